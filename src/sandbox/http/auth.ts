@@ -30,14 +30,6 @@ export function normalizeTarget(request: IncomingMessage): void {
  */
 const BOUND_KEY_PREFIX = "dataset-bound-";
 
-/** Throws 403 for a route or knowledge base outside the scope of the key. */
-function checkScope(key: string, dataset: string | undefined): void {
-  const ids = key.slice(BOUND_KEY_PREFIX.length).split(",");
-  if (dataset !== undefined && ids.includes(dataset)) return;
-  const text = "The key does not have access to this resource.";
-  throw new HttpError(403, "dataset_access_denied", text);
-}
-
 /** Returns the application of the key, or undefined for the knowledge key; throws 401 or 403. */
 export function authorize(
   findAppByKey: (key: string) => string | undefined,
@@ -49,16 +41,17 @@ export function authorize(
   if (key === undefined) {
     throw unauthorized("Authorization header must be provided and start with 'Bearer'");
   }
-  if (scheme.toLowerCase() !== "bearer")
+  if (scheme.toLowerCase() !== "bearer") {
     throw unauthorized("Authorization scheme must be 'Bearer'");
-  // A key of the other kind is unknown, too (server §2).
-  if (row.key === "dataset" && key.startsWith(BOUND_KEY_PREFIX)) {
-    checkScope(key, path["dataset_id"]);
-    return undefined;
   }
+  // A key of the other kind is unknown, too (server §2).
   const app = row.key === "app" ? findAppByKey(key) : undefined;
-  if (row.key === "dataset" ? key !== KNOWLEDGE_KEY : app === undefined) {
+  if (app !== undefined || (row.key === "dataset" && key === KNOWLEDGE_KEY)) return app;
+  if (row.key === "app" || !key.startsWith(BOUND_KEY_PREFIX)) {
     throw unauthorized("Access token is invalid");
   }
-  return app;
+  const ids = key.slice(BOUND_KEY_PREFIX.length).split(",");
+  if (ids.includes(path["dataset_id"] ?? "no knowledge base")) return undefined;
+  const text = "The key does not have access to this resource.";
+  throw new HttpError(403, "dataset_access_denied", text);
 }

@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { appId, tenantId, toSecondsOrNull, workflowId } from "../storage/ids.ts";
+import { countCharacters } from "../knowledge/characters.ts";
 import { atLeast } from "./router.ts";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -12,6 +14,8 @@ const conversions: Readonly<Record<string, (value: never) => unknown>> = {
   "app ID": appId,
   "workflow ID": workflowId,
   "tenant ID": () => tenantId,
+  "SHA-256": (text: string) => createHash("sha256").update(text).digest("hex"),
+  characters: countCharacters,
 };
 
 /**

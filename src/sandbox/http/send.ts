@@ -23,7 +23,7 @@ export async function sendResponse(
   let eventsUntilSilence = plan.silence ?? Infinity;
   if (left.bytes === 0 || left.events === 0) return void drop();
 
-  for await (const chunk of chunksOf(body)) {
+  for await (const chunk of body instanceof Uint8Array ? [body] : body) {
     const events = typeof chunk === "string" ? (chunk.match(/^data:/gm)?.length ?? 0) : 0;
     const bytes = typeof chunk === "string" ? utf8.encode(chunk) : chunk;
     for (const [part, pause] of throttle(bytes.subarray(0, left.bytes), plan.drip)) {
@@ -36,15 +36,9 @@ export async function sendResponse(
     eventsUntilSilence -= events;
     if (left.bytes <= 0 || left.events <= 0) return void drop();
     // Stay silent until the client gives up.
-    if (eventsUntilSilence <= 0) return;
-    if (signal.aborted) return;
+    if (eventsUntilSilence <= 0 || signal.aborted) return;
   }
   response.end();
-}
-
-async function* chunksOf(body: SandboxResponse["body"]): AsyncGenerator<string | Uint8Array> {
-  if (body instanceof Uint8Array) yield body;
-  else yield* body;
 }
 
 /** Splits bytes into parts, each with the ms to wait after it; one part without a rate. */

@@ -67,7 +67,10 @@ class Subscription {
 
   constructor(lost: number, close: Subscription["close"]) {
     this.#lost = lost;
-    this.close = close;
+    this.close = (how) => {
+      this.#queue.length = 0;
+      close(how);
+    };
   }
 
   put(event: QueuedEvent): void {
@@ -80,12 +83,12 @@ class Subscription {
     return this.#queue.shift();
   }
 
-  /** Resolves when an event is queued. */
-  arrival(): Promise<void> {
-    if (this.#queue.length > 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
+  /** Waits for an event; resolves to false after `ms`, or when the signal is aborted. */
+  async arrivesWithin(ms: number, clock: Clock, signal: AbortSignal): Promise<boolean> {
+    const arrival = new AbortController();
+    this.#wake = () => arrival.abort();
+    await clock.sleep(ms, AbortSignal.any([arrival.signal, signal])).catch(() => {});
+    return arrival.signal.aborted;
   }
 }
 
@@ -127,30 +130,22 @@ async function* streamLines(
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
+  let { ended = false } = rules;
+  let silence = 0;
   try {
     yield PING;
     yield* rules.first ?? [];
-    let ended = rules.ended ?? false;
-    let silence = 0;
-    let broken = false;
     while (!ended && silence < IDLE_LIMIT && !signal.aborted) {
-      const arrival = broken ? new Promise<void>(() => {}) : subscription.arrival();
-      if (await resolvesWithin(PING_INTERVAL, arrival, clock, signal)) {
-        silence = 0;
-        for (let event = subscription.take(); event && !broken; event = subscription.take()) {
-          if (event.name === CLOSED_EVENT) {
-            subscription.close("broken");
-            if (!rules.first) throw new ConnectionDropped();
-            broken = true;
-            break;
-          }
-          yield event.line;
-          if (rules.endsOn.has(event.name)) {
-            ended = true;
-            break;
-          }
-        }
-      } else if (!signal.aborted) {
+      const event = subscription.take();
+      if (event) silence = 0;
+      if (event?.name === CLOSED_EVENT) {
+        subscription.close("broken");
+        if (!rules.first) throw new ConnectionDropped();
+      } else if (event) {
+        yield event.line;
+        ended = rules.endsOn.has(event.name);
+      } else if (!(await subscription.arrivesWithin(PING_INTERVAL, clock, signal))) {
+        if (signal.aborted) break;
         silence = rules.isActive?.() ? 0 : silence + PING_INTERVAL;
         yield PING;
       }
@@ -158,25 +153,6 @@ async function* streamLines(
     if (ended && !rules.closesAtOnce) await clock.sleep(CLOSE_DELAY, signal).catch(() => {});
   } finally {
     subscription.close(signal.aborted ? "disconnected" : "ended");
-  }
-}
-
-/** Reports whether the promise resolves within `ms`; false if the signal is aborted first. */
-async function resolvesWithin(
-  ms: number,
-  promise: Promise<void>,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const done = new AbortController();
-  const timeout = clock.sleep(ms, AbortSignal.any([done.signal, signal])).then(
-    () => false,
-    () => false,
-  );
-  try {
-    return await Promise.race([promise.then(() => true), timeout]);
-  } finally {
-    done.abort();
   }
 }
 

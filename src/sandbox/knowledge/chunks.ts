@@ -14,9 +14,8 @@ import {
   type KnowledgeContext,
   type SegmentRow,
 } from "../storage/knowledge-store.ts";
-import { countCharacters } from "./characters.ts";
 import { toResponse } from "./responses.ts";
-import { addSegment, countSegment, indexWords, segmentFields } from "./segments.ts";
+import { addSegment, countSegment, indexWords } from "./segments.ts";
 import { extractKeywords } from "./words.ts";
 
 /** The IDs of a chunk. */
@@ -146,11 +145,10 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
   updateChildChunk(context, input) {
     const child = getChild(context, input);
-    const { id } = child;
-    const content = { content: input.content, type: "customized" } as const;
-    const changes = { ...content, updated_at: context.now() };
-    context.child_chunks.update({ id }, changes);
-    return { json: { data: childResponse({ ...child, ...changes }) } };
+    const { content } = input;
+    const changed = { ...child, content, type: "customized", updated_at: context.now() } as const;
+    context.child_chunks.update({ id: child.id }, changed);
+    return { json: { data: childResponse(changed) } };
   },
 
   deleteChildChunk(context, input) {
@@ -180,11 +178,10 @@ function showSegment(context: KnowledgeContext, place: SegmentPlace) {
 function segmentResponse(context: KnowledgeContext, row: SegmentRow, { doc_form }: DocumentRow) {
   const children = doc_form === "hierarchical_model" ? listChildren(context, row.id) : [];
   const child_chunks = children.map(childResponse);
-  return toResponse("segment", row, { ...segmentFields(row), child_chunks });
+  return toResponse("segment", row, { child_chunks });
 }
 
-const childResponse = (row: ChildChunkRow) =>
-  toResponse("child_chunk", { ...row }, { word_count: countCharacters(row.content) });
+const childResponse = (row: ChildChunkRow) => toResponse("child_chunk", row);
 
 const listChildren = ({ child_chunks }: KnowledgeContext, segment_id: string) =>
   child_chunks.list({ segment_id }, "position");
@@ -211,21 +208,16 @@ const segmentsIn = (body: unknown) =>
   (isObject(body) ? body["segments"] : []) as readonly SegmentContent[];
 const segmentIn = (body: unknown) => (isObject(body) ? body["segment"] : {}) as SegmentContent;
 
+const contentError = (error: string) => new HttpError(400, "", error, { error });
+
 /** Since 1.15 blank content is a validation error. */
 function checkBlank(segments: readonly SegmentContent[]): void {
+  const problem = { reason: "Value error, Content is empty", type: "value_error" };
   const problems = segments.flatMap(({ content: value }, index) =>
-    value?.trim() === ""
-      ? {
-          field: `segments.${index}.content`,
-          reason: "Value error, Content is empty",
-          type: "value_error",
-          value,
-        }
-      : [],
+    value?.trim() === "" ? [{ ...problem, field: `segments.${index}.content`, value }] : [],
   );
   if (problems.length === 0) return;
-  const { message } = validationError("SegmentCreatePayload", ...problems);
-  throw new HttpError(400, "", message, { error: message });
+  throw contentError(validationError("SegmentCreatePayload", ...problems).message);
 }
 
 function checkContent(
@@ -233,7 +225,6 @@ function checkContent(
   content: string | undefined,
   answer: string | null | undefined,
 ): void {
-  const contentError = (error: string) => new HttpError(400, "", error, { error });
   if (!content?.trim()) throw contentError("Content is empty");
   if (doc_form !== "qa_model") return;
   if (!answer) throw contentError("Answer is required");

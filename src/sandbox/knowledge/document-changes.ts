@@ -8,6 +8,7 @@ import {
   type KnowledgeContext,
   latestRule,
 } from "../storage/knowledge-store.ts";
+import type { Changes } from "../storage/table.ts";
 import { checkTechnique } from "./datasets.ts";
 import { getDisplayStatus } from "./document-responses.ts";
 import type { FileContent } from "./knowledge-files.ts";
@@ -43,17 +44,17 @@ export function createDocument(
   completeDataset(context, dataset, processing, doc_form);
   const rule_id = storeRule(context, dataset, processing.process_rule, defaultRule);
   const content = storeContent();
-  const change = { content, rule_id, doc_form };
+  const change = { rule_id, doc_form };
   const { original_document_id: document_id } = processing;
   if (document_id) {
     const original = getDocument(context, { dataset_id, document_id }, "Document not found");
-    return requeue(context, original, { ...change, created_from: "web" });
+    return requeue(context, original, content, { ...change, created_from: "web" });
   }
   const batch = newBatch(context);
   const name = [...content.name].slice(0, 200).join("");
   const same = documents.find({ dataset_id, name, enabled: true });
   if (same && processing.duplicate !== false) {
-    return requeue(context, same, { ...change, created_from: "api", batch });
+    return requeue(context, same, content, { ...change, created_from: "api", batch });
   }
   const id = context.newId();
   const now = context.now();
@@ -95,9 +96,8 @@ export function updateDocument(
     throw invalidParam("Document is not available");
   }
   const rule_id = storeRule(context, dataset, input.process_rule, automaticRule);
-  const content = storeContent?.();
-  const change = { content, rule_id, doc_form, created_from: "web" };
-  return requeue(context, document, { ...change, name: input.name });
+  const changes = { name: input.name, rule_id, doc_form, created_from: "web" };
+  return requeue(context, document, storeContent?.(), changes);
 }
 
 /** Returns the form of the document; all documents of a knowledge base have the same (server §9). */
@@ -143,31 +143,15 @@ function storeRule(
 function requeue(
   context: KnowledgeContext,
   { id, file_id }: DocumentRow,
-  {
-    content,
-    name,
-    ...fields
-  }: Partial<Pick<DocumentRow, "batch" | "rule_id" | "doc_form" | "created_from">> & {
-    readonly content: FileContent | undefined;
-    readonly name?: string | undefined;
-  },
+  content: FileContent | undefined,
+  changes: Changes<DocumentRow>,
 ): string {
   const now = context.now();
   deleteSegments(context, "document_id", id);
   if (content) context.files.delete({ id: file_id });
-  context.documents.update(
-    { id },
-    {
-      ...fields,
-      name: content?.name ?? name,
-      file_id: content?.file_id,
-      indexing_status: "waiting",
-      queued_at: now,
-      updated_at: now,
-      completed_at: null,
-      stopped_at: null,
-    },
-  );
+  const queued = { indexing_status: "waiting", queued_at: now, updated_at: now } as const;
+  const ended = { completed_at: null, stopped_at: null };
+  context.documents.update({ id }, { ...changes, ...content, ...queued, ...ended });
   return id;
 }
 

@@ -1,4 +1,3 @@
-import { toSecondsOrNull } from "../storage/ids.ts";
 import {
   type DatasetRow,
   type DocumentRow,
@@ -88,8 +87,7 @@ export function documentDetail(
 /** The indexing status of a document. */
 export function indexingResponse(context: KnowledgeContext, document: DocumentRow): object {
   const { count, completed } = countSegments(context, document);
-  const starts = stageStarts(context, document).map(toSecondsOrNull);
-  const [, parsing_at, cleaning_at, splitting_at, indexing_at] = starts;
+  const [, parsing_at, cleaning_at, splitting_at, indexing_at] = stageStarts(context, document);
   const { indexing_status } = document;
   return toResponse("indexing_status", document, {
     parsing_at,

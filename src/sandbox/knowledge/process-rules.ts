@@ -34,31 +34,43 @@ export const automaticRule: ProcessRule = {
 
 /** Parses the rule of a request; throws HttpError with the server's texts (server §6). */
 export function parseProcessRule(rule: unknown): ProcessRule {
-  if (!isObject(rule)) throw invalidParam("Process rule is required");
-  const { mode, rules } = rule;
+  const { mode, rules } = required(rule, "");
   if (mode === "automatic") return automaticRule;
   if (mode !== "custom" && mode !== "hierarchical")
     throw invalidParam("Process rule mode is invalid");
-  if (!isObject(rules)) throw invalidParam("Process rule rules is required");
-  if (!Array.isArray(rules["pre_processing_rules"])) {
-    throw invalidParam("Process rule pre_processing_rules is required");
-  }
-  const hierarchicalMode = rules["parent_mode"] === "full-doc" ? "full-doc" : "paragraph";
+  const { pre_processing_rules: steps, ...sent } = required(rules, " rules");
+  if (!Array.isArray(steps)) throw missing(" pre_processing_rules");
+  const hierarchicalMode = sent["parent_mode"] === "full-doc" ? "full-doc" : "paragraph";
   const parent_mode = mode === "custom" ? null : hierarchicalMode;
-  const subchunks = rules["subchunk_segmentation"];
+  const children = mode === "hierarchical" ? sent["subchunk_segmentation"] : undefined;
   return {
     mode,
     rules: {
-      pre_processing_rules: rules["pre_processing_rules"].filter(isObject).map((each) => ({
-        id: String(each["id"]),
-        enabled: each["enabled"] === true,
-      })),
-      segmentation: parseSegmentation(rules["segmentation"], parent_mode === "full-doc"),
+      pre_processing_rules: steps
+        .filter(isObject)
+        .map(({ id, enabled }) => ({ id: String(id), enabled: enabled === true })),
+      segmentation: parseSegmentation(sent["segmentation"], parent_mode === "full-doc"),
       parent_mode,
-      subchunk_segmentation:
-        mode === "hierarchical" && isObject(subchunks) ? parseSegmentation(subchunks, false) : null,
+      subchunk_segmentation: isObject(children) ? parseSegmentation(children, false) : null,
     },
   };
+}
+
+function parseSegmentation(sent: unknown, allowsZero: boolean): Segmentation {
+  const { separator = "\n", max_tokens, chunk_overlap = 0 } = required(sent, " segmentation");
+  if (typeof separator !== "string" || separator === "") throw missing(" segmentation separator");
+  if (typeof max_tokens !== "number" || (max_tokens === 0 && !allowsZero)) {
+    throw missing(" segmentation max_tokens");
+  }
+  const overlap = typeof chunk_overlap === "number" ? chunk_overlap : 0;
+  return { separator, max_tokens, chunk_overlap: overlap };
+}
+
+const missing = (part: string) => invalidParam(`Process rule${part} is required`);
+
+function required(value: unknown, part: string): Record<string, unknown> {
+  if (isObject(value)) return value;
+  throw missing(part);
 }
 
 /** The rule in a response; automatic ones have another name for the separator (server §6). */
@@ -69,21 +81,5 @@ export function ruleResponse({ mode, rules }: ProcessRule): object {
   return {
     mode,
     rules: { pre_processing_rules, segmentation: { delimiter, max_tokens, chunk_overlap } },
-  };
-}
-
-function parseSegmentation(sent: unknown, allowsZero: boolean): Segmentation {
-  if (!isObject(sent)) throw invalidParam("Process rule segmentation is required");
-  const { separator = "\n", max_tokens, chunk_overlap = 0 } = sent;
-  if (typeof separator !== "string" || separator === "") {
-    throw invalidParam("Process rule segmentation separator is required");
-  }
-  if (typeof max_tokens !== "number" || (max_tokens === 0 && !allowsZero)) {
-    throw invalidParam("Process rule segmentation max_tokens is required");
-  }
-  return {
-    separator,
-    max_tokens,
-    chunk_overlap: typeof chunk_overlap === "number" ? chunk_overlap : 0,
   };
 }

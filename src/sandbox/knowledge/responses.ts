@@ -1,30 +1,21 @@
 import { isObject } from "../../lib/json.ts";
 import { fill } from "../http/fill.ts";
-import { account, toSeconds } from "../storage/ids.ts";
+import { account } from "../storage/ids.ts";
 import shapes from "./shapes.json" with { type: "json" };
 
-/**
- * A record in a response: the fields of its row, with times (`…_at`) in Unix seconds, and `more`, in
- * a recorded shape. Shapes name only the fields that they use.
- */
-export function toResponse(
+/** A record in a response: its fields and `more` in a recorded shape, which names those it uses. */
+export const toResponse = (
   shape: keyof typeof shapes,
-  row: Readonly<Record<string, unknown>>,
+  row: object & { readonly disabled_at?: number | null },
   more: Readonly<Record<string, unknown>> = {},
-): Record<string, unknown> {
-  const fields = Object.entries(row).map(([name, value]) => [
-    name,
-    name.endsWith("_at") && typeof value === "number" ? toSeconds(value) : value,
-  ]);
-  const values = {
+) =>
+  fill(shapes[shape], {
     account_id: account.id,
     account_name: account.name,
-    disabled_by: row["disabled_at"] === null ? null : account.id,
-    ...Object.fromEntries(fields),
+    disabled_by: row.disabled_at === null ? null : account.id,
+    ...row,
     ...more,
-  };
-  return fill(shapes[shape], values) as Record<string, unknown>; // shapes are objects
-}
+  }) as Record<string, unknown>; // shapes are objects
 
 /** The fields of a shape, with its constants for those that are null or missing in the value. */
 export const withDefaults = (shape: keyof typeof shapes, value: unknown): object =>

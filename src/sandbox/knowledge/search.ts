@@ -6,7 +6,6 @@ import { parseMetadataFilter } from "./metadata-filter.ts";
 import { documentMetadata } from "./metadata-values.ts";
 import { toResponse } from "./responses.ts";
 import { DEFAULT_SETTINGS, type SearchSettings } from "./search-settings.ts";
-import { segmentFields } from "./segments.ts";
 import { matchAny, tokenize } from "./words.ts";
 
 /** Search in a knowledge base: always full text, whatever the search method. */
@@ -35,7 +34,6 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
       const values = Object.fromEntries(metadata.map(({ name, value }) => [name, value]));
       if (filter && !filter(values)) continue;
       const record = toResponse("search_record", segment, {
-        ...segmentFields(segment),
         document_name: document.name,
         doc_metadata: metadata.length === 0 ? null : metadata,
         // The server does not score keyword searches (server §6.1).

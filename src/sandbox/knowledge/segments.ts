@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { KnowledgeContext, SegmentRow } from "../storage/knowledge-store.ts";
 import { countCharacters } from "./characters.ts";
 import { extractKeywords, tokenize } from "./words.ts";
@@ -43,8 +42,3 @@ export function indexWords({ store, segments }: KnowledgeContext, id: string): v
   const sql = `INSERT INTO segment_words (rowid, words) VALUES ((${rowid}), ?2)`;
   store.run(sql, id, tokenize(text).join(" "));
 }
-
-/** The fields of a chunk in a response that are not in its row. */
-export const segmentFields = ({ content }: SegmentRow) => ({
-  index_node_hash: createHash("sha256").update(content).digest("hex"),
-});

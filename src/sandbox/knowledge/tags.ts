@@ -42,7 +42,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
   bindTags(context, { tag_ids, target_id }) {
     if (tag_ids.length === 0) throw tagsMissing("TagBindingPayload", tag_ids);
-    checkTarget(context, target_id, ["binding", "unbinding"]);
+    checkTarget(context, target_id, "binding", "unbinding");
     const sql = "INSERT OR IGNORE INTO tag_bindings SELECT id, ? FROM tags WHERE id = ?";
     for (const id of tag_ids) context.store.run(sql, target_id, id);
     return { status: 204 };
@@ -55,7 +55,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     }
     const ids = tag_id === undefined ? tag_ids : [...tag_ids, tag_id];
     if (ids.length === 0) throw tagsMissing("TagUnbindingPayload", tag_ids);
-    checkTarget(context, target_id, ["unbinding", "binding"]);
+    checkTarget(context, target_id, "unbinding", "binding");
     for (const id of ids) context.tag_bindings.delete({ tag_id: id, dataset_id: target_id });
     return { status: 204 };
   },
@@ -100,20 +100,17 @@ function checkName({ tags }: KnowledgeContext, name: string): void {
 function checkTarget(
   { datasets }: KnowledgeContext,
   id: string,
-  [path, other]: readonly [string, string],
+  path: string,
+  other: string,
 ): void {
-  if (datasets.count({ id }) > 0) return;
-  const routes = [path, other].map((word) => `${TAGS_PATH}/${word}`);
-  throw notFoundAt("Dataset not found.", `${TAGS_PATH}/${path}`, [...routes, TAGS_PATH]);
+  const routes = [`${TAGS_PATH}/${path}`, `${TAGS_PATH}/${other}`, TAGS_PATH];
+  found(datasets.find({ id }), notFoundAt("Dataset not found.", `${TAGS_PATH}/${path}`, routes));
 }
 
-const tagsMissing = (model: string, value: unknown) =>
-  validationError(model, {
-    field: "tag_ids",
-    reason: "Value error, Tag IDs is required.",
-    type: "value_error",
-    value,
-  });
+function tagsMissing(model: string, value: unknown) {
+  const reason = "Value error, Tag IDs is required.";
+  return validationError(model, { field: "tag_ids", reason, type: "value_error", value });
+}
 
 /** Old servers fail to validate the count in their own response, after the write (server §10). */
 function checkResponse(call: Call, model: string, fields: readonly string[]): void {

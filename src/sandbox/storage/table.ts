@@ -69,6 +69,9 @@ type NewRow<Row> = Partial<Row> & {
 /** Values that a row must have; no values match every row. */
 type Match<Row> = Partial<Row>;
 
+/** New values of a row; undefined leaves a value unchanged. */
+export type Changes<Row> = { readonly [Name in keyof Row]?: Row[Name] | undefined };
+
 /**
  * Opens tables by their names, and creates the missing ones:
  * `const { tags } = openTables(store, { tags: defineTable({ id: column.key }) })`.
@@ -157,11 +160,8 @@ export class Table<Row extends object> {
     this.#store.run(sql, ...this.#values(row));
   }
 
-  /** Sets columns of all rows that match; undefined values leave them unchanged. */
-  update(
-    match: Match<Row>,
-    changes: { readonly [Name in keyof Row]?: Row[Name] | undefined },
-  ): void {
+  /** Changes all rows that match. */
+  update(match: Match<Row>, changes: Changes<Row>): void {
     const changed = Object.entries(changes).filter(([, value]) => value !== undefined);
     if (changed.length === 0) return;
     const [where, values] = this.#where(match);
