@@ -47,6 +47,11 @@ export interface Message extends AnswerMetadata {
   readonly message_files: readonly { readonly filename: string }[];
 }
 
+const conversationColumns =
+  "id name created=created_at:time updated=updated_at:time … status introduction inputs";
+const variableColumns =
+  "id name value_type value updated=updated_at:time … description created=created_at:time";
+
 const conversation_id = path.uuid("Conversation ID", { placeholder: "conversation" });
 const message_id = path.uuid("Message ID", { placeholder: "message" });
 
@@ -174,11 +179,7 @@ export const listConversations = wfOperation({
     ),
     user: userInQuery,
   },
-  returns: cursor(
-    "last_id",
-    "id name created=created_at:time updated=updated_at:time",
-    "… status introduction inputs",
-  ),
+  returns: cursor("last_id", conversationColumns),
   examples: ["wf --app chat conversation list", "wf --app chat conversation list --user ann --all"],
 });
 
@@ -208,10 +209,7 @@ export const renameConversation = wfOperation({
     auto_generate: body.flag("Let a model choose the name", { serverDefault: "false" }),
     user: userInBody,
   },
-  returns: record(
-    "id name created=created_at:time updated=updated_at:time",
-    "… status introduction inputs",
-  ),
+  returns: record(conversationColumns),
   retry: "idempotent",
   examples: [
     "wf --app chat conversation rename $CONVERSATION --name Leave",
@@ -227,11 +225,7 @@ export const listConversationVariables = wfOperation({
     conversation_id,
     user: userInQuery,
   },
-  returns: cursor<{ readonly name: string }>(
-    "last_id",
-    "id name value_type value updated=updated_at:time",
-    "… description created=created_at:time",
-  ),
+  returns: cursor<{ readonly name: string }>("last_id", variableColumns),
 });
 
 export const setConversationVariable = wfOperation({
@@ -248,10 +242,7 @@ export const setConversationVariable = wfOperation({
     value: body.json("New value, of the variable's type", { required }),
     user: userInBody,
   },
-  returns: record(
-    "id name value_type value updated=updated_at:time",
-    "… description created=created_at:time",
-  ),
+  returns: record(variableColumns),
   examples: [
     `wf conversation set-variable $CONVERSATION $VARIABLE --value '"happy"'`,
     "wf conversation set-variable $CONVERSATION $VARIABLE --value @mood.json",

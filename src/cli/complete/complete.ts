@@ -15,16 +15,16 @@ import type { SharedFlag } from "../parse/shared-flags.ts";
 import { aliases } from "../parse/parser.ts";
 import { topicNames } from "../help/topic-names.ts";
 
-/** Source of the candidates for a place: words, or a lookup. */
-type Source =
-  | readonly string[]
-  | "files"
-  | "profiles"
-  | "apps"
-  | { readonly noun: Noun }
-  | { readonly commandsBelow: readonly string[] }
-  | { readonly flagsOf: Command | undefined }
-  | "nothing";
+/** Source of the candidates for a place: words, a lookup, or the files of the shell. */
+type Source = readonly string[] | "files" | Lookup;
+type Lookup = (at: Cursor) => Promise<Candidate[]> | Candidate[];
+
+/** What a lookup may depend on. */
+interface Cursor {
+  readonly place: Place;
+  readonly commands: readonly Command[];
+  readonly host: Host;
+}
 
 /** The word at the cursor and the sources of its candidates. */
 interface Place {
@@ -78,7 +78,8 @@ export async function completions(
     const place = placeOf(program, words, commands);
     const all: Candidate[] = [];
     for (const source of place.sources) {
-      if (source !== "files") all.push(...(await candidates(source, place, commands, host)));
+      if (typeof source === "function") all.push(...(await source({ place, commands, host })));
+      else if (source !== "files") all.push(...withoutHelp(source));
     }
     const lines = all
       .filter(({ value }) => value.startsWith(place.typed) && value.search(unsafeCharacters) < 0)
@@ -98,21 +99,21 @@ function placeOf(program: string, words: readonly string[], commands: readonly C
   if (prefix === "" || line.pendingFlag || line.flagsEnded)
     return { line, prefix: "", typed, sources: sourcesAfter(line, typed) };
   const flag = flagsFor(line.command).find(({ long }) => `${long}=` === prefix);
-  return { line, prefix, typed: rest, sources: [flag?.source ?? "nothing"] };
+  return { line, prefix, typed: rest, sources: [flag?.source ?? []] };
 }
 
 /** Sources for a word that does not start with `--flag=`. */
 function sourcesAfter(line: Line, typed: string): Source[] {
   const { path, command, positionals, pendingFlag, flagsEnded } = line;
-  const flags = { flagsOf: command };
-  if (pendingFlag) return [pendingFlag.source ?? "nothing"];
+  const flags = flagNames(command);
+  if (pendingFlag) return [pendingFlag.source ?? []];
   if (!flagsEnded && typed.startsWith("-")) return [flags];
   if (command === undefined && positionals[0] === "help") {
     const shown = positionals.slice(1);
-    const further = { commandsBelow: [...path, ...shown] };
+    const further = wordsBelow([...path, ...shown]);
     return shown.length > 0 ? [further] : [helpWords, further];
   }
-  const deeper = positionals.length === 0 ? [{ commandsBelow: path }] : [];
+  const deeper = positionals.length === 0 ? [wordsBelow(path)] : [];
   if (command === undefined) return deeper;
   return [...deeper, argumentSource(command, positionals.length) ?? flags];
 }
@@ -205,23 +206,23 @@ function ownSource(command: Command | undefined, flag: OwnFlag): Source | undefi
 
 function sharedSource({ long, value }: SharedFlag): Source | undefined {
   if (value === undefined) return undefined;
-  return own(sharedValues, long) ?? (pathWords.test(value) ? "files" : "nothing");
+  return own(sharedValues, long) ?? (pathWords.test(value) ? "files" : []);
 }
 
 /** Values of shared flags that are looked up. */
 const sharedValues: Readonly<Record<string, Source>> = {
-  "--profile": "profiles",
-  "--app": "apps",
+  "--profile": profileNames,
+  "--app": async ({ place, host }) => withoutHelp(await appNames(place.line.flags, host)),
 };
 
 /** Values of parameters of the shared commands whose kind is not specific enough. */
 const paramValues: Readonly<Record<string, Source>> = {
-  "profile show name": "profiles",
-  "profile use name": "profiles",
-  "profile remove name": "profiles",
+  "profile show name": profileNames,
+  "profile use name": profileNames,
+  "profile remove name": profileNames,
   "profile add format": formats,
   "api method": ["GET", "POST", "PUT", "PATCH", "DELETE"],
-  "api path": "nothing",
+  "api path": [],
   "sandbox command": "files",
 };
 
@@ -232,11 +233,11 @@ function valueSource(command: Command, name: string, param: Param): Source {
   const known = paramValues[[...command.words.slice(1), name].join(" ")];
   if (known) return known;
   if (param.choices) return param.choices;
-  if (param.kind === "ref" && param.noun) return { noun: param.noun };
+  if (param.kind === "ref" && param.noun) return references(param.noun);
   if (param.kind === "file" || param.kind === "content") return "files";
   return param.in === "local" && (pathWords.test(name) || pathWords.test(param.placeholder ?? ""))
     ? "files"
-    : "nothing";
+    : [];
 }
 
 /** Source of a positional by its index; undefined if the command takes fewer. */
@@ -247,29 +248,17 @@ function argumentSource(command: Command, index: number): Source | undefined {
   return positional && param && valueSource(command, positional.name, param);
 }
 
-async function candidates(
-  source: Source,
-  place: Place,
-  commands: readonly Command[],
-  host: Host,
-): Promise<Candidate[]> {
-  if (source === "nothing" || source === "files") return [];
-  if (source === "profiles") return profileNames(host);
-  if (source === "apps") return withoutHelp(await appNames(place.line.flags, host));
-  if ("noun" in source) return references(source.noun, place, host);
-  if ("commandsBelow" in source) return wordsBelow(source.commandsBelow, commands);
-  if ("flagsOf" in source) {
-    return flagsFor(source.flagsOf)
+const flagNames =
+  (command: Command | undefined): Lookup =>
+  ({ place }) =>
+    flagsFor(command)
       .filter(({ long, repeats }) => repeats || !place.line.flags.has(long))
       .map(({ long, help }) => ({ value: long, help }));
-  }
-  return withoutHelp(source);
-}
 
 const withoutHelp = (words: readonly string[]): Candidate[] =>
   words.map((value) => ({ value, help: "" }));
 
-async function profileNames(host: Host): Promise<Candidate[]> {
+async function profileNames({ host }: Cursor): Promise<Candidate[]> {
   const { profiles } = await readProfiles(host);
   return [
     ...Object.entries(profiles).map(([value, { base_url = "" }]) => ({ value, help: base_url })),
@@ -278,44 +267,51 @@ async function profileNames(host: Host): Promise<Candidate[]> {
 }
 
 /** Words that can follow a path: a command with its summary, a group with its words. */
-function wordsBelow(path: readonly string[], commands: readonly Command[]): Candidate[] {
-  const children = new Map<string, string>();
-  for (const { words, summary } of commands) {
-    const word = words[path.length];
-    if (word === undefined || !startsWith(words, path)) continue;
-    const next = words[path.length + 1];
-    const known = children.get(word);
-    if (next === undefined) children.set(word, summary);
-    else if (known === undefined) children.set(word, next);
-    else if (!commands.some((other) => isCommand(other, [...path, word]))) {
-      if (!known.split(", ").includes(next)) children.set(word, `${known}, ${next}`);
+const wordsBelow =
+  (path: readonly string[]): Lookup =>
+  ({ commands }) => {
+    const children = new Map<string, string>();
+    for (const { words, summary } of commands) {
+      const word = words[path.length];
+      if (word === undefined || !startsWith(words, path)) continue;
+      const next = words[path.length + 1];
+      const known = children.get(word);
+      if (next === undefined) children.set(word, summary);
+      else if (known === undefined) children.set(word, next);
+      else if (!commands.some((other) => isCommand(other, [...path, word]))) {
+        if (!known.split(", ").includes(next)) children.set(word, `${known}, ${next}`);
+      }
     }
-  }
-  if (path.length === 1) children.set("help", "Show help on a command or a topic");
-  return [...children].map(([value, help]) => ({ value, help }));
-}
+    if (path.length === 1) children.set("help", "Show help on a command or a topic");
+    return [...children].map(([value, help]) => ({ value, help }));
+  };
 
 const isCommand = ({ words }: Command, path: readonly string[]): boolean =>
   words.length === path.length && startsWith(words, path);
 
 /** Names from the server, without those that are already on the line. */
-async function references(noun: Noun, { line, typed }: Place, host: Host): Promise<Candidate[]> {
-  const { command, positionals, flags } = line;
-  if (!command) return [];
-  const typedValue = (name: string, param: Param): string | undefined => {
-    const at = command.positionals.findIndex((positional) => positional.name === name);
-    return at >= 0 ? positionals[at] : flags.get(`--${flagOf(name, param)}`);
+const references =
+  (noun: Noun): Lookup =>
+  async ({ place: { line, typed }, host }) => {
+    const { command, positionals, flags } = line;
+    if (!command) return [];
+    const typedValue = (name: string, param: Param): string | undefined => {
+      const at = command.positionals.findIndex((positional) => positional.name === name);
+      return at >= 0 ? positionals[at] : flags.get(`--${flagOf(name, param)}`);
+    };
+    const within = Object.entries(command.params)
+      .filter(([, param]) => param.noun === "kb")
+      .map(([name, param]) => typedValue(name, param))
+      .find((value) => value !== undefined);
+    const start = typed.startsWith("name:") ? typed.slice("name:".length) : typed;
+    const names = await fetchNames(noun, { command, flags, within, typed: start }, host);
+    return names
+      .map(({ name, id }) => ({
+        value: start === typed ? asTyped(name) : `name:${name}`,
+        help: id,
+      }))
+      .filter(({ value }) => !positionals.includes(value));
   };
-  const within = Object.entries(command.params)
-    .filter(([, param]) => param.noun === "kb")
-    .map(([name, param]) => typedValue(name, param))
-    .find((value) => value !== undefined);
-  const start = typed.startsWith("name:") ? typed.slice("name:".length) : typed;
-  const names = await fetchNames(noun, { command, flags, within, typed: start }, host);
-  return names
-    .map(({ name, id }) => ({ value: start === typed ? asTyped(name) : `name:${name}`, help: id }))
-    .filter(({ value }) => !positionals.includes(value));
-}
 
 /** A name that looks like a flag or an ID needs the prefix. */
 const asTyped = (name: string): string =>

@@ -4,14 +4,10 @@ import { settingsFor } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
 import type { Host, Output } from "../../host/host.ts";
 import { isObject, own } from "../../lib/json.ts";
-import { listDocuments } from "../../operations/documents.ts";
-import { listKnowledgeBases } from "../../operations/knowledge.ts";
-import { listMetadataFields } from "../../operations/metadata.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
-import { listTags } from "../../operations/tags.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import { resolveName } from "../execute/resolve-names.ts";
+import { listings, resolveName } from "../execute/resolve-names.ts";
 import { optionsFor } from "../parse/options.ts";
 import { openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
@@ -33,23 +29,6 @@ interface NameQuery {
   readonly typed: string;
 }
 
-/** The list operation of a noun. */
-interface Listing {
-  readonly row: AnyOperation;
-  readonly input?: Values;
-  /** The list belongs to a knowledge base. */
-  readonly within?: true;
-  /** A `keyword` narrows the list. */
-  readonly narrows?: true;
-}
-
-const lists: Readonly<Record<Noun, Listing>> = {
-  kb: { row: listKnowledgeBases, narrows: true, input: { include_all: true } },
-  document: { row: listDocuments, narrows: true, within: true },
-  tag: { row: listTags },
-  field: { row: listMetadataFields, within: true },
-};
-
 /** Longest wait after Tab (ms). */
 const TIMEOUT_MS = 300;
 /** Lifetime of cached names (ms). */
@@ -66,7 +45,7 @@ export async function fetchNames(
   query: NameQuery,
   host: Host,
 ): Promise<readonly Named[]> {
-  const { row, within, narrows } = lists[noun];
+  const { row, within, keyword: narrows } = listings[noun];
   if (within && query.within === undefined) return [];
   return withTimeout(withoutSideEffects(host), async (timed) => {
     const session = sessionFor(query, timed);
@@ -127,7 +106,7 @@ async function listNames(
   keyword: string,
   session: Session,
 ): Promise<Named[]> {
-  const { row, input, narrows } = lists[noun];
+  const { row, fixed, within: scope, keyword: narrows } = listings[noun];
   const lookup = {
     rows: (list: AnyOperation, values: Values) => session.rows(list, values, { limit: Infinity }),
     one: (show: AnyOperation, values: Values) => session.call(show, values),
@@ -136,15 +115,15 @@ async function listNames(
     notice: () => Promise.resolve(),
     checks: false,
   };
-  const scope =
-    lists[noun].within && within !== undefined
-      ? { dataset_id: (await resolveName("kb", within, {}, lookup)).id }
+  const inside =
+    scope && within !== undefined
+      ? { [scope]: (await resolveName("kb", within, {}, lookup)).id }
       : {};
   const narrowed = narrows && keyword !== "" ? { keyword } : {};
   const names = new Map<string, string>();
   for await (const object of session.rows(
     row,
-    { ...scope, ...input, ...narrowed },
+    { ...inside, ...fixed, ...narrowed },
     { limit: MAX_NAMES },
   )) {
     if (!isObject(object)) continue;

@@ -46,7 +46,8 @@ const byUuid = {
   ambiguousHint: "use the ID instead of the name",
 } as const;
 
-const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
+/** How each noun is listed. */
+export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
   kb: {
     ...byUuid,
     title: "knowledge base",

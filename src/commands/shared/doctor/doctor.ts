@@ -41,15 +41,13 @@ const ok = (check: string, found: string): CheckResult => ({
   next: null,
 });
 const warning = (check: string, found: string, next: string): CheckResult => ({
-  check,
+  ...ok(check, found),
   result: "warning",
-  found,
   next,
 });
 const problem = (check: string, found: string, next: string, kind: FailureKind): CheckResult => ({
-  check,
+  ...ok(check, found),
   result: "problem",
-  found,
   next,
   kind,
 });
