@@ -12,24 +12,9 @@ import type { Question } from "./questions.ts";
 import type { SearchVariant } from "./matrix.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** A document that a search found, ranked by its first chunk. */
-interface FoundDocument {
-  readonly rank: number;
-  readonly document: string;
-  readonly id: string;
-  readonly score: number;
-  readonly relevant: boolean;
-}
-
 /** The result of one question. */
-export interface QuestionResult {
+export interface QuestionResult extends ReturnType<typeof rateRecords> {
   readonly question: Question;
-  /** Rank of the first relevant document, from 1. */
-  readonly rank: number | null;
-  readonly found: readonly FoundDocument[];
-  /** Expected documents and texts that were not found. */
-  readonly missing: readonly string[];
-  readonly figures: Readonly<Record<string, number>>;
   /** Time until the response, retries included; null if the search failed. */
   readonly seconds: number | null;
   /** Why the search failed; null if it succeeded. */
@@ -118,7 +103,7 @@ function rateRecords(
   documents: readonly ExpectedDocument[],
   records: readonly SearchRecord[],
   ks: readonly number[],
-): Pick<QuestionResult, "rank" | "found" | "missing" | "figures"> {
+) {
   const ranked = rankDocuments(records, texts.length > 0);
   const relevant = new Set<string>();
   const missing: string[] = [];
@@ -147,7 +132,15 @@ function rateRecords(
     relevant: found.map((each) => each.relevant),
     expected: relevant.size + missing.length,
   };
-  return { rank: firstRank(ranking), found, missing, figures: metricsOf(ranking, ks) };
+  return {
+    /** Rank of the first relevant document, from 1. */
+    rank: firstRank(ranking),
+    /** Documents, ranked by their first chunks. */
+    found,
+    /** Expected documents and texts that were not found. */
+    missing,
+    figures: metricsOf(ranking, ks),
+  };
 }
 
 /** Documents by ID, in the order of their first chunks. */
