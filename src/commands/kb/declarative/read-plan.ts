@@ -1,10 +1,11 @@
-import { CliError, usage, refused } from "../../../errors.ts";
+import { usage, refused } from "../../../errors.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import { planSettings } from "../changes/index.ts";
 import type { CurrentState, DesiredState, SettingsPlan } from "../changes/index.ts";
 import { readKb } from "../documents/index.ts";
 import { activeModels, embeddingModel, withoutModel } from "../models/index.ts";
+import { findKb } from "../find-kb.ts";
 import { readKbFile } from "./file.ts";
 import type { KbFile } from "./file.ts";
 import type { Context } from "../../command-spec.ts";
@@ -76,13 +77,4 @@ async function withModel(file: KbFile, current: CurrentState, context: Context):
   }
   const embedding_model = modelName(await embeddingModel(written, context));
   return { ...file, embedding_model, indexing_technique: "high_quality" };
-}
-
-async function findKb(name: string, context: Context): Promise<string | undefined> {
-  try {
-    return await context.resolveId("kb", `name:${name}`);
-  } catch (error) {
-    if (error instanceof CliError && error.kind === "not-found") return undefined;
-    throw error;
-  }
 }

@@ -4,6 +4,7 @@ import { sha256 } from "../../../lib/sha256.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { readKbState } from "../documents/index.ts";
+import { findKb } from "../find-kb.ts";
 import { run as exportKb } from "./export.ts";
 import { importBundle, planImport } from "./import.ts";
 import type { ImportFlags } from "./import.ts";
@@ -62,21 +63,15 @@ async function requireFreeName(
 ): Promise<void> {
   const copyName = name ?? (await context.call(getKnowledgeBase, { dataset_id })).name;
   const note = await target.host.files.stat(await importNotePath(copyName, dataset_id, target));
-  if (note !== null || !(await isTaken(copyName, target))) return;
+  if (note !== null) return;
+  const taken = await findKb(copyName, target).catch((error: unknown) => {
+    if (error instanceof CliError && error.kind === "refused") return "several";
+    throw error;
+  });
+  if (taken === undefined) return;
   throw refused(
     `knowledge base ${JSON.stringify(copyName)} already exists`,
     `kb copy id:${dataset_id} --name ${shellQuote(`${[...copyName].slice(0, 35).join("")} copy`)}`,
     { code: "already-exists" },
   );
-}
-
-async function isTaken(name: string, target: Context): Promise<boolean> {
-  try {
-    await target.resolveId("kb", `name:${name}`);
-    return true;
-  } catch (error) {
-    if (error instanceof CliError && error.kind === "not-found") return false;
-    if (error instanceof CliError && error.kind === "refused") return true; // several have it
-    throw error;
-  }
 }

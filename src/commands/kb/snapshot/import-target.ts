@@ -1,11 +1,12 @@
 import { dirname, join } from "node:path";
 import { ApiError, CliError } from "../../../errors.ts";
-import { valueAt } from "../../../lib/json.ts";
+import { tryParseJson, valueAt } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { createKb } from "../changes/index.ts";
 import type { SettingsPlan } from "../changes/index.ts";
+import { findKb } from "../find-kb.ts";
 import type { Manifest } from "./bundle.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -82,12 +83,13 @@ async function interruptedImport(
   const { files } = context.host;
   if ((await files.stat(note)) === null) return undefined;
   const text = new TextDecoder().decode(await files.read(note));
-  const known = valueAt(JSON.parse(text), "dataset_id");
+  const known = valueAt(tryParseJson(text), "dataset_id");
+  const isKnown = typeof known === "string";
+  const dataset_id = isKnown ? known : await findKb(name, context);
+  if (dataset_id === undefined) return undefined;
   try {
-    const dataset_id =
-      typeof known === "string" ? known : await context.resolveId("kb", `name:${name}`);
     const { document_count } = await context.call(getKnowledgeBase, { dataset_id });
-    return typeof known === "string" || document_count === 0 ? dataset_id : undefined;
+    return isKnown || document_count === 0 ? dataset_id : undefined;
   } catch (error) {
     if (error instanceof CliError && error.kind === "not-found") return undefined;
     throw error;
