@@ -243,7 +243,7 @@ test("an import with --no-wait is completed by a second one, which sends no docu
   ]);
   await done("doc", "wait", copy);
   const before = server.seen.length;
-  expect(words(await done("import", folder, "--into", copy))).toEqual([
+  expect(words(await done("import", folder, "--name", copy))).toEqual([
     "metadata document notes.txt",
   ]);
   expect(server.seen.slice(before).filter(({ path }) => /create-by/.test(path))).toEqual([]);

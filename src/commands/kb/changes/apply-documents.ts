@@ -88,7 +88,8 @@ class DocumentRun {
   }
 
   async *run(): AsyncGenerator<Change> {
-    yield* this.#finish(this.#withContent());
+    const withContent = this.#changesWith("adopt", "metadata");
+    yield* this.#finish(withContent.map((each) => unsent(each, each.document?.stored)));
     const uploads = this.#changesWith("create", "update");
     for (let at = 0; at < uploads.length; at += uploadBatch)
       yield* this.#upload(uploads.slice(at, at + uploadBatch));
@@ -104,28 +105,13 @@ class DocumentRun {
     return this.#tools.changes.filter(({ action }) => actions.includes(action));
   }
 
-  /** Documents that have the right content already. */
-  #withContent(): SentDocument[] {
-    return this.#changesWith("adopt", "metadata").flatMap((change) => {
-      const { document, source, note } = change;
-      if (!document || !source?.hash) return [];
-      const { id, stored } = document;
-      return [{ change, id, hash: source.hash, stored, note }];
-    });
-  }
-
   #counted(result: Change): Change {
     this.#tools.context.progress({ done: ++this.#done, total: this.#total, unit: "documents" });
     return result;
   }
 
   async *#upload(changes: readonly DocumentChange[]): AsyncGenerator<Change> {
-    const updates = changes.flatMap((change): SentDocument[] => {
-      const { id, source } = change;
-      return id === null
-        ? []
-        : [{ change, id, hash: source?.hash ?? "", stored: null, note: null }];
-    });
+    const updates = changes.filter(({ document }) => document).map((each) => unsent(each));
     const problem = this.#limit ?? (await this.#try(() => this.#markPending(updates)));
     if (!problem) await this.#waitUntilEditable(updates);
     const sent: SentDocument[] = [];
@@ -345,6 +331,15 @@ const isReplaceable = ({ sent: { change } }: Unindexed): boolean => {
   const isEditable = document === undefined || (document.enabled && !document.archived);
   return isEditable && !source?.exported?.sharesName;
 };
+
+/** A document that exists, before or without an upload. */
+const unsent = (change: DocumentChange, stored: string | null = null): SentDocument => ({
+  change,
+  id: change.id ?? "",
+  hash: change.source?.hash ?? "",
+  stored,
+  note: change.note,
+});
 
 const isSent = (result: SentDocument | Change): result is SentDocument => "hash" in result;
 

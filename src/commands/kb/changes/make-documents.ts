@@ -1,4 +1,5 @@
 import { CliError } from "../../../errors.ts";
+import { counted } from "../../../lib/plural.ts";
 import { applyDocuments } from "./apply-documents.ts";
 import type { DocumentTarget } from "./apply-documents.ts";
 import { rowOf } from "./change.ts";
@@ -125,6 +126,6 @@ async function noticeSummary(
     .reduce((sum, { source }) => sum + (source?.characters ?? 0), 0);
   const verb = context.options.dryRun ? "would be" : "were";
   await context.notice(
-    `${count} ${count === 1 ? noun : `${noun}s`}: ${parts.join(", ") || "nothing to do"}; ${characters} characters ${verb} embedded`,
+    `${counted(count, noun)}: ${parts.join(", ") || "nothing to do"}; ${characters} characters ${verb} embedded`,
   );
 }

@@ -1,5 +1,6 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { CliError } from "../../../errors.ts";
+import { counted } from "../../../lib/plural.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import { applySettings, createKb, isChange } from "../changes/index.ts";
 import type { Change, DocumentFlags } from "../changes/index.ts";
@@ -19,9 +20,9 @@ export const plan = {
     const dryRun = { ...context, options: { ...context.options, dryRun: true } };
     const { name, count } = yield* makeChanges({ file: path }, dryRun);
     if (count === 0) return context.notice(`${name} matches ${path}`);
-    await context.notice(`${counted(count)}; to apply: kb apply ${shellQuote(path)}`);
+    await context.notice(`${counted(count, "change")}; to apply: kb apply ${shellQuote(path)}`);
     if (!exit_code) return;
-    const message = `${name} differs from ${path}: ${counted(count)}`;
+    const message = `${name} differs from ${path}: ${counted(count, "change")}`;
     throw new CliError("gate", message, { isResult: true, details: { changes: count } });
   },
 };
@@ -32,7 +33,7 @@ export const apply = {
     if (context.options.dryRun) return yield* plan.run(input, context);
     const { name, count } = yield* makeChanges(input, context);
     const nothing = `${name} matches ${input.file}; nothing to do`;
-    await context.notice(count === 0 ? nothing : `${counted(count)} made`);
+    await context.notice(count === 0 ? nothing : `${counted(count, "change")} made`);
   },
 };
 
@@ -51,8 +52,6 @@ async function* makeChanges(
   const synced = id === undefined ? 0 : yield* syncDocuments(path, file, id, flags, context);
   return { name, count: changes.length + synced };
 }
-
-const counted = (count: number): string => (count === 1 ? "1 change" : `${count} changes`);
 
 /** Syncs the directory of a file, which is relative to the file; returns the number of changes. */
 async function* syncDocuments(

@@ -71,7 +71,8 @@ export async function* importBundle(
   const target = { ...input, dataset_id, settings: state.settings, documents: [] };
   yield* makeDocuments(changes, target, wording, context);
   if (dryRun) return undefined;
-  if (found.note !== undefined) await files.remove(found.note);
+  // Without the wait, the same command finishes the import.
+  if (found.note !== undefined && !input.no_wait) await files.remove(found.note);
   return dataset_id;
 }
 

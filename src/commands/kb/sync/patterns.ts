@@ -16,15 +16,14 @@ export function parsePatterns(
   assignments: readonly string[],
   globs: readonly string[],
 ): readonly Pattern[] {
-  const invalid = (message: string) => usage(message);
-  if (globs.length > 0 && assignments.length === 0) throw invalid("--match requires --metadata");
+  if (globs.length > 0 && assignments.length === 0) throw usage("--match requires --metadata");
   const values = assignments.map((text) => {
     const at = text.indexOf("=");
-    if (at < 1) throw invalid(`invalid --metadata ${JSON.stringify(text)}: expected field=value`);
+    if (at < 1) throw usage(`invalid --metadata ${JSON.stringify(text)}: expected field=value`);
     const field = text.slice(0, at);
     if (!isCustomField(field)) {
       const name = JSON.stringify(field);
-      throw invalid(`invalid --metadata ${name}: the field name is reserved or too long`);
+      throw usage(`invalid --metadata ${name}: the field name is reserved or too long`);
     }
     return [field, text.slice(at + 1)] as const;
   });

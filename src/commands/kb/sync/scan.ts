@@ -1,3 +1,4 @@
+import { counted } from "../../../lib/plural.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { usage } from "../../../errors.ts";
 import { isCustomField, isSynced, syncFields } from "../changes/index.ts";
@@ -141,8 +142,6 @@ export async function noticeUnused(
   const unsupported = skipped.filter(isUnsupported);
   if (unsupported.length === 0) return;
   const kinds = new Set(unsupported.map(({ path }) => path.slice(path.lastIndexOf(".") + 1)));
-  const noun = unsupported.length === 1 ? "file" : "files";
-  await context.notice(
-    `skipped ${unsupported.length} unsupported ${noun}: ${[...kinds].sort().join(", ")}`,
-  );
+  const skippedFiles = counted(unsupported.length, "unsupported file");
+  await context.notice(`skipped ${skippedFiles}: ${[...kinds].sort().join(", ")}`);
 }
