@@ -144,48 +144,36 @@ const manifestFields = {
   },
 } as const satisfies RequiredFields;
 
-/** A file of an export that does not match the manifest. */
-export interface Damage {
-  readonly file: string;
-  readonly problem: "missing" | "changed";
-}
-
-/** Yields the files that do not match the manifest. */
-export async function* findDamage(
+/**
+ * The hash of a file of an export as it is now, whatever the manifest says; null if it is missing. Throws
+ * usage for a symlink to the outside.
+ */
+export async function fileHash(
   directory: string,
-  { state }: Manifest,
+  file: string | null,
   files: Files,
-): AsyncGenerator<Damage> {
-  for (const { file, sha256: expected } of state.documents) {
-    if (file === null) continue;
-    const bytes = await readBundledFile(directory, file, files);
-    if (bytes === undefined) yield { file, problem: "missing" };
-    else if (sha256(bytes) !== expected) yield { file, problem: "changed" };
-  }
-}
-
-/** Reads a file of an export; undefined if it is missing. Throws usage for a symlink to the outside. */
-export async function readBundledFile(
-  directory: string,
-  file: string,
-  files: Files,
-): Promise<Uint8Array | undefined> {
+): Promise<string | null> {
+  if (file === null) return null;
   try {
-    return await files.read(await pathInside(directory, file, files));
+    return sha256(await files.read(await pathInside(directory, file, files)));
   } catch (error) {
-    if (isMissing(error) || codeOf(error) === "EISDIR") return undefined;
+    if (isMissing(error) || codeOf(error) === "EISDIR") return null;
     throw error;
   }
 }
 
-/** Throws usage for damaged files. */
+/** Throws usage for files that do not match the manifest. */
 export async function requireUndamaged(
   directory: string,
-  manifest: Manifest,
+  { state }: Manifest,
   files: Files,
 ): Promise<void> {
-  const damages: Damage[] = [];
-  for await (const damage of findDamage(directory, manifest, files)) damages.push(damage);
+  const damages: { readonly file: string; readonly problem: "missing" | "changed" }[] = [];
+  for (const { file, sha256: expected } of state.documents) {
+    const hash = await fileHash(directory, file, files);
+    if (file !== null && hash !== expected)
+      damages.push({ file, problem: hash === null ? "missing" : "changed" });
+  }
   const [first] = damages;
   if (first === undefined) return;
   throw usage(

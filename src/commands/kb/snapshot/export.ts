@@ -16,7 +16,7 @@ import { listChunks } from "../../../operations/chunks.ts";
 import type { Chunk } from "../../../operations/chunks.ts";
 import { fieldValue, readContents, readKbState, readRules } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
-import { isBundle, notExported, readBundledFile, readManifest, writeManifest } from "./bundle.ts";
+import { isBundle, notExported, fileHash, readManifest, writeManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -108,8 +108,8 @@ async function startExport(
   for (const document of state.documents) {
     const old = known.get(document.id);
     const isInPlace = old?.file && old.file === paths.get(document.id);
-    const bytes = isInPlace ? await readBundledFile(input.directory, old.file, files) : undefined;
-    if (old && bytes && sha256(bytes) === old.sha256) stored.set(document.id, old);
+    const hash = isInPlace ? await fileHash(input.directory, old.file, files) : null;
+    if (old && hash !== null && hash === old.sha256) stored.set(document.id, old);
     else changed.push(document);
   }
   return { ...input, state, paths, stored, changed };

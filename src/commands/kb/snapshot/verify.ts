@@ -1,7 +1,6 @@
 import { CliError, usage } from "../../../errors.ts";
-import { sha256 } from "../../../lib/sha256.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
-import { notExported, readBundledFile, readManifest } from "./bundle.ts";
+import { fileHash, notExported, readManifest } from "./bundle.ts";
 import { diffKb } from "./diff.ts";
 import type { ComparedDocument, ComparedKb, KbDifference } from "./diff.ts";
 import type { Context } from "../../command-spec.ts";
@@ -48,10 +47,8 @@ async function readSide(text: string, context: Context): Promise<ComparedKb> {
   if (manifest) {
     const documents: ComparedDocument[] = [];
     for (const document of manifest.state.documents) {
-      const { file } = document;
-      const bytes = file === null ? null : await readBundledFile(text, file, files);
-      // The file counts, not the hash in the manifest.
-      documents.push({ ...document, sha256: bytes ? sha256(bytes) : null });
+      const hash = await fileHash(text, document.file, files);
+      documents.push({ ...document, sha256: hash });
     }
     return { ...manifest.state, documents };
   }
