@@ -1,6 +1,7 @@
 import { isObject, withoutNulls } from "../../../lib/json.ts";
 import { createKnowledgeBase } from "../../../operations/knowledge.ts";
 import { createMetadataField } from "../../../operations/metadata.ts";
+import type { InputOf } from "../../../operations/operation.ts";
 import { bindTags, createTag, listTags, unbindTags } from "../../../operations/tags.ts";
 import { setBuiltInFields } from "../metadata-built-in.ts";
 import { changeSettings } from "../models/index.ts";
@@ -68,35 +69,35 @@ async function* applyTags(
   }
 }
 
+type SentSettings = InputOf<typeof createKnowledgeBase>;
+
 /** The settings that differ, as create and update take them; search settings are sent complete. */
 function settingsRequest({ desired, current, changes }: SettingsPlan) {
-  const { settings } = desired;
   const changed = new Set(
     changes.flatMap(({ what, name }) => (what === "setting" ? [name.split(".")[0]] : [])),
   );
-  const { indexing_technique, retrieval_model, summary_index_setting } = settings;
+  const values = Object.entries(desired.settings).filter(([name]) => changed.has(name));
+  const { embedding_model, retrieval_model, summary_index_setting, ...plain } = Object.fromEntries(
+    values,
+  ) as Readonly<Record<string, unknown>>;
+  const model = typeof embedding_model === "string" ? embedding_model : undefined;
+  const slash = model?.lastIndexOf("/") ?? -1;
   const search = current?.settings.retrieval_model;
-  const model = String(settings.embedding_model);
-  const slash = model.lastIndexOf("/");
   return {
-    ...(changed.has("description") && { description: settings.description as string }),
-    ...(changed.has("permission") && { permission: settings.permission as "only_me" }),
-    ...(changed.has("indexing_technique") && {
-      indexing_technique: indexing_technique as "economy",
-    }),
-    ...(changed.has("embedding_model") && {
+    ...(plain as Pick<SentSettings, "description" | "permission" | "indexing_technique">),
+    ...(model !== undefined && {
       embedding_model_provider: model.slice(0, slash),
       embedding_model: model.slice(slash + 1),
     }),
-    ...(changed.has("retrieval_model") && {
+    ...(isObject(retrieval_model) && {
       retrieval_model: withoutNulls({
-        ...defaultSearch(indexing_technique),
+        ...defaultSearch(desired.settings.indexing_technique),
         ...(isObject(search) && search),
-        ...(retrieval_model as object),
+        ...retrieval_model,
       }),
     }),
-    ...(changed.has("summary_index_setting") && {
-      summary_index_setting: withoutNulls(summary_index_setting as Record<string, unknown>),
+    ...(isObject(summary_index_setting) && {
+      summary_index_setting: withoutNulls(summary_index_setting),
     }),
   };
 }
