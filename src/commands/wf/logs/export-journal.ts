@@ -82,7 +82,7 @@ const FLUSH_MS = 5000;
 export async function findLeftover(
   { entries }: Journal,
   path: string,
-  { process }: Host,
+  { process: current }: Host,
 ): Promise<LeftoverExport | undefined> {
   const begun = entries.findLastIndex((entry) => "begun" in entry);
   if (begun < 0) return undefined;
@@ -90,7 +90,7 @@ export async function findLeftover(
   // The journal is written by this program only.
   const flushes = lines.filter(({ bytes }) => typeof bytes === "number") as unknown as Flush[];
   const pid = Number(lines.findLast((entry) => "pid" in entry)?.["pid"]);
-  if (pid !== process.pid && process.isAlive(pid)) {
+  if (pid !== current.pid && current.isAlive(pid)) {
     throw usage(
       `another export is writing to this target (process ${pid})`,
       `wait for it; if that process is not an export, remove ${path}`,
