@@ -57,15 +57,8 @@ function single(label: string, param: Param, text: string, sources: Sources): un
         "IDs look like 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e",
       );
     case "integer":
-      return numberValue(label, param, text, /^[+-]?\d{1,15}$/, "is not a whole number");
     case "number":
-      return numberValue(
-        label,
-        param,
-        text,
-        /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i,
-        "is not a number",
-      );
+      return numberValue(label, param, text);
     case "flag":
       return flagValue(label, text);
     case "choice":
@@ -120,17 +113,17 @@ function checkLength(
   }
 }
 
-function numberValue(
-  label: string,
-  param: Param,
-  text: string,
-  form: RegExp,
-  problem: string,
-): number {
+const numberForms = {
+  integer: [/^[+-]?\d{1,15}$/, "is not a whole number"],
+  number: [/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i, "is not a number"],
+} as const;
+
+function numberValue(label: string, { kind, range }: Param, text: string): number {
+  const [form, problem] = numberForms[kind === "integer" ? kind : "number"];
   const value = Number(text);
   if (!form.test(text) || !Number.isFinite(value)) throw invalidValue(label, text, problem);
-  if (param.range && (value < param.range[0] || value > param.range[1])) {
-    throw invalidValue(label, text, `is not between ${param.range[0]} and ${param.range[1]}`);
+  if (range && (value < range[0] || value > range[1])) {
+    throw invalidValue(label, text, `is not between ${range[0]} and ${range[1]}`);
   }
   return value;
 }
