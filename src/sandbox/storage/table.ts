@@ -119,11 +119,13 @@ export class Table<Row extends object> {
 
   /** Returns the rows of a query; `rest` is what follows the name of the table. */
   select(rest: string, ...values: readonly SqlValue[]): Row[] {
-    const sql = `SELECT ${this.#name}.* FROM ${this.#name} ${rest}`;
+    // A database of an older version may have more columns.
+    const columns = Object.keys(this.#columns).map((name) => `${this.#name}.${name}`);
+    const sql = `SELECT ${columns.join(", ")} FROM ${this.#name} ${rest}`;
     return this.#store.all<Record<string, SqlValue>>(sql, ...values).map((stored) => {
-      const fields = Object.entries(stored).map(([name, value]) => {
-        const type = value === null ? undefined : this.#columns[name];
-        return [name, type ? type.read(value as never) : value]; // as `write` stored it
+      const fields = Object.entries(this.#columns).map(([name, { read }]) => {
+        const value = stored[name] ?? null;
+        return [name, value === null ? null : read(value as never)]; // as `write` stored it
       });
       return Object.fromEntries(fields) as Row; // the columns of the table
     });
