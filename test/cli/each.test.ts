@@ -371,6 +371,26 @@ test("--stop-on-error sends no further row", async () => {
   expect(ran.err).toContain("2 not sent");
 });
 
+test("a row with an unknown end stays unknown while rows before it stop the run", async () => {
+  const [a, b] = [word(), word()];
+  await tags(a);
+  const path = await file("open.csv", `name\n${a}\n${b}\n`);
+  const errors = join(folder, "open-errors.csv");
+  const flags = ["--concurrency", "1", "--errors-to", errors, "-o", "jsonl"];
+  const argv = ["kb", "tag", "create", "--each", path, ...flags];
+  sandbox.setFaults([parseFault("POST /datasets/tags cut-bytes=5 skip=1 times=1")]);
+  expect((await run(argv)).exit).toBe(10);
+  sandbox.setFaults([]);
+  const sent = await sentBy(async () => {
+    for (const more of [["--stop-on-error"], []]) {
+      const ran = await run([...argv, ...more]);
+      expect(results(ran.out)).toMatchObject([{ status: "failed" }, { status: "unknown" }]);
+      expect(await readFile(errors, "utf8")).toBe(`name\n${a}\n`);
+    }
+  });
+  expect(sent.filter((line) => line.includes(b))).toEqual([]);
+});
+
 test("a refused key stops the run with its own exit code and leaves nothing", async () => {
   const path = await file("key.csv", `tag,name\n${uuid},a\n${uuid},b\n${uuid},c\n`);
   const own = await temporaryDirectory();

@@ -34,6 +34,8 @@ export interface BatchRow<T> {
 /** What became of a row. */
 export type RowEnd = "ok" | "failed" | "unknown" | "skipped" | "not sent";
 
+type UnsentEnd = Extract<RowEnd, "skipped" | "unknown" | "not sent">;
+
 /** A row that was sent, or is known from an earlier run. */
 export interface Attempt<R> {
   readonly end: RowEnd;
@@ -77,7 +79,7 @@ export interface Batch<T, R> {
   /** A row that an interrupted run has sent, and that is not repeatable. */
   interrupted(input: T, row: number, id: string | undefined): Promise<Attempt<R>>;
   /** The result of a row that is not sent. */
-  unsent(row: number, end: "skipped" | "not sent", id: string | null): R;
+  unsent(row: number, end: UnsentEnd, id: string | null): R;
 }
 
 /** `1 row`, `2 rows`. */
@@ -277,34 +279,41 @@ class BatchRun<T, R> {
     const { end, id, stop } = attempt;
     if (stop) this.#stop(stop);
     else if (this.#spec.stopOnError && (end === "failed" || end === "unknown"))
-      this.#stopped = true;
+      this.#stopped ||= !this.#isOpen(journaled); // it failed before, not now
     const recorded = this.#record(journaled, end, id ?? undefined);
     return { row: journaled.row, attempt, recorded };
   }
 
-  async #attempt({ row, input, earlier, onDisk }: Journaled<T>): Promise<Attempt<R>> {
+  /** Did an interrupted run send the row, so that sending it again could repeat a change? */
+  #isOpen({ input, earlier }: Journaled<T>): boolean {
+    return earlier?.kind === "sent" && input !== undefined && !this.#spec.isRepeatable(input);
+  }
+
+  async #attempt(journaled: Journaled<T>): Promise<Attempt<R>> {
+    const { row, input, earlier, onDisk } = journaled;
     const { number } = row;
-    const unsent = (end: "skipped" | "not sent", id: string | null): Attempt<R> => ({
+    const unsent = (end: UnsentEnd, id: string | null): Attempt<R> => ({
       end,
       id,
       result: this.#spec.unsent(number, end, id),
     });
     if (earlier?.kind === "done") return unsent("skipped", earlier.id ?? null);
     if (input === undefined) return unsent("skipped", null);
-    await onDisk;
+    await onDisk?.catch((error: unknown) => this.#stop(error));
     const { signal, abortError } = this.#context;
     if (signal.aborted && !this.#stopped) this.#stop(abortError());
-    if (this.#stopped) return unsent("not sent", null);
-    if (earlier && !this.#spec.isRepeatable(input))
-      return this.#spec.interrupted(input, number, earlier.id);
+    const isOpen = this.#isOpen(journaled);
+    if (this.#stopped) return unsent(isOpen ? "unknown" : "not sent", earlier?.id ?? null);
+    if (isOpen) return this.#spec.interrupted(input, number, earlier?.id);
     const created = (id: string) =>
       this.#journal.sent(number, id).catch((error: unknown) => this.#stop(error));
     return this.#spec.attempt(input, { number, again: earlier !== undefined, created });
   }
 
   /** Resolves when the end of a row is in the journal; unknown ones stay marked as sent. */
-  async #record({ row, onDisk }: Journaled<T>, end: RowEnd, id?: string): Promise<void> {
+  async #record({ row, earlier, onDisk }: Journaled<T>, end: RowEnd, id?: string): Promise<void> {
     if (onDisk === undefined || end === "unknown") return;
+    if (end === "not sent" && earlier) return; // the interrupted run sent it
     if (end === "ok" || end === "skipped") await this.#journal.done(row.number, id);
     else await this.#journal.failed(row.number);
   }
