@@ -165,7 +165,6 @@ describe("a list that has fewer rows than its total", () => {
     "kb verify Base ./backup",
     "kb copy Base --name Other",
     "kb import ./backup --into Base",
-    "kb pull Base",
     "kb eval Base ./questions.csv",
     "kb doc wait Base",
     "kb doc delete Base a.md --yes",
