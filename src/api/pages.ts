@@ -1,6 +1,5 @@
 import { CliError } from "../errors.ts";
 import type { AnyOperation, Returns } from "../operations/operation.ts";
-import { addNew } from "../lib/add-new.ts";
 import { isObject, valueAt } from "../lib/json.ts";
 import { invalidResponse } from "./response-fields.ts";
 
@@ -94,10 +93,10 @@ export async function* readRows(
     return;
   }
   if (returns.kind !== "page" && returns.kind !== "cursor") return;
-  const known = new Set<string>();
+  const known = (await import("./id-set.ts")).newIdSet();
   const isNew = (row: unknown) => {
     const id = idIn(row);
-    return id === undefined || addNew(known, id);
+    return id === undefined || known.add(id);
   };
   yield* readOnce(returns, request, fetch, progress, isNew);
   const retry = progress.complete && lacksRows(progress) && request.page === undefined;

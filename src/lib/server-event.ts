@@ -69,7 +69,7 @@ const isOfType: Readonly<Record<keyof Types, (value: unknown) => boolean>> = {
 };
 
 /** Fields outside of the inner object `data`. */
-const envelopeNames: ReadonlySet<string> = new Set<keyof typeof fieldTypes>([
+const envelopeNames: readonly (keyof typeof fieldTypes)[] = [
   "workflow_run_id",
   "task_id",
   "message_id",
@@ -77,17 +77,43 @@ const envelopeNames: ReadonlySet<string> = new Set<keyof typeof fieldTypes>([
   "answer",
   "message",
   "from_variable_selector",
-]);
+];
+
+type Data = Readonly<Record<string, unknown>>;
+
+/**
+ * Fields of an object as a server sent it. Each is checked when it is read: checking all of them made
+ * `wf events --follow` half as fast (`npm run bench -- events`).
+ */
+class CheckedFields {
+  readonly #inner: Data;
+  readonly #envelope: Data;
+
+  constructor(inner: Data, envelope: Data) {
+    this.#inner = inner;
+    this.#envelope = envelope;
+  }
+
+  static {
+    for (const [name, type] of Object.entries(fieldTypes)) {
+      const isValid = isOfType[type];
+      const inEnvelope = envelopeNames.some((each) => each === name);
+      const get = function (this: CheckedFields): unknown {
+        const value = own(this.#inner, name);
+        if (isValid(value)) return value;
+        const other = inEnvelope ? own(this.#envelope, name) : undefined;
+        return isValid(other) ? other : undefined;
+      };
+      Object.defineProperty(this.prototype, name, { get });
+    }
+  }
+}
+
+const nothing: Data = {};
 
 /** The fields of an object as a server sent it. */
-export function eventFields(value: unknown, only?: ReadonlySet<string>): EventFields {
-  const fields: Record<string, unknown> = {};
-  for (const [name, each] of Object.entries(isObject(value) ? value : {})) {
-    const type = own<keyof Types>(fieldTypes, name);
-    if (type && isOfType[type](each) && (!only || only.has(name))) fields[name] = each;
-  }
-  return fields;
-}
+export const eventFields = (inner: unknown, envelope: Data = nothing): EventFields =>
+  new CheckedFields(isObject(inner) ? inner : nothing, envelope) as EventFields; // by its getters
 
 /** One event of a stream: its kind, the server's text, and that text parsed. */
 export interface ServerEvent {
@@ -111,6 +137,5 @@ export function serverEvent(
   raw: string = JSON.stringify(data),
 ): ServerEvent {
   const event = typeof data["event"] === "string" ? data["event"] : "message";
-  const fields = { ...eventFields(data, envelopeNames), ...eventFields(data["data"]) };
-  return { event, raw, data, fields };
+  return { event, raw, data, fields: eventFields(data["data"], data) };
 }

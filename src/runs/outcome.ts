@@ -31,8 +31,7 @@ export function finalOutcome(
   { event, fields }: ServerEvent,
   throughPauses: boolean,
 ): RunOutcome | undefined {
-  if (event === "workflow_paused" && !throughPauses)
-    return outcomeOf({ ...fields, status: "paused" });
+  if (event === "workflow_paused" && !throughPauses) return outcomeOf(fields, "paused");
   // Without a status the event announces nothing; the run's record decides.
   return event === "workflow_finished" && fields.status !== undefined
     ? outcomeOf(fields)
@@ -40,10 +39,13 @@ export function finalOutcome(
 }
 
 /** The outcome in the fields of a final event or of a blocking response. */
-export const outcomeOf = ({ status, error, exceptions_count, reasons }: EventFields): RunOutcome =>
-  status === "paused"
-    ? { status, forms: (reasons ?? []).map((reason) => eventFields(reason)).flatMap(formIn) }
-    : { status: status ?? "unknown", error, exceptions: exceptions_count };
+export const outcomeOf = (
+  { status = "unknown", error, exceptions_count, reasons }: EventFields,
+  known = status,
+): RunOutcome =>
+  known === "paused"
+    ? { status: known, forms: (reasons ?? []).map((each) => eventFields(each)).flatMap(formIn) }
+    : { status: known, error, exceptions: exceptions_count };
 
 /** The form in a pause reason, as a list of one; empty for a form sent by e-mail (server §14). */
 export function formIn(reason: EventFields): readonly Form[] {

@@ -1,5 +1,4 @@
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { addNew } from "../../../lib/add-new.ts";
 import { eventFields } from "../../../lib/server-event.ts";
 import type { EventFields } from "../../../lib/server-event.ts";
 
@@ -96,7 +95,8 @@ export class Deduplicator {
     if (id.trim() === "") return true; // cannot be compared
     let ids = this.seen.get(kind);
     if (ids === undefined) this.seen.set(kind, (ids = new Set()));
-    return addNew(ids, id);
+    const { size } = ids;
+    return ids.add(id).size > size;
   }
 }
 

@@ -1,4 +1,4 @@
-import { addNew } from "../../../lib/add-new.ts";
+import { newIdSet } from "../../../api/id-set.ts";
 import { hiddenRows, timeOf } from "../../../api/time-windows.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
@@ -142,14 +142,14 @@ async function* withoutDuplicates(
   logs: AsyncIterable<FiledLog>,
   onDuplicate: () => void,
 ): AsyncGenerator<WorkflowLog> {
-  const seen = new Set<string>();
+  const seen = newIdSet();
   const open = new Map<string, WorkflowLog>();
   for await (const filed of logs) {
     const log = filed as WorkflowLog; // its readers allow for missing fields
     if (filed.id === undefined) yield log;
     else if (!hasEnded(log)) open.set(log.id, log);
-    else if (addNew(seen, log.id)) yield log;
+    else if (seen.add(log.id)) yield log;
     else onDuplicate();
   }
-  for (const [id, log] of open) if (addNew(seen, id)) yield log;
+  for (const [id, log] of open) if (seen.add(id)) yield log;
 }
