@@ -2,19 +2,11 @@ import { requireField } from "../../api/response-fields.ts";
 import { isObject, withoutNulls } from "../../lib/json.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../operations/knowledge.ts";
 import type { SearchRecord } from "../../operations/knowledge.ts";
+import type { Input } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
+import type { searchParams } from "./specs.ts";
 
-/** Input of `kb search`. */
-export interface SearchInput {
-  readonly dataset_id: string;
-  readonly query: string;
-  readonly retrieval_model?: unknown;
-  readonly attachment_ids?: readonly string[] | undefined;
-  readonly external_retrieval_model?: unknown;
-  readonly search_method?: string | undefined;
-  readonly top_k?: number | undefined;
-  readonly score_threshold?: number | undefined;
-}
+type SearchInput = Input<typeof searchParams>;
 
 /**
  * Searches with complete settings: the server rejects partial ones, and its default for a knowledge base

@@ -87,15 +87,16 @@ const searchFlags = {
   score_threshold: local.number("Minimum score", { range: [0, 1] }),
 } as const;
 
+// The parameters of a command are a const of their own where its code takes its input type from them:
+// the type of the whole task depends on that code.
+export const searchParams = { ...searchKnowledgeBase.params, ...searchFlags };
+
 const kbSearch = task({
   command: "kb search <kb> <query>",
   summary: "Search a knowledge base for matching chunks",
   about:
     "Uses the search settings of the knowledge base; flags override single settings. Economy indexing\nsupports keyword search only.",
-  params: {
-    ...searchKnowledgeBase.params,
-    ...searchFlags,
-  },
+  params: searchParams,
   returns: searchKnowledgeBase.returns,
   sends: [searchKnowledgeBase, getKnowledgeBase],
   wraps: searchKnowledgeBase,
@@ -306,6 +307,15 @@ const transfers = [
   createDocumentByText,
   createDocumentByFile,
 ];
+/** What a sync reads and sends. */
+const syncRequests = [
+  ...transfers,
+  getDocument,
+  updateDocumentByText,
+  replaceDocument,
+  updateDocumentByFile,
+  deleteDocument,
+];
 /** What changes the rest of a knowledge base. */
 const settingChanges = [
   createKnowledgeBase,
@@ -317,43 +327,38 @@ const settingChanges = [
   disableBuiltInFields,
 ];
 
+export const syncParams = {
+  dataset_id,
+  directory: local.text("Directory; links that leave it are not followed", {
+    required,
+    placeholder: "dir",
+  }),
+  include: local.text("Only files that match, e.g. '**/*.md'", { many: true }),
+  exclude: local.text("Exclude files, in addition to .kbignore and .gitignore", { many: true }),
+  prefix: local.text("Path prefix, for several directories in one knowledge base"),
+  prune: local.flag("Delete documents whose file no longer exists"),
+  adopt: local.flag("Take over documents that have the name of a file"),
+  max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
+  metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
+  metadata: local.text("Metadata as field=value; {1} is the first wildcard", {
+    many: true,
+  }),
+  match: local.text("Set --metadata only on files that match", { many: true }),
+  shard: local.text("Sync one share of the files: 3/8, auto or auto/8"),
+  since: local.text("Only files that differ from this git revision"),
+  watch: local.flag("Keep running and sync after each change"),
+  ...transferFlags("3, 1 in a shard"),
+};
+
 const kbSync = task({
   command: "kb sync <kb> <dir>",
   action: "sync {dir} to knowledge base {kb}",
   summary: "Sync a directory to a knowledge base",
   about:
     "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
-  params: {
-    dataset_id,
-    directory: local.text("Directory; links that leave it are not followed", {
-      required,
-      placeholder: "dir",
-    }),
-    include: local.text("Only files that match, e.g. '**/*.md'", { many: true }),
-    exclude: local.text("Exclude files, in addition to .kbignore and .gitignore", { many: true }),
-    prefix: local.text("Path prefix, for several directories in one knowledge base"),
-    prune: local.flag("Delete documents whose file no longer exists"),
-    adopt: local.flag("Take over documents that have the name of a file"),
-    max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
-    metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
-    metadata: local.text("Metadata as field=value; {1} is the first wildcard", {
-      many: true,
-    }),
-    match: local.text("Set --metadata only on files that match", { many: true }),
-    shard: local.text("Sync one share of the files: 3/8, auto or auto/8"),
-    since: local.text("Only files that differ from this git revision"),
-    watch: local.flag("Keep running and sync after each change"),
-    ...transferFlags("3, 1 in a shard"),
-  },
+  params: syncParams,
   returns: withNamePath("document_id", list("", "action path document_id note")),
-  sends: [
-    ...transfers,
-    getDocument,
-    updateDocumentByText,
-    replaceDocument,
-    updateDocumentByFile,
-    deleteDocument,
-  ],
+  sends: syncRequests,
   effect: "writes",
   plans: true,
   confirms: true,
@@ -522,7 +527,7 @@ const kbApply = task({
     searchKnowledgeBase,
     unbindTags,
     ...settingChanges,
-    ...(kbSync.sends ?? []),
+    ...syncRequests,
   ],
   effect: "writes",
   plans: true,
@@ -532,43 +537,45 @@ const kbApply = task({
   load: async () => (await import("./declarative/apply.ts")).apply,
 });
 
+export const evalParams = {
+  dataset_id,
+  questions: local.file("File of questions and expectations, - for stdin", {
+    required,
+    placeholder: "questions",
+  }),
+  ...searchFlags,
+  retrieval_model: local.json("Search settings (default: the knowledge base's)", {
+    shape: retrievalShape,
+  }),
+  matrix: local.text(
+    "Compare combinations of settings: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
+    { many: true },
+  ),
+  rerank_model: local.text(
+    "Rerank model as provider/model (default: the configured one, or the only active one)",
+  ),
+  k: local.text("Numbers of top documents, e.g. 1,3,5"),
+  failures: local.flag("List questions with missing documents"),
+  baseline: local.file("Compare with an earlier evaluation from --save"),
+  save: local.text("Save the evaluation to this file, for --baseline", {
+    isOutputPath: true,
+  }),
+  fail_if: local.text("Exit with code 14 if true, e.g. 'recall@5<0.9'", { many: true }),
+  junit: local.text("JUnit report to write, one case per question", {
+    isOutputPath: true,
+  }),
+  allow_missing: local.flag("Count missing documents as not found"),
+  concurrency: local.integer("Concurrent questions (default 3)", { range: [1, 50] }),
+  wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
+};
+
 const kbEval = task({
   command: "kb eval <kb> <questions>",
   action: "evaluate knowledge base {kb}",
   summary: "Evaluate retrieval against a set of labelled questions",
   about:
     "Questions are JSON Lines or CSV with the fields question, documents (expected names, IDs or paths;\nin CSV separated by ;), text (expected in a chunk), filter (metadata conditions of the search) and\nid. Only question and one of documents or text are required.\n\nRanks count documents: the first chunk of a document is its rank, and a text counts as the first\ndocument that contains it. recall@k is the share of the expected documents among the first k,\nprecision@k the share of the first k that was expected, hit_rate@k the share of questions with at\nleast one hit, ndcg@k the gain with binary relevance and log2 of the rank, mrr the mean of 1/rank of\nthe first hit.\n\n--fail-if takes these metrics, latency_p50, latency_p95 and failed; with --baseline also changes:\n'recall@5.change<-0.02'. If a condition is true, the exit code is 14. The default of --k is 1, 3, 5\nand 10, up to the number of results.",
-  params: {
-    dataset_id,
-    questions: local.file("File of questions and expectations, - for stdin", {
-      required,
-      placeholder: "questions",
-    }),
-    ...searchFlags,
-    retrieval_model: local.json("Search settings (default: the knowledge base's)", {
-      shape: retrievalShape,
-    }),
-    matrix: local.text(
-      "Compare combinations of settings: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
-      { many: true },
-    ),
-    rerank_model: local.text(
-      "Rerank model as provider/model (default: the configured one, or the only active one)",
-    ),
-    k: local.text("Numbers of top documents, e.g. 1,3,5"),
-    failures: local.flag("List questions with missing documents"),
-    baseline: local.file("Compare with an earlier evaluation from --save"),
-    save: local.text("Save the evaluation to this file, for --baseline", {
-      isOutputPath: true,
-    }),
-    fail_if: local.text("Exit with code 14 if true, e.g. 'recall@5<0.9'", { many: true }),
-    junit: local.text("JUnit report to write, one case per question", {
-      isOutputPath: true,
-    }),
-    allow_missing: local.flag("Count missing documents as not found"),
-    concurrency: local.integer("Concurrent questions (default 3)", { range: [1, 50] }),
-    wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
-  },
+  params: evalParams,
   returns: report,
   sends: [searchKnowledgeBase, getKnowledgeBase, listModels, listDocuments],
   wraps: searchKnowledgeBase,
@@ -583,19 +590,21 @@ const kbEval = task({
   load: () => import("./eval/eval.ts"),
 });
 
+export const lintParams = {
+  directory: local.text("Directory with the files", { required, placeholder: "dir" }),
+  include: local.text("Only files that match a .gitignore pattern", { many: true }),
+  exclude: local.text("Exclude files that match a .gitignore pattern", { many: true }),
+  max_size: local.text("Maximum file size of the server (default 15MiB)"),
+  strict: local.flag("Exit with code 14 on warnings, too"),
+};
+
 const kbLint = task({
   command: "kb lint <dir>",
   action: "check files in {dir}",
   summary: "Check the files of a directory before upload",
   about:
     "Sends nothing. An error is a file that would be rejected, truncated or confused with another one; a\nwarning is a file that would be imported badly. Errors exit with code 14. Hidden files and those\nof .gitignore and .kbignore are skipped.",
-  params: {
-    directory: local.text("Directory with the files", { required, placeholder: "dir" }),
-    include: local.text("Only files that match a .gitignore pattern", { many: true }),
-    exclude: local.text("Exclude files that match a .gitignore pattern", { many: true }),
-    max_size: local.text("Maximum file size of the server (default 15MiB)"),
-    strict: local.flag("Exit with code 14 on warnings, too"),
-  },
+  params: lintParams,
   returns: withNamePath("file", list("", "severity file finding problem fix")),
   effect: "reads",
   exits: ["gate"],

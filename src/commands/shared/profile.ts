@@ -10,19 +10,11 @@ import type { KeyOwner } from "../../config/stored-keys.ts";
 import { CliError, usage, notFound } from "../../errors.ts";
 import { own } from "../../lib/json.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
+import type { Input } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
+import type { profileAddParams } from "./specs.ts";
 
-/** Input of `profile add`. */
-interface AddInput {
-  readonly name: string;
-  readonly key_file?: string | undefined;
-  readonly key_command?: string | undefined;
-  readonly format?: string | undefined;
-  readonly mark_read_only?: boolean | undefined;
-  readonly insecure_storage?: boolean | undefined;
-  /** `Handbook=ID` each. */
-  readonly kb?: readonly string[] | undefined;
-}
+type AddInput = Input<typeof profileAddParams>;
 
 /** A profile in output: of keys only where they are stored. */
 interface ProfileRow {

@@ -3,17 +3,11 @@ import type { Host } from "../../host/host.ts";
 import { sandboxApps, sandboxProfile, sandboxStatePath } from "../../config/sandbox-profile.ts";
 import type { Fault } from "../../sandbox/http/faults.ts";
 import type { Sandbox } from "../../sandbox/http/server.ts";
+import type { Input } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
+import type { sandboxParams } from "./specs.ts";
 
-/** Input of `sandbox`. */
-interface SandboxInput {
-  readonly port?: number | undefined;
-  readonly data?: string | undefined;
-  readonly ephemeral?: boolean | undefined;
-  readonly server?: keyof typeof versions | undefined;
-  readonly fault?: readonly string[] | undefined;
-  readonly command?: readonly string[] | undefined;
-}
+type SandboxInput = Input<typeof sandboxParams>;
 
 /** The exact versions of the recorded servers. */
 const versions = { "1.12": "1.12.1", "1.14": "1.14.2", "1.15": "1.15.0" } as const;

@@ -9,25 +9,27 @@ const profileSheet = record(
   "knowledge_bases",
 );
 
+export const profileAddParams = {
+  name: local.text("Name of the profile", { required, length: [1, 64] }),
+  key_file: local.content("File with the key, - for stdin"),
+  key_command: local.text("Command that prints the key, run on each use"),
+  user: local.text("Default end user"),
+  format: local.text("Default output format"),
+  insecure_storage: local.flag("Store the key in the profile file instead of the keyring"),
+  mark_read_only: local.flag("Block all writes with this profile"),
+  kb: local.text("Knowledge base of a bound key", {
+    many: true,
+    placeholder: "name=id",
+  }),
+};
+
 const profileAdd = task({
   command: "profile add <name>",
   action: "save profile {name}",
   summary: "Store a base URL and a key as a profile",
   about:
     "Reads the key from a file (- for stdin), from a command that prints it, or from a hidden prompt,\nnever from the command line. It is stored in the OS keyring if available, otherwise in the profile\nfile. With --app it is the key of that application. Other settings of the profile are kept. A key\nthat is bound to some knowledge bases cannot list them: name them with --kb.",
-  params: {
-    name: local.text("Name of the profile", { required, length: [1, 64] }),
-    key_file: local.content("File with the key, - for stdin"),
-    key_command: local.text("Command that prints the key, run on each use"),
-    user: local.text("Default end user"),
-    format: local.text("Default output format"),
-    insecure_storage: local.flag("Store the key in the profile file instead of the keyring"),
-    mark_read_only: local.flag("Block all writes with this profile"),
-    kb: local.text("Knowledge base of a bound key", {
-      many: true,
-      placeholder: "name=id",
-    }),
-  },
+  params: profileAddParams,
   returns: profileSheet,
   effect: "writes",
   examples: [
@@ -97,25 +99,27 @@ const configExplain = task({
   load: () => import("./config-explain.ts"),
 });
 
+export const apiParams = {
+  method: local.text("GET, POST, PUT, PATCH or DELETE", { required }),
+  path: local.text("Path below the base URL, e.g. /datasets", { required }),
+  raw_field: local.text("Field as text: name=value", { many: true, short: "f" }),
+  field: local.text("Typed field: true, false, null, a number or @file", {
+    many: true,
+    short: "F",
+  }),
+  input: local.content("File with the request body, - for stdin"),
+  header: local.text("Additional header: 'Name: value'", { many: true }),
+  include: local.flag("Include the response status and headers", { short: "i" }),
+  all: local.flag("Read every page of a list"),
+};
+
 const api = task({
   command: "api <method> <path>",
   action: "send request",
   summary: "Send a request to any path below the base URL",
   about:
     "Fields become the query of a GET request and the JSON body of others. kb sends the knowledge key,\nwf the application key.",
-  params: {
-    method: local.text("GET, POST, PUT, PATCH or DELETE", { required }),
-    path: local.text("Path below the base URL, e.g. /datasets", { required }),
-    raw_field: local.text("Field as text: name=value", { many: true, short: "f" }),
-    field: local.text("Typed field: true, false, null, a number or @file", {
-      many: true,
-      short: "F",
-    }),
-    input: local.content("File with the request body, - for stdin"),
-    header: local.text("Additional header: 'Name: value'", { many: true }),
-    include: local.flag("Include the response status and headers", { short: "i" }),
-    all: local.flag("Read every page of a list"),
-  },
+  params: apiParams,
   returns: { kind: "json" },
   sendsRequests: true,
   confirms: true,
@@ -130,20 +134,22 @@ const api = task({
 
 const capabilityList = withNamePath("capability", list("", "capability supported how"));
 
+export const doctorParams = {
+  capabilities: local.flag("Show what the server supports"),
+  last_error: local.integer("Show the last error, or the nth last", {
+    range: [1, MAX_LOGGED_ERRORS],
+    placeholder: "n",
+    bareValue: "1",
+  }),
+};
+
 const doctor = task({
   command: "doctor",
   action: "run diagnostics",
   summary: "Diagnose configuration and connectivity",
   about:
     "Changes nothing. Each check that fails names the next step.\n\n--capabilities requests IDs that do not exist to detect supported routes: kb with the knowledge key,\nwf with the application key. Write-only features are judged by the server version.\n\n--last-error sends nothing. The state directory keeps the last 20 errors of requests and internal\nerrors: command line, error, last requests, and the failed request as a curl command. Credentials\nare redacted, long words truncated, and bodies reduced to fields and lengths. KB_KEEP_ERRORS=0\ndisables this log.",
-  params: {
-    capabilities: local.flag("Show what the server supports"),
-    last_error: local.integer("Show the last error, or the nth last", {
-      range: [1, MAX_LOGGED_ERRORS],
-      placeholder: "n",
-      bareValue: "1",
-    }),
-  },
+  params: doctorParams,
   returns: withNamePath("check", list("", "check result found next")),
   output({ last_error, capabilities }) {
     if (last_error !== undefined) return { kind: "json" };
@@ -160,20 +166,22 @@ const doctor = task({
   load: () => import("./doctor/doctor.ts"),
 });
 
+export const sandboxParams = {
+  command: local.text("Command to run", { many: true }),
+  port: local.integer("Port (default: any free port)", { range: [0, 65535] }),
+  data: local.text("Directory to store the data in"),
+  ephemeral: local.flag("Do not store any data"),
+  server: local.choice(["1.12", "1.14", "1.15"], "Server version to emulate (default 1.14)"),
+  fault: local.text("Fault to inject, e.g. 'GET /datasets* status=503 times=2'", { many: true }),
+};
+
 const sandbox = task({
   command: "sandbox [command...]",
   action: "start sandbox",
   summary: "Start a local sandbox server",
   about:
     "Listens on localhost. With a command after --, it runs that command against a new sandbox and exits\nwith its code. Otherwise it stays in the foreground, and the built-in profile `sandbox` connects to\nit. The key dataset-bound-ID,ID is bound to these knowledge bases.\n\nA fault is 'METHOD PATTERN ACTION[=value] [times=N] [skip=N]' with one of the actions status, html,\ndelay, cut-after, cut-bytes, reset, silence, drip, length (wrong Content-Length), version,\nplain-metadata, stays-running (for a stop: the run never stops running) and lose (for events: this\nmany are lost after the snapshot).",
-  params: {
-    command: local.text("Command to run", { many: true }),
-    port: local.integer("Port (default: any free port)", { range: [0, 65535] }),
-    data: local.text("Directory to store the data in"),
-    ephemeral: local.flag("Do not store any data"),
-    server: local.choice(["1.12", "1.14", "1.15"], "Server version to emulate (default 1.14)"),
-    fault: local.text("Fault to inject, e.g. 'GET /datasets* status=503 times=2'", { many: true }),
-  },
+  params: sandboxParams,
   returns: withNamePath("base_url", record("base_url key apps profile data")),
   effect: "reads",
   examples: [

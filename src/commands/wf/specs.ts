@@ -398,30 +398,32 @@ const workflowLogsExport = task({
 
 const oneLog = withNamePath("workflow_run.id", record(...listWorkflowLogs.returns.columns));
 
+export const statsParams = {
+  ...logFilters,
+  created_at__after: {
+    ...logFilters.created_at__after,
+    help: "Only runs since this time (default 24h; all with --from)",
+  },
+  from: local.file("Read runs from a file of `wf logs -o jsonl` or `-o csv`"),
+  by: local.choice(groupings, "Also show statistics for each of these", { many: true }),
+  top: local.integer("Maximum rows of each list (default 10)", {
+    range: [1, 10_000],
+  }),
+  no_compare: local.flag("Do not compare with the preceding period"),
+  fail_if: local.text(
+    `Exit with code 14 if true, e.g. 'p95>20s' or 'failed>2%' (figures: ${Object.keys(figureKinds).join(", ")})`,
+    { many: true },
+  ),
+  pass_without_runs: local.flag("Let conditions without data pass"),
+};
+
 const workflowStats = task({
   command: "wf stats",
   action: "compute statistics",
   summary: "Show statistics about the runs of the workflow",
   about:
     "Reads the runs of the last 24 hours, since --since, or from the file of --from. Shares, times and\ntokens are of runs that have ended; percentiles use the nearest rank. The time of a paused run\nincludes the pause. The preceding period of the same length is read for comparison.\n\nIf a condition of --fail-if is true, or no run has data for it, the exit code is 14: a check without\ndata must not pass.",
-  params: {
-    ...logFilters,
-    created_at__after: {
-      ...logFilters.created_at__after,
-      help: "Only runs since this time (default 24h; all with --from)",
-    },
-    from: local.file("Read runs from a file of `wf logs -o jsonl` or `-o csv`"),
-    by: local.choice(groupings, "Also show statistics for each of these", { many: true }),
-    top: local.integer("Maximum rows of each list (default 10)", {
-      range: [1, 10_000],
-    }),
-    no_compare: local.flag("Do not compare with the preceding period"),
-    fail_if: local.text(
-      `Exit with code 14 if true, e.g. 'p95>20s' or 'failed>2%' (figures: ${Object.keys(figureKinds).join(", ")})`,
-      { many: true },
-    ),
-    pass_without_runs: local.flag("Let conditions without data pass"),
-  },
+  params: statsParams,
   returns: report,
   wraps: listWorkflowLogs,
   effect: "reads",

@@ -6,7 +6,7 @@ import { isObject, valueAt } from "../../../lib/json.ts";
 import { junitText } from "../../../lib/junit.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
-import type { FileInput } from "../../../operations/operation.ts";
+import type { FileInput, Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { prepareOutput, writeOutput } from "../../output-path.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
@@ -24,27 +24,9 @@ import { evaluationReport, junitCases } from "./report.ts";
 import { searchQuestions } from "./search.ts";
 import type { EvalSearch, QuestionResult, VariantResult } from "./search.ts";
 import type { Context } from "../../command-spec.ts";
+import type { evalParams } from "../specs.ts";
 
-/** Input of `kb eval`. */
-export interface EvalInput {
-  readonly dataset_id: string;
-  readonly questions: FileInput;
-  readonly k?: string | undefined;
-  readonly retrieval_model?: unknown;
-  readonly search_method?: string | undefined;
-  readonly top_k?: number | undefined;
-  readonly score_threshold?: number | undefined;
-  readonly matrix?: readonly string[] | undefined;
-  readonly rerank_model?: string | undefined;
-  readonly failures?: boolean | undefined;
-  readonly baseline?: FileInput | undefined;
-  readonly save?: string | undefined;
-  readonly fail_if?: readonly string[] | undefined;
-  readonly junit?: string | undefined;
-  readonly allow_missing?: boolean | undefined;
-  readonly concurrency?: number | undefined;
-  readonly wait_for_limit?: boolean | undefined;
-}
+type EvalInput = Input<typeof evalParams>;
 
 /** Default number of searches at a time; a default server handles ten connections (server §4). */
 const defaultConcurrency = 3;

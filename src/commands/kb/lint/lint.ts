@@ -8,16 +8,9 @@ import { MAX_NAME_LENGTH, obstacle, walkFiles } from "../sync/index.ts";
 import type { FoundFile, Obstacle } from "../sync/index.ts";
 import { contentProblems, found, kindProblems } from "./checks.ts";
 import type { LintProblem } from "./checks.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-
-/** Input of `kb lint`. */
-export interface LintInput {
-  readonly directory: string;
-  readonly include?: readonly string[] | undefined;
-  readonly exclude?: readonly string[] | undefined;
-  readonly max_size?: string | undefined;
-  readonly strict?: boolean | undefined;
-}
+import type { lintParams } from "../specs.ts";
 
 interface LintRow extends LintProblem {
   /** Path relative to the directory. */
@@ -33,7 +26,10 @@ const concurrency = 8;
  * Lists the problems that the files of a directory would have as documents; sends nothing. Throws gate
  * if there are errors, or warnings with `strict`.
  */
-export async function* run(input: LintInput, context: Context): AsyncGenerator<LintRow> {
+export async function* run(
+  input: Input<typeof lintParams>,
+  context: Context,
+): AsyncGenerator<LintRow> {
   const { files } = context.host;
   const maxBytes =
     input.max_size === undefined ? defaultMaxBytes : parseBytes("--max-size", input.max_size);

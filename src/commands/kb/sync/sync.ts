@@ -2,25 +2,17 @@ import { CliError, usage, refused } from "../../../errors.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import { ambiguousContent, makeDocuments, planDocuments, syncFields } from "../changes/index.ts";
-import type { Change, DocumentChange, DocumentFlags } from "../changes/index.ts";
+import type { Change, DocumentChange } from "../changes/index.ts";
 import { isUnsupported, parsePrefix, presenceIn, requireDistinctNames } from "./local-files.ts";
 import { parsePatterns } from "./patterns.ts";
 import { listEntries, noticeUnused, readFiles, withMetadata } from "./scan.ts";
-import type { ScanOptions } from "./scan.ts";
 import { parseShard } from "./shard.ts";
 import type { Shard } from "./shard.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
+import type { syncParams } from "../specs.ts";
 
-/** Input of `kb sync`. */
-export interface SyncInput extends ScanOptions, DocumentFlags {
-  readonly dataset_id: string;
-  readonly adopt?: boolean | undefined;
-  readonly max_delete?: string | undefined;
-  readonly metadata?: readonly string[] | undefined;
-  readonly match?: readonly string[] | undefined;
-  readonly shard?: string | undefined;
-  readonly watch?: boolean | undefined;
-}
+type SyncInput = Input<typeof syncParams>;
 
 /** The result of a file or document. */
 export interface SyncRow extends Change {

@@ -5,22 +5,14 @@ import type { HttpRequest } from "../../../api/request.ts";
 import { eachEvent, readEvents } from "../../../api/sse.ts";
 import { usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import { parseFields } from "./fields.ts";
 import type { Fields } from "./fields.ts";
 import { allPages, jsonOrText } from "./list-pages.ts";
+import type { apiParams } from "../specs.ts";
 
-/** Input of `api`. */
-interface ApiInput {
-  readonly method: string;
-  readonly path: string;
-  readonly raw_field?: readonly string[] | undefined;
-  readonly field?: readonly string[] | undefined;
-  readonly input?: string | undefined;
-  readonly header?: readonly string[] | undefined;
-  readonly include?: boolean | undefined;
-  readonly all?: boolean | undefined;
-}
+type ApiInput = Input<typeof apiParams>;
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 

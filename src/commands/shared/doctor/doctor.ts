@@ -14,7 +14,9 @@ import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import { version } from "../../../lib/version.ts";
 import { asText } from "../../../operations/operation.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
+import type { doctorParams } from "../specs.ts";
 
 /** The result of one check; `next` is what to do about it. */
 interface CheckResult {
@@ -54,13 +56,11 @@ const problem = (check: string, found: string, next: string, kind: FailureKind):
 const problemOf = (check: string, { message, info, kind }: CliError): CheckResult =>
   problem(check, message, info.hint ?? "", kind);
 
-interface DoctorInput {
-  readonly capabilities?: boolean | undefined;
-  readonly last_error?: number | undefined;
-}
-
 /** `doctor`: checks everything, shows a logged error, or lists what the server supports. */
-export async function* run(input: DoctorInput, context: Context): AsyncGenerator<unknown> {
+export async function* run(
+  input: Input<typeof doctorParams>,
+  context: Context,
+): AsyncGenerator<unknown> {
   if (input.last_error !== undefined && input.capabilities) {
     throw usage("--last-error and --capabilities cannot be used together");
   }

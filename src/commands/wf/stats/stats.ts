@@ -1,11 +1,8 @@
 import type { CliError } from "../../../errors.ts";
-import type { FileInput } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
 import { logQuery, warnIfKeywordTruncated } from "../logs/index.ts";
-import type { LogFilters } from "../log-filters.ts";
 import { statsData } from "./data.ts";
-import type { Grouping } from "../stats-fields.ts";
 import { addRun, newStatsCounts } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";
 import { figureScope } from "./format.ts";
@@ -13,17 +10,11 @@ import { newAccumulator, addToAccumulator } from "./accumulator.ts";
 import { statsSections } from "./tables.ts";
 import { runsFromFile, runsFromServer } from "./sources.ts";
 import type { RunSink } from "./sources.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
+import type { statsParams } from "../specs.ts";
 
-/** Input of `wf stats`. */
-export interface StatsInput extends LogFilters {
-  readonly from?: FileInput | undefined;
-  readonly by?: readonly Grouping[] | undefined;
-  readonly top?: number | undefined;
-  readonly no_compare?: boolean | undefined;
-  readonly fail_if?: readonly string[] | undefined;
-  readonly pass_without_runs?: boolean | undefined;
-}
+type StatsInput = Input<typeof statsParams>;
 
 const DEFAULT_SECONDS = 86_400;
 const DEFAULT_TOP = 10;
