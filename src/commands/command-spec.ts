@@ -183,5 +183,8 @@ export interface Task<P extends Params = Params> {
   }>;
 }
 
-/** Declares a task: infers its types. */
+/**
+ * Declares a task: infers its types. If its code takes the type of its input from the parameters, as
+ * `Input<typeof syncParams>`, they are a const of their own: the type of the task depends on its code.
+ */
 export const task = <const P extends Params>(spec: Task<P>): Task<P> => spec;

@@ -2,17 +2,10 @@ import { usage, notFound } from "../../errors.ts";
 import { getDocument } from "../../operations/documents.ts";
 import { listMetadataFields, setDocumentMetadata } from "../../operations/metadata.ts";
 import type { MetadataField } from "../../operations/metadata.ts";
+import type { Input } from "../../operations/operation.ts";
 import { fieldValue, invalidFieldValue, responseValues } from "./documents/index.ts";
 import type { Context } from "../command-spec.ts";
-
-/** Input of `kb metadata set`. */
-export interface MetadataInput {
-  readonly dataset_id: string;
-  readonly document_id: readonly string[];
-  readonly set?: readonly string[] | undefined;
-  readonly unset?: readonly string[] | undefined;
-  readonly replace?: boolean | undefined;
-}
+import type { metadataSetParams } from "./specs.ts";
 
 /** A value in a request; the server finds the field by ID and stores the name as sent (server §11). */
 interface SentValue {
@@ -26,7 +19,7 @@ interface SentValue {
  * others are sent without it.
  */
 export async function* run(
-  input: MetadataInput,
+  input: Input<typeof metadataSetParams>,
   context: Context,
 ): AsyncGenerator<{ result: string }> {
   const { dataset_id, set = [], unset = [], replace = false } = input;

@@ -3,20 +3,17 @@ import { CliError } from "../../errors.ts";
 import { counted } from "../../lib/plural.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { asText } from "../../operations/operation.ts";
-import type { InputOf } from "../../operations/operation.ts";
 import { runPipeline, runPipelineBlocking } from "../../operations/pipeline.ts";
 import type { PublishedRun } from "../../operations/pipeline.ts";
+import type { Input } from "../../operations/operation.ts";
 import { asEvents } from "../stream-or-wait.ts";
 import { finalOutcome } from "../../runs/outcome.ts";
 import { waitForDocuments } from "./documents/index.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
+import type { pipelineRunParams } from "./specs.ts";
 
-/** Input of `kb pipeline run`. */
-export type PipelineInput = InputOf<typeof runPipeline> & {
-  readonly blocking?: boolean | undefined;
-  readonly no_wait?: boolean | undefined;
-};
+type PipelineInput = Input<typeof pipelineRunParams>;
 
 /**
  * Runs a pipeline. A published one always responds with the documents that it creates, which are waited

@@ -53,10 +53,15 @@ import {
 } from "../../operations/shared.ts";
 import { bindTags, createTag, listTags, unbindTags } from "../../operations/tags.ts";
 import { asEvents } from "../stream-or-wait.ts";
-import type { PipelineInput } from "./pipeline-run.ts";
 import { itemOutcomes } from "../several.ts";
 import { task } from "../command-spec.ts";
 import type { Task } from "../command-spec.ts";
+
+export const waitParams = {
+  dataset_id,
+  document_id: local.ref("document", "Document name or ID", { many: true, placeholder: "doc" }),
+  batch: local.text("Batch ID from the response of an upload or update"),
+};
 
 const docWait = task({
   command: "kb doc wait <kb> [doc...]",
@@ -64,11 +69,7 @@ const docWait = task({
   summary: "Wait until documents are indexed",
   about:
     "Waits for the given documents, for those of --batch, or for all documents of the knowledge\nbase. --timeout sets a deadline; without one it gives up after 30 minutes without progress.\nExits with code 9 if a document fails.",
-  params: {
-    dataset_id,
-    document_id: local.ref("document", "Document name or ID", { many: true, placeholder: "doc" }),
-    batch: local.text("Batch ID from the response of an upload or update"),
-  },
+  params: waitParams,
   returns: list("", "id name indexing_status error"),
   sends: [listDocuments, getDocument, getIndexingStatus, listKnowledgeBases],
   effect: "reads",
@@ -87,8 +88,6 @@ const searchFlags = {
   score_threshold: local.number("Minimum score", { range: [0, 1] }),
 } as const;
 
-// The parameters of a command are a const of their own where its code takes its input type from them:
-// the type of the whole task depends on that code.
 export const searchParams = { ...searchKnowledgeBase.params, ...searchFlags };
 
 const kbSearch = task({
@@ -141,22 +140,24 @@ const docReplace = task({
   load: () => import("./documents/replace.ts"),
 });
 
+export const downloadParams = {
+  dataset_id,
+  document_id: local.ref("document", "Document name or ID", {
+    many: true,
+    required,
+    placeholder: "doc",
+  }),
+  dir: local.text("Directory for the files"),
+  zip: local.text("ZIP file to write, - for stdout"),
+  overwrite: local.flag("Overwrite files with different content"),
+};
+
 const docDownload = task({
   command: "kb doc download <kb> <doc...>",
   summary: "Download the original files of documents",
   about:
     "Writes the files, byte for byte, to --dir under the names of the documents, or as one ZIP to --zip.",
-  params: {
-    dataset_id,
-    document_id: local.ref("document", "Document name or ID", {
-      many: true,
-      required,
-      placeholder: "doc",
-    }),
-    dir: local.text("Directory for the files"),
-    zip: local.text("ZIP file to write, - for stdout"),
-    overwrite: local.flag("Overwrite files with different content"),
-  },
+  params: downloadParams,
   output: ({ zip }) => (zip === "-" ? bytes : undefined),
   returns: withNamePath("path", list("", "path bytes document_id")),
   sends: [downloadDocumentsZip, getDocument],
@@ -170,22 +171,24 @@ const docDownload = task({
   load: () => import("./documents/download.ts"),
 });
 
+export const metadataSetParams = {
+  dataset_id,
+  document_id: local.ref("document", "Document name or ID", {
+    many: true,
+    required,
+    placeholder: "doc",
+    mustExist: true,
+  }),
+  set: local.text("Value as field=value", { many: true }),
+  unset: local.text("Field to clear", { many: true }),
+  replace: local.flag("Remove all other values"),
+};
+
 const metadataSet = task({
   command: "kb metadata set <kb> <doc...>",
   summary: "Set metadata values of documents",
   about: "Other values are kept unless --replace is set. The field determines the type of a value.",
-  params: {
-    dataset_id,
-    document_id: local.ref("document", "Document name or ID", {
-      many: true,
-      required,
-      placeholder: "doc",
-      mustExist: true,
-    }),
-    set: local.text("Value as field=value", { many: true }),
-    unset: local.text("Field to clear", { many: true }),
-    replace: local.flag("Remove all other values"),
-  },
+  params: metadataSetParams,
   returns: setDocumentMetadata.returns,
   sends: [setDocumentMetadata, listMetadataFields, getDocument],
   wraps: setDocumentMetadata,
@@ -208,18 +211,20 @@ const publishedRun = withNamePath(
   ),
 );
 
+export const pipelineRunParams = {
+  ...runPipeline.params,
+  blocking: local.flag("Wait for one response instead of streaming"),
+  no_wait: local.flag("Do not wait for indexing"),
+};
+
 const pipelineRun = task({
   command: "kb pipeline run <kb>",
   summary: "Run the pipeline of a knowledge base once",
   about:
     'A published pipeline returns the documents that it creates; the command waits until they are\nindexed and exits with their outcome. A draft creates none; its events are followed.\n\nThe data source list of an uploaded file: [{"reference": "FILE_ID", "related_id": "FILE_ID",\n"name": "guide.md", "size": 53, "type": "md", "extension": "md", "mime_type": "text/markdown",\n"url": "", "transfer_method": "local_file"}]',
-  params: {
-    ...runPipeline.params,
-    blocking: local.flag("Wait for one response instead of streaming"),
-    no_wait: local.flag("Do not wait for indexing"),
-  },
+  params: pipelineRunParams,
   returns: events,
-  output(input: PipelineInput, format) {
+  output(input, format) {
     if (input.is_published) return publishedRun;
     return asEvents(input, format) ? undefined : runPipelineBlocking.returns;
   },
@@ -387,20 +392,22 @@ const reads = [
   downloadDocumentsZip,
 ];
 
+export const exportParams = {
+  dataset_id,
+  directory: local.text("Directory, new or of an earlier export", {
+    required,
+    placeholder: "dir",
+  }),
+  chunks: local.flag("Include the chunks of each document"),
+};
+
 const kbExport = task({
   command: "kb export <kb> <dir>",
   action: "export knowledge base {kb}",
   summary: "Export a knowledge base to a directory",
   about:
     "Writes the documents, byte for byte, and a manifest with settings, metadata, tags and checksums.\nUnchanged documents are not downloaded again. Earlier files are removed last, so an interrupted\nexport leaves the previous one intact. Prints the files that changed.",
-  params: {
-    dataset_id,
-    directory: local.text("Directory, new or of an earlier export", {
-      required,
-      placeholder: "dir",
-    }),
-    chunks: local.flag("Include the chunks of each document"),
-  },
+  params: exportParams,
   returns: withNamePath("file", list("", "action document file bytes")),
   sends: [...reads, listChunks],
   effect: "reads",
@@ -410,19 +417,21 @@ const kbExport = task({
   load: () => import("./snapshot/export.ts"),
 });
 
+export const importParams = {
+  directory: { ...directory, placeholder: "dir" },
+  name: local.text("Name of the new knowledge base (default: as exported)"),
+  into: local.text("Existing knowledge base to import into"),
+  map_model,
+  ...transferFlags("3"),
+};
+
 const kbImport = task({
   command: "kb import <dir>",
   action: "import {dir}",
   summary: "Create a knowledge base from an export",
   about:
     "Checks all files before it sends anything. After an interruption, the same command continues:\ndocuments with the same content are skipped unless they are in error. Permissions for selected members\nare not imported; the copy is private to its owner.",
-  params: {
-    directory: { ...directory, placeholder: "dir" },
-    name: local.text("Name of the new knowledge base (default: as exported)"),
-    into: local.text("Existing knowledge base to import into"),
-    map_model,
-    ...transferFlags("3"),
-  },
+  params: importParams,
   returns: madeThere,
   sends: makes,
   effect: "writes",
@@ -432,18 +441,20 @@ const kbImport = task({
   load: () => import("./snapshot/import.ts"),
 });
 
+export const copyParams = {
+  dataset_id,
+  to_profile,
+  name: local.text("Name of the copy (default: the original's)"),
+  map_model,
+  ...transferFlags("3"),
+};
+
 const kbCopy = task({
   command: "kb copy <kb>",
   action: "copy knowledge base {kb}",
   summary: "Copy a knowledge base, also to another workspace",
   about: "Exports to a temporary directory, then imports with the settings of --to-profile.",
-  params: {
-    dataset_id,
-    to_profile,
-    name: local.text("Name of the copy (default: the original's)"),
-    map_model,
-    ...transferFlags("3"),
-  },
+  params: copyParams,
   returns: madeThere,
   sends: [listKnowledgeBases, ...makes, getDocument, listChunks],
   effect: "writes",
@@ -456,17 +467,19 @@ const kbCopy = task({
   load: () => import("./snapshot/copy.ts"),
 });
 
+export const verifyParams = {
+  a: local.text("Knowledge base or directory of an export", { required, placeholder: "a" }),
+  b: local.text("Knowledge base or directory of an export", { required, placeholder: "b" }),
+  to_profile: local.text("Profile of the second side"),
+};
+
 const kbVerify = task({
   command: "kb verify <a> <b>",
   action: "compare {a} with {b}",
   summary: "Compare two knowledge bases or exports byte by byte",
   about:
     "Each side is a knowledge base or the directory of an export. Lists differences in documents,\ncontent, status, metadata, fields, tags and settings, and exits with code 14 if there are any.",
-  params: {
-    a: local.text("Knowledge base or directory of an export", { required, placeholder: "a" }),
-    b: local.text("Knowledge base or directory of an export", { required, placeholder: "b" }),
-    to_profile: local.text("Profile of the second side"),
-  },
+  params: verifyParams,
   returns: withNamePath("name", list("", "what name a b")),
   sends: reads,
   effect: "reads",

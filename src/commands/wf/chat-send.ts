@@ -1,6 +1,7 @@
 import { getAppParameters } from "../../operations/apps.ts";
 import { sendMessage, sendMessageBlocking } from "../../operations/chats.ts";
 import type { ChatResponse } from "../../operations/chats.ts";
+import type { Input } from "../../operations/operation.ts";
 import { isObject } from "../../lib/json.ts";
 import { serverEvent } from "../../lib/server-event.ts";
 import { finalOutcome } from "../../runs/outcome.ts";
@@ -10,17 +11,9 @@ import { citations } from "./collect-reply.ts";
 import { startStream } from "./follow/index.ts";
 import { blockingFailure, ReplyPrinter } from "./reply-events.ts";
 import { asEvents } from "../stream-or-wait.ts";
+import type { chatParams } from "./specs.ts";
 
-/** Input of `wf chat send`. */
-export interface ChatInput {
-  readonly query: string;
-  readonly inputs?: unknown;
-  readonly conversation_id?: string | undefined;
-  readonly files?: unknown;
-  readonly auto_generate_name?: boolean | undefined;
-  readonly workflow_id?: string | undefined;
-  readonly blocking?: boolean | undefined;
-}
+type ChatInput = Input<typeof chatParams>;
 
 /** Sends one message, once, and yields the reply. Throws the outcome of the run behind it. */
 export async function* run(input: ChatInput, context: Context): AsyncGenerator<unknown> {

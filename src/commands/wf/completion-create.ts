@@ -2,18 +2,14 @@ import { isObject } from "../../lib/json.ts";
 import { requireField } from "../../api/response-fields.ts";
 import { getAppParameters } from "../../operations/apps.ts";
 import { createCompletion, createCompletionBlocking } from "../../operations/completions.ts";
+import type { Input } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
 import { startStream } from "./follow/index.ts";
 import { blockingFailure, ReplyPrinter } from "./reply-events.ts";
 import { asEvents } from "../stream-or-wait.ts";
+import type { completionParams } from "./specs.ts";
 
-/** Input of `wf text create`. */
-export interface CompletionInput {
-  readonly inputs?: unknown;
-  readonly query?: string | undefined;
-  readonly files?: unknown;
-  readonly blocking?: boolean | undefined;
-}
+type CompletionInput = Input<typeof completionParams>;
 
 /** Requests a completion, once. */
 export async function* run(input: CompletionInput, context: Context): AsyncGenerator<unknown> {

@@ -37,26 +37,24 @@ import {
   streamRunEvents,
 } from "../../operations/workflows.ts";
 import { asEvents } from "../stream-or-wait.ts";
-import type { ChatInput } from "./chat-send.ts";
-import type { CompletionInput } from "./completion-create.ts";
 import { logFilters } from "./log-filters.ts";
 import { figureKinds, groupings } from "./stats-fields.ts";
 import { task } from "../command-spec.ts";
 import type { Task } from "../command-spec.ts";
-import type { LogsInput } from "./logs/list.ts";
-import type { RunInput } from "./run/run.ts";
+
+export const completionParams = {
+  ...createCompletion.params,
+  blocking: local.flag("Wait for one response instead of streaming"),
+};
 
 const completionCreate = task({
   command: "wf text create",
   summary: "Generate text with a text generation application",
   about:
     "Streams the text; -o json prints it when it is complete. --query is also sent as an input if the\napplication's form has a field of that name. Exits with code 9 if the model fails.",
-  params: {
-    ...createCompletion.params,
-    blocking: local.flag("Wait for one response instead of streaming"),
-  },
+  params: completionParams,
   returns: events,
-  output: (input: CompletionInput, format) =>
+  output: (input, format) =>
     asEvents(input, format) ? undefined : createCompletionBlocking.returns,
   sends: [createCompletion, createCompletionBlocking, getAppParameters],
   wraps: createCompletion,
@@ -69,7 +67,7 @@ const completionCreate = task({
   load: () => import("./completion-create.ts"),
 });
 
-const recordingParams = {
+export const recordingParams = {
   record: local.text("Record the events to a new file", {
     isOutputPath: true,
   }),
@@ -77,7 +75,7 @@ const recordingParams = {
 } as const;
 
 /** Parameters of every command that follows a run. */
-const expectParams = {
+export const expectParams = {
   expect: local.text("Expected result, see `wf help conditions`", {
     many: true,
   }),
@@ -86,7 +84,7 @@ const expectParams = {
   }),
 } as const;
 
-const runParams = {
+export const runParams = {
   workflow_id: local.uuid("Published version of the workflow (default: newest)"),
   input: local.text("Input as name=value; @path uploads a file", {
     many: true,
@@ -117,7 +115,7 @@ const workflowRun = task({
     "Streams the events of the run. If the connection is lost, it reconnects to the same run and never\nstarts a second one. -o json prints the result at the end. The exit code is the outcome of the run.\nWith --each, the values of a row override --input.",
   params: runParams,
   returns: events,
-  output(input: RunInput, format) {
+  output(input, format) {
     if (input.each !== undefined) return eachRow;
     if (input.text || input.only_output !== undefined) return textChunks;
     if (asEvents(input, format)) return undefined;
@@ -154,23 +152,25 @@ const started = {
   namePath: "workflow_run_id",
 };
 
+export const eventsParams = {
+  workflow_run_id: local.uuid("Runs", { many: true, required, placeholder: "run" }),
+  follow: local.flag("Reconnect until the run has ended", { short: "F" }),
+  through_pauses: local.flag("Keep following while the run is paused"),
+  no_snapshot: local.flag("Show new events only"),
+  only: local.text("Only these kinds of events, comma-separated", { many: true }),
+  text: local.flag("Print only the generated text"),
+  reasoning: local.flag("Print only the reasoning, or both with --text"),
+  ...recordingParams,
+  ...expectParams,
+  user: userInQuery,
+};
+
 const workflowEvents = task({
   command: "wf events <run...>",
   summary: "Show the events of runs as they arrive",
   about:
     "Starts with the events so far. Without --follow it reads the stream once; with --follow it reconnects\nuntil the run has ended and shows each event once. Events that are lost on reconnecting are marked\n(_gap) and completed from the run's outputs at the end (_gap_filled). The exit code is the outcome\nof the run; the worst one of several runs.",
-  params: {
-    workflow_run_id: local.uuid("Runs", { many: true, required, placeholder: "run" }),
-    follow: local.flag("Reconnect until the run has ended", { short: "F" }),
-    through_pauses: local.flag("Keep following while the run is paused"),
-    no_snapshot: local.flag("Show new events only"),
-    only: local.text("Only these kinds of events, comma-separated", { many: true }),
-    text: local.flag("Print only the generated text"),
-    reasoning: local.flag("Print only the reasoning, or both with --text"),
-    ...recordingParams,
-    ...expectParams,
-    user: userInQuery,
-  },
+  params: eventsParams,
   returns: events,
   output({ text, reasoning, only }) {
     if (text || reasoning) return textChunks;
@@ -193,18 +193,20 @@ const place = local.text("Recording (- for stdin), or ID of an active run", {
   required,
 });
 
+export const replayParams = {
+  file: local.text("Recording (- for stdin)", { required }),
+  speed: local.text("Speed: 5x, 0.5x or max"),
+  idle_limit: local.duration("Maximum pause between two events"),
+  ...expectParams,
+};
+
 const workflowReplay = task({
   command: "wf replay <file>",
   action: "replay {file}",
   summary: "Replay a recorded run",
   about:
     "Reads a recording from --record or `wf events -o jsonl`. A terminal replays at the original speed, a\npipe at once. The exit code is that of the run, or 13 if the recording ends before the run.",
-  params: {
-    file: local.text("Recording (- for stdin)", { required }),
-    speed: local.text("Speed: 5x, 0.5x or max"),
-    idle_limit: local.duration("Maximum pause between two events"),
-    ...expectParams,
-  },
+  params: replayParams,
   returns: pastEvents,
   effect: "reads",
   exits: ["paused", "remote-failed", "cut", "gate"],
@@ -217,17 +219,19 @@ const workflowReplay = task({
   load: () => import("./recording/replay.ts"),
 });
 
+export const timelineParams = {
+  run: place,
+  expand: local.flag("Show one row for each round of a loop"),
+  user: userInQuery,
+};
+
 const workflowTimeline = task({
   command: "wf timeline <run>",
   action: "build timeline of {run}",
   summary: "Show when each node of a run started and finished",
   about:
     "Reads a recording, or follows an active run until it ends or pauses: the server reports nodes only\nwhile a run is active. Loops of more than five rounds have one row per node.",
-  params: {
-    run: place,
-    expand: local.flag("Show one row for each round of a loop"),
-    user: userInQuery,
-  },
+  params: timelineParams,
   returns: drawnReport,
   sends: [streamRunEvents, getWorkflowRun],
   effect: "reads",
@@ -240,19 +244,21 @@ const workflowTimeline = task({
   load: () => import("./recording/timeline.ts"),
 });
 
+export const diffParams = {
+  a: { ...place, placeholder: "a" },
+  b: { ...place, placeholder: "b" },
+  timing: local.text("Report runs and nodes slower by this much, e.g. 20% (min 0.1s)"),
+  exit_code: local.flag("Exit with code 14 if the runs differ"),
+  user: userInQuery,
+};
+
 const workflowDiff = task({
   command: "wf diff <a> <b>",
   action: "compare {a} with {b}",
   summary: "Compare two runs: status, path, time, tokens, outputs",
   about:
     "The server has no nodes of a finished run: without a recording only status, time, tokens and outputs\nare compared. With --exit-code, a difference in status, path, outputs or text exits with code 14, as\ndo a path or outputs that cannot be compared. Differences in time count only with --timing.",
-  params: {
-    a: { ...place, placeholder: "a" },
-    b: { ...place, placeholder: "b" },
-    timing: local.text("Report runs and nodes slower by this much, e.g. 20% (min 0.1s)"),
-    exit_code: local.flag("Exit with code 14 if the runs differ"),
-    user: userInQuery,
-  },
+  params: diffParams,
   returns: report,
   sends: [streamRunEvents, getWorkflowRun],
   effect: "reads",
@@ -293,18 +299,20 @@ const workflowWait = task({
   load: () => import("./wait.ts"),
 });
 
+export const formSubmitParams = {
+  form_token: submitForm.params.form_token,
+  action: local.text("ID of the form's action to take"),
+  input: local.text("Input as name=value; @path uploads a file", { many: true }),
+  inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
+  user: userInBody,
+};
+
 const formSubmit = task({
   command: "wf form submit <token>",
   summary: "Submit the form of a paused run so that it continues",
   about:
     "On a terminal it shows the form and prompts for missing values. Inputs are checked against the form;\nfiles are uploaded first.",
-  params: {
-    form_token: submitForm.params.form_token,
-    action: local.text("ID of the form's action to take"),
-    input: local.text("Input as name=value; @path uploads a file", { many: true }),
-    inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
-    user: userInBody,
-  },
+  params: formSubmitParams,
   returns: withNamePath("form_token", record("form_token action inputs")),
   sends: [submitForm, getForm, uploadFile],
   wraps: submitForm,
@@ -316,19 +324,21 @@ const formSubmit = task({
   load: () => import("./run/form-submit.ts"),
 });
 
+export const stopParams = {
+  task_id: local.text("Task ID from the run's events, or run ID", {
+    required,
+    placeholder: "task",
+  }),
+  run: local.uuid("Run ID, to verify that it stopped"),
+  user: userInBody,
+};
+
 const workflowStop = task({
   command: "wf stop <task>",
   summary: "Stop a running task",
   about:
     "Takes a task ID from the events, or the ID of a run that was started or followed on this machine. The\nserver reports success for any ID, so the run is checked afterwards; for an unknown run (--run) the\nstop is not verified. A paused run cannot be stopped.",
-  params: {
-    task_id: local.text("Task ID from the run's events, or run ID", {
-      required,
-      placeholder: "task",
-    }),
-    run: local.uuid("Run ID, to verify that it stopped"),
-    user: userInBody,
-  },
+  params: stopParams,
   returns: record("result verified status"),
   sends: [stopWorkflowRun, stopMessage, getWorkflowRun, streamRunEvents, getAppInfo],
   wraps: stopWorkflowRun,
@@ -337,17 +347,19 @@ const workflowStop = task({
   load: () => import("./stop.ts"),
 });
 
+export const logsParams = {
+  ...logFilters,
+  follow: local.flag("Keep printing new runs", { short: "F" }),
+};
+
 const workflowLogs = task({
   command: "wf logs",
   summary: "List the runs of the workflow, newest first",
   about:
     "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes. It starts with the newest 20 (--limit), or all since --since;\njson and --jq then handle one run at a time.",
-  params: {
-    ...logFilters,
-    follow: local.flag("Keep printing new runs", { short: "F" }),
-  },
+  params: logsParams,
   returns: listWorkflowLogs.returns,
-  output: ({ follow }: LogsInput, format) => (follow && format === "json" ? oneLog : undefined),
+  output: ({ follow }, format) => (follow && format === "json" ? oneLog : undefined),
   pages: true,
   wraps: listWorkflowLogs,
   effect: "reads",
@@ -361,24 +373,26 @@ const workflowLogs = task({
   load: () => import("./logs/list.ts"),
 });
 
+export const logsExportParams = {
+  target: local.text("File or directory to write to", { required, length: [1, 4096] }),
+  ...logFilters,
+  state: local.text("File with the position of the next export; --since applies to the first", {
+    length: [1, 4096],
+  }),
+  overwrite: local.flag("Overwrite an existing file"),
+  with_detail: local.flag("Include inputs and outputs (one request per run)"),
+  concurrency: local.integer("Concurrent requests for details (default 3)", {
+    range: [1, 50],
+  }),
+};
+
 const workflowLogsExport = task({
   command: "wf logs export <target>",
   action: "export runs to {target}",
   summary: "Export the runs of the workflow to a file, each once",
   about:
     "A target that ends in .jsonl or .csv is a file; any other is a directory that gets one file per\nexport, named by its end time (CSV with -o csv). The file appears when it is complete, newest run\nfirst. After an interruption, the same command continues.\n\nWith --state, the next export continues where this one ended: a file is appended to, a directory gets\na new file. Unfinished runs are written once they have ended.",
-  params: {
-    target: local.text("File or directory to write to", { required, length: [1, 4096] }),
-    ...logFilters,
-    state: local.text("File with the position of the next export; --since applies to the first", {
-      length: [1, 4096],
-    }),
-    overwrite: local.flag("Overwrite an existing file"),
-    with_detail: local.flag("Include inputs and outputs (one request per run)"),
-    concurrency: local.integer("Concurrent requests for details (default 3)", {
-      range: [1, 50],
-    }),
-  },
+  params: logsExportParams,
   returns: withNamePath(
     "file",
     record("rows read refetched missing waiting running file since until"),
@@ -435,18 +449,19 @@ const workflowStats = task({
   ],
   load: () => import("./stats/stats.ts"),
 });
+export const chatParams = {
+  ...sendMessage.params,
+  blocking: local.flag("Wait for one response instead of streaming"),
+};
+
 const chatSend = task({
   command: "wf chat send <query>",
   summary: "Send a message to a chat application",
   about:
     "Streams the answer; -o json prints it when it is complete. If the connection is lost, the rest comes\nfrom the run or the stored message; the message is never sent twice. Sources are printed to stderr\nbelow the answer. Exits with code 9 if the model fails.",
-  params: {
-    ...sendMessage.params,
-    blocking: local.flag("Wait for one response instead of streaming"),
-  },
+  params: chatParams,
   returns: pastEvents,
-  output: (input: ChatInput, format) =>
-    asEvents(input, format) ? undefined : sendMessageBlocking.returns,
+  output: (input, format) => (asEvents(input, format) ? undefined : sendMessageBlocking.returns),
   sends: [
     sendMessage,
     sendMessageBlocking,

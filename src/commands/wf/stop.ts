@@ -3,12 +3,14 @@ import { delays, poll } from "../../lib/backoff.ts";
 import { getAppInfo } from "../../operations/apps.ts";
 import { stopMessage } from "../../operations/chats.ts";
 import { getWorkflowRun, stopWorkflowRun, streamRunEvents } from "../../operations/workflows.ts";
+import type { Input } from "../../operations/operation.ts";
 import { finalOutcome } from "../../runs/outcome.ts";
 import { endingOf, isEnded } from "../../runs/outcome.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
 import { loadTaskId, saveRunEnd } from "./task-ids.ts";
+import type { stopParams } from "./specs.ts";
 
 /** How often to check whether a stopped run has ended. */
 const MAX_POLLS = 30;
@@ -16,12 +18,7 @@ const MAX_POLLS = 30;
 /** ms to wait for the first event before the stop is sent. */
 const MAX_ATTACH = 2000;
 
-/** Input of `wf stop`. */
-interface StopInput {
-  /** ID of a task, or of a run that was started or followed on this machine. */
-  readonly task_id: string;
-  readonly run?: string | undefined;
-}
+type StopInput = Input<typeof stopParams>;
 
 /**
  * Stops a task. The response is the same whether anything was stopped (server §13), so a known run is

@@ -1,20 +1,15 @@
 import { requireField } from "../../../api/response-fields.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { getDocument } from "../../../operations/documents.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Files } from "../../../host/host.ts";
 import { newPathInside, safePath, uniquePath } from "../../../host/safe-path.ts";
 import { unzipDocuments } from "../../../lib/unzip.ts";
 import { fetchZip, MAX_ZIP_DOCUMENTS } from "./contents.ts";
 import type { Context } from "../../command-spec.ts";
+import type { downloadParams } from "../specs.ts";
 
-/** Input of `kb doc download`. */
-export interface DownloadInput {
-  readonly dataset_id: string;
-  readonly document_id: readonly string[];
-  readonly dir?: string | undefined;
-  readonly zip?: string | undefined;
-  readonly overwrite?: boolean | undefined;
-}
+type DownloadInput = Input<typeof downloadParams>;
 
 interface WrittenFile {
   readonly document_id: string | null;

@@ -1,5 +1,6 @@
 import { CliError } from "../../../errors.ts";
 import { getDocument, getIndexingStatus } from "../../../operations/documents.ts";
+import type { Input } from "../../../operations/operation.ts";
 import {
   documentStatuses,
   indexingStatusOf,
@@ -8,13 +9,9 @@ import {
 } from "./indexing-status.ts";
 import type { DocumentStatus } from "./indexing-status.ts";
 import type { Context } from "../../command-spec.ts";
+import type { waitParams } from "../specs.ts";
 
-/** Input of `kb doc wait`. */
-interface WaitInput {
-  readonly dataset_id: string;
-  readonly document_id?: readonly string[] | undefined;
-  readonly batch?: string | undefined;
-}
+type WaitInput = Input<typeof waitParams>;
 
 /**
  * Waits until documents are indexed: the given ones, those of a batch, or all of the knowledge base.

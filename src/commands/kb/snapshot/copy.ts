@@ -3,19 +3,16 @@ import { CliError, refused } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { Input } from "../../../operations/operation.ts";
 import { readKbState } from "../documents/index.ts";
 import { findKb } from "../find-kb.ts";
 import { run as exportKb } from "./export.ts";
 import { importBundle, planImport } from "./import.ts";
-import type { ImportFlags } from "./import.ts";
 import { importNotePath } from "./import-target.ts";
 import type { Context } from "../../command-spec.ts";
+import type { copyParams } from "../specs.ts";
 
-/** Input of `kb copy`. */
-export interface CopyInput extends ImportFlags {
-  readonly dataset_id: string;
-  readonly to_profile?: string | undefined;
-}
+type CopyInput = Input<typeof copyParams>;
 
 /**
  * Copies a knowledge base by an export into the cache directory and an import. If the copy fails, the

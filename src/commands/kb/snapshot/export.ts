@@ -14,18 +14,15 @@ import { own } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { listChunks } from "../../../operations/chunks.ts";
 import type { Chunk } from "../../../operations/chunks.ts";
+import type { Input } from "../../../operations/operation.ts";
 import { fieldValue, readContents, readKbState, readRules } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { isBundle, notExported, fileHash, readManifest, writeManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
 import type { Context } from "../../command-spec.ts";
+import type { exportParams } from "../specs.ts";
 
-/** Input of `kb export`. */
-export interface ExportInput {
-  readonly dataset_id: string;
-  readonly directory: string;
-  readonly chunks?: boolean | undefined;
-}
+type ExportInput = Input<typeof exportParams>;
 
 /** A change to a file of the directory. */
 interface FileChange {

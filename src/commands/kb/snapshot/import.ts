@@ -10,26 +10,18 @@ import {
   planDocuments,
   planSettings,
 } from "../changes/index.ts";
-import type { Change, DocumentFlags, SettingsPlan, SourceDocument } from "../changes/index.ts";
+import type { Change, SettingsPlan, SourceDocument } from "../changes/index.ts";
 import { contentHashes, convertValues, readKbState } from "../documents/index.ts";
 import type { FieldState, KbProperties, KbState } from "../documents/index.ts";
 import { activeModels } from "../models/index.ts";
 import { readManifest, requireUndamaged } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
 import { createTarget, findTarget } from "./import-target.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
+import type { importParams } from "../specs.ts";
 
-/** What copies and imports have in common. */
-export interface ImportFlags extends DocumentFlags {
-  readonly name?: string | undefined;
-  readonly map_model?: readonly string[] | undefined;
-}
-
-/** Input of `kb import`. */
-export interface ImportInput extends ImportFlags {
-  readonly directory: string;
-  readonly into?: string | undefined;
-}
+type ImportInput = Input<typeof importParams>;
 
 export async function* run(input: ImportInput, context: Context): AsyncGenerator<Change> {
   const id = yield* importBundle(input, context);
@@ -78,7 +70,7 @@ export async function* importBundle(
 
 /** Yields what an import would create; checks the embedding model as an import does. */
 export async function* planImport(
-  { name, map_model }: ImportFlags,
+  { name, map_model }: Pick<ImportInput, "name" | "map_model">,
   state: KbState,
   context: Context,
 ): AsyncGenerator<Change> {

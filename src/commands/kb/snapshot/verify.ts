@@ -3,17 +3,15 @@ import { contentHashes, readKbState } from "../documents/index.ts";
 import { fileHash, notExported, readManifest } from "./bundle.ts";
 import { diffKb } from "./diff.ts";
 import type { ComparedDocument, ComparedKb, KbDifference } from "./diff.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-
-/** Input of `kb verify`. */
-export interface VerifyInput {
-  readonly a: string;
-  readonly b: string;
-  readonly to_profile?: string | undefined;
-}
+import type { verifyParams } from "../specs.ts";
 
 /** Compares two knowledge bases or exports byte for byte. Throws gate if there are differences. */
-export async function* run(input: VerifyInput, context: Context): AsyncGenerator<KbDifference> {
+export async function* run(
+  input: Input<typeof verifyParams>,
+  context: Context,
+): AsyncGenerator<KbDifference> {
   const other = input.to_profile === undefined ? context : context.withProfile(input.to_profile);
   const a = await readSide(input.a, context);
   const b = await readSide(input.b, other);

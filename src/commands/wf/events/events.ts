@@ -1,5 +1,6 @@
 import { usage } from "../../../errors.ts";
 import { pipe } from "../../../lib/pipe.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
 import {
@@ -11,20 +12,9 @@ import {
   TextStream,
 } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
-import type { RecordInput } from "../recording/index.ts";
+import type { eventsParams } from "../specs.ts";
 
-/** Input of `wf events`. */
-export interface EventsInput extends RecordInput {
-  readonly workflow_run_id: readonly string[];
-  readonly follow?: boolean | undefined;
-  readonly through_pauses?: boolean | undefined;
-  readonly no_snapshot?: boolean | undefined;
-  readonly only?: readonly string[] | undefined;
-  readonly text?: boolean | undefined;
-  readonly reasoning?: boolean | undefined;
-  readonly expect?: readonly string[] | undefined;
-  readonly junit?: string | undefined;
-}
+type EventsInput = Input<typeof eventsParams>;
 
 /** Yields the events or the text of runs; throws their outcome or failed expectations. */
 export async function* run(input: EventsInput, context: Context): AsyncGenerator<unknown> {

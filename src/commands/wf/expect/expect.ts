@@ -5,8 +5,10 @@ import { RunTrace } from "../../../runs/trace.ts";
 import { prepareOutput, writeOutput } from "../../output-path.ts";
 import { redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { FollowResult } from "../follow/index.ts";
+import type { expectParams } from "../specs.ts";
 
 const loadChecks = () => import("./expectation.ts");
 
@@ -19,18 +21,12 @@ export interface Expectations {
   readonly junit: string | undefined;
 }
 
-/** Values of `--expect` and `--junit`. */
-export interface ExpectInput {
-  readonly expect?: readonly string[] | undefined;
-  readonly junit?: string | undefined;
-}
-
 /**
  * Reads sentences and files of expectations. Throws `usage`, before anything is sent, for invalid ones
  * and for a JUnit path that cannot be written.
  */
 export async function readExpectations(
-  { expect: args = [], junit }: ExpectInput,
+  { expect: args = [], junit }: Input<typeof expectParams>,
   { host }: Context,
 ): Promise<Expectations> {
   const checks: Expectation[] = [];

@@ -1,4 +1,3 @@
 export { evaluate, readExpectations } from "./expect.ts";
 export { nodeForms } from "./node-checks.ts";
 export { noForms, runFields } from "./run-scope.ts";
-export type { ExpectInput } from "./expect.ts";

@@ -8,6 +8,7 @@ import { isObject } from "../../../lib/json.ts";
 import { counted } from "../../../lib/plural.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
+import type { Input } from "../../../operations/operation.ts";
 import { applicationOf, warnIfUnlogged } from "../application.ts";
 import type { Application } from "../application.ts";
 import { checkState, readState, stateText } from "./export-state.ts";
@@ -16,7 +17,6 @@ import { baseOf, fileFor, checkNotExisting, relativeTo, exportTarget } from "./e
 import type { ExportTarget } from "./export-target.ts";
 import { completeExport, ExportJournal, findLeftover } from "./export-journal.ts";
 import type { ExportFiles, ExportStep, LeftoverExport } from "./export-journal.ts";
-import type { LogFilters } from "../log-filters.ts";
 import { logLines } from "./write-lines.ts";
 import type { LogLines } from "./write-lines.ts";
 import {
@@ -29,15 +29,9 @@ import {
 } from "./query.ts";
 import type { KnownLog, LogQuery } from "./query.ts";
 import type { Context } from "../../command-spec.ts";
+import type { logsExportParams } from "../specs.ts";
 
-/** Input of `wf logs export`. */
-type Input = LogFilters & {
-  readonly target: string;
-  readonly state?: string | undefined;
-  readonly overwrite?: boolean | undefined;
-  readonly with_detail?: boolean | undefined;
-  readonly concurrency?: number | undefined;
-};
+type ExportInput = Input<typeof logsExportParams>;
 
 /** Default number of concurrent requests for details (server §20). */
 const DEFAULT_CONCURRENCY = 3;
@@ -46,7 +40,7 @@ const WAITING_BATCH = 50;
 
 /** Settings that hold for all parts of one export. */
 interface Export {
-  readonly input: Input;
+  readonly input: ExportInput;
   readonly concurrency: ConcurrencyLimiter;
   readonly query: LogQuery;
   readonly context: Context;
@@ -70,7 +64,7 @@ interface Export {
  * export continues from there, and unfinished runs are written once they have finished. Throws
  * `partial` if the server hides runs.
  */
-export async function* run(input: Input, context: Context): AsyncGenerator<unknown> {
+export async function* run(input: ExportInput, context: Context): AsyncGenerator<unknown> {
   const { host, notice } = context;
   const query = logQuery(input, { changing: input.state !== undefined });
   if (input.state !== undefined && input.keyword !== undefined) {
@@ -104,7 +98,7 @@ export async function* run(input: Input, context: Context): AsyncGenerator<unkno
 
 /** Opens the journal of a new export, or of the unfinished one of the same command. */
 async function begin(
-  input: Input,
+  input: ExportInput,
   { context, query, target }: Pick<Export, "context" | "query" | "target">,
   journalFile: Journal,
   leftover: LeftoverExport | undefined,
@@ -176,7 +170,7 @@ async function finish(whole: Export, journal: ExportJournal) {
 }
 
 /** The options of an export by the names of its flags, without times; JSON omits undefined ones. */
-const optionsOf = (input: Input, { format }: ExportTarget): ExportState["options"] => ({
+const optionsOf = (input: ExportInput, { format }: ExportTarget): ExportState["options"] => ({
   format,
   "with-detail": input.with_detail || undefined,
   keyword: input.keyword,

@@ -2,19 +2,20 @@ import { newCounter } from "../../../api/pages.ts";
 import { usage } from "../../../errors.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
-import type { LogFilters } from "../log-filters.ts";
+import type { Input } from "../../../operations/operation.ts";
 import { checkFollow, followLogs } from "./follow.ts";
 import { logQuery, warnIfKeywordTruncated, noticeTimes } from "./query.ts";
 import type { LogQuery } from "./query.ts";
 import { warnIfUnlogged } from "../application.ts";
 import { noticeRowCount } from "../../row-count-notice.ts";
 import type { Context } from "../../command-spec.ts";
-
-/** Input of `wf logs`. */
-export type LogsInput = LogFilters & { readonly follow?: boolean | undefined };
+import type { logsParams } from "../specs.ts";
 
 /** Lists runs of the workflow, newest first; with `follow` oldest first, then new ones. */
-export async function* run(input: LogsInput, context: Context): AsyncGenerator<WorkflowLog> {
+export async function* run(
+  input: Input<typeof logsParams>,
+  context: Context,
+): AsyncGenerator<WorkflowLog> {
   const query = logQuery(input, { changing: input.follow ?? false });
   if (input.follow) checkFollow(query, context);
   await noticeTimes(query, context);

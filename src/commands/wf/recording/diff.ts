@@ -2,19 +2,16 @@ import { CliError, usage } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { diffReport } from "./diff-report.ts";
 import { compareRuns } from "./compare.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import { loadTrace } from "./load-trace.ts";
-
-/** Input of `wf diff`. */
-interface Input {
-  readonly a: string;
-  readonly b: string;
-  readonly timing?: string | undefined;
-  readonly exit_code?: boolean | undefined;
-}
+import type { diffParams } from "../specs.ts";
 
 /** Compares two runs. With `exit_code`, throws `gate` as a result if they may differ. */
-export async function* run(input: Input, context: Context): AsyncGenerator<Report> {
+export async function* run(
+  input: Input<typeof diffParams>,
+  context: Context,
+): AsyncGenerator<Report> {
   if (input.a === "-" && input.b === "-") throw usage("stdin (-) can only be used once");
   const limit = input.timing === undefined ? undefined : parsePercentage(input.timing);
   // Active runs are followed concurrently; otherwise the start of the second would be missed.

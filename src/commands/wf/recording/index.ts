@@ -1,2 +1,1 @@
 export { checkRecord, recordTo } from "./write.ts";
-export type { RecordInput } from "./write.ts";

@@ -4,21 +4,16 @@ import { CliError, usage } from "../../../errors.ts";
 import { pipe } from "../../../lib/pipe.ts";
 import { finalOutcome } from "../../../runs/outcome.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
-import type { ExpectInput } from "../expect/index.ts";
 import type { FollowResult } from "../follow/index.ts";
 import { markMissing, RecordingReader } from "./read.ts";
 import type { RecordingInfo } from "./read.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
+import type { replayParams } from "../specs.ts";
 
-/** Input of `wf replay`. */
-interface ReplayInput extends ExpectInput {
-  readonly file: string;
-  readonly speed?: string | undefined;
-  /** ms. */
-  readonly idle_limit?: number | undefined;
-}
+type ReplayInput = Input<typeof replayParams>;
 
 /** Shows a recording as `wf events` showed the run, and exits as that run ended. */
 export async function* run(input: ReplayInput, context: Context): AsyncGenerator<unknown> {

@@ -3,6 +3,7 @@ import { CliError } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { eachSpan, spansOf } from "../../../runs/spans.ts";
 import type { Span, Spans } from "../../../runs/spans.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import { isCollapsed, rowLabel, MAX_ROUNDS, rowsByNode, timelineRows } from "./timeline-rows.ts";
 import type { TimelineRow } from "./timeline-rows.ts";
@@ -12,15 +13,13 @@ import { toneOf } from "./executions.ts";
 import { timelineSvg } from "./timeline-svg.ts";
 import { loadTrace } from "./load-trace.ts";
 import type { LoadedTrace } from "./load-trace.ts";
-
-/** Input of `wf timeline`. */
-interface Input {
-  readonly run: string;
-  readonly expand?: boolean | undefined;
-}
+import type { timelineParams } from "../specs.ts";
 
 /** Shows a waterfall of the nodes of a run. Throws `unsupported` if they are unknown. */
-export async function* run(input: Input, context: Context): AsyncGenerator<Report> {
+export async function* run(
+  input: Input<typeof timelineParams>,
+  context: Context,
+): AsyncGenerator<Report> {
   const loaded = await loadTrace(input.run, context);
   if (loaded.trace.nodes.length === 0) throw noNodes(loaded);
   yield timelineReport(loaded, input.expand ?? false);

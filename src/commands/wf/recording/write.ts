@@ -6,8 +6,10 @@ import type { AppendFile } from "../../../host/host.ts";
 import { version } from "../../../lib/version.ts";
 import { recordingText, redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { FollowResult } from "../follow/index.ts";
+import type { recordingParams } from "../specs.ts";
 
 /*
  * A recording is JSON Lines:
@@ -37,11 +39,7 @@ export interface RecordingEnd {
   readonly why: string;
 }
 
-/** Flags of commands that record a run. */
-export interface RecordInput {
-  readonly record?: string | undefined;
-  readonly redact?: boolean | undefined;
-}
+type RecordInput = Input<typeof recordingParams>;
 
 /** Rejects invalid flags and existing files before anything is sent. Throws `usage`. */
 export async function checkRecord(

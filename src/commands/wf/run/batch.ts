@@ -5,22 +5,17 @@ import type { FileRow } from "../../../lib/rows-file.ts";
 import { endingOf, isEnded, raiseOutcome } from "../../../runs/outcome.ts";
 import { batch, readBatchFile } from "../../batch/batch.ts";
 import type { Attempt, RowEnd, Sending } from "../../batch/batch.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
+import type { runParams } from "../specs.ts";
 import type { FollowResult } from "../follow/index.ts";
 import { readRunState } from "../run-state.ts";
 import type { RunState } from "../run-state.ts";
 import type { MakeInputs } from "./inputs.ts";
 import { uploadInputFiles } from "./upload-files.ts";
 
-/** Flags of `wf run` that apply to rows. */
-interface EachInput {
-  readonly each: string;
-  readonly errors_to?: string | undefined;
-  readonly stop_on_error?: boolean | undefined;
-  readonly concurrency?: number | undefined;
-  readonly input?: readonly string[] | undefined;
-  readonly inputs?: unknown;
-}
+/** Input of `wf run` with --each. */
+type EachInput = Input<typeof runParams> & { readonly each: string };
 
 /** Result of one row, as printed. */
 interface RowResult {

@@ -2,16 +2,12 @@ import { usage } from "../../../errors.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { getForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
+import type { Input } from "../../../operations/operation.ts";
 import { checkAndSubmitForm } from "./form-answers.ts";
 import type { Context } from "../../command-spec.ts";
+import type { formSubmitParams } from "../specs.ts";
 
-/** Input of `wf form submit`. */
-interface SubmitInput {
-  readonly form_token: string;
-  readonly action?: string | undefined;
-  readonly input?: readonly string[] | undefined;
-  readonly inputs?: unknown;
-}
+type SubmitInput = Input<typeof formSubmitParams>;
 
 /** Submits a form once. Prompts for missing values on a terminal. */
 export async function* run(input: SubmitInput, context: Context): AsyncGenerator<unknown> {

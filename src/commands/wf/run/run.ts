@@ -12,15 +12,14 @@ import {
   runWorkflowByIdBlocking,
 } from "../../../operations/workflows.ts";
 import type { WorkflowRun as RunRecord } from "../../../operations/workflows.ts";
+import type { Input } from "../../../operations/operation.ts";
 import { outcomeOf } from "../../../runs/outcome.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
-import type { ExpectInput } from "../expect/index.ts";
 import { followDisplayed, startStream, TextStream } from "../follow/index.ts";
 import type { EventStream, FollowResult } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
-import type { RecordInput } from "../recording/index.ts";
 import { asEvents } from "../../stream-or-wait.ts";
 import { saveTaskId } from "../task-ids.ts";
 import { runEach } from "./batch.ts";
@@ -28,24 +27,9 @@ import { formAnswerer, readAnswers } from "./form-answers.ts";
 import type { FormAnswer } from "./form-answers.ts";
 import { inputMaker } from "./inputs.ts";
 import { uploadInputFiles } from "./upload-files.ts";
+import type { runParams } from "../specs.ts";
 
-/** Input of `wf run`. */
-export interface RunInput extends ExpectInput, RecordInput {
-  readonly workflow_id?: string | undefined;
-  readonly input?: readonly string[] | undefined;
-  readonly inputs?: unknown;
-  readonly files?: unknown;
-  readonly blocking?: boolean | undefined;
-  readonly detach?: boolean | undefined;
-  readonly through_pauses?: boolean | undefined;
-  readonly answer?: readonly string[] | undefined;
-  readonly text?: boolean | undefined;
-  readonly only_output?: string | undefined;
-  readonly each?: string | undefined;
-  readonly errors_to?: string | undefined;
-  readonly stop_on_error?: boolean | undefined;
-  readonly concurrency?: number | undefined;
-}
+type RunInput = Input<typeof runParams>;
 
 /** Request body that starts a run. */
 type Body = { readonly inputs: Readonly<Record<string, unknown>>; readonly files?: unknown[] };
