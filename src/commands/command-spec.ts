@@ -167,7 +167,7 @@ export interface Task<P extends Params = Params> {
   readonly returns: Returns<never>;
   /** Overrides `returns` depending on flags or the output format. */
   output?(input: Input<P>, format: string | undefined): Returns<never> | undefined;
-  /** The operations it can send, beside the row it wraps; the first decides the kind of API key. */
+  /** The operations it can send, beside the row it wraps; without one, the first decides the key. */
   readonly sends?: readonly AnyOperation[];
   /** The row it wraps: help shows its method and path. */
   readonly wraps?: AnyOperation;

@@ -97,7 +97,7 @@ const kbSearch = task({
     "Uses the search settings of the knowledge base; flags override single settings. Economy indexing\nsupports keyword search only.",
   params: searchParams,
   returns: searchKnowledgeBase.returns,
-  sends: [searchKnowledgeBase, getKnowledgeBase],
+  sends: [getKnowledgeBase],
   wraps: searchKnowledgeBase,
   effect: "reads",
   examples: [
@@ -130,7 +130,7 @@ const docReplace = task({
   about: "The document must be available. Servers before 1.14.0 are called with their older route.",
   params: { ...replaceDocument.params, file: namedFileParam },
   returns: replaceDocument.returns,
-  sends: [replaceDocument, updateDocumentByFile],
+  sends: [updateDocumentByFile],
   wraps: replaceDocument,
   effect: "writes",
   examples: [
@@ -160,7 +160,7 @@ const docDownload = task({
   params: downloadParams,
   output: ({ zip }) => (zip === "-" ? bytes : undefined),
   returns: withNamePath("path", list("", "path bytes document_id")),
-  sends: [downloadDocumentsZip, getDocument],
+  sends: [getDocument],
   wraps: downloadDocumentsZip,
   effect: "reads",
   runsToEnd: true,
@@ -190,7 +190,7 @@ const metadataSet = task({
   about: "Other values are kept unless --replace is set. The field determines the type of a value.",
   params: metadataSetParams,
   returns: setDocumentMetadata.returns,
-  sends: [setDocumentMetadata, listMetadataFields, getDocument],
+  sends: [listMetadataFields, getDocument],
   wraps: setDocumentMetadata,
   effect: "writes",
   examples: [
@@ -228,7 +228,7 @@ const pipelineRun = task({
     if (input.is_published) return publishedRun;
     return asEvents(input, format) ? undefined : runPipelineBlocking.returns;
   },
-  sends: [runPipeline, runPipelineBlocking, getIndexingStatus, getDocument],
+  sends: [runPipelineBlocking, getIndexingStatus, getDocument],
   wraps: runPipeline,
   effect: "writes",
   exits: ["remote-failed", "deadline", "cut"],
@@ -263,25 +263,27 @@ const builtIn = (verb: "enable" | "disable", example: string) =>
     about: "The server reports success in any case, so the setting is read again afterwards.",
     params: { dataset_id },
     returns: switched,
-    sends: [verb === "enable" ? enableBuiltInFields : disableBuiltInFields, getMetadataOverview],
+    sends: [getMetadataOverview],
     wraps: verb === "enable" ? enableBuiltInFields : disableBuiltInFields,
     effect: "writes",
     examples: [`kb metadata built-in ${verb} Handbook`, example],
     load: async () => (await import("./metadata-built-in.ts"))[verb],
   });
 
+export const tagUnbindParams = {
+  target_id: body.ref("kb", "Knowledge base name or ID", { required }),
+  tag_ids: body.ref("tag", "Tag name or ID", {
+    many: true,
+    required,
+    placeholder: "tag",
+    mustExist: true,
+  }),
+};
+
 const tagUnbind = task({
   command: "kb tag unbind <kb> <tag...>",
   summary: "Unbind tags from a knowledge base",
-  params: {
-    target_id: body.ref("kb", "Knowledge base name or ID", { required }),
-    tag_ids: body.ref("tag", "Tag name or ID", {
-      many: true,
-      required,
-      placeholder: "tag",
-      mustExist: true,
-    }),
-  },
+  params: tagUnbindParams,
   returns: noContent,
   output: ({ tag_ids }) => (tag_ids.length > 1 ? itemOutcomes : undefined),
   wraps: unbindTags,
@@ -345,9 +347,7 @@ export const syncParams = {
   adopt: local.flag("Take over documents that have the name of a file"),
   max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
   metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
-  metadata: local.text("Metadata as field=value; {1} is the first wildcard", {
-    many: true,
-  }),
+  metadata: local.text("Metadata as field=value; {1} is the first wildcard", { many: true }),
   match: local.text("Set --metadata only on files that match", { many: true }),
   shard: local.text("Sync one share of the files: 3/8, auto or auto/8"),
   since: local.text("Only files that differ from this git revision"),
@@ -377,11 +377,9 @@ const kbSync = task({
   load: () => import("./sync/sync.ts"),
 });
 
-const directory = local.text("Directory of the export", { required });
 const map_model = local.text("Replace an embedding model: provider/model=provider/model", {
   many: true,
 });
-const to_profile = local.text("Profile of the target");
 const madeThere = withNamePath("id", list("", "action what name id note"));
 const makes = [...settingChanges, ...transfers, disableDocuments, archiveDocuments];
 const reads = [
@@ -418,7 +416,7 @@ const kbExport = task({
 });
 
 export const importParams = {
-  directory: { ...directory, placeholder: "dir" },
+  directory: local.text("Directory of the export", { required, placeholder: "dir" }),
   name: local.text("Name of the new knowledge base (default: as exported)"),
   into: local.text("Existing knowledge base to import into"),
   map_model,
@@ -443,7 +441,7 @@ const kbImport = task({
 
 export const copyParams = {
   dataset_id,
-  to_profile,
+  to_profile: local.text("Profile of the target"),
   name: local.text("Name of the copy (default: the original's)"),
   map_model,
   ...transferFlags("3"),
@@ -570,13 +568,9 @@ export const evalParams = {
   k: local.text("Numbers of top documents, e.g. 1,3,5"),
   failures: local.flag("List questions with missing documents"),
   baseline: local.file("Compare with an earlier evaluation from --save"),
-  save: local.text("Save the evaluation to this file, for --baseline", {
-    isOutputPath: true,
-  }),
+  save: local.text("Save the evaluation to this file, for --baseline", { isOutputPath: true }),
   fail_if: local.text("Exit with code 14 if true, e.g. 'recall@5<0.9'", { many: true }),
-  junit: local.text("JUnit report to write, one case per question", {
-    isOutputPath: true,
-  }),
+  junit: local.text("JUnit report to write, one case per question", { isOutputPath: true }),
   allow_missing: local.flag("Count missing documents as not found"),
   concurrency: local.integer("Concurrent questions (default 3)", { range: [1, 50] }),
   wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
@@ -590,7 +584,7 @@ const kbEval = task({
     "Questions are JSON Lines or CSV with the fields question, documents (expected names, IDs or paths;\nin CSV separated by ;), text (expected in a chunk), filter (metadata conditions of the search) and\nid. Only question and one of documents or text are required.\n\nRanks count documents: the first chunk of a document is its rank, and a text counts as the first\ndocument that contains it. recall@k is the share of the expected documents among the first k,\nprecision@k the share of the first k that was expected, hit_rate@k the share of questions with at\nleast one hit, ndcg@k the gain with binary relevance and log2 of the rank, mrr the mean of 1/rank of\nthe first hit.\n\n--fail-if takes these metrics, latency_p50, latency_p95 and failed; with --baseline also changes:\n'recall@5.change<-0.02'. If a condition is true, the exit code is 14. The default of --k is 1, 3, 5\nand 10, up to the number of results.",
   params: evalParams,
   returns: report,
-  sends: [searchKnowledgeBase, getKnowledgeBase, listModels, listDocuments],
+  sends: [getKnowledgeBase, listModels, listDocuments],
   wraps: searchKnowledgeBase,
   effect: "reads",
   runsToEnd: true,

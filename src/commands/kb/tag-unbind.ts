@@ -2,19 +2,15 @@ import { unbindTags } from "../../operations/tags.ts";
 import { forEachItem } from "../several.ts";
 import type { ItemOutcome } from "../several.ts";
 import type { Context } from "../command-spec.ts";
-
-/** Input of `kb tag unbind`. */
-interface UnbindInput {
-  readonly target_id: string;
-  readonly tag_ids: readonly string[];
-}
+import type { Input } from "../../operations/operation.ts";
+import type { tagUnbindParams } from "./specs.ts";
 
 /**
  * Unbinds tags from a knowledge base, one request per tag, with both field names: servers before 1.14.1
  * know only the old one (server §19).
  */
 export async function* run(
-  { target_id, tag_ids }: UnbindInput,
+  { target_id, tag_ids }: Input<typeof tagUnbindParams>,
   context: Context,
 ): AsyncGenerator<ItemOutcome> {
   const unbind = async (tag_id: string) => {

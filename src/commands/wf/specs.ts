@@ -56,7 +56,7 @@ const completionCreate = task({
   returns: events,
   output: (input, format) =>
     asEvents(input, format) ? undefined : createCompletionBlocking.returns,
-  sends: [createCompletion, createCompletionBlocking, getAppParameters],
+  sends: [createCompletionBlocking, getAppParameters],
   wraps: createCompletion,
   effect: "writes",
   exits: ["remote-failed", "cut"],
@@ -68,27 +68,19 @@ const completionCreate = task({
 });
 
 export const recordingParams = {
-  record: local.text("Record the events to a new file", {
-    isOutputPath: true,
-  }),
+  record: local.text("Record the events to a new file", { isOutputPath: true }),
   redact: local.flag("Record the lengths of texts instead of the texts"),
 } as const;
 
 /** Parameters of every command that follows a run. */
 export const expectParams = {
-  expect: local.text("Expected result, see `wf help conditions`", {
-    many: true,
-  }),
-  junit: local.text("JUnit report of the expectations", {
-    isOutputPath: true,
-  }),
+  expect: local.text("Expected result, see `wf help conditions`", { many: true }),
+  junit: local.text("JUnit report of the expectations", { isOutputPath: true }),
 } as const;
 
 export const runParams = {
   workflow_id: local.uuid("Published version of the workflow (default: newest)"),
-  input: local.text("Input as name=value; @path uploads a file", {
-    many: true,
-  }),
+  input: local.text("Input as name=value; @path uploads a file", { many: true }),
   inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
   files: local.json("Input files: [{type, transfer_method, upload_file_id}]", {
     shape: { kind: "list", of: { kind: "object" } },
@@ -123,7 +115,6 @@ const workflowRun = task({
     return input.blocking ? runWorkflowBlocking.returns : getWorkflowRun.returns;
   },
   sends: [
-    runWorkflow,
     runWorkflowById,
     streamRunEvents,
     getWorkflowRun,
@@ -176,7 +167,7 @@ const workflowEvents = task({
     if (text || reasoning) return textChunks;
     return only ? someEvents : undefined;
   },
-  sends: [streamRunEvents, getWorkflowRun, getForm],
+  sends: [getWorkflowRun, getForm],
   wraps: streamRunEvents,
   effect: "reads",
   exits: ["paused", "remote-failed", "partial", "cut", "gate"],
@@ -314,7 +305,7 @@ const formSubmit = task({
     "On a terminal it shows the form and prompts for missing values. Inputs are checked against the form;\nfiles are uploaded first.",
   params: formSubmitParams,
   returns: withNamePath("form_token", record("form_token action inputs")),
-  sends: [submitForm, getForm, uploadFile],
+  sends: [getForm, uploadFile],
   wraps: submitForm,
   effect: "writes",
   examples: [
@@ -340,7 +331,7 @@ const workflowStop = task({
     "Takes a task ID from the events, or the ID of a run that was started or followed on this machine. The\nserver reports success for any ID, so the run is checked afterwards; for an unknown run (--run) the\nstop is not verified. A paused run cannot be stopped.",
   params: stopParams,
   returns: record("result verified status"),
-  sends: [stopWorkflowRun, stopMessage, getWorkflowRun, streamRunEvents, getAppInfo],
+  sends: [stopMessage, getWorkflowRun, streamRunEvents, getAppInfo],
   wraps: stopWorkflowRun,
   effect: "writes",
   examples: ["wf stop $TASK", "wf stop $TASK --run $RUN", "wf stop $RUN"],
@@ -381,9 +372,7 @@ export const logsExportParams = {
   }),
   overwrite: local.flag("Overwrite an existing file"),
   with_detail: local.flag("Include inputs and outputs (one request per run)"),
-  concurrency: local.integer("Concurrent requests for details (default 3)", {
-    range: [1, 50],
-  }),
+  concurrency: local.integer("Concurrent requests for details (default 3)", { range: [1, 50] }),
 };
 
 const workflowLogsExport = task({
@@ -397,7 +386,7 @@ const workflowLogsExport = task({
     "file",
     record("rows read refetched missing waiting running file since until"),
   ),
-  sends: [listWorkflowLogs, getWorkflowRun, getAppInfo],
+  sends: [getWorkflowRun, getAppInfo],
   wraps: listWorkflowLogs,
   effect: "reads",
   runsToEnd: true,
@@ -420,9 +409,7 @@ export const statsParams = {
   },
   from: local.file("Read runs from a file of `wf logs -o jsonl` or `-o csv`"),
   by: local.choice(groupings, "Also show statistics for each of these", { many: true }),
-  top: local.integer("Maximum rows of each list (default 10)", {
-    range: [1, 10_000],
-  }),
+  top: local.integer("Maximum rows of each list (default 10)", { range: [1, 10_000] }),
   no_compare: local.flag("Do not compare with the preceding period"),
   fail_if: local.text(
     `Exit with code 14 if true, e.g. 'p95>20s' or 'failed>2%' (figures: ${Object.keys(figureKinds).join(", ")})`,
@@ -463,7 +450,6 @@ const chatSend = task({
   returns: pastEvents,
   output: (input, format) => (asEvents(input, format) ? undefined : sendMessageBlocking.returns),
   sends: [
-    sendMessage,
     sendMessageBlocking,
     listMessages,
     streamRunEvents,
@@ -526,7 +512,7 @@ const replyJob = <O extends typeof enableAnnotationReply | typeof disableAnnotat
     ...(more.about !== undefined && { about: more.about }),
     params: { ...operation.params, wait: local.flag("Wait until the job is done") },
     returns: getAnnotationReplyStatus.returns,
-    sends: [operation, getAnnotationReplyStatus],
+    sends: [getAnnotationReplyStatus],
     wraps: operation,
     effect: "writes",
     exits: ["remote-failed", "deadline"],
