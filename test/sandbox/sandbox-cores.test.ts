@@ -7,7 +7,7 @@ import { isoTime } from "../../src/sandbox/http/iso-time.ts";
 import { pythonRepr, pythonType } from "../../src/sandbox/http/python-repr.ts";
 import { jsonResponse } from "../../src/sandbox/http/response.ts";
 import { atLeast, createRouter } from "../../src/sandbox/http/router.ts";
-import { countCharacters } from "../../src/sandbox/knowledge/characters.ts";
+import { countCharacters } from "../../src/lib/utf8.ts";
 import { splitIntoChunks } from "../../src/sandbox/knowledge/chunking.ts";
 import { parseMetadataFilter } from "../../src/sandbox/knowledge/metadata-filter.ts";
 import { parseProcessRule } from "../../src/sandbox/knowledge/process-rules.ts";

@@ -1,6 +1,6 @@
 import * as operations from "../../operations/annotations.ts";
 import { listFeedback, setFeedback } from "../../operations/chats.ts";
-import { found } from "../http/errors.ts";
+import { raise } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
 import { numberParam } from "../http/page-params.ts";
 import type { RunStore } from "../storage/runs-store.ts";
@@ -52,17 +52,15 @@ const handlers: Handlers<typeof rows, AppContext> = {
   },
 
   getAnnotationReplyStatus({ records }, { job_id: id }, call) {
-    found(records.annotation_jobs.find({ app: requireApp(call).name, id }), refusal("job missing"));
-    throw refusal("no model for annotations");
+    const job = records.annotation_jobs.find({ app: requireApp(call).name, id });
+    throw refusal(job ? "no model for annotations" : "job missing");
   },
 
   setFeedback({ records }, input, call) {
     const endUser = records.endUser(requireApp(call).name, requireUser(input));
     const { app, id: end_user_id } = endUser;
-    const message = found(
-      records.messages.find({ app, id: input.message_id }),
-      refusal("message missing"),
-    );
+    const message =
+      records.messages.find({ app, id: input.message_id }) ?? raise(refusal("message missing"));
     const { id: message_id, conversation_id } = message;
     const { rating, content = null } = input;
     const known = records.feedbacks.find({ message_id, end_user_id });
@@ -100,4 +98,4 @@ const pageParams = ({ query }: Call, model: string, maxLimit: number) => ({
 });
 
 const getAnnotation = ({ annotations }: RunStore, call: Call, id: string) =>
-  found(annotations.find({ app: requireApp(call).name, id }), refusal("annotation missing"));
+  annotations.find({ app: requireApp(call).name, id }) ?? raise(refusal("annotation missing"));

@@ -1,5 +1,5 @@
 import * as operations from "../../operations/files.ts";
-import { found, noFileUploaded, tooManyFiles } from "../http/errors.ts";
+import { noFileUploaded, raise, tooManyFiles } from "../http/errors.ts";
 import { bindHandlers, type Handlers } from "../http/handler.ts";
 import { fixedId, toSeconds } from "../storage/ids.ts";
 import type { RunStore, StoredEndUser, StoredFile } from "../storage/runs-store.ts";
@@ -36,7 +36,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const app = call.app ?? "";
     const messages = records.messages.select("WHERE app = ? AND files LIKE ?", app, `%"${id}"%`);
     const sent = messages.length > 0 ? records.app_files.find({ app, id }) : undefined;
-    const { name, type, bytes } = found(sent, refusal("file missing"));
+    const { name, type, bytes } = sent ?? raise(refusal("file missing"));
     const charset = type.startsWith("text/") ? "; charset=utf-8" : "";
     return {
       bytes,

@@ -1,7 +1,6 @@
 import * as operations from "../../operations/apps.ts";
-import { found } from "../http/errors.ts";
+import { raise } from "../http/errors.ts";
 import { bindHandlers, type Clock, type Handler, type Handlers } from "../http/handler.ts";
-import { Channels } from "../http/sse.ts";
 import { openRunStore } from "../storage/runs-store.ts";
 import type { Store } from "../storage/sqlite.ts";
 import { annotationHandlers } from "./annotations.ts";
@@ -11,6 +10,7 @@ import { chatHandlers } from "./chats.ts";
 import { type AppContext, requireApp } from "./context.ts";
 import { conversationHandlers } from "./conversations.ts";
 import { Engine } from "./engine.ts";
+import { Channels } from "./event-stream.ts";
 import { formHandlers } from "./forms.ts";
 import { runHandlers } from "./runs.ts";
 import { fillShape, refusal } from "./shapes.ts";
@@ -76,7 +76,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
 
   getEndUser({ records }, { end_user_id: id }, call) {
     const user = records.end_users.find({ app: requireApp(call).name, id });
-    return { json: fillShape("end user", found(user, refusal("end user missing"))) };
+    return { json: fillShape("end user", user ?? raise(refusal("end user missing"))) };
   },
 };
 

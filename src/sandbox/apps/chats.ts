@@ -1,7 +1,6 @@
 import * as audio from "../../operations/audio.ts";
 import * as chats from "../../operations/chats.ts";
 import * as completions from "../../operations/completions.ts";
-import { found } from "../http/errors.ts";
 import { bindHandlers, type Handlers } from "../http/handler.ts";
 import type { StoredEndUser, StoredRun } from "../storage/runs-store.ts";
 import { fileLookup } from "./app-files.ts";
@@ -43,8 +42,8 @@ const messageHandlers: Handlers<typeof chats, AppContext> = {
   listSuggestedQuestions({ records }, input, call) {
     requireUser(input);
     const app = requireApp(call, "advanced-chat").name;
-    found(records.messages.find({ app, id: input.message_id }), refusal("message missing"));
-    throw refusal("suggestions off");
+    const message = records.messages.find({ app, id: input.message_id });
+    throw refusal(message ? "suggestions off" : "message missing");
   },
 };
 

@@ -1,10 +1,10 @@
 import { isObject } from "../../lib/json.ts";
-import { found } from "../http/errors.ts";
+import { raise } from "../http/errors.ts";
 import type { Call, Clock } from "../http/handler.ts";
-import type { Channels } from "../http/sse.ts";
 import type { RunStore } from "../storage/runs-store.ts";
 import { type AppDefinition, findApp } from "./app-definitions.ts";
 import type { Engine } from "./engine.ts";
+import type { Channels } from "./event-stream.ts";
 import type { StopMode } from "./segment.ts";
 import { refusal } from "./shapes.ts";
 
@@ -20,7 +20,7 @@ export interface AppContext {
 
 /** Returns the application whose key was sent; throws HttpError if it has another mode. */
 export function requireApp(call: Call, mode?: AppDefinition["mode"]): AppDefinition {
-  const app = found(findApp(call.app), refusal("app missing"));
+  const app = findApp(call.app) ?? raise(refusal("app missing"));
   if (mode === undefined || app.mode === mode) return app;
   throw refusal(mode === "workflow" ? "not a workflow" : "not a chat");
 }

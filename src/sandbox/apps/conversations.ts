@@ -1,5 +1,5 @@
 import * as operations from "../../operations/chats.ts";
-import { found, internalServerError } from "../http/errors.ts";
+import { internalServerError, raise } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers, type HttpError } from "../http/handler.ts";
 import { numberParam } from "../http/page-params.ts";
 import { validationError } from "../http/pydantic.ts";
@@ -57,7 +57,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const endUser = chatUser(records, call, input);
     const limit = numberParam(call.query, "MessageListQuery", "limit", 20, [1, 100]);
     const conversation = findConversation(records, endUser, input.conversation_id);
-    const { id } = found(conversation, refusal("conversation of messages missing"));
+    const { id } = conversation ?? raise(refusal("conversation of messages missing"));
     const newestFirst = records.messages.list({ conversation_id: id }, "position DESC");
     const first = call.query.get("first_id");
     const older = rowsAfter(newestFirst, first, refusal("first message missing"), true);
@@ -80,7 +80,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const { id: conversation_id } = requireConversation(records, call, input);
     const id = input.variable_id;
     const row = records.conversation_variables.find({ id, conversation_id });
-    const variable = found(row, refusal("variable missing"));
+    const variable = row ?? raise(refusal("variable missing"));
     const { value } = input;
     if (typeof value !== "string") {
       throw refusal("variable of another type", { name: variable.name, type: typeName(value) });
@@ -110,9 +110,9 @@ function requireConversation(
   input: { readonly user?: string | undefined; readonly conversation_id: string },
 ): StoredConversation {
   const endUser = chatUser(records, call, input);
-  return found(
-    findConversation(records, endUser, input.conversation_id),
-    refusal("conversation missing"),
+  return (
+    findConversation(records, endUser, input.conversation_id) ??
+    raise(refusal("conversation missing"))
   );
 }
 
@@ -165,7 +165,7 @@ function rowsAfter<Row extends { readonly id: string; readonly created_at: numbe
 ): readonly Row[] {
   if (!id) return rows;
   const index = rows.findIndex((row) => row.id === id);
-  const cursor = found(rows[index], missing);
+  const cursor = rows[index] ?? raise(missing);
   const second = toSeconds(cursor.created_at);
   return rows
     .slice(index + 1)

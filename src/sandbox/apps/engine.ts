@@ -1,9 +1,8 @@
 import type { Clock } from "../http/handler.ts";
-import type { Channels } from "../http/sse.ts";
 import type { StoredForm, RunStore, StoredRun } from "../storage/runs-store.ts";
+import type { Channels } from "./event-stream.ts";
 import type { RunContext } from "./nodes.ts";
 import { findApp } from "./app-definitions.ts";
-
 import { endRun, runSegment, type SegmentReason, type StopMode, stopRun } from "./segment.ts";
 import { type RunEvent, runEvent } from "./shapes.ts";
 

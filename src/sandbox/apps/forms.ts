@@ -1,6 +1,6 @@
 import { isObject } from "../../lib/json.ts";
 import * as operations from "../../operations/forms.ts";
-import { found } from "../http/errors.ts";
+import { raise } from "../http/errors.ts";
 import { bindHandlers, type Handlers } from "../http/handler.ts";
 import type { RunStore } from "../storage/runs-store.ts";
 import { type AppContext, requireUser } from "./context.ts";
@@ -37,11 +37,9 @@ export const formHandlers = bindHandlers(operations, handlers);
 
 /** Returns the open form with that token, and its node; throws HttpError (server §14). */
 function openForm(records: RunStore, app: string | undefined, token: string) {
-  const form = found(
-    records.forms.find({ app: app ?? "", token }),
-    refusal("form missing", { token }),
-  );
-  const node = found(formNode(form), refusal("form missing", { token }));
+  const form =
+    records.forms.find({ app: app ?? "", token }) ?? raise(refusal("form missing", { token }));
+  const node = formNode(form) ?? raise(refusal("form missing", { token }));
   const { status, id } = form;
   if (status !== "waiting") throw refusal(`form ${status}`, { id });
   return { form, node };

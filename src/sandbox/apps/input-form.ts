@@ -1,7 +1,7 @@
 import { isObject } from "../../lib/json.ts";
-import { found } from "../http/errors.ts";
+import { countCharacters } from "../../lib/utf8.ts";
+import { raise } from "../http/errors.ts";
 import { pythonRepr } from "../http/python-repr.ts";
-import { countCharacters } from "../knowledge/characters.ts";
 import type { AppDefinition, InputField } from "./app-definitions.ts";
 import { refusal } from "./shapes.ts";
 
@@ -69,5 +69,5 @@ export function resolveFile(sent: unknown, findFile: FileLookup): object {
   const { transfer_method, upload_file_id, url } = isObject(sent) ? sent : {};
   if (transfer_method === "remote_url" && typeof url === "string") return { remote_url: url };
   const file = typeof upload_file_id === "string" ? findFile(upload_file_id) : undefined;
-  return found(file, refusal("input file invalid"));
+  return file ?? raise(refusal("input file invalid"));
 }

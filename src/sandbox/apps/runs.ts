@@ -1,13 +1,13 @@
 import { isUuid } from "../../lib/uuid.ts";
 import * as operations from "../../operations/workflows.ts";
-import { found, internalServerError } from "../http/errors.ts";
+import { internalServerError, raise } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers, type Reply } from "../http/handler.ts";
 import { spaced } from "../http/response.ts";
-import { endEvents, eventStream } from "../http/sse.ts";
 import { workflowId } from "../storage/ids.ts";
 import type { StoredRun } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";
 import { type AppContext, requireApp, requireUser, stopMode } from "./context.ts";
+import { endEvents, eventStream } from "./event-stream.ts";
 import { listLogs } from "./logs.ts";
 import { finishedLine, isDone, replayedLine, snapshotEvents, storedInputs } from "./run-events.ts";
 import { fillShape, refusal } from "./shapes.ts";
@@ -31,10 +31,8 @@ const handlers: Handlers<typeof operations, AppContext> = {
 
   getWorkflowRun({ records }, { workflow_run_id: id }, call) {
     if (!isUuid(id)) throw internalServerError();
-    const run = found(
-      records.runs.find({ app: requireApp(call).name, id }),
-      refusal("run missing"),
-    );
+    const run =
+      records.runs.find({ app: requireApp(call).name, id }) ?? raise(refusal("run missing"));
     return { json: fillShape("run detail", { run, inputs: spaced(storedInputs(run)) }) };
   },
 
@@ -54,9 +52,8 @@ const handlers: Handlers<typeof operations, AppContext> = {
     if (!isUuid(id)) throw internalServerError();
     const run = engine.activeRun(id) ?? records.runs.find({ id });
     const isOwn = run?.app === app.name && run.end_user_id === user.id;
-    return {
-      stream: attach(context, found(isOwn ? run : undefined, refusal("events missing")), call),
-    };
+    if (!isOwn) throw refusal("events missing");
+    return { stream: attach(context, run, call) };
   },
 
   listWorkflowLogs: listLogs,

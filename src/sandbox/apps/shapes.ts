@@ -1,8 +1,8 @@
 /** Events, responses and error texts of applications, as recorded. */
+import { refusals } from "../http/errors.ts";
 import { fill } from "../http/fill.ts";
-import { HttpError } from "../http/handler.ts";
 import events from "./events.json" with { type: "json" };
-import refusals from "./refusals.json" with { type: "json" };
+import texts from "./refusals.json" with { type: "json" };
 import shapes from "./shapes.json" with { type: "json" };
 
 type Values = Readonly<Record<string, unknown>>;
@@ -34,9 +34,5 @@ export const fillShape = (name: keyof typeof shapes, values: Values) =>
 export const rejectedStartEvents = (values: Values) =>
   events.rejected.map((event) => fill(event, values));
 
-/** Returns the error with that name; `values` are those of the placeholders in its text. */
-export function refusal(name: keyof typeof refusals, values: Values = {}): HttpError {
-  const [status, code, text] = refusals[name] as [number, string, string]; // as in the file
-  const message = text.replace(/\{(\w+)\}/g, (_, key: string) => `${values[key]}`);
-  return new HttpError(status, code, message);
-}
+/** Returns the error with that name. */
+export const refusal = refusals(texts);

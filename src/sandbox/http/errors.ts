@@ -4,22 +4,22 @@ import { HttpError } from "./handler.ts";
 /** Most rejected requests: 400 with the code `invalid_param`. */
 export const invalidParam = (text: string) => new HttpError(400, "invalid_param", text);
 
-export const notFound = (text: string) => new HttpError(404, "not_found", text);
-
-/** Returns a record that was found; otherwise throws the error, or 404 with the text. */
-export function found<T>(record: T | undefined, missing: string | HttpError): T {
-  if (record !== undefined) return record;
-  throw typeof missing === "string" ? notFound(missing) : missing;
-}
-
 /**
- * 404 for a path that resembles a route: the server appends suggestions (server §3). `path` starts
- * with /v1.
+ * Returns a function for the errors of a file: status, code and recorded text by name. Its `values`
+ * are those of the `{placeholders}` in the text.
  */
-export const notFoundAt = (text: string, path: string, routes: readonly string[]) =>
-  notFound(
-    `${text} You have requested this URI [${path}] but did you mean ${routes.join(" or ")} ?`,
-  );
+export const refusals =
+  <Name extends string>(table: Readonly<Record<Name, readonly (string | number)[]>>) =>
+  (name: Name, values: Readonly<Record<string, unknown>> = {}): HttpError => {
+    const [status, code, text] = table[name] as readonly [number, string, string]; // as in the file
+    const message = text.replace(/\{(\w+)\}/g, (_, key: string) => `${values[key]}`);
+    return new HttpError(status, code, message);
+  };
+
+/** Throws, as an expression: `runs.find({ id }) ?? raise(refusal("run missing"))`. */
+export function raise(error: HttpError): never {
+  throw error;
+}
 
 export const noFileUploaded = () =>
   new HttpError(400, "no_file_uploaded", "Please upload your file.");

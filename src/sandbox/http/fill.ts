@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { isObject, valueAt } from "../../lib/json.ts";
+import { countCharacters } from "../../lib/utf8.ts";
 import { appId, tenantId, toSecondsOrNull, workflowId } from "../storage/ids.ts";
-import { countCharacters } from "../knowledge/characters.ts";
 import { atLeast } from "./router.ts";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -9,8 +9,11 @@ type Values = Readonly<Record<string, unknown>>;
 /** Conversions of values; times are ms since 1970. */
 const conversions: Readonly<Record<string, (value: never) => unknown>> = {
   seconds: toSecondsOrNull,
+  "exact seconds": (ms: number) => ms / 1000,
   /** `2026-11-21T00:10:38`: UTC without a zone (server §1). */
   time: (ms: number) => new Date(ms).toISOString().slice(0, 19),
+  /** `2026-11-21T00:10:38.123000`. */
+  "exact time": (ms: number) => new Date(ms).toISOString().replace("Z", "000"),
   "app ID": appId,
   "workflow ID": workflowId,
   "tenant ID": () => tenantId,

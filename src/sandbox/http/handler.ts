@@ -46,6 +46,9 @@ export class HttpError extends Error {
   }
 }
 
+/** Thrown by a stream to drop the connection in the middle of a response. */
+export class ConnectionDropped extends Error {}
+
 /** Result of a handler. */
 export type Reply =
   /** JSON, ASCII-escaped with a final newline as the server writes it; `utf8` for runs and chats. */

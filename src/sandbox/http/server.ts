@@ -10,7 +10,7 @@ import { openStore, type Store } from "../storage/sqlite.ts";
 import { authorize, isLocalClient, normalizeTarget } from "./auth.ts";
 import { toHttpError } from "./errors.ts";
 import { createFaultPlanner, type Fault, type FaultPlan } from "./faults.ts";
-import { type Clock, type Handler, HttpError, type Reply } from "./handler.ts";
+import { type Clock, ConnectionDropped, type Handler, HttpError, type Reply } from "./handler.ts";
 import { BodyTooLarge, readRequest, type ReceivedRequest } from "./read-request.ts";
 import { parseRequest } from "./request-body.ts";
 import {
@@ -23,7 +23,6 @@ import {
 } from "./response.ts";
 import { atLeast, createRouter } from "./router.ts";
 import { sendResponse } from "./send.ts";
-import { ConnectionDropped } from "./sse.ts";
 
 export type { ReceivedRequest } from "./read-request.ts";
 

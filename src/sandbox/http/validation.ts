@@ -1,6 +1,6 @@
 import { isObject } from "../../lib/json.ts";
+import { countCharacters } from "../../lib/utf8.ts";
 import type { AnyOperation, Param } from "../../operations/operation.ts";
-import { countCharacters } from "../knowledge/characters.ts";
 import { HttpError } from "./handler.ts";
 import { type Problem, validationError, type ValidationProblem } from "./pydantic.ts";
 import { looseParams, requestModel, type Rule } from "./request-models.ts";

@@ -1,7 +1,7 @@
 import { account } from "../storage/ids.ts";
 import { isObject } from "../../lib/json.ts";
 import * as operations from "../../operations/chunks.ts";
-import { found, internalServerError, notFound } from "../http/errors.ts";
+import { internalServerError, raise } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handler.ts";
 import { numberParam, pageFields, type PageParams, parsePage } from "../http/page-params.ts";
 import { validationError } from "../http/pydantic.ts";
@@ -14,7 +14,7 @@ import {
   type KnowledgeContext,
   type SegmentRow,
 } from "../storage/knowledge-store.ts";
-import { toResponse } from "./responses.ts";
+import { refusal, toResponse } from "./responses.ts";
 import { addSegment, countSegment, indexWords } from "./segments.ts";
 import { extractKeywords } from "./words.ts";
 
@@ -54,8 +54,8 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
   createChunks(context, input, call) {
     const document = getDocument(context, input);
-    if (document.indexing_status !== "completed") throw notFound("Document is not completed.");
-    if (!document.enabled) throw notFound("Document is disabled.");
+    if (document.indexing_status !== "completed") throw refusal("document of chunks not indexed");
+    if (!document.enabled) throw refusal("document of chunks disabled");
     const segments = segmentsIn(call.body);
     if (atLeast(call.version, "1.15.0")) checkBlank(segments);
     for (const { content, answer } of segments) checkContent(document, content, answer);
@@ -166,7 +166,7 @@ function getSegment(
 ): [row: SegmentRow, document: DocumentRow] {
   const document = getDocument(context, place);
   const row = context.segments.find({ id: place.segment_id, document_id: document.id });
-  return [found(row, "Segment not found."), document];
+  return [row ?? raise(refusal("chunk missing")), document];
 }
 
 function showSegment(context: KnowledgeContext, place: SegmentPlace) {
@@ -192,7 +192,7 @@ function getChild(
 ): ChildChunkRow {
   const [{ id: segment_id }] = getSegment(context, place);
   const child = context.child_chunks.find({ id: place.child_chunk_id, segment_id });
-  return found(child, "Child chunk not found.");
+  return child ?? raise(refusal("child chunk missing"));
 }
 
 /** Sets the word count of a document to that of its chunks. */

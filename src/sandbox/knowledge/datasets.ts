@@ -1,8 +1,8 @@
 import { isUuid } from "../../lib/uuid.ts";
 import { isObject } from "../../lib/json.ts";
 import * as operations from "../../operations/knowledge.ts";
-import { internalServerError, invalidParam } from "../http/errors.ts";
-import { bindHandlers, type Call, type Handlers, HttpError } from "../http/handler.ts";
+import { internalServerError } from "../http/errors.ts";
+import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
 import { checkFlag, pageFields, parsePage } from "../http/page-params.ts";
 import { atLeast } from "../http/router.ts";
 import { account } from "../storage/ids.ts";
@@ -13,7 +13,7 @@ import {
   type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
 import { builtInFields, fieldResponse } from "./metadata-values.ts";
-import { toResponse, withDefaults } from "./responses.ts";
+import { refusal, toResponse, withDefaults } from "./responses.ts";
 import { type SearchSettings, searchSettingsResponse } from "./search-settings.ts";
 import { listDatasetTags } from "./tags.ts";
 
@@ -40,8 +40,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   createKnowledgeBase(context, input, call) {
     checkNul(input.name);
     if (context.datasets.find({ name: input.name })) {
-      const text = "The dataset name already exists. Please modify your dataset name.";
-      throw new HttpError(409, "dataset_name_duplicate", text);
+      throw refusal("dataset name taken by another");
     }
     checkTechnique(input.indexing_technique);
     if (input.provider === "external") checkExternal(input);
@@ -166,20 +165,20 @@ function datasetResponse(
 
 function checkNul(text: string): void {
   if (!text.includes("\0")) return;
-  throw invalidParam("A string literal cannot contain NUL (0x00) characters.");
+  throw refusal("name with NUL");
 }
 
 function checkName({ datasets }: KnowledgeContext, dataset: DatasetRow, name: string): void {
   checkNul(name);
   if ((datasets.find({ name }) ?? dataset).id !== dataset.id) {
-    throw invalidParam("Dataset name already exists");
+    throw refusal("dataset name taken");
   }
 }
 
 /** Throws 400 for a technique that needs a model: the sandbox has none, like the recorded server. */
 export function checkTechnique(technique: string | null | undefined): void {
   if (technique === "high_quality") {
-    throw invalidParam("Default model not found for text-embedding");
+    throw refusal("no embedding model");
   }
 }
 
@@ -191,13 +190,13 @@ interface External {
 /** No external knowledge API exists; without an ID the server creates an unusable knowledge base. */
 function checkExternal({ external_knowledge_api_id, external_knowledge_id }: External): void {
   if (!external_knowledge_api_id) return;
-  if (!external_knowledge_id) throw invalidParam("external_knowledge_id is required");
-  throw invalidParam("api template not found");
+  if (!external_knowledge_id) throw refusal("external knowledge missing");
+  throw refusal("external API missing");
 }
 
 function checkExternalChange({ external_knowledge_api_id, external_knowledge_id }: External): void {
-  if (!external_knowledge_id) throw invalidParam("External knowledge id is required.");
-  if (!external_knowledge_api_id) throw invalidParam("External knowledge api id is required.");
+  if (!external_knowledge_id) throw refusal("external knowledge ID missing");
+  if (!external_knowledge_api_id) throw refusal("external API ID missing");
 }
 
 function memberIds(sent: unknown): string[] | undefined {

@@ -1,4 +1,3 @@
-import { invalidParam } from "../http/errors.ts";
 import {
   type DatasetRow,
   deleteSegments,
@@ -13,6 +12,7 @@ import { checkTechnique } from "./datasets.ts";
 import { getDisplayStatus } from "./document-responses.ts";
 import type { FileContent } from "./knowledge-files.ts";
 import { automaticRule, parseProcessRule, type ProcessRule } from "./process-rules.ts";
+import { refusal } from "./responses.ts";
 import type { SearchSettings } from "./search-settings.ts";
 
 /** Processing options of a create or update, by text or file. */
@@ -47,7 +47,11 @@ export function createDocument(
   const change = { rule_id, doc_form };
   const { original_document_id: document_id } = processing;
   if (document_id) {
-    const original = getDocument(context, { dataset_id, document_id }, "Document not found");
+    const original = getDocument(
+      context,
+      { dataset_id, document_id },
+      "document to change missing",
+    );
     return requeue(context, original, content, { ...change, created_from: "web" });
   }
   const batch = newBatch(context);
@@ -88,12 +92,12 @@ export function updateDocument(
 ): string {
   const dataset = getDataset(context, input.dataset_id);
   if (!storeContent && !input.process_rule) {
-    throw invalidParam("Data source or Process rule is required");
+    throw refusal("document content missing");
   }
   const doc_form = documentForm(dataset, input);
-  const document = getDocument(context, input, "Document not found");
+  const document = getDocument(context, input, "document to change missing");
   if (getDisplayStatus(context, document) !== "available") {
-    throw invalidParam("Document is not available");
+    throw refusal("document unavailable");
   }
   const rule_id = storeRule(context, dataset, input.process_rule, automaticRule);
   const changes = { name: input.name, rule_id, doc_form, created_from: "web" };
@@ -103,7 +107,7 @@ export function updateDocument(
 /** Returns the form of the document; all documents of a knowledge base have the same (server §9). */
 function documentForm(dataset: DatasetRow, { doc_form = "text_model" }: ProcessingOptions): string {
   if (dataset.doc_form !== null && dataset.doc_form !== doc_form) {
-    throw invalidParam("doc_form is different from the dataset doc_form.");
+    throw refusal("document form differs");
   }
   return doc_form;
 }
@@ -133,7 +137,7 @@ function storeRule(
   const latest = latestRule(context, dataset_id);
   if (!sent && latest) return latest.id;
   const rule = sent ? parseProcessRule(sent) : defaultRule;
-  if (!rule) throw invalidParam("process_rule is required.");
+  if (!rule) throw refusal("rule missing");
   const id = context.newId();
   context.process_rules.insert({ id, dataset_id, rule });
   return id;

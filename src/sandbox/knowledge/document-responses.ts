@@ -25,12 +25,12 @@ export function getDisplayStatus({ store }: KnowledgeContext, { id }: DocumentRo
 
 /** The fields of a document that lists and details share, besides those of its row. */
 function documentFields(context: KnowledgeContext, document: DocumentRow) {
-  const file = context.store.get<{ readonly created_at: number }>(
+  const file = context.store.get<object>(
     "SELECT id, name, size, extension, mime_type, created_at FROM files WHERE id = ?",
     document.file_id,
   );
   return {
-    file: file && toResponse("document_file", file, { created_at: file.created_at / 1000 }),
+    file: file && toResponse("document_file", file),
     display_status: getDisplayStatus(context, document),
   };
 }

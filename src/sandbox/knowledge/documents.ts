@@ -1,13 +1,13 @@
 import { own } from "../../lib/json.ts";
 import * as operations from "../../operations/documents.ts";
+import { internalServerError, noFileUploaded } from "../http/errors.ts";
 import {
-  internalServerError,
-  invalidParam,
-  noFileUploaded,
-  notFound,
-  notFoundAt,
-} from "../http/errors.ts";
-import { bindHandlers, type Call, type Handlers, HttpError, type Reply } from "../http/handler.ts";
+  bindHandlers,
+  type Call,
+  type Handlers,
+  type HttpError,
+  type Reply,
+} from "../http/handler.ts";
 import { pageFields, parsePage } from "../http/page-params.ts";
 import { validationError } from "../http/pydantic.ts";
 import { atLeast } from "../http/router.ts";
@@ -29,6 +29,7 @@ import {
 } from "./document-responses.ts";
 import { addText, addUpload, downloadUrl, onlyFile } from "./knowledge-files.ts";
 import { automaticRule } from "./process-rules.ts";
+import { refusal } from "./responses.ts";
 import { createZip, uniqueNames } from "./zip.ts";
 
 /** Documents: lists, creation, changes, status and downloads. */
@@ -52,9 +53,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   getDocument(context, input, call) {
     const document = getDocument(context, input);
     const part = call.query.get("metadata") ?? "all";
-    if (!isPart(part)) {
-      throw new HttpError(400, "invalid_metadata", `Invalid metadata value: ${part}`);
-    }
+    if (!isPart(part)) throw refusal("document part invalid", { part });
     return { json: documentDetail(context, getDataset(context, input.dataset_id), document, part) };
   },
 
@@ -71,7 +70,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const file = onlyFile(call.files);
     if (!file) throw noFileUploaded();
     // On this route, the error of a rejected file has no text (server §3).
-    const content = () => addUpload(context, file, () => invalidParam(""));
+    const content = () => addUpload(context, file, () => refusal("file rejected"));
     const doc_form = input.doc_form ?? dataset.doc_form ?? "text_model";
     const id = createDocument(context, dataset, { ...input, doc_form }, content, undefined);
     return batchResponse(context, call, input, id);
@@ -92,28 +91,26 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   updateDocumentByFile: (context, input, call) => updateByFile(context, input, call),
 
   deleteDocument(context, input) {
-    const document = getDocument(context, input, "Document Not Exists.");
-    if (document.archived) {
-      const text = "The archived document is not editable.";
-      throw new HttpError(403, "archived_document_immutable", text);
-    }
+    const document = getDocument(context, input, "document to delete missing");
+    if (document.archived) throw refusal("document archived");
     deleteDocument(context, document);
     return { status: 204 };
   },
 
   enableDocuments({ documents, now }, { dataset_id, document_ids = [] }, call) {
     const action = call.path["action"] ?? "";
-    const invalidAction = (text: string) => new HttpError(400, "invalid_action", text);
     const change = own(STATUS_CHANGES, action);
     if (!change) {
-      const words = Object.keys(STATUS_CHANGES).map((word) => `'${word}'`);
-      throw invalidAction(`Invalid action: ${action}. Must be one of [${words.join(", ")}]`);
+      const actions = Object.keys(STATUS_CHANGES)
+        .map((word) => `'${word}'`)
+        .join(", ");
+      throw refusal("document action invalid", { action, actions });
     }
     for (const id of document_ids) {
       const document = documents.find({ dataset_id, id });
       if (!document) continue;
       if (document.indexing_status !== "completed" && action === "disable") {
-        throw invalidAction(`Document: ${document.name} is not completed.`);
+        throw refusal("document not indexed", { name: document.name });
       }
       documents.update({ id }, { ...change(document, now()), updated_at: now() });
     }
@@ -122,7 +119,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
   getIndexingStatus(context, { dataset_id, batch }) {
     const documents = context.documents.list({ batch, dataset_id });
-    if (documents.length === 0) throw notFound("Documents not found.");
+    if (documents.length === 0) throw refusal("documents missing");
     return { json: { data: documents.map((document) => indexingResponse(context, document)) } };
   },
 
@@ -132,12 +129,8 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   },
 
   downloadDocumentsZip(context, { dataset_id, document_ids }) {
-    const route = (id: string) => `/v1/datasets/${id}/documents/download-zip`;
-    const missing = notFoundAt("Document not found.", route(dataset_id), [
-      route("<uuid:dataset_id>"),
-    ]);
     const documents = document_ids.map((document_id) =>
-      getDocument(context, { dataset_id, document_id }, missing),
+      getDocument(context, { dataset_id, document_id }, "document of archive missing"),
     );
     const names = uniqueNames(documents.map(({ name }) => name));
     const now = new Date(context.now());
@@ -206,7 +199,7 @@ const isPart = (text: string): text is DetailPart => ["all", "only", "without"].
 /** The error depends on the version and on the settings of the knowledge base. */
 function missingTechnique(dataset: DatasetRow, call: Call): HttpError {
   if (!atLeast(call.version, "1.14.1")) return internalServerError();
-  if (dataset.indexing_technique === null) return invalidParam("indexing_technique is required.");
+  if (dataset.indexing_technique === null) return refusal("technique missing");
   const problem = { field: "indexing_technique", type: "missing", value: call.body } as const;
   return validationError("KnowledgeConfig", problem);
 }
@@ -218,9 +211,7 @@ function updateByFile(
 ): Reply {
   const file = onlyFile(call.files);
   const rejected = (reason: "size" | "kind") =>
-    reason === "size"
-      ? new HttpError(413, "file_too_large", "")
-      : new HttpError(415, "unsupported_file_type", "File type not allowed.");
+    refusal(reason === "size" ? "file too large" : "file of another kind");
   const content = file && (() => addUpload(context, file, rejected));
   return batchResponse(context, call, input, updateDocument(context, input, content));
 }

@@ -1,4 +1,4 @@
-import { invalidParam } from "../http/errors.ts";
+import { countCharacters } from "../../lib/utf8.ts";
 import { HttpError } from "../http/handler.ts";
 import {
   deleteSegments,
@@ -6,8 +6,8 @@ import {
   type KnowledgeContext,
   type Stage,
 } from "../storage/knowledge-store.ts";
-import { countCharacters } from "./characters.ts";
 import { splitIntoChunks, type TextChunk } from "./chunking.ts";
+import { refusal } from "./responses.ts";
 import { addSegment } from "./segments.ts";
 
 /** The stages of indexing in order, with their starts as a share of the indexing delay. */
@@ -97,9 +97,7 @@ function splitFile(
   const file = files.find({ id: file_id });
   const rule = process_rules.find({ id: rule_id })?.rule;
   if (!file || !rule || !TEXT_EXTENSIONS.includes(file.extension)) {
-    throw invalidParam(
-      "The sandbox supports text files only; it cannot extract text from this file type.",
-    );
+    throw refusal("file without text");
   }
   return splitIntoChunks(new TextDecoder().decode(file.bytes), rule);
 }

@@ -1,8 +1,8 @@
+import { countCharacters } from "../../lib/utf8.ts";
 import { tooManyFiles } from "../http/errors.ts";
 import type { BytesReply, Call, HttpError, ReceivedFile } from "../http/handler.ts";
 import { fixedId, toSeconds } from "../storage/ids.ts";
 import type { FileRow, KnowledgeContext } from "../storage/knowledge-store.ts";
-import { countCharacters } from "./characters.ts";
 
 /** A stored file, and the name that it gives its document. */
 export interface FileContent {

@@ -1,6 +1,7 @@
 import { isObject } from "../../lib/json.ts";
+import { countCharacters } from "../../lib/utf8.ts";
 import * as operations from "../../operations/metadata.ts";
-import { found, invalidParam } from "../http/errors.ts";
+import { raise } from "../http/errors.ts";
 import { bindHandlers, type Handlers, type Reply } from "../http/handler.ts";
 import { validationError } from "../http/pydantic.ts";
 import { atLeast } from "../http/router.ts";
@@ -10,9 +11,9 @@ import {
   getDataset,
   type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
-import { countCharacters } from "./characters.ts";
 import type { MetadataValue } from "./metadata-filter.ts";
 import { builtInFields, fieldResponse } from "./metadata-values.ts";
+import { refusal } from "./responses.ts";
 
 const success: Reply = { json: { result: "success" } };
 
@@ -71,7 +72,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     for (const operation of operationsIn(operation_data)) {
       const document = context.documents.find({ dataset_id, id: operation.document_id });
       // The values of earlier documents stay.
-      setValues(context, found(document, invalidParam("Document not found.")), operation);
+      setValues(context, document ?? raise(refusal("document of metadata missing")), operation);
     }
     return success;
   },
@@ -132,12 +133,12 @@ function changeValues(
 /** Throws HttpError if a field name is invalid or in use, even by the same field. */
 function checkName(context: KnowledgeContext, dataset_id: string, name: string): void {
   if (countCharacters(name) > 255) {
-    throw invalidParam("Metadata name cannot exceed 255 characters.");
+    throw refusal("field name too long");
   }
   if (context.metadata_fields.find({ dataset_id, name })) {
-    throw invalidParam("Metadata name already exists.");
+    throw refusal("field name taken");
   }
   if (builtInFields.some((field) => field.name === name)) {
-    throw invalidParam("Metadata name already exists in Built-in fields.");
+    throw refusal("field name built in");
   }
 }

@@ -1,5 +1,5 @@
+import { countCharacters } from "../../lib/utf8.ts";
 import type { KnowledgeContext, SegmentRow } from "../storage/knowledge-store.ts";
-import { countCharacters } from "./characters.ts";
 import { extractKeywords, tokenize } from "./words.ts";
 
 /** A chunk to store; if `keywords` is null, they are extracted from the content. */

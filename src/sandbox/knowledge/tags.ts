@@ -1,12 +1,11 @@
 import * as operations from "../../operations/tags.ts";
-import { found, internalServerError, invalidParam, notFoundAt } from "../http/errors.ts";
+import { internalServerError, raise } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
 import { atLeast } from "../http/router.ts";
 import { validationError } from "../http/pydantic.ts";
 import { isUuid } from "../../lib/uuid.ts";
 import type { KnowledgeContext, TagRow } from "../storage/knowledge-store.ts";
-
-const TAGS_PATH = "/v1/datasets/tags";
+import { refusal } from "./responses.ts";
 
 /** Tags and their bindings. */
 const handlers: Handlers<typeof operations, KnowledgeContext> = {
@@ -42,7 +41,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
   bindTags(context, { tag_ids, target_id }) {
     if (tag_ids.length === 0) throw tagsMissing("TagBindingPayload", tag_ids);
-    checkTarget(context, target_id, "binding", "unbinding");
+    checkTarget(context, target_id, "bind");
     const sql = "INSERT OR IGNORE INTO tag_bindings SELECT id, ? FROM tags WHERE id = ?";
     for (const id of tag_ids) context.store.run(sql, target_id, id);
     return { status: 204 };
@@ -55,7 +54,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     }
     const ids = tag_id === undefined ? tag_ids : [...tag_ids, tag_id];
     if (ids.length === 0) throw tagsMissing("TagUnbindingPayload", tag_ids);
-    checkTarget(context, target_id, "unbinding", "binding");
+    checkTarget(context, target_id, "unbind");
     for (const id of ids) context.tag_bindings.delete({ tag_id: id, dataset_id: target_id });
     return { status: 204 };
   },
@@ -85,26 +84,15 @@ const tagResponse = ({ tag_bindings }: KnowledgeContext, tag: TagRow) => ({
 function getTag({ tags }: KnowledgeContext, id: string): TagRow {
   // The server passes the text to its database, which accepts only UUIDs.
   if (!isUuid(id)) throw internalServerError();
-  const routes = [
-    TAGS_PATH,
-    "/v1/datasets/<uuid:dataset_id>/tags",
-    "/v1/datasets/<uuid:dataset_id>/documents/<uuid:document_id>/segments/<uuid:segment_id>/child_chunks/<uuid:child_chunk_id>",
-  ];
-  return found(tags.find({ id }), notFoundAt("Tag not found.", TAGS_PATH, routes));
+  return tags.find({ id }) ?? raise(refusal("tag missing"));
 }
 
 function checkName({ tags }: KnowledgeContext, name: string): void {
-  if (tags.count({ name }) > 0) throw invalidParam("Tag name already exists");
+  if (tags.count({ name }) > 0) throw refusal("tag name taken");
 }
 
-function checkTarget(
-  { datasets }: KnowledgeContext,
-  id: string,
-  path: string,
-  other: string,
-): void {
-  const routes = [`${TAGS_PATH}/${path}`, `${TAGS_PATH}/${other}`, TAGS_PATH];
-  found(datasets.find({ id }), notFoundAt("Dataset not found.", `${TAGS_PATH}/${path}`, routes));
+function checkTarget({ datasets }: KnowledgeContext, id: string, action: "bind" | "unbind"): void {
+  if (!datasets.find({ id })) throw refusal(`dataset to ${action} missing`);
 }
 
 function tagsMissing(model: string, value: unknown) {

@@ -1,7 +1,8 @@
-import { found } from "../http/errors.ts";
-import type { Clock, HttpError } from "../http/handler.ts";
+import { raise } from "../http/errors.ts";
+import type { Clock } from "../http/handler.ts";
 import type { MetadataValue } from "../knowledge/metadata-filter.ts";
 import type { ProcessRule } from "../knowledge/process-rules.ts";
+import { refusal } from "../knowledge/responses.ts";
 import type { SearchSettings } from "../knowledge/search-settings.ts";
 import { newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
@@ -161,14 +162,15 @@ export function createContext({ store, clock, random, indexingDelay }: Knowledge
 
 /** Returns the knowledge base; throws 404. */
 export const getDataset = ({ datasets }: KnowledgeContext, id: string): DatasetRow =>
-  found(datasets.find({ id }), "Dataset not found.");
+  datasets.find({ id }) ?? raise(refusal("dataset missing"));
 
-/** Returns the document of a knowledge base; throws 404, or the error given. */
+/** Returns the document of a knowledge base; throws 404, or the refusal given. */
 export const getDocument = (
   { documents }: KnowledgeContext,
   { dataset_id, document_id }: { readonly dataset_id: string; readonly document_id: string },
-  missing: string | HttpError = "Document not found.",
-): DocumentRow => found(documents.find({ dataset_id, id: document_id }), missing);
+  missing: Parameters<typeof refusal>[0] = "document missing",
+): DocumentRow =>
+  documents.find({ dataset_id, id: document_id }) ?? raise(refusal(missing, { dataset_id }));
 
 /** Returns the newest process rule of a knowledge base; it has none before its first document. */
 export const latestRule = ({ process_rules }: KnowledgeContext, dataset_id: string) =>

@@ -66,9 +66,6 @@ type NewRow<Row> = Partial<Row> & {
   readonly [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name];
 };
 
-/** Values that a row must have; no values match every row. */
-type Match<Row> = Partial<Row>;
-
 /** New values of a row; undefined leaves a value unchanged. */
 export type Changes<Row> = { readonly [Name in keyof Row]?: Row[Name] | undefined };
 
@@ -106,13 +103,13 @@ export class Table<Row extends object> {
     this.#columns = columns;
   }
 
-  /** Returns the oldest row that matches. */
-  find(match: Match<Row>): Row | undefined {
+  /** Returns the oldest row with these values. */
+  find(match: Partial<Row>): Row | undefined {
     return this.list(match, "rowid LIMIT 1")[0];
   }
 
-  /** Returns all rows that match, oldest first, or in the order of `ORDER BY order`. */
-  list(match: Match<Row>, order = "rowid"): Row[] {
+  /** Returns all rows with these values, oldest first or in the order of `ORDER BY order`. */
+  list(match: Partial<Row>, order = "rowid"): Row[] {
     const [where, values] = this.#where(match);
     return this.select(`${where} ORDER BY ${order}`, ...values);
   }
@@ -144,26 +141,24 @@ export class Table<Row extends object> {
     return { rows, total: this.#number("count(*)", `WHERE ${where}`, values) };
   }
 
-  count(match: Match<Row>): number {
+  count(match: Partial<Row>): number {
     return this.#number("count(*)", ...this.#where(match));
   }
 
   /** Maximum of a column, or 0 without rows. */
-  max(name: keyof Row & string, match: Match<Row>): number {
+  max(name: keyof Row & string, match: Partial<Row>): number {
     return this.#number(`ifnull(max(${name}), 0)`, ...this.#where(match));
   }
 
-  /** Adds a row; `onConflict` is the text after ON CONFLICT. */
-  insert(row: NewRow<Row>, onConflict?: string): void {
+  insert(row: NewRow<Row>): void {
     const columns = Object.keys(row);
     const places = columns.map(() => "?").join(", ");
-    const conflict = onConflict === undefined ? "" : ` ON CONFLICT ${onConflict}`;
-    const sql = `INSERT INTO ${this.#name} (${columns.join(", ")}) VALUES (${places})${conflict}`;
+    const sql = `INSERT INTO ${this.#name} (${columns.join(", ")}) VALUES (${places})`;
     this.#store.run(sql, ...this.#values(row));
   }
 
   /** Changes all rows that match. */
-  update(match: Match<Row>, changes: Changes<Row>): void {
+  update(match: Partial<Row>, changes: Changes<Row>): void {
     const changed = Object.entries(changes).filter(([, value]) => value !== undefined);
     if (changed.length === 0) return;
     const [where, values] = this.#where(match);
@@ -172,7 +167,7 @@ export class Table<Row extends object> {
     this.#store.run(sql, ...this.#values(Object.fromEntries(changed)), ...values);
   }
 
-  delete(match: Match<Row>): void {
+  delete(match: Partial<Row>): void {
     const [where, values] = this.#where(match);
     this.#store.run(`DELETE FROM ${this.#name} ${where}`, ...values);
   }
@@ -182,7 +177,7 @@ export class Table<Row extends object> {
     return this.#store.get<{ readonly value: number }>(sql, ...values)?.value ?? 0;
   }
 
-  #where(match: Match<Row>): [sql: string, values: readonly SqlValue[]] {
+  #where(match: Partial<Row>): [sql: string, values: readonly SqlValue[]] {
     const conditions = Object.keys(match).map((name) => `${name} IS ?`);
     const sql = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
     return [sql, this.#values(match)];

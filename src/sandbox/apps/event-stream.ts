@@ -1,8 +1,8 @@
-import { liveLine, PING } from "../apps/run-events.ts";
-import type { RunEvent } from "../apps/shapes.ts";
+import { type Clock, ConnectionDropped } from "../http/handler.ts";
+import { atLeast } from "../http/router.ts";
 import type { StoredRun } from "../storage/runs-store.ts";
-import type { Clock } from "./handler.ts";
-import { atLeast } from "./router.ts";
+import { liveLine, PING } from "./run-events.ts";
+import type { RunEvent } from "./shapes.ts";
 
 /** ms of silence until a ping, and until the stream is closed (server §20). */
 const PING_INTERVAL = 10_000;
@@ -91,9 +91,6 @@ class Subscription {
     return arrival.signal.aborted;
   }
 }
-
-/** Thrown to drop the connection in the middle of a response. */
-export class ConnectionDropped extends Error {}
 
 /** How a stream begins and ends. */
 export interface StreamRules {
