@@ -56,3 +56,12 @@ async function* through<Batch extends { readonly length: number }, Result>(
   await stage.end?.(result);
   return result;
 }
+
+/** Reads a stream to its end, for its result alone. */
+export async function resultOfStream<Result>(
+  source: AsyncGenerator<unknown, Result>,
+): Promise<Result> {
+  let next = await source.next();
+  while (!next.done) next = await source.next();
+  return next.value;
+}

@@ -1,44 +1,62 @@
 import { isObject, own } from "./json.ts";
 
-/** The fields that the program reads, by type. A name has the same meaning in every event (server §15.5). */
-const fieldTypes = {
+/** Fields that an event may have outside of its inner object `data`, as messages and errors do. */
+const envelopeTypes = {
   workflow_run_id: "text",
-  workflow_id: "text",
   task_id: "text",
   message_id: "text",
   conversation_id: "text",
+  answer: "text",
+  message: "text",
+  code: "text",
+  reason: "text",
+  type: "text",
+  url: "text",
+  tool: "text",
+  tool_input: "text",
+  observation: "text",
+  output: "text",
+  missing: "list",
+  from_variable_selector: "list",
+  metadata: "any",
+} as const;
+
+/** The fields that the program reads, by type. A name has the same meaning in every event (server §15.5). */
+const fieldTypes = {
+  ...envelopeTypes,
+  workflow_id: "text",
   id: "text",
   node_id: "text",
   node_title: "text",
   node_type: "text",
   title: "text",
+  label: "text",
   iteration_id: "text",
   loop_id: "text",
   status: "text",
-  reason: "text",
   error: "text",
-  message: "text",
-  answer: "text",
   text: "text",
   reasoning: "text",
   form_id: "text",
   form_token: "text",
   form_content: "text",
+  action_id: "text",
+  action_text: "text",
+  output_variable_name: "text",
   created_at: "number",
   finished_at: "number",
+  expiration_time: "number",
   elapsed_time: "number",
   total_tokens: "number",
   total_steps: "number",
   index: "number",
   retry_index: "number",
   exceptions_count: "number",
-  from_variable_selector: "list",
   paused_nodes: "list",
   reasons: "list",
   actions: "list",
   inputs: "list",
   outputs: "any",
-  metadata: "any",
   execution_metadata: "any",
   created_by: "any",
   resolved_default_values: "any",
@@ -65,19 +83,8 @@ const isOfType: Readonly<Record<keyof Types, (value: unknown) => boolean>> = {
   text: (value) => typeof value === "string" && value !== "",
   number: isNumber,
   list: Array.isArray,
-  any: () => true,
+  any: (value) => value !== undefined,
 };
-
-/** Fields outside of the inner object `data`. */
-const envelopeNames: readonly (keyof typeof fieldTypes)[] = [
-  "workflow_run_id",
-  "task_id",
-  "message_id",
-  "conversation_id",
-  "answer",
-  "message",
-  "from_variable_selector",
-];
 
 type Data = Readonly<Record<string, unknown>>;
 
@@ -97,7 +104,7 @@ class CheckedFields {
   static {
     for (const [name, type] of Object.entries(fieldTypes)) {
       const isValid = isOfType[type];
-      const inEnvelope = envelopeNames.some((each) => each === name);
+      const inEnvelope = Object.hasOwn(envelopeTypes, name);
       const get = function (this: CheckedFields): unknown {
         const value = own(this.#inner, name);
         if (isValid(value)) return value;

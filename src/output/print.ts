@@ -11,7 +11,7 @@ import type { Style } from "./formats/text-formats.ts";
 import { printGrid } from "./table/grid.ts";
 import { checkFilter, applyFilter } from "./formats/jq.ts";
 import type { EventPrinter } from "./live/event-printer.ts";
-import type { DisplayedEvent } from "./live/event-lines.ts";
+import type { ServerEvent } from "../lib/server-event.ts";
 import type { ViewStyle } from "./live/node-lines.ts";
 import type { ReportForm } from "./table/print-report.ts";
 import {
@@ -29,7 +29,6 @@ import { colorsFor, visible } from "./table/display-width.ts";
 import { clockFor, timesFor } from "./formats/times.ts";
 
 export type { Style } from "./formats/text-formats.ts";
-export type { DisplayedEvent } from "./live/event-lines.ts";
 export { columnNames, visible };
 
 /**
@@ -85,7 +84,7 @@ export async function render(
   if (returns.kind === "report") return printReports(values as AsyncIterable<Report>, printing); // the type of a report
   const form = formOf(printing);
   if (returns.kind === "events") {
-    const events = values as AsyncIterable<readonly DisplayedEvent[]>; // the type of events
+    const events = values as AsyncIterable<readonly ServerEvent[]>; // the type of events
     if (isDefaultForm(style)) return printLive(events, printing);
     if (form === "name") return printRunId(events, out);
     if (form === "jsonl" && style.columns === undefined) {
@@ -137,7 +136,7 @@ async function* flat(values: AsyncIterable<unknown>): AsyncGenerator<unknown> {
   }
 }
 
-async function* dataOf(events: AsyncIterable<readonly DisplayedEvent[]>): AsyncGenerator<unknown> {
+async function* dataOf(events: AsyncIterable<readonly ServerEvent[]>): AsyncGenerator<unknown> {
   for await (const batch of events) for (const { data } of batch) yield data;
 }
 
@@ -378,7 +377,7 @@ async function printLines(
 }
 
 async function printLive(
-  events: AsyncIterable<readonly DisplayedEvent[]>,
+  events: AsyncIterable<readonly ServerEvent[]>,
   { returns, style, out }: Printing,
 ): Promise<number> {
   const { isRun, linePrinter, redrawingPrinter } = await import("./live/event-printer.ts");
@@ -413,14 +412,11 @@ async function printLive(
 }
 
 /** Prints the ID of the run once, when an event names it; reads the events to their end. */
-function printRunId(
-  events: AsyncIterable<readonly DisplayedEvent[]>,
-  out: Output,
-): Promise<number> {
+function printRunId(events: AsyncIterable<readonly ServerEvent[]>, out: Output): Promise<number> {
   let isPrinted = false;
   return each(events, out, (batch) => {
-    const id = batch.map(({ data }) => data["workflow_run_id"]).find((each) => each !== undefined);
-    if (isPrinted || typeof id !== "string") return "";
+    const id = batch.map(({ fields }) => fields.workflow_run_id).find((each) => each !== undefined);
+    if (isPrinted || id === undefined) return "";
     isPrinted = true;
     return `${out.isTTY ? visible(id) : id}\n`;
   });

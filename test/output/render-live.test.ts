@@ -1,11 +1,12 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { serverEvent } from "../../src/lib/server-event.ts";
+import type { ServerEvent } from "../../src/lib/server-event.ts";
 import { readEvents } from "../../src/api/sse.ts";
 import type { EventBatches } from "../../src/api/sse.ts";
 import { events } from "../../src/operations/operation.ts";
 import { render } from "../../src/output/print.ts";
-import type { DisplayedEvent, Style } from "../../src/output/print.ts";
+import type { Style } from "../../src/output/print.ts";
 import { widthOf } from "../../src/output/table/display-width.ts";
 import { arriving, collecting, plain, printed } from "../lib/printed.ts";
 import type { Reader } from "../lib/printed.ts";
@@ -22,16 +23,16 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(text);
 }
 
-const event = (data: Readonly<Record<string, unknown>>): DisplayedEvent => serverEvent(data);
+const event = (data: Readonly<Record<string, unknown>>): ServerEvent => serverEvent(data);
 
 const following = (
-  list: Iterable<DisplayedEvent> | EventBatches,
+  list: Iterable<ServerEvent> | EventBatches,
   style: Partial<Style> = {},
   reader: Reader = { terminal: 100 },
 ) => printed(events, batches(list), style, reader);
 
 /** Events one at a time as they arrive, or the batches of a stream. */
-async function* batches(list: Iterable<DisplayedEvent> | EventBatches): EventBatches {
+async function* batches(list: Iterable<ServerEvent> | EventBatches): EventBatches {
   for await (const each of list) yield "event" in each ? [each] : each;
 }
 

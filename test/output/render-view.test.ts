@@ -1,12 +1,13 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { serverEvent } from "../../src/lib/server-event.ts";
+import type { ServerEvent } from "../../src/lib/server-event.ts";
 import { readEvents } from "../../src/api/sse.ts";
 import type { Host, Output } from "../../src/host/host.ts";
 import { events, pastEvents, someEvents } from "../../src/operations/operation.ts";
 import type { Returns } from "../../src/operations/operation.ts";
 import { render } from "../../src/output/print.ts";
-import type { DisplayedEvent, Style } from "../../src/output/print.ts";
+import type { Style } from "../../src/output/print.ts";
 import { TerminalWriter } from "../../src/output/live/terminal-writer.ts";
 import { widthOf } from "../../src/output/table/display-width.ts";
 import { manualClock } from "../lib/manual-clock.ts";
@@ -15,7 +16,7 @@ import { bodyText, exchanges } from "../lib/recordings.ts";
 import { terminalOf } from "../lib/terminal.ts";
 
 /** A step while a run is followed: an event, or another action. */
-type Happening = DisplayedEvent | (() => unknown);
+type Happening = ServerEvent | (() => unknown);
 
 interface Size {
   readonly columns?: number;
@@ -86,7 +87,7 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
 }
 
 /** The events of a recorded stream. */
-async function* recorded(name: string): AsyncGenerator<DisplayedEvent> {
+async function* recorded(name: string): AsyncGenerator<ServerEvent> {
   const exchange = exchanges.find((each) => each.name === name);
   if (!exchange) throw new Error(`no recording ${name}`);
   for await (const batch of readEvents(bytesOf(bodyText(exchange)))) yield* batch;
@@ -96,7 +97,7 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield new TextEncoder().encode(text);
 }
 
-const event = (kind: string, data: object, more: object = {}): DisplayedEvent =>
+const event = (kind: string, data: object, more: object = {}): ServerEvent =>
   serverEvent({ event: kind, workflow_run_id: "run-1", ...more, data });
 const began = event("workflow_started", { id: "run-1", reason: "initial" });
 const ended = (more: object = {}) =>

@@ -23,13 +23,13 @@ export class ReplyCollector {
 
   add(event: ServerEvent): void {
     this.texts.add(event);
-    const { event: kind, data } = event;
+    const { event: kind, data, fields } = event;
     for (const name of sharedFields) this.shared[name] ??= data[name];
-    if (kind === "message_end" && isObject(data["metadata"]))
-      this.metadata = data["metadata"] as unknown as AnswerMetadata; // as the server sends it
+    if (kind === "message_end" && isObject(fields.metadata))
+      this.metadata = fields.metadata as unknown as AnswerMetadata; // as the server sends it
     if (kind === "workflow_finished") this.fullText = textOfOutputs(event) ?? this.fullText;
     if (kind === "workflow_paused") this.paused = data["data"];
-    if (kind === "_answer") this.fullText = event.fields.answer;
+    if (kind === "_answer") this.fullText = fields.answer;
   }
 
   text(): string {

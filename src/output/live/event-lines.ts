@@ -1,14 +1,11 @@
 import { isObject, own, valueAt } from "../../lib/json.ts";
 import { eventFields } from "../../lib/server-event.ts";
-import type { ServerEvent } from "../../lib/server-event.ts";
+import type { EventFields, ServerEvent } from "../../lib/server-event.ts";
 import { nodeError } from "../../runs/trace.ts";
 import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
 import type { Colors } from "../table/display-width.ts";
 import type { Times } from "../formats/times.ts";
 import { colorOfStatus } from "../table/colors.ts";
-
-/** An event that is displayed. */
-export type DisplayedEvent = ServerEvent;
 
 /** How event lines are displayed. */
 export interface LiveStyle {
@@ -22,15 +19,11 @@ export interface LiveStyle {
   readonly columns: number;
 }
 
-/** Reads a field of an event's data by path. */
-type Look = (path: string) => unknown;
 type Part = string | undefined;
+type Parts = (fields: EventFields) => readonly Part[];
 
-/** A value that is text and not empty. */
-export const textOf = (value: unknown): Part =>
-  typeof value === "string" && value !== "" ? value : undefined;
-const after = (word: string, value: unknown): Part =>
-  typeof value === "number" || textOf(value) !== undefined ? `${word} ${String(value)}` : undefined;
+const after = (word: string, value: Part | number): Part =>
+  value === undefined ? undefined : `${word} ${value}`;
 const count = (value: unknown, unit: string): Part =>
   typeof value === "number" ? `${value} ${unit}${value === 1 ? "" : "s"}` : undefined;
 
@@ -43,106 +36,91 @@ export function durationPart(value: unknown): Part {
   return `${Math.floor(whole / 60)}m${String(whole % 60).padStart(2, "0")}s`;
 }
 
-const title = (look: Look): Part => textOf(look("title")) ?? textOf(look("node_title"));
+const nameOf = ({ title, node_title }: EventFields): Part => title ?? node_title;
+const onlyName: Parts = (fields) => [nameOf(fields)];
 /** Both count from 0; a loop sends no event for its first round, so its first `loop_next` has 1. */
-const round = (look: Look): Part => {
-  const index = look("index");
-  return typeof index === "number" ? `round ${index + 1}` : undefined;
-};
-const outcome = (look: Look): Part[] => [
-  title(look),
-  textOf(look("status")),
-  durationPart(look("elapsed_time")),
-  nodeError(eventFields(look(""))),
+const round: Parts = (fields) => [
+  nameOf(fields),
+  fields.index === undefined ? undefined : `round ${fields.index + 1}`,
+];
+const outcome: Parts = (fields) => [
+  nameOf(fields),
+  fields.status,
+  durationPart(fields.elapsed_time),
+  nodeError(fields),
 ];
 /** Tokens and steps of a run that ended or paused, and why it did not succeed. */
-export const tokensUsed = (look: Look): Part[] => [
-  count(look("total_tokens"), "token"),
-  count(look("total_steps"), "step"),
-  textOf(look("error")),
-  ...pauseMessages(look("reasons")),
+export const tokensUsed: Parts = ({ total_tokens, total_steps, error, reasons = [] }) => [
+  count(total_tokens, "token"),
+  count(total_steps, "step"),
+  error,
+  ...reasons
+    .filter((reason) => valueAt(reason, "TYPE") === "scheduled_pause")
+    .map((reason) => eventFields(reason).message),
 ];
+const runOutcome: Parts = (fields) => [
+  fields.status,
+  durationPart(fields.elapsed_time),
+  ...tokensUsed(fields),
+];
+const nothing: Parts = () => [];
 
 /** The details in a line after the kind of its event (server §15.5). */
-const details: Readonly<Record<string, (look: Look) => readonly Part[]>> = {
-  workflow_started: (look) => [
-    after("run", look("id")),
-    look("reason") === "resumption" ? "resumed" : undefined,
+const details: Readonly<Record<string, Parts>> = {
+  workflow_started: ({ id, reason }) => [
+    after("run", id),
+    reason === "resumption" ? "resumed" : undefined,
   ],
-  node_started: (look) => [title(look)],
+  node_started: onlyName,
   node_finished: outcome,
-  node_retry: (look) => [
-    title(look),
-    after("retry", look("retry_index")),
-    durationPart(look("elapsed_time")),
-    textOf(look("error")),
+  node_retry: (fields) => [
+    nameOf(fields),
+    after("retry", fields.retry_index),
+    durationPart(fields.elapsed_time),
+    fields.error,
   ],
-  iteration_started: (look) => [title(look), count(look("metadata.iteration_length"), "round")],
-  iteration_next: (look) => [title(look), round(look)],
+  iteration_started: (fields) => [
+    nameOf(fields),
+    count(valueAt(fields.metadata, "iteration_length"), "round"),
+  ],
+  iteration_next: round,
   iteration_completed: outcome,
-  loop_started: (look) => [
-    title(look),
-    after("at most", count(look("metadata.loop_length"), "round")),
+  loop_started: (fields) => [
+    nameOf(fields),
+    after("at most", count(valueAt(fields.metadata, "loop_length"), "round")),
   ],
-  loop_next: (look) => [title(look), round(look)],
+  loop_next: round,
   loop_completed: outcome,
-  agent_log: (look) => [textOf(look("label")), textOf(look("status")), textOf(look("error"))],
-  message_replace: (look) => [textOf(look("reason"))],
-  text_replace: () => [],
-  message_file: (look) => [textOf(look("type")), textOf(look("url"))],
-  message_end: (look) => [count(look("metadata.usage.total_tokens"), "token")],
+  agent_log: ({ label, status, error }) => [label, status, error],
+  message_replace: ({ reason }) => [reason],
+  text_replace: nothing,
+  message_file: ({ type, url }) => [type, url],
+  message_end: ({ metadata }) => [count(valueAt(metadata, "usage.total_tokens"), "token")],
   // Base64 audio would fill the screen.
-  tts_message: () => [],
-  tts_message_end: () => [],
-  human_input_required: (look) => [title(look)],
-  human_input_form_filled: (look) => [
-    title(look),
-    textOf(look("action_text")) ?? textOf(look("action_id")),
-  ],
-  human_input_form_timeout: (look) => [title(look)],
-  workflow_paused: (look) => [
-    textOf(look("status")),
-    durationPart(look("elapsed_time")),
-    ...tokensUsed(look),
-  ],
-  workflow_finished: (look) => [
-    textOf(look("status")),
-    durationPart(look("elapsed_time")),
-    ...tokensUsed(look),
-  ],
-  error: (look) => [textOf(look("code")), textOf(look("message"))],
-  _gap: (look) => {
-    const missing = look("missing");
-    return Array.isArray(missing) ? [`missing: ${missing.join(", ")}`] : [];
-  },
+  tts_message: nothing,
+  tts_message_end: nothing,
+  human_input_required: onlyName,
+  human_input_form_filled: (fields) => [nameOf(fields), fields.action_text ?? fields.action_id],
+  human_input_form_timeout: onlyName,
+  workflow_paused: runOutcome,
+  workflow_finished: runOutcome,
+  error: ({ code, message }) => [code, message],
+  _gap: ({ missing }) => [missing && `missing: ${missing.join(", ")}`],
   // The text is printed below.
-  _answer: () => [],
-  agent_thought: (look) => [
-    textOf(look("tool")),
-    textOf(look("tool_input")),
-    after("gave", look("observation")),
+  _answer: nothing,
+  agent_thought: ({ tool, tool_input, observation }) => [
+    tool,
+    tool_input,
+    after("gave", observation),
   ],
   // The full outputs are printed below the end of the run.
-  _gap_filled: (look) => [after("in the output", look("output"))],
+  _gap_filled: ({ output }) => [after("in the output", output)],
 };
 
-const pauseMessages = (reasons: unknown): Part[] =>
-  Array.isArray(reasons)
-    ? reasons
-        .filter((reason: unknown) => valueAt(reason, "TYPE") === "scheduled_pause")
-        .map((reason: unknown) => textOf(valueAt(reason, "message")))
-    : [];
-
-/** Fields are under `data`, except in messages and errors. */
-export function lookInto({ data }: DisplayedEvent): Look {
-  const inner = data["data"];
-  return (path) => valueAt(isObject(inner) ? inner : data, path);
-}
-
 /** Events of an iteration or a loop are indented. */
-function depthOf(kind: string, look: Look): number {
-  if (kind === "iteration_next" || kind === "loop_next") return 1;
-  return look("iteration_id") || look("loop_id") ? 2 : 0;
+function depthOf({ event, fields }: ServerEvent): number {
+  if (event === "iteration_next" || event === "loop_next") return 1;
+  return fields.iteration_id || fields.loop_id ? 2 : 0;
 }
 
 function colored(part: string, kind: string, colors: Colors): string {
@@ -153,23 +131,24 @@ function colored(part: string, kind: string, colors: Colors): string {
 const kindWidth = "workflow_finished".length;
 
 /** The line of an event, without a line end: time, kind and details. */
-export function eventLine(event: DisplayedEvent, style: LiveStyle): string {
+export function eventLine(event: ServerEvent, style: LiveStyle): string {
   // Messages have a creation time only, which stays the same while they grow.
-  const at = valueAt(event.data, "data.finished_at") ?? valueAt(event.data, "data.created_at");
+  const { finished_at, created_at } = event.fields;
+  const at = finished_at ?? created_at;
   const arrival = event.at === undefined ? style.now() : new Date(event.at);
-  const time = style.clock(typeof at === "number" ? new Date(at * 1000) : arrival);
-  const indent = "  ".repeat(depthOf(event.event, lookInto(event)));
+  const time = style.clock(at === undefined ? arrival : new Date(at * 1000));
+  const indent = "  ".repeat(depthOf(event));
   return eventLineAfter(`${time}  ${indent}`, event, style);
 }
 
 /** Kind and details of an event, after a dim start of the line. */
-export function eventLineAfter(start: string, event: DisplayedEvent, style: LiveStyle): string {
+export function eventLineAfter(start: string, event: ServerEvent, style: LiveStyle): string {
   const { colors } = style;
   const isClientEvent = event.event.startsWith("_");
   const kind = pad(visible(isClientEvent ? event.event.slice(1) : event.event), kindWidth);
   const detailsOf = own(details, event.event);
   const parts = detailsOf
-    ? detailsOf(lookInto(event))
+    ? detailsOf(event.fields)
         .filter((part) => part !== undefined)
         .map((part) => colored(visible(part), event.event, colors))
     : [compact(dataOfUnknown(event), style.columns - widthOf(`${start}${kind}  `))];
@@ -193,37 +172,61 @@ const envelope: ReadonlySet<string> = new Set([
 ]);
 
 /** The data of an event of unknown kind, without its envelope. */
-const dataOfUnknown = ({ data }: DisplayedEvent): unknown =>
+const dataOfUnknown = ({ data }: ServerEvent): unknown =>
   data["data"] ?? Object.fromEntries(Object.entries(data).filter(([key]) => !envelope.has(key)));
 
-/** Events that are pieces of a text: the field of the text, and its kind. */
-export const textEvents: ReadonlyMap<
-  string,
-  readonly [field: string, kind: "answer" | "reasoning"]
-> = new Map([
-  ["text_chunk", ["text", "answer"]],
-  ["message", ["answer", "answer"]],
-  ["agent_message", ["answer", "answer"]],
-  ["reasoning_chunk", ["reasoning", "reasoning"]],
-]);
+/** A piece of a growing text. */
+export interface TextPiece {
+  readonly kind: "answer" | "reasoning";
+  /** Undefined if it is empty. */
+  readonly text: Part;
+}
+
+/** The piece of a text that an event is; undefined for other events. */
+export function pieceIn({ event, fields }: ServerEvent): TextPiece | undefined {
+  switch (event) {
+    case "text_chunk":
+      return { kind: "answer", text: fields.text };
+    case "message":
+    case "agent_message":
+      return { kind: "answer", text: fields.answer };
+    case "reasoning_chunk":
+      return { kind: "reasoning", text: fields.reasoning };
+    default:
+      return undefined;
+  }
+}
 
 /** Whether the event adds nothing: a thought without a tool repeats pieces, or is empty (server §15.5). */
-export const isSilent = (event: DisplayedEvent): boolean =>
-  event.event === "agent_thought" && textOf(event.data["tool"]) === undefined;
+export const isSilent = ({ event, fields }: ServerEvent): boolean =>
+  event === "agent_thought" && fields.tool === undefined;
 
 /** Text that replaces the displayed text. An empty text of a snapshot does not (server §15.6). */
-export function replacement(event: DisplayedEvent): Part {
-  if (event.event === "text_replace") return textOf(lookInto(event)("text"));
-  const isAnswer = event.event === "message_replace" || event.event === "_answer";
-  return isAnswer ? textOf(event.data["answer"]) : undefined;
+export function replacement({ event, fields }: ServerEvent): Part {
+  if (event === "text_replace") return fields.text;
+  return event === "message_replace" || event === "_answer" ? fields.answer : undefined;
+}
+
+/** Whether all of a run's answer was displayed; if not, the outputs at its end supply the rest. */
+export class AnswerWatch {
+  #isWhole: boolean | undefined;
+
+  get isWhole(): boolean {
+    return this.#isWhole === true;
+  }
+
+  add({ event, fields }: ServerEvent, piece: TextPiece | undefined): void {
+    // After a lost connection or a pause, text is missing; only the outputs have it (server §15.6).
+    if (event === "_gap" || fields.reason === "resumption") this.#isWhole = false;
+    else if (piece?.kind === "answer" && piece.text !== undefined) this.#isWhole ??= true;
+  }
 }
 
 /** Lines below an event line: an open form, or the outputs of a run. */
-export function linesBelow(event: DisplayedEvent, isTextShown: boolean, style: LiveStyle): string {
-  const look = lookInto(event);
-  if (event.event === "human_input_required") return lines(formLines(look, style));
+export function linesBelow(event: ServerEvent, isTextShown: boolean, style: LiveStyle): string {
+  const { outputs } = event.fields;
+  if (event.event === "human_input_required") return lines(formLines(event.fields, style));
   if (event.event !== "workflow_finished") return "";
-  const outputs = look("outputs");
   if (!isObject(outputs) || Object.keys(outputs).length === 0) return "";
   if (isTextShown) return lines([`outputs  ${compact(outputs, style.columns - 11)}`]);
   return lines(
@@ -240,36 +243,27 @@ const lines = (texts: readonly string[]): string =>
     )
     .join("");
 
-function formLines(look: Look, { times }: LiveStyle): string[] {
-  const defaults = look("resolved_default_values");
-  const expires = look("expiration_time");
+function formLines(form: EventFields, { times }: LiveStyle): string[] {
+  const { expiration_time: expires, inputs = [], actions = [] } = form;
   const lines: readonly Part[] = [
-    ...(textOf(look("form_content"))?.split("\n") ?? []),
-    ...listAt(look, "inputs").map((input) => {
-      const name = textOf(valueAt(input, "output_variable_name"));
-      return (
-        name && inputLine(name, input, valueAt(defaults, name) ?? valueAt(input, "default.value"))
-      );
+    ...(form.form_content?.split("\n") ?? []),
+    ...inputs.map((input) => inputLine(input, form.resolved_default_values)),
+    ...actions.map((action) => {
+      const { id, title } = eventFields(action);
+      return id && `action   ${id}: ${title ?? id}`;
     }),
-    ...listAt(look, "actions").map((action) => {
-      const id = textOf(valueAt(action, "id"));
-      return id && `action   ${id}: ${textOf(valueAt(action, "title")) ?? id}`;
-    }),
-    typeof expires === "number"
-      ? `expires  ${times.text(new Date(expires * 1000))} ${times.zone ?? ""}`
-      : undefined,
-    after("form    ", look("form_token")),
+    expires === undefined
+      ? undefined
+      : `expires  ${times.text(new Date(expires * 1000))} ${times.zone ?? ""}`,
+    after("form    ", form.form_token),
   ];
   return lines.filter((line) => line !== undefined);
 }
 
-function inputLine(name: string, input: unknown, value: unknown): string {
-  const kind = textOf(valueAt(input, "type")) ?? "text";
+function inputLine(input: unknown, defaults: unknown): Part {
+  const { output_variable_name: name, type = "text" } = eventFields(input);
+  if (name === undefined) return undefined;
+  const value = valueAt(defaults, name) ?? valueAt(input, "default.value");
   const isEmpty = value === undefined || value === null || value === "";
-  return `input    ${name} (${kind}${isEmpty ? "" : `, default ${JSON.stringify(value)}`})`;
+  return `input    ${name} (${type}${isEmpty ? "" : `, default ${JSON.stringify(value)}`})`;
 }
-
-const listAt = (look: Look, path: string): readonly unknown[] => {
-  const value = look(path);
-  return Array.isArray(value) ? value : [];
-};

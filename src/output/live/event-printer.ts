@@ -1,22 +1,22 @@
 import type { Output } from "../../host/host.ts";
 import { visible } from "../table/display-width.ts";
+import type { ServerEvent } from "../../lib/server-event.ts";
 import {
+  AnswerWatch,
   eventLine,
   isSilent,
   linesBelow,
-  lookInto,
+  pieceIn,
   replacement,
-  textEvents,
-  textOf,
 } from "./event-lines.ts";
-import type { DisplayedEvent, LiveStyle } from "./event-lines.ts";
+import type { LiveStyle, TextPiece } from "./event-lines.ts";
 import type { ViewStyle } from "./node-lines.ts";
 import { RunView } from "./run-view.ts";
 import type { TerminalWriter } from "./terminal-writer.ts";
 
 /** Displays events as they arrive. */
 export interface EventPrinter {
-  show(events: readonly DisplayedEvent[]): Promise<void>;
+  show(events: readonly ServerEvent[]): Promise<void>;
   /** Completes the output; printed lines stay. */
   end(): Promise<void>;
 }
@@ -34,7 +34,7 @@ export function linePrinter(style: ViewStyle, out: Output): EventPrinter {
 }
 
 /** Whether the events are those of one run from its start. */
-export const isRun = ([first]: readonly DisplayedEvent[]): boolean =>
+export const isRun = ([first]: readonly ServerEvent[]): boolean =>
   first?.event === "workflow_started" && first.run === undefined;
 
 /** Redraws one run below its final lines. */
@@ -70,7 +70,7 @@ class InterleavedLines {
   }
 
   /** The text that the event adds to the output. */
-  next(event: DisplayedEvent): string {
+  next(event: ServerEvent): string {
     const run = this.#run(event.run);
     const text = run.lines.next(event);
     if (event.run === undefined) return text;
@@ -105,19 +105,19 @@ class InterleavedLines {
 /** Prints the events of a run as lines, one after the other; texts grow below the line before them. */
 class EventLines {
   readonly #style: LiveStyle;
-  #growing: "answer" | "reasoning" | undefined;
+  readonly #answer = new AnswerWatch();
+  #growing: TextPiece["kind"] | undefined;
   #isLineOpen = false;
-  /** How much of the run's text was displayed: the outputs at the end supply the rest. */
-  #displayed: "nothing" | "all" | "part" = "nothing";
 
   constructor(style: LiveStyle) {
     this.#style = style;
   }
 
   /** The text that the event adds to the output: lines, or a piece of a growing text. */
-  next(event: DisplayedEvent): string {
-    const piece = textEvents.get(event.event);
-    if (piece) return this.#piece(event, ...piece);
+  next(event: ServerEvent): string {
+    const piece = pieceIn(event);
+    this.#answer.add(event, piece);
+    if (piece) return this.#piece(piece);
     if (isSilent(event)) return "";
     const answer = replacement(event);
     if (answer !== undefined) {
@@ -126,10 +126,7 @@ class EventLines {
       return line + this.#grow(answer);
     }
     if (event.event === "message_replace" || event.event === "text_replace") return "";
-    // After a lost connection or a pause, text is missing; only the outputs have it (server §15.6).
-    if (event.event === "_gap" || lookInto(event)("reason") === "resumption")
-      this.#displayed = "part";
-    const lines = linesBelow(event, this.#displayed === "all", this.#style);
+    const lines = linesBelow(event, this.#answer.isWhole, this.#style);
     return `${this.end()}${eventLine(event, this.#style)}\n${lines}`;
   }
 
@@ -141,14 +138,12 @@ class EventLines {
     return end;
   }
 
-  #piece(event: DisplayedEvent, field: string, kind: "answer" | "reasoning"): string {
-    const piece = textOf(lookInto(event)(field));
-    if (piece === undefined) return "";
+  #piece({ kind, text }: TextPiece): string {
+    if (text === undefined) return "";
     const label = kind === "reasoning" ? "reasoning: " : "";
     const start = this.#growing === kind ? "" : this.end() + label;
     this.#growing = kind;
-    if (kind === "answer" && this.#displayed === "nothing") this.#displayed = "all";
-    return start + this.#grow(piece);
+    return start + this.#grow(text);
   }
 
   #grow(piece: string): string {

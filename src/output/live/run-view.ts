@@ -1,18 +1,18 @@
-import { own, valueAt } from "../../lib/json.ts";
+import { own } from "../../lib/json.ts";
+import type { ServerEvent } from "../../lib/server-event.ts";
 import { RunTrace } from "../../runs/trace.ts";
 import type { NodeRun } from "../../runs/trace.ts";
 import {
-  linesBelow,
+  AnswerWatch,
   durationPart,
   eventLineAfter,
   isSilent,
-  lookInto,
-  textEvents,
+  linesBelow,
+  pieceIn,
   replacement,
-  textOf,
   tokensUsed,
 } from "./event-lines.ts";
-import type { DisplayedEvent } from "./event-lines.ts";
+import type { TextPiece } from "./event-lines.ts";
 import { GrowingText } from "./growing-text.ts";
 import {
   headOf,
@@ -39,6 +39,7 @@ export class RunView {
   readonly #style: ViewStyle;
   readonly #trace = new RunTrace();
   readonly #text: GrowingText;
+  readonly #answer = new AnswerWatch();
   /** Final lines that have not been taken. */
   #final = "";
   /** Nodes that have not ended, in the order of their starts. */
@@ -48,8 +49,6 @@ export class RunView {
   readonly #waiting = new Set<NodeRun>();
   /** Nesting depth of loops and iterations by node ID. */
   readonly #depths = new Map<string, number>();
-  /** How much of the run's text was displayed: the outputs at the end supply the rest. */
-  #displayed: "nothing" | "all" | "part" = "nothing";
 
   /** Expects the events of a run from its first one. */
   constructor(style: ViewStyle) {
@@ -57,15 +56,13 @@ export class RunView {
     this.#text = new GrowingText(style.colors);
   }
 
-  add(event: DisplayedEvent): void {
+  add(event: ServerEvent): void {
     const now = this.#style.now().getTime();
     this.#trace.add(event, this.#style.past ? now : arrivalTime(event, now));
-    const piece = textEvents.get(event.event);
-    if (piece) return this.#addText(event, ...piece);
+    const piece = pieceIn(event);
+    this.#answer.add(event, piece);
+    if (piece) return this.#addText(piece);
     if (isSilent(event)) return;
-    // After a lost connection or a pause, text is missing; only the outputs have it (server §15.6).
-    if (event.event === "_gap" || lookInto(event)("reason") === "resumption")
-      this.#displayed = "part";
     const handler = own(this.#handlers, event.event);
     if (handler) handler(event);
     else this.#printOther(event);
@@ -131,14 +128,14 @@ export class RunView {
     this.#open = this.#open.filter(({ finishedAt }) => finishedAt === undefined);
   };
 
-  readonly #replaceText = (event: DisplayedEvent): void => {
+  readonly #replaceText = (event: ServerEvent): void => {
     const answer = replacement(event);
     if (answer === undefined) return;
     this.#text.replace(answer);
-    if (lookInto(event)("reason")) this.#printOther(event);
+    if (event.fields.reason) this.#printOther(event);
   };
 
-  readonly #handlers: Readonly<Record<string, (event: DisplayedEvent) => void>> = {
+  readonly #handlers: Readonly<Record<string, (event: ServerEvent) => void>> = {
     workflow_started: () => {},
     node_started: this.#updateNodes,
     node_finished: this.#updateNodes,
@@ -160,7 +157,7 @@ export class RunView {
       this.#finishOpen("unfinished");
       this.#open = [];
       this.#finishText();
-      this.#final += linesBelow(event, this.#displayed === "all", this.#style);
+      this.#final += linesBelow(event, this.#answer.isWhole, this.#style);
       this.#printRun(event);
     },
     _answer: this.#replaceText,
@@ -168,11 +165,8 @@ export class RunView {
     text_replace: this.#replaceText,
   };
 
-  #addText(event: DisplayedEvent, field: string, kind: "answer" | "reasoning"): void {
-    const piece = textOf(lookInto(event)(field));
-    if (piece === undefined) return;
-    this.#text.add(kind, piece);
-    if (kind === "answer" && this.#displayed === "nothing") this.#displayed = "all";
+  #addText({ kind, text }: TextPiece): void {
+    if (text !== undefined) this.#text.add(kind, text);
   }
 
   #finishOpen(state: string): void {
@@ -187,9 +181,8 @@ export class RunView {
     this.#print(nodeParts(node, state, this.#depthOf(node), this.#style));
   }
 
-  #printForm(event: DisplayedEvent): void {
-    const nodeId = lookInto(event)("node_id");
-    const node = this.#open.find((each) => each.nodeId === nodeId);
+  #printForm(event: ServerEvent): void {
+    const node = this.#open.find(({ nodeId }) => nodeId === event.fields.node_id);
     if (node) {
       this.#printNode(node, "paused");
       this.#waiting.add(node);
@@ -198,27 +191,27 @@ export class RunView {
   }
 
   /** Prints a failed attempt of a node that is retried. */
-  #printRetry(event: DisplayedEvent): void {
-    const look = lookInto(event);
-    const node = this.#open.find(({ id }) => id === look("id"));
+  #printRetry(event: ServerEvent): void {
+    const { id, elapsed_time, error = "" } = event.fields;
+    const node = this.#open.find((each) => each.id === id);
     if (!node) return this.#printOther(event);
     this.#print([
-      ...headOf(signOf("retry", this.#style), "retry", durationPart(look("elapsed_time"))),
+      ...headOf(signOf("retry", this.#style), "retry", durationPart(elapsed_time)),
       ...nodeTitle(node, this.#depthOf(node)),
-      ...plainParts([`retry ${node.retries}`, visible(textOf(look("error")) ?? "")]),
+      ...plainParts([`retry ${node.retries}`, visible(error)]),
     ]);
   }
 
-  #printRun(event: DisplayedEvent): void {
+  #printRun(event: ServerEvent): void {
     const { status, elapsed, runId } = this.#trace;
-    const details = tokensUsed(lookInto(event)).map((part) => part && visible(part));
+    const details = tokensUsed(event.fields).map((part) => part && visible(part));
     this.#print([
       ...headOf(signOf(status, this.#style), status, durationPart(elapsed)),
       ...plainParts([runName(runId), ...details]),
     ]);
   }
 
-  #printOther(event: DisplayedEvent): void {
+  #printOther(event: ServerEvent): void {
     this.#final += `${eventLineAfter(`${signOf("", this.#style)} `, event, this.#style)}\n`;
   }
 
@@ -238,8 +231,7 @@ const runName = (runId: string | undefined): string =>
 const MAX_DELAY = 2;
 
 /** When it happened, in ms: now, or the server's time if that is long ago, as in a snapshot. */
-function arrivalTime(event: DisplayedEvent, now: number): number {
-  const created = valueAt(event.data, "data.created_at");
-  const isOld = typeof created === "number" && created + MAX_DELAY < now / 1000;
-  return isOld && event.event.endsWith("_started") ? created * 1000 : now;
+function arrivalTime({ event, fields: { created_at: created } }: ServerEvent, now: number): number {
+  const isOld = created !== undefined && created + MAX_DELAY < now / 1000;
+  return isOld && event.endsWith("_started") ? created * 1000 : now;
 }

@@ -1,4 +1,5 @@
 import type { EventStage } from "../../../api/sse.ts";
+import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { pipe } from "../../../lib/pipe.ts";
@@ -102,7 +103,7 @@ async function withForm(
   if (!isForm(event) || !isObject(form)) return event;
   const form_content = await formText(event, context);
   const data = { ...(created_at !== undefined && { created_at }), ...form, form_content };
-  return { ...event, data: { ...event.data, data } };
+  return { ...event, ...serverEvent({ ...event.data, data }, event.raw) };
 }
 
 async function formText({ data, fields }: ServerEvent, context: Context): Promise<unknown> {

@@ -1,6 +1,7 @@
 import { define } from "../../../lib/json.ts";
-import type { EventBatches } from "../../../api/sse.ts";
+import type { EventBatches, EventStage } from "../../../api/sse.ts";
 import { CliError, isFatal } from "../../../errors.ts";
+import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import type { FileRow } from "../../../lib/rows-file.ts";
 import { endingOf, isEnded, raiseOutcome } from "../../../runs/outcome.ts";
 import { batch, readBatchFile } from "../../batch/batch.ts";
@@ -120,16 +121,17 @@ async function attempt(
   let run: string | null = null;
   try {
     const events = start(await uploadInputFiles(inputs, context));
-    let next = await events.next();
-    while (!next.done) {
-      const id = next.value[0]?.data["workflow_run_id"];
-      if (run === null && typeof id === "string") {
-        run = id;
-        await created(run);
-      }
-      next = await events.next();
-    }
-    const { runId, outcome } = next.value;
+    const recordStart: EventStage = {
+      async batch(received) {
+        const id = received[0]?.fields.workflow_run_id;
+        if (run === null && id !== undefined) {
+          run = id;
+          await created(run);
+        }
+        return received;
+      },
+    };
+    const { runId, outcome } = await resultOfStream(pipe(events, recordStart));
     run = runId;
     const state = await readRunState(run, context);
     const status = isEnded(state.status) ? state.status : endingOf(outcome);

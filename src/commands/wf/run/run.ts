@@ -2,7 +2,7 @@ import { eachEvent } from "../../../api/sse.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
-import { pipe } from "../../../lib/pipe.ts";
+import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import { eventFields } from "../../../lib/server-event.ts";
 import {
   getWorkflowRun,
@@ -77,7 +77,7 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
   );
   const text = new TextStream({ text: true, late: false }, context);
   if (!printsRecord) yield* input.text ? text.read(events) : events;
-  else for await (const _ of events); // only the record is printed
+  else await resultOfStream(events); // only the record is printed
   const { only_output: output } = input;
   if (record && output === undefined) yield record;
   if (output !== undefined && hasOutput(record?.outputs, output))
@@ -189,10 +189,10 @@ async function readIds(
   events: EventBatches,
   context: Context,
 ): Promise<{ workflow_run_id: string; task_id: string }> {
-  for await (const { event, data } of eachEvent(events)) {
+  for await (const { event, fields } of eachEvent(events)) {
     if (event === "error") break;
-    const { workflow_run_id, task_id } = data;
-    if (typeof workflow_run_id === "string" && typeof task_id === "string") {
+    const { workflow_run_id, task_id } = fields;
+    if (workflow_run_id !== undefined && task_id !== undefined) {
       await saveTaskId(workflow_run_id, task_id, context);
       return { workflow_run_id, task_id };
     }
