@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
+import sqlite from "node-sqlite3-wasm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
 import { methodAndPath } from "../../src/operations/operation.ts";
@@ -366,6 +367,33 @@ describe("a data directory", () => {
     ]);
     const matches = await again.call("POST", `/datasets/${kb}/retrieve`, { query: "parking" });
     expect(matches.records).toHaveLength(1);
+  });
+
+  test("of another version opens, with fewer and more columns", async () => {
+    const path = join(directory, "other-version");
+    await mkdir(path);
+    const database = new sqlite.Database(join(path, "sandbox.db"));
+    database.exec(`
+      CREATE TABLE tags (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+        color TEXT NOT NULL DEFAULT '');
+      INSERT INTO tags (id, name) VALUES ('a', 'old');
+      CREATE TABLE datasets (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL,
+        provider TEXT NOT NULL, permission TEXT NOT NULL, members TEXT NOT NULL,
+        created_at INTEGER NOT NULL);
+      INSERT INTO datasets VALUES ('b', 'Old', 'vendor', 'only_me', '[]', 0);`);
+    database.close();
+    const { base, call, send } = await openTestSandbox({ directory: path });
+    await base();
+    await send("POST", "/datasets/tags", { name: "new" });
+    const tags = await (await send("GET", "/datasets/tags")).text();
+    expect(tags).toMatch(/"new".*"old"/);
+    const { data } = await call("GET", "/datasets");
+    expect(data).toHaveLength(2);
+    expect(data.find(({ name }) => name === "Old")).toMatchObject({
+      description: null,
+      built_in_field_enabled: false,
+      updated_at: 0,
+    });
   });
 
   const open = (name: string, ownPid: number, isAlive: (pid: number) => boolean) =>

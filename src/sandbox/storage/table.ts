@@ -14,28 +14,32 @@ const plain = <T extends SqlValue>(sql: string): Column<T> => ({
   read: (stored) => stored,
 });
 
-const integer = plain<number>("INTEGER NOT NULL");
+const text = "TEXT NOT NULL DEFAULT ''";
+const integer = plain<number>("INTEGER NOT NULL DEFAULT 0");
 
-/** The types of columns. Times are integers: ms since 1970. */
+/**
+ * The types of columns. Times are integers: ms since 1970. The defaults are for rows of versions
+ * that do not know the column.
+ */
 export const column = {
   key: plain<string>("TEXT PRIMARY KEY NOT NULL"),
-  text: plain<string>("TEXT NOT NULL"),
+  text: plain<string>(text),
   /** One of some texts: `oneOf<"waiting" | "done">()`. */
-  oneOf: <T extends string>() => plain<T>("TEXT NOT NULL"),
+  oneOf: <T extends string>() => plain<T>(text),
   integer,
-  real: plain<number>("REAL NOT NULL"),
-  bytes: plain<Uint8Array>("BLOB NOT NULL"),
+  real: plain<number>("REAL NOT NULL DEFAULT 0"),
+  bytes: plain<Uint8Array>("BLOB NOT NULL DEFAULT x''"),
   /** A boolean, stored as 0 or 1. */
   flag: { ...integer, write: Number, read: Boolean } as Column<boolean>,
   /** Any JSON value, stored in the server's spelling: a search in it sees escapes, too. */
   json: <T>(): Column<T> => ({
-    sql: "TEXT NOT NULL",
+    sql: "TEXT NOT NULL DEFAULT 'null'",
     write: (value) => asciiOnly(JSON.stringify(value)),
     read: (stored) => JSON.parse(stored) as T, // as written
   }),
   optional: <T>(of: Column<T>): Column<T | null> => ({
     ...of,
-    sql: of.sql.replace(" NOT NULL", ""),
+    sql: of.sql.replace(/ NOT NULL.*/, ""),
   }),
 };
 
@@ -70,7 +74,7 @@ type NewRow<Row> = Partial<Row> & {
 export type Changes<Row> = { readonly [Name in keyof Row]?: Row[Name] | undefined };
 
 /**
- * Opens tables by their names, and creates the missing ones:
+ * Opens tables by their names; creates missing ones, and missing columns of an older version:
  * `const { tags } = openTables(store, { tags: defineTable({ id: column.key }) })`.
  */
 export function openTables<T extends Readonly<Record<string, TableDefinition<Columns>>>>(
@@ -82,6 +86,11 @@ export function openTables<T extends Readonly<Record<string, TableDefinition<Col
     const lines = Object.entries(columns).map(([each, { sql }]) => `${each} ${sql}`);
     const all = [...lines, ...(constraint ? [constraint] : [])].join(", ");
     store.run(`CREATE TABLE IF NOT EXISTS ${name} (${all})`);
+    const stored = store.all<{ readonly name: string }>(`PRAGMA table_info(${name})`);
+    for (const [each, { sql }] of Object.entries(columns)) {
+      if (stored.some((known) => known.name === each)) continue;
+      store.run(`ALTER TABLE ${name} ADD COLUMN ${each} ${sql}`);
+    }
     for (const index of indexes) {
       const indexName = `${name}_by_${index.replace(", ", "_")}`;
       store.run(`CREATE INDEX IF NOT EXISTS ${indexName} ON ${name} (${index})`);
