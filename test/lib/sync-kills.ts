@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { contentsOf, write } from "./directory.ts";
+import { parseFault } from "../../src/sandbox/http/faults.ts";
 import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { seeded } from "./following.ts";
 import type { TestSandbox } from "./sandbox.ts";
@@ -13,7 +14,14 @@ const bin = join(root, "bin", "kb.js");
 /** Starts the built program. */
 export function start(server: TestSandbox, home: string, argv: readonly string[]) {
   const child = spawn(process.execPath, [bin, ...argv], {
-    env: { PATH: process.env["PATH"], HOME: home, ...server.env },
+    env: {
+      PATH: process.env["PATH"],
+      HOME: home,
+      // as a command of the tests with this folder has them
+      KB_STATE_DIR: join(home, "state"),
+      KB_CACHE_DIR: join(home, "cache"),
+      ...server.env,
+    },
     stdio: ["ignore", "ignore", "pipe"],
   });
   let err = "";
@@ -125,6 +133,61 @@ export async function syncInShards(
   // Each file once, plus the open upload of the killed shard.
   const uploads = server.seen.slice(begun).filter(isUpload).length;
   expect(uploads).toBeLessThanOrEqual(files + 1);
+}
+
+/** An export with what a killed import could double or lose: documents of one name, values, a status. */
+export async function exportToKill(server: TestSandbox, home: string, name: string) {
+  const dir = join(home, name);
+  const run = async (...argv: readonly string[]) => {
+    const { exit, err } = await server.cli(["kb", ...argv], { folder: home });
+    expect(exit, `${argv.join(" ")}: ${err}`).toBe(0);
+  };
+  await run("create", name, "--indexing-technique", "economy");
+  await write(dir, { "twice.txt": "first", "again/twice.txt": "second", "a.csv": "a,b\n1,2\n" });
+  await run("doc", "add", name, "off.md", "--text", "disabled");
+  await run("doc", "upload", name, join(dir, "twice.txt"));
+  await run("doc", "upload", name, join(dir, "again/twice.txt"), "--no-duplicate");
+  await run("doc", "upload", name, join(dir, "a.csv"));
+  await run("doc", "wait", name);
+  await run("doc", "disable", name, "off.md");
+  await run("metadata", "create", name, "pages", "--type", "number");
+  await run("metadata", "set", name, "off.md", "--set", "pages=2");
+  await run("tag", "create", name);
+  await run("tag", "bind", name, name);
+  const bundle = join(home, `${name} export`);
+  await run("export", name, bundle);
+  return bundle;
+}
+
+/**
+ * Kills an import or a copy after a number of requests and runs it again; it must end with a knowledge
+ * base that has no differences from its source. Returns whether the kill was in time.
+ */
+export async function importWithKill(
+  server: TestSandbox,
+  home: string,
+  { argv, source, requests }: { argv: readonly string[]; source: string; requests: number },
+): Promise<boolean> {
+  const name = `${argv[0]} killed after ${requests}`;
+  const command = [...argv, "--name", name];
+  server.sandbox.setFaults([parseFault("* * delay=200ms")]); // so that the kill is in time
+  const after = server.seen.length + requests;
+  const { child, ended } = start(server, home, command);
+  const watch = setInterval(() => {
+    if (server.seen.length >= after) child.kill("SIGKILL");
+  }, 1);
+  const killed = await ended;
+  clearInterval(watch);
+  server.sandbox.setFaults([]);
+  if (killed.exit !== null) {
+    expect(killed.exit, `${name}: ${killed.err}`).toBe(0);
+    return false;
+  }
+  const again = await server.cli(["kb", ...command], { folder: home });
+  expect(again.exit, `${name}: ${again.err}`).toBe(0);
+  const verified = await server.cli(["kb", "verify", source, name], { folder: home });
+  expect(verified.exit, `${name}: ${verified.out}${verified.err}`).toBe(0);
+  return true;
 }
 
 async function sha256(text: string): Promise<string> {

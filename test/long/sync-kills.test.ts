@@ -1,8 +1,8 @@
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
-import { syncWithKills, syncInShards } from "../lib/sync-kills.ts";
+import { exportToKill, importWithKill, syncInShards, syncWithKills } from "../lib/sync-kills.ts";
 
 const server = await testSandbox({ speed: 50 });
 const home = await temporaryDirectory();
@@ -19,4 +19,17 @@ test.each([1, 2, 3, 4, 5])(
 
 test("eight shards, one of which is killed and started again", { timeout: 600_000 }, () =>
   syncInShards(server, home, 8, 400),
+);
+
+test.each(["import", "copy"])(
+  "%s that is killed after each of its requests",
+  { timeout: 600_000 },
+  async (command) => {
+    const source = `Source of ${command}`;
+    const bundle = await exportToKill(server, home, source);
+    const argv = [command, command === "import" ? bundle : source];
+    let requests = 1;
+    while (await importWithKill(server, home, { argv, source, requests })) requests++;
+    expect(requests).toBeGreaterThan(10);
+  },
 );

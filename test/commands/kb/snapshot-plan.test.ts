@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import { planDocuments } from "../../../src/commands/kb/changes/index.ts";
 import type { SourceDocument } from "../../../src/commands/kb/changes/index.ts";
 import type { DocumentState } from "../../../src/commands/kb/documents/index.ts";
+import type { BundledDocument } from "../../../src/commands/kb/snapshot/bundle.ts";
+import { sourceDocuments } from "../../../src/commands/kb/snapshot/import.ts";
 import { diffKb } from "../../../src/commands/kb/snapshot/diff.ts";
 import type { ComparedDocument, ComparedKb } from "../../../src/commands/kb/snapshot/diff.ts";
 
@@ -106,6 +108,59 @@ test.each<[string, SourceDocument[], ReturnType<typeof existing>[], readonly str
       ({ action, name }) => `${action} ${name}`,
     ),
   ).toEqual(changes);
+});
+
+/** A document in the manifest; `file` is null if the export has no content for it. */
+const listed = (name: string, from: "text" | "upload" | "nothing" = "text"): BundledDocument => ({
+  ...compared(name),
+  from_text: from === "text",
+  file: from === "nothing" ? null : "documents/file",
+  bytes: 1,
+});
+
+test.each<[string, BundledDocument[], readonly string[]]>([
+  ["a text", [listed("a")], ["text a"]],
+  ["an upload", [listed("a", "upload")], ["file a"]],
+  ["texts of two names", [listed("a"), listed("b")], ["text a", "text b"]],
+  ["names that differ in case", [listed("a"), listed("A")], ["text a", "text A"]],
+  [
+    "three texts of one name",
+    [listed("a"), listed("a"), listed("a")],
+    ["text a shared", "file a shared later", "file a shared later"],
+  ],
+  [
+    "a text and an upload",
+    [listed("a"), listed("a", "upload")],
+    ["text a shared", "file a shared later"],
+  ],
+  [
+    "an upload and a text",
+    [listed("a", "upload"), listed("a")],
+    ["file a shared", "file a shared later"],
+  ],
+  ["one without content first", [listed("a", "nothing"), listed("a")], ["file a", "text a"]],
+  [
+    "an upload whose stored name is that of another",
+    [listed("x∕a", "upload"), listed("x/a", "upload")],
+    ["file x∕a shared", "file x∕a shared later"],
+  ],
+  [
+    "a text with a slash and an upload with its stored name",
+    [listed("x/a"), listed("x∕a", "upload")],
+    ["text x/a", "file x∕a"],
+  ],
+  [
+    "texts with a slash, of which the later is uploaded",
+    [listed("x/a"), listed("x/a")],
+    ["text x/a shared", "file x∕a shared later"],
+  ],
+])("documents of one name: %s", (_, documents, expected) => {
+  const state = { ...kb(), documents };
+  const found = sourceDocuments("export", { state, rules: {} }, []).map(
+    ({ kind, name, exported: { sharesName = false, isLater = false } = {} }) =>
+      [kind, name, ...(sharesName ? ["shared"] : []), ...(isLater ? ["later"] : [])].join(" "),
+  );
+  expect(found).toEqual(expected);
 });
 
 const kb = (other: Partial<ComparedKb> = {}): ComparedKb => ({

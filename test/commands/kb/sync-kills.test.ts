@@ -5,7 +5,13 @@ import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { contentsOf, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
-import { syncWithKills, syncInShards, start } from "../../lib/sync-kills.ts";
+import {
+  exportToKill,
+  importWithKill,
+  start,
+  syncInShards,
+  syncWithKills,
+} from "../../lib/sync-kills.ts";
 
 const server = await testSandbox({ speed: 50 });
 const home = await temporaryDirectory();
@@ -24,6 +30,17 @@ test(
 test("three shards, one of which is killed and started again", { timeout: 60_000 }, () =>
   syncInShards(server, home, 3, 40),
 );
+
+test("a killed import and a killed copy resume", { timeout: 60_000 }, async () => {
+  const source = "Killed";
+  const bundle = await exportToKill(server, home, source);
+  for (const [argv, requests] of [
+    [["import", bundle], 5],
+    [["import", bundle], 9],
+    [["copy", source], 14],
+  ] as const)
+    expect(await importWithKill(server, home, { argv, source, requests })).toBe(true);
+});
 
 const base = async (name: string) =>
   (

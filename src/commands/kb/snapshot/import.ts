@@ -148,10 +148,10 @@ async function targetModel(
 }
 
 /**
- * The documents of an export, with values as the fields of the target hold them. Throws usage for a value
- * that its field cannot hold: searches that compare the field would fail.
+ * The documents of an export, with values as the fields of the target hold them; pure. Throws usage for a
+ * value that its field cannot hold: searches that compare the field would fail.
  */
-function sourceDocuments(
+export function sourceDocuments(
   directory: string,
   { state: { fields, documents }, rules }: Pick<Manifest, "state" | "rules">,
   existing: readonly FieldState[],
@@ -159,17 +159,17 @@ function sourceDocuments(
   const types = new Map([...fields, ...existing].map(({ name, type }) => [name, type]));
   const byName = new Map<string, BundledDocument[]>();
   for (const each of documents.filter(({ file }) => file !== null))
-    byName.set(each.name, [...(byName.get(each.name) ?? []), each]);
+    byName.set(sentName(each), [...(byName.get(sentName(each)) ?? []), each]);
   return documents.map((document) => {
     const { name, file, from_text, rule, enabled, archived } = document;
-    const sameName = byName.get(name) ?? [];
+    const sameName = byName.get(sentName(document)) ?? [];
     const isLater = file !== null && sameName[0] !== document;
     // A create by text replaces the document of its name, an upload can be added to it (server §9.2).
     const kind = from_text && !isLater ? "text" : "file";
     const place = `${join(directory, "manifest.json")}: ${name}`;
     return {
       path: name,
-      name: kind === "text" ? name : name.replaceAll(/[/\\]/g, "∕"), // as in the names of files
+      name: sentName({ name, from_text: kind === "text" }),
       kind,
       location: join(directory, file ?? ""),
       hash: file === null ? null : document.sha256,
@@ -185,3 +185,7 @@ function sourceDocuments(
     };
   });
 }
+
+/** The name that a create gives a document: that of an upload is the name of a file. */
+const sentName = ({ name, from_text }: Pick<BundledDocument, "name" | "from_text">): string =>
+  from_text ? name : name.replaceAll(/[/\\]/g, "∕");
