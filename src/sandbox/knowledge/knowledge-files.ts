@@ -1,7 +1,7 @@
 import { countCharacters } from "../../lib/utf8.ts";
 import { tooManyFiles } from "../http/errors.ts";
 import type { BytesReply, Call, HttpError, ReceivedFile } from "../http/handler.ts";
-import { fixedId, toSeconds } from "../storage/ids.ts";
+import { signedQuery } from "../storage/ids.ts";
 import type { FileRow, KnowledgeContext } from "../storage/knowledge-store.ts";
 
 /** A stored file, and the name that it gives its document. */
@@ -63,12 +63,8 @@ export function addUpload(
   });
 }
 
-/** A URL that looks signed; the sandbox does not check the signature. */
-export function downloadUrl(context: KnowledgeContext, fileId: string, origin: string): string {
-  const sign = (word: string) => fixedId(word, fileId).replaceAll("-", "");
-  const signed = `timestamp=${toSeconds(context.now())}&nonce=${sign("nonce")}&sign=${sign("sign")}`;
-  return `${origin}/files/${fileId}/file-preview?${signed}&as_attachment=true`;
-}
+export const downloadUrl = ({ now }: KnowledgeContext, fileId: string, origin: string): string =>
+  `${origin}/files/${fileId}/file-preview?${signedQuery(fileId, now())}&as_attachment=true`;
 
 /**
  * The download of a file. A text is truncated to as many bytes as it has characters, so non-ASCII

@@ -24,5 +24,11 @@ export const account = { id: fixedId("account"), name: "admin" } as const;
 /** Converts ms to whole Unix seconds. */
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 
+/** The query of a file's URL, which looks signed; the sandbox does not check it. `ms` is its time. */
+export function signedQuery(fileId: string, ms: number): string {
+  const sign = (word: string) => fixedId(word, fileId).replaceAll("-", "");
+  return `timestamp=${toSeconds(ms)}&nonce=${sign("nonce")}&sign=${sign("sign")}`;
+}
+
 export const toSecondsOrNull = (ms: number | null): number | null =>
   ms === null ? null : toSeconds(ms);
