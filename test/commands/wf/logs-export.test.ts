@@ -441,14 +441,15 @@ describe("an unfinished export", () => {
     expect(rowsIn(path2)).toHaveLength(800);
   });
 
-  test("cannot be resumed while its process is running", async () => {
+  test("cannot be resumed while another export runs, also one in another container", async () => {
     const path = place("runs.jsonl");
     const { env } = await interruptedAt(3, path);
-    await appendFile(`${path}.part.journal`, '{"pid":1}\n');
+    const lock = { pid: 1, start: null, place: "host boot pid:[1]", token: "0123456789abcdef" };
+    await appendFile(`${path}.part.journal.lock`, JSON.stringify(lock));
     expect(await exporting(path, [], { env })).toMatchObject({
       exit: 2,
       err: expect.stringContaining(
-        "another export is writing to this target (process 1)",
+        "another export is writing to this target (pid 1 on host)",
       ) as string,
     });
   });

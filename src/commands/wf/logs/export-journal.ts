@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { CliError, diskProblem, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import type { Journal } from "../../../lib/journal.ts";
@@ -78,24 +79,29 @@ export interface LeftoverExport {
 const FLUSH_LENGTH = 1024 * 1024;
 const FLUSH_MS = 5000;
 
-/** Reads an unfinished export; undefined without one. Throws `usage` while its process is running. */
-export async function findLeftover(
-  { entries }: Journal,
-  path: string,
-  { process: current }: Host,
-): Promise<LeftoverExport | undefined> {
+/** Locks the target, also against other containers. Throws `usage` while another export holds it. */
+export async function lockTarget(
+  { journal }: Pick<ExportFiles, "journal">,
+  { files, process }: Host,
+): Promise<() => void> {
+  const lock = await onDisk(journal, async () => {
+    await files.makeDirectory(dirname(journal)).catch(() => {}); // the lock fails with the reason
+    return files.lock(`${journal}.lock`, process);
+  });
+  if ("release" in lock) return lock.release;
+  throw usage(
+    `another export is writing to this target (${lock.heldBy})`,
+    "wait until it has finished",
+  );
+}
+
+/** The unfinished export in a journal; undefined without one. */
+export function findLeftover({ entries }: Journal): LeftoverExport | undefined {
   const begun = entries.findLastIndex((entry) => "begun" in entry);
   if (begun < 0) return undefined;
   const lines = entries.slice(begun);
   // The journal is written by this program only.
   const flushes = lines.filter(({ bytes }) => typeof bytes === "number") as unknown as Flush[];
-  const pid = Number(lines.findLast((entry) => "pid" in entry)?.["pid"]);
-  if (pid !== current.pid && current.isAlive(pid)) {
-    throw usage(
-      `another export is writing to this target (process ${pid})`,
-      `wait for it; if that process is not an export, remove ${path}`,
-    );
-  }
   const ending = lines.findLast((entry) => isObject(entry["ending"]))?.["ending"];
   return {
     start: lines[0]?.["begun"],
@@ -117,7 +123,7 @@ interface Flush {
  * size of the file including them:
  *
  *     runs.jsonl.part          runs.jsonl.part.journal
- *                              {"pid":7,"begun":{…},"bytes":0,"step":{"rows":0,…}}
+ *                              {"begun":{…},"bytes":0,"step":{"rows":0,…}}
  *     row 1, row 2             {"bytes":140,"step":{"rows":2,"next":1763719200,…}}
  *     row 3, half of row 4     killed before the next line
  *
@@ -163,11 +169,12 @@ export class ExportJournal {
     const isComplete = left?.bytes === base || (left && left.bytes > base && size >= left.bytes);
     const { bytes, done } = isComplete ? left : { bytes: base, done: noProgress };
     await onDisk(part, () => (bytes === base ? files.remove(part) : files.truncate(part, bytes)));
-    const { pid } = host.process;
-    await onDisk(place.journal, async () => {
-      if (!isComplete) await journal.remove();
-      await journal.append([isComplete ? { pid } : { pid, begun: start, bytes, step: done }]);
-    });
+    if (!isComplete) {
+      await onDisk(place.journal, async () => {
+        await journal.remove();
+        await journal.append([{ begun: start, bytes, step: done }]);
+      });
+    }
     return new ExportJournal(place, journal, { bytes, done }, host);
   }
 

@@ -15,7 +15,7 @@ import { checkState, readState, stateText } from "./export-state.ts";
 import type { ExportState } from "./export-state.ts";
 import { baseOf, fileFor, checkNotExisting, relativeTo, exportTarget } from "./export-target.ts";
 import type { ExportTarget } from "./export-target.ts";
-import { completeExport, ExportJournal, findLeftover } from "./export-journal.ts";
+import { completeExport, ExportJournal, findLeftover, lockTarget } from "./export-journal.ts";
 import type { ExportFiles, ExportStep, LeftoverExport } from "./export-journal.ts";
 import { logLines } from "./write-lines.ts";
 import type { LogLines } from "./write-lines.ts";
@@ -57,6 +57,8 @@ interface Export {
   readonly until: number | undefined;
 }
 
+type ExportParts = Pick<Export, "context" | "query" | "target">;
+
 /**
  * Writes every run of a workflow to a file, without duplicates, and yields a summary. The log is read
  * in windows of time, and a journal beside the target records the progress, so that the same command
@@ -65,7 +67,6 @@ interface Export {
  * `partial` if the server hides runs.
  */
 export async function* run(input: ExportInput, context: Context): AsyncGenerator<unknown> {
-  const { host, notice } = context;
   const query = logQuery(input, { changing: input.state !== undefined });
   if (input.state !== undefined && input.keyword !== undefined) {
     throw usage(
@@ -74,15 +75,26 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
     );
   }
   const target = await exportTarget(input.target, context);
-  const journalFile = await openJournal(target.journal, host.files);
-  const leftover = await findLeftover(journalFile, target.journal, host);
+  const release = await lockTarget(target, context.host);
+  try {
+    yield* exportTo(input, { context, query, target });
+  } finally {
+    release();
+  }
+}
+
+/** The export, while no other command writes to its target. */
+async function* exportTo(input: ExportInput, parts: ExportParts): AsyncGenerator<unknown> {
+  const { context, target } = parts;
+  const journalFile = await openJournal(target.journal, context.host.files);
+  const leftover = findLeftover(journalFile);
   if (leftover?.ending) {
-    await completeExport(target, leftover.ending, host);
-    await notice("completed the previous export; run the command again for newer runs");
+    await completeExport(target, leftover.ending, context.host);
+    await context.notice("completed the previous export; run the command again for newer runs");
     yield leftover.ending.summary;
     return;
   }
-  const [whole, journal] = await begin(input, { context, query, target }, journalFile, leftover);
+  const [whole, journal] = await begin(input, parts, journalFile, leftover);
   try {
     await readLog(whole, journal);
     if (whole.state) await readWaiting(whole, whole.state, journal);
@@ -99,7 +111,7 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
 /** Opens the journal of a new export, or of the unfinished one of the same command. */
 async function begin(
   input: ExportInput,
-  { context, query, target }: Pick<Export, "context" | "query" | "target">,
+  { context, query, target }: ExportParts,
   journalFile: Journal,
   leftover: LeftoverExport | undefined,
 ): Promise<[Export, ExportJournal]> {

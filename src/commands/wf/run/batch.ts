@@ -3,7 +3,7 @@ import type { EventBatches, EventStage } from "../../../api/sse.ts";
 import { CliError, isFatal } from "../../../errors.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import type { FileRow } from "../../../lib/rows-file.ts";
-import { endingOf, isEnded, raiseOutcome } from "../../../runs/outcome.ts";
+import { endingOf, isEnded, isSuccess, raiseOutcome } from "../../../runs/outcome.ts";
 import { batch, readBatchFile } from "../../batch/batch.ts";
 import type { Attempt, RowEnd, Sending } from "../../batch/batch.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -197,5 +197,5 @@ async function endedRun(
 
 function endOf(status: string): RowEnd {
   if (!isEnded(status)) return "unknown";
-  return status === "succeeded" || status === "partial-succeeded" ? "ok" : "failed";
+  return isSuccess(status) ? "ok" : "failed";
 }

@@ -13,8 +13,7 @@ import {
 } from "../../../operations/workflows.ts";
 import type { WorkflowRun as RunRecord } from "../../../operations/workflows.ts";
 import type { Input } from "../../../operations/operation.ts";
-import { outcomeOf } from "../../../runs/outcome.ts";
-import { raiseOutcome } from "../../../runs/outcome.ts";
+import { isSuccess, outcomeOf, raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
 import { followDisplayed, startStream, TextStream } from "../follow/index.ts";
@@ -176,7 +175,7 @@ async function requireOutput(
 ): Promise<void> {
   if (hasOutput(outputs, name)) return;
   const message = `output ${JSON.stringify(name)} of run ${id} not found`;
-  if (status !== "succeeded" && status !== "partial-succeeded") return context.notice(message);
+  if (!isSuccess(status)) return context.notice(message);
   const names = isObject(outputs) ? Object.keys(outputs).join(", ") : "";
   throw new CliError("not-found", message, {
     sideEffect: "applied",
