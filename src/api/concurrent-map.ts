@@ -1,3 +1,6 @@
+/** Requests in flight at once by default; a default server handles ten connections (server §20). */
+export const DEFAULT_CONCURRENCY = 3;
+
 /** How many requests may be in flight: drops by one (minimum 1) each time a request has to wait. */
 export class ConcurrencyLimiter {
   limit: number;

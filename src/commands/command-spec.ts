@@ -88,7 +88,7 @@ export interface Context {
   ): Promise<EventBatches>;
   readonly raw: Raw;
   /** A concurrency limit that drops by one each time a request is retried. */
-  limitConcurrency(limit: number): ConcurrencyLimiter;
+  limitConcurrency(limit?: number): ConcurrencyLimiter;
   /** Identifies the server, its key, the values and the content. No key can be read from it. */
   fingerprint(values: readonly unknown[], content: Uint8Array): Promise<string>;
   /** Base URL of the API without a trailing slash. */

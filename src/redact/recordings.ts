@@ -1,3 +1,4 @@
+import { counted } from "../lib/plural.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import { isObject } from "../lib/json.ts";
@@ -95,8 +96,7 @@ const redactValues = (value: unknown, start: readonly string[] | undefined): unk
     text({ path, name }, text) {
       if (text === "" || (path && serverTexts.has(name))) return text;
       if (path && name === "error" && serverErrors.test(text)) return text;
-      const count = [...text].length;
-      return `<${count} character${count === 1 ? "" : "s"}>`;
+      return `<${counted([...text].length, "character")}>`;
     },
     number: ({ path, name }, number) => (path && serverNumbers.test(name) ? number : "<number>"),
     inside({ path }, name, inner) {

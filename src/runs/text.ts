@@ -23,7 +23,7 @@ export type TextChange =
  */
 export class RunTexts {
   /** Text of each source of a running node since the node was last started. */
-  readonly #running = new Map<string, Map<string, GrowingText>>();
+  readonly #running = new Map<string, Map<string, TextBuffer>>();
 
   /** Returns the change that an event makes. */
   add({ event, fields }: ServerEvent): TextChange | undefined {
@@ -66,7 +66,7 @@ export class RunTexts {
     const source = selector.join(".");
     const node = String(selector[0] ?? "");
     const sources = this.#running.get(node);
-    if (sources) sources.set(source, (sources.get(source) ?? new GrowingText()).add(text));
+    if (sources) sources.set(source, (sources.get(source) ?? new TextBuffer()).add(text));
     return { kind: "piece", piece: { source, node, text } };
   }
 
@@ -84,18 +84,18 @@ export class RunTexts {
 /** The text of a run so far, without the parts that were revoked. */
 export class TextSoFar {
   readonly #texts = new RunTexts();
-  #parts: { readonly source: string; readonly text: GrowingText }[] = [];
+  #parts: { readonly source: string; readonly text: TextBuffer }[] = [];
 
   add(event: ServerEvent): void {
     const change = this.#texts.add(event);
     if (change?.kind === "void")
       this.#parts = this.#parts.filter(({ source }) => !change.sources.has(source));
-    if (change?.kind === "all") this.#parts = [{ source: "", text: new GrowingText(change.text) }];
+    if (change?.kind === "all") this.#parts = [{ source: "", text: new TextBuffer(change.text) }];
     if (change?.kind !== "piece") return;
     const { source, text } = change.piece;
     const last = this.#parts.at(-1);
     if (last?.source === source) last.text.add(text);
-    else this.#parts.push({ source, text: new GrowingText(text) });
+    else this.#parts.push({ source, text: new TextBuffer(text) });
   }
 
   text(): string {
@@ -106,7 +106,7 @@ export class TextSoFar {
 const MAX_PIECES = 1024;
 
 /** A growing text, joined in batches: with `+=`, V8 would keep a chain of a million pieces. */
-export class GrowingText {
+export class TextBuffer {
   /** UTF-16 units. */
   length: number;
   #joined: string;

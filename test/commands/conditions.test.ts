@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseCondition } from "../../src/commands/conditions/index.ts";
-import type { Field, FieldKind, Scope } from "../../src/commands/conditions/index.ts";
+import type { ConditionField, FieldKind, Scope } from "../../src/commands/conditions/index.ts";
 import { CliError } from "../../src/errors.ts";
 import { seeded } from "../lib/log-server.ts";
 import { cli } from "../lib/support.ts";
@@ -55,7 +55,7 @@ describe("an invalid condition", () => {
 });
 
 /** A field that has the value of the subject. */
-const field = (kind: FieldKind): Field<unknown> => ({
+const field = (kind: FieldKind): ConditionField<unknown> => ({
   kind,
   read: (value) => ({ value: value ?? undefined, missing: "differs", actual: "" }),
 });

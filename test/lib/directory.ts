@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect } from "vitest";
-import { unzip } from "../../src/lib/unzip.ts";
+import { unzip } from "../../src/lib/formats/unzip.ts";
 
 /** Files of a directory by path; null deletes one. */
 export type Tree = Readonly<Record<string, string | Uint8Array | null>>;

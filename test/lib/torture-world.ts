@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import sqlite from "node-sqlite3-wasm";
 import { expect } from "vitest";
-import { unzip } from "../../src/lib/unzip.ts";
+import { unzip } from "../../src/lib/formats/unzip.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
 import type { Sandbox, ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { write } from "./directory.ts";

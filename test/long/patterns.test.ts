@@ -9,7 +9,7 @@ import { parseDuration } from "../../src/lib/duration.ts";
 import { CliError } from "../../src/errors.ts";
 import { setAt, valueAt } from "../../src/lib/json.ts";
 import { newSecrets } from "../../src/redact/keys.ts";
-import { readRowFile } from "../../src/lib/rows-file.ts";
+import { readRowFile } from "../../src/lib/formats/rows-file.ts";
 import { explosion, patterns } from "../lib/patterns.ts";
 import { against, http, lines, say } from "../lib/raw-server.ts";
 

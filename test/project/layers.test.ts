@@ -1,8 +1,9 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { root } from "../lib/paths.ts";
 
-const source = new URL("../../src", import.meta.url).pathname;
+const source = join(root, "src");
 
 /** Rooms a room may import from, beside itself; `main` and `errors` are files. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
@@ -58,9 +59,9 @@ const packages: Readonly<Record<string, RegExp>> = {
   "eventsource-parser": /^api\/sse\.ts$/,
   "jq-wasm": /^output\//,
   ignore: /^commands\/kb\/sync\/walk\.ts$/,
-  yaml: /^(output\/|lib\/yaml\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
-  "csv-stringify": /^lib\/csv\.ts$/,
-  "csv-parse": /^lib\/rows-file\.ts$/,
+  yaml: /^(output\/|lib\/formats\/yaml\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
+  "csv-stringify": /^lib\/formats\/csv\.ts$/,
+  "csv-parse": /^lib\/formats\/rows-file\.ts$/,
   "@napi-rs/keyring": /^host\/keyring-child\.ts$/,
   fflate: /^sandbox\/knowledge\/zip\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/storage\/sqlite\.ts$/,
@@ -98,9 +99,9 @@ test.each(files)("%s imports only from rooms it may know", (file) => {
   expect(wrong).toEqual([]);
 });
 
-/** The feature of a file: commands/conditions or a folder under commands/kb, wf or shared. */
+/** The feature of a file: commands/batch, commands/conditions or a folder under commands/kb, wf or shared. */
 const featureOf = (file: string) =>
-  /^commands\/(?:conditions|(?:kb|wf|shared)\/[\w-]+)(?=\/)/.exec(file)?.[0];
+  /^commands\/(?:batch|conditions|(?:kb|wf|shared)\/[\w-]+)(?=\/)/.exec(file)?.[0];
 
 test.each(files)("%s imports another feature only through its index.ts", (file) => {
   const wrong = importsOf(file)
@@ -143,4 +144,22 @@ test("every section of docs/server.md that the code cites exists", () => {
   );
   expect(cited.length).toBeGreaterThan(100);
   expect(cited.filter(([, number]) => !sections.has(number))).toEqual([]);
+});
+
+/** Modules of commands that `load` chooses by a name: they export the same names, like `run`. */
+const entryPoints = ["run", "enable", "disable"];
+
+test("an exported name has one meaning in src", () => {
+  const homes = new Map<string, string[]>();
+  for (const file of files) {
+    const text = readFileSync(join(source, file), "utf8");
+    for (const [, name = ""] of text.matchAll(
+      /^export (?:async )?(?:function\*?|const|class|interface|type) (\w+)/gm,
+    ))
+      homes.set(name, [...(homes.get(name) ?? []), file]);
+  }
+  const shared = [...homes].filter(
+    ([name, where]) => where.length > 1 && !entryPoints.includes(name),
+  );
+  expect(shared).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import type { Values } from "../../api/request.ts";
-import { batch, readBatchFile } from "../../commands/batch/batch.ts";
-import type { Attempt, RowEnd, Sending } from "../../commands/batch/batch.ts";
+import { batch, readBatchFile } from "../../commands/batch/index.ts";
+import type { RowAttempt, RowEnd, Sending } from "../../commands/batch/index.ts";
 import { ApiError, CliError, isFatal, signalKinds, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
@@ -83,8 +83,9 @@ async function* eachRow(
   const { context } = session;
   const command = commandOf(row);
   const { body, bodySet, user, ifExists, ifNotExists } = globals;
-  const concurrency = globals.concurrency ?? (row.ordered ? "1" : "3");
-  const atOnce = wholeNumber("--concurrency", concurrency, 1, 50);
+  const concurrency = globals.concurrency ?? (row.ordered ? "1" : undefined);
+  const atOnce =
+    concurrency === undefined ? undefined : wholeNumber("--concurrency", concurrency, 1, 50);
   const file = await readBatchFile(each, context.host);
   const sources = sourcesOf(each === "-" ? withoutStdin(context.host) : context.host);
   const extra = await extraBody(globals, sources);
@@ -145,13 +146,13 @@ const ended = (
   status: RowEnd,
   id: string | null,
   error: string | null = null,
-): Attempt<RowOutcome> => ({ end: status, id, result: { row, status, id, error } });
+): RowAttempt<RowOutcome> => ({ end: status, id, result: { row, status, id, error } });
 
 async function attempt(
   run: RowRun,
   input: Values,
   { number, again }: Sending,
-): Promise<Attempt<RowOutcome>> {
+): Promise<RowAttempt<RowOutcome>> {
   const { row, command, globals, extra, session } = run;
   const target = targetId(command, input);
   try {

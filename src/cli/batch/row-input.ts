@@ -1,5 +1,5 @@
 import type { Values } from "../../api/request.ts";
-import type { BatchFile } from "../../commands/batch/batch.ts";
+import type { BatchFile } from "../../commands/batch/index.ts";
 import { CliError, usage } from "../../errors.ts";
 import type { Param, Params } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
@@ -10,8 +10,8 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
 import { checkValue, invalidValue } from "../parse/values.ts";
 import type { Sources } from "../parse/values.ts";
-import { unreadable } from "../../lib/rows-file.ts";
-import type { FileRow } from "../../lib/rows-file.ts";
+import { unreadable } from "../../lib/formats/rows-file.ts";
+import type { FileRow } from "../../lib/formats/rows-file.ts";
 
 /** A row with checked values and unresolved names. */
 export interface CheckedRow {

@@ -1,4 +1,4 @@
-import { ApiError, changedInJson, CliError, diskProblem } from "../../errors.ts";
+import { ApiError, changedInJson, CliError, codeOf, diskProblem } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 
 /** How errors are printed. */
@@ -24,7 +24,7 @@ function fileError(error: unknown, directories: readonly string[]): CliError | u
   const problem = diskProblem(error);
   if (!problem || !(error instanceof Error) || !("path" in error)) return undefined;
   // Missing files are handled where they are read, so one here is a bug.
-  if ("code" in error && error.code === "ENOENT") return undefined;
+  if (codeOf(error) === "ENOENT") return undefined;
   const path = String(error.path);
   const isOwn = directories.some((directory) => path.startsWith(directory));
   return new CliError(problem.kind, `${path}: ${problem.reason}`, {

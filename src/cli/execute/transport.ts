@@ -1,5 +1,5 @@
 import type { Transport } from "../../api/client.ts";
-import { ConcurrencyLimiter } from "../../api/concurrent-map.ts";
+import { ConcurrencyLimiter, DEFAULT_CONCURRENCY } from "../../api/concurrent-map.ts";
 import type { TypedFile } from "../../api/request.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
@@ -53,7 +53,7 @@ export function openTransport(
   return {
     transport,
     /** A concurrency limit that drops each time a request is retried. */
-    limitConcurrency(limit: number): ConcurrencyLimiter {
+    limitConcurrency(limit = DEFAULT_CONCURRENCY): ConcurrencyLimiter {
       const limiter = new ConcurrencyLimiter(limit);
       limiters.push(limiter);
       return limiter;

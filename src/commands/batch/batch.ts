@@ -5,8 +5,8 @@ import { CliError, DryRunShown, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { bytesOf } from "../../lib/collect.ts";
 import { counted } from "../../lib/plural.ts";
-import { readRowFile } from "../../lib/rows-file.ts";
-import type { FileRow, RowFile } from "../../lib/rows-file.ts";
+import { readRowFile } from "../../lib/formats/rows-file.ts";
+import type { FileRow, RowFile } from "../../lib/formats/rows-file.ts";
 import type { Context } from "../command-spec.ts";
 import { openFailedRows } from "./failed-rows.ts";
 import { emptyJournal, openBatchJournal } from "./journal.ts";
@@ -37,7 +37,7 @@ export type RowEnd = "ok" | "failed" | "unknown" | "skipped" | "not sent";
 type UnsentEnd = Extract<RowEnd, "skipped" | "unknown" | "not sent">;
 
 /** A row that was sent, or is known from an earlier run. */
-export interface Attempt<R> {
+export interface RowAttempt<R> {
   readonly end: RowEnd;
   /** What the row has created or changed, for the journal. */
   readonly id?: string | null;
@@ -62,7 +62,7 @@ export interface Batch<T, R> {
   readonly file: BatchFile;
   /** The command and its values; with the rows and the target, they identify the journal. */
   readonly identity: readonly unknown[];
-  readonly concurrency: number;
+  readonly concurrency: number | undefined;
   /** Path of the file for rows that can be sent again. */
   readonly errorsTo: string | undefined;
   readonly stopOnError: boolean | undefined;
@@ -75,9 +75,9 @@ export interface Batch<T, R> {
   /** May the row be sent again if its end is unknown? */
   isRepeatable(input: T): boolean;
   /** Sends a row. Throws only what ends the batch, such as an internal error. */
-  attempt(input: T, row: Sending): Promise<Attempt<R>>;
+  attempt(input: T, row: Sending): Promise<RowAttempt<R>>;
   /** A row that an interrupted run has sent, and that is not repeatable. */
-  interrupted(input: T, row: number, id: string | undefined): Promise<Attempt<R>>;
+  interrupted(input: T, row: number, id: string | undefined): Promise<RowAttempt<R>>;
   /** The result of a row that is not sent. */
   unsent(row: number, end: UnsentEnd, id: string | null): R;
 }
@@ -289,10 +289,10 @@ class BatchRun<T, R> {
     return earlier?.kind === "sent" && input !== undefined && !this.#spec.isRepeatable(input);
   }
 
-  async #attempt(journaled: Journaled<T>): Promise<Attempt<R>> {
+  async #attempt(journaled: Journaled<T>): Promise<RowAttempt<R>> {
     const { row, input, earlier, onDisk } = journaled;
     const { number } = row;
-    const unsent = (end: UnsentEnd, id: string | null): Attempt<R> => ({
+    const unsent = (end: UnsentEnd, id: string | null): RowAttempt<R> => ({
       end,
       id,
       result: this.#spec.unsent(number, end, id),

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { CliError, diskProblem, reasonOf, usage } from "../../errors.ts";
 import type { ErrorInfo } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import type { FileRow, RowFile } from "../../lib/rows-file.ts";
+import type { FileRow, RowFile } from "../../lib/formats/rows-file.ts";
 
 /**
  * Opens the file of `--errors-to`; the returned function writes rows to it as they are in the file

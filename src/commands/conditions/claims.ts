@@ -3,7 +3,7 @@ import { Script } from "node:vm";
 import { parseDuration } from "../../lib/duration.ts";
 import { tryParseJson, valueAt } from "../../lib/json.ts";
 import type { Forms } from "./forms.ts";
-import { bounds, comparisons, within } from "./limits.ts";
+import { bounds, comparisons, meetsLimit } from "./limits.ts";
 import type { Limit } from "./limits.ts";
 import type { ConditionReader, Operator } from "./reader.ts";
 
@@ -65,7 +65,7 @@ export const isWithin = (limit: Limit): Claim =>
     const isNumeric =
       typeof value === "number" || (typeof value === "string" && value.trim() !== "");
     const number = isNumeric ? Number(value) : NaN;
-    return Number.isNaN(number) ? `${actual}, not a number` : within(limit, number);
+    return Number.isNaN(number) ? `${actual}, not a number` : meetsLimit(limit, number);
   });
 
 const textOf = (value: unknown): string =>

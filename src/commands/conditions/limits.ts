@@ -26,7 +26,7 @@ export interface Limit {
   readonly value: number;
 }
 
-export const within = ({ operator, value }: Limit, actual: number): boolean =>
+export const meetsLimit = ({ operator, value }: Limit, actual: number): boolean =>
   comparisons[operator](actual, value);
 
 /** Reads `at most 30s`. */

@@ -6,12 +6,12 @@ import { readForm } from "./forms.ts";
 import { ConditionReader, operators } from "./reader.ts";
 
 /** A field of a subject `T`, such as a run. */
-export interface Field<T> {
+export interface ConditionField<T> {
   readonly kind: FieldKind;
   readonly read: (subject: T) => Reading;
 }
 
-export type Fields<T> = Readonly<Record<string, Field<T>>>;
+export type ConditionFields<T> = Readonly<Record<string, ConditionField<T>>>;
 
 /** A check of a subject. */
 export interface Check<T> {
@@ -22,7 +22,7 @@ export interface Check<T> {
 
 /** What conditions can be about. */
 export interface Scope<T> {
-  readonly fields: Fields<T>;
+  readonly fields: ConditionFields<T>;
   /** Reads the rest of a sentence by its first word. */
   readonly sentences?: Readonly<Record<string, (reader: ConditionReader) => Check<T>>>;
   /** Reads a sentence that begins with a text in quotes. */
@@ -126,7 +126,7 @@ function readCheck<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
 export function readFieldCheck<T>(
   reader: ConditionReader,
   name: string,
-  field: Field<T>,
+  field: ConditionField<T>,
 ): Check<T> {
   const named = { name, kind: field.kind };
   const operator = reader.operator();
@@ -141,7 +141,7 @@ export function readFieldCheck<T>(
 /** The check of a claim about a field. */
 export function fieldCheck<T>(
   name: string,
-  { kind, read }: Field<T>,
+  { kind, read }: ConditionField<T>,
   { evaluate, equals }: Claim,
 ): Check<T> {
   return {

@@ -3,10 +3,10 @@ import type { Forms } from "./forms.ts";
 import { readAmount, readDuration, readTimeLimit } from "./limits.ts";
 import type { Limit } from "./limits.ts";
 import { fieldCheck } from "./parser.ts";
-import type { Check, Field } from "./parser.ts";
+import type { Check, ConditionField } from "./parser.ts";
 
 /** The fields of a run that its sentences are about. */
-type RunFields<T> = Readonly<Record<"status" | "elapsed" | "tokens" | "steps", Field<T>>>;
+type RunFields<T> = Readonly<Record<"status" | "elapsed" | "tokens" | "steps", ConditionField<T>>>;
 
 /** Whether a number of the run is within the limit. */
 export const isLimited = <T>(

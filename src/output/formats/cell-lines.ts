@@ -1,4 +1,4 @@
-import { csvLines } from "../../lib/csv.ts";
+import { csvLines } from "../../lib/formats/csv.ts";
 import type { Output } from "../../host/host.ts";
 import { visible } from "../table/display-width.ts";
 import { cellText } from "../table/table.ts";

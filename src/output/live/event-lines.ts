@@ -1,3 +1,4 @@
+import { counted } from "../../lib/plural.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
 import { eventFields } from "../../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../../lib/server-event.ts";
@@ -25,7 +26,7 @@ type Parts = (fields: EventFields) => readonly Part[];
 const after = (word: string, value: Part | number): Part =>
   value === undefined ? undefined : `${word} ${value}`;
 const count = (value: unknown, unit: string): Part =>
-  typeof value === "number" ? `${value} ${unit}${value === 1 ? "" : "s"}` : undefined;
+  typeof value === "number" ? counted(value, unit) : undefined;
 
 /** `62ms`, `1.2s`, `2m05s` from seconds. */
 export function durationPart(value: unknown): Part {

@@ -1,3 +1,4 @@
+import { sum } from "../../lib/numbers.ts";
 import type { Output } from "../../host/host.ts";
 import { isUuid } from "../../lib/uuid.ts";
 import { availableWidth, cellText } from "./table.ts";
@@ -5,7 +6,7 @@ import type { TableField, TableStyle } from "./table.ts";
 import { pad, shorten, visible, widthOf } from "./display-width.ts";
 import { MAX_TABLE_ROWS, columnGap, drawTable } from "./draw-table.ts";
 import type { TableCell, TableColumn } from "./draw-table.ts";
-import { fittedWidths, narrowest, sum } from "./widths.ts";
+import { fittedWidths, narrowest } from "./widths.ts";
 
 interface GridColumn extends TableColumn {
   readonly field: TableField;

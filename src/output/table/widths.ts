@@ -1,3 +1,5 @@
+import { sum } from "../../lib/numbers.ts";
+
 /** A column before the width is shared: the widths of its head and its widest cell. */
 interface Measured {
   readonly headWidth: number;
@@ -53,7 +55,3 @@ function shareOut(requests: readonly number[], available: number): readonly numb
   }
   return shares;
 }
-
-/** The sum of numbers; 0 for none. */
-export const sum = (numbers: readonly number[]): number =>
-  numbers.reduce((all, each) => all + each, 0);

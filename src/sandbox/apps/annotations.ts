@@ -5,7 +5,7 @@ import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
 import { numberParam } from "../http/page-params.ts";
 import type { RunStore } from "../storage/runs-store.ts";
 import { type AppContext, requireApp, requireUser } from "./context.ts";
-import { fillShape, refusal } from "./shapes.ts";
+import { fillShape, appRefusal } from "./shapes.ts";
 
 const rows = { ...operations, setFeedback, listFeedback };
 
@@ -53,14 +53,14 @@ const handlers: Handlers<typeof rows, AppContext> = {
 
   getAnnotationReplyStatus({ records }, { job_id: id }, call) {
     const job = records.annotation_jobs.find({ app: requireApp(call).name, id });
-    throw refusal(job ? "no model for annotations" : "job missing");
+    throw appRefusal(job ? "no model for annotations" : "job missing");
   },
 
   setFeedback({ records }, input, call) {
     const endUser = records.endUser(requireApp(call).name, requireUser(input));
     const { app, id: end_user_id } = endUser;
     const message =
-      records.messages.find({ app, id: input.message_id }) ?? raise(refusal("message missing"));
+      records.messages.find({ app, id: input.message_id }) ?? raise(appRefusal("message missing"));
     const { id: message_id, conversation_id } = message;
     const { rating, content = null } = input;
     const known = records.feedbacks.find({ message_id, end_user_id });
@@ -98,4 +98,4 @@ const pageParams = ({ query }: Call, model: string, maxLimit: number) => ({
 });
 
 const getAnnotation = ({ annotations }: RunStore, call: Call, id: string) =>
-  annotations.find({ app: requireApp(call).name, id }) ?? raise(refusal("annotation missing"));
+  annotations.find({ app: requireApp(call).name, id }) ?? raise(appRefusal("annotation missing"));

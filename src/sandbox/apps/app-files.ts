@@ -5,7 +5,7 @@ import { fixedId, signedQuery } from "../storage/ids.ts";
 import type { RunStore, StoredEndUser, StoredFile } from "../storage/runs-store.ts";
 import { type AppContext, requireApp } from "./context.ts";
 import type { FileLookup } from "./input-form.ts";
-import { fillShape, refusal } from "./shapes.ts";
+import { fillShape, appRefusal } from "./shapes.ts";
 
 /** Maximum upload size in bytes; /parameters reports it (server §9). */
 const MAX_UPLOAD = 15 * 1024 * 1024;
@@ -18,7 +18,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
     if (!uploaded?.name) throw noFileUploaded();
     if (call.files.size > 1) throw tooManyFiles();
     const { name, type, bytes } = uploaded;
-    if (bytes.byteLength > MAX_UPLOAD) throw refusal("file too large");
+    if (bytes.byteLength > MAX_UPLOAD) throw appRefusal("file too large");
     const file = {
       id: records.newId(),
       app,
@@ -36,7 +36,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const app = call.app ?? "";
     const messages = records.messages.select("WHERE app = ? AND files LIKE ?", app, `%"${id}"%`);
     const sent = messages.length > 0 ? records.app_files.find({ app, id }) : undefined;
-    const { name, type, bytes } = sent ?? raise(refusal("file missing"));
+    const { name, type, bytes } = sent ?? raise(appRefusal("file missing"));
     const charset = type.startsWith("text/") ? "; charset=utf-8" : "";
     return {
       bytes,

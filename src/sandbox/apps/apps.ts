@@ -13,7 +13,7 @@ import { Engine } from "./engine.ts";
 import { Channels } from "./event-stream.ts";
 import { formHandlers } from "./forms.ts";
 import { runHandlers } from "./runs.ts";
-import { fillShape, refusal } from "./shapes.ts";
+import { fillShape, appRefusal } from "./shapes.ts";
 
 /** The application side of the sandbox. */
 export interface Apps {
@@ -76,7 +76,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
 
   getEndUser({ records }, { end_user_id: id }, call) {
     const user = records.end_users.find({ app: requireApp(call).name, id });
-    return { json: fillShape("end user", user ?? raise(refusal("end user missing"))) };
+    return { json: fillShape("end user", user ?? raise(appRefusal("end user missing"))) };
   },
 };
 

@@ -8,8 +8,8 @@ import type { AppDefinition } from "./app-definitions.ts";
 import { type AppContext, requireApp, requireUser, stopMode } from "./context.ts";
 import { openConversation } from "./conversations.ts";
 import { resolveFile } from "./input-form.ts";
-import { fillShape, refusal } from "./shapes.ts";
-import { addRun, startRun } from "./start-run.ts";
+import { fillShape, appRefusal } from "./shapes.ts";
+import { storeRun, startRun } from "./start-run.ts";
 
 /** Sending and stopping of chat messages. */
 const messageHandlers: Handlers<typeof chats, AppContext> = {
@@ -43,7 +43,7 @@ const messageHandlers: Handlers<typeof chats, AppContext> = {
     requireUser(input);
     const app = requireApp(call, "advanced-chat").name;
     const message = records.messages.find({ app, id: input.message_id });
-    throw refusal(message ? "suggestions off" : "message missing");
+    throw appRefusal(message ? "suggestions off" : "message missing");
   },
 };
 
@@ -52,7 +52,7 @@ function refuseCompletion(
   input: { readonly user?: string | undefined },
 ): never {
   requireUser(input);
-  throw refusal("app unavailable");
+  throw appRefusal("app unavailable");
 }
 
 // No application of the sandbox completes text, or has speech.
@@ -63,10 +63,10 @@ const completionHandlers: Handlers<typeof completions, AppContext> = {
 
 const audioHandlers: Handlers<typeof audio, AppContext> = {
   transcribeAudio() {
-    throw refusal("speech to text off");
+    throw appRefusal("speech to text off");
   },
   speakText() {
-    throw refusal("text to speech off");
+    throw appRefusal("text to speech off");
   },
 };
 
@@ -98,7 +98,7 @@ function addMessage(
   const conversation = openConversation(records, app, endUser, message);
   const conversation_id = conversation.id;
   const position = records.messages.count({ conversation_id }) + 1;
-  const run = addRun(context, app, endUser, inputs, {
+  const run = storeRun(context, app, endUser, inputs, {
     query,
     dialogue: position,
     files,

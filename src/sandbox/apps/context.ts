@@ -6,7 +6,7 @@ import { type AppDefinition, findApp } from "./app-definitions.ts";
 import type { Engine } from "./engine.ts";
 import type { Channels } from "./event-stream.ts";
 import type { StopMode } from "./segment.ts";
-import { refusal } from "./shapes.ts";
+import { appRefusal } from "./shapes.ts";
 
 /** What the handlers of applications share. */
 export interface AppContext {
@@ -20,15 +20,15 @@ export interface AppContext {
 
 /** Returns the application whose key was sent; throws HttpError if it has another mode. */
 export function requireApp(call: Call, mode?: AppDefinition["mode"]): AppDefinition {
-  const app = findApp(call.app) ?? raise(refusal("app missing"));
+  const app = findApp(call.app) ?? raise(appRefusal("app missing"));
   if (mode === undefined || app.mode === mode) return app;
-  throw refusal(mode === "workflow" ? "not a workflow" : "not a chat");
+  throw appRefusal(mode === "workflow" ? "not a workflow" : "not a chat");
 }
 
 /** Returns the end user of a route that requires one (server §2). */
 export function requireUser(input: { readonly user?: string | undefined }): string {
   if (input.user) return input.user;
-  throw refusal("user missing");
+  throw appRefusal("user missing");
 }
 
 /** Reports whether the request wants events; the default is a blocking response (server §13). */

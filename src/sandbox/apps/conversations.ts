@@ -14,7 +14,7 @@ import type { AppDefinition } from "./app-definitions.ts";
 import { messageFileResponse } from "./app-files.ts";
 import { type AppContext, requireApp } from "./context.ts";
 import { shownForms, submission } from "./run-events.ts";
-import { fillShape, refusal } from "./shapes.ts";
+import { fillShape, appRefusal } from "./shapes.ts";
 
 /** Conversations, their messages and variables. */
 const handlers: Handlers<typeof operations, AppContext> = {
@@ -30,13 +30,13 @@ const handlers: Handlers<typeof operations, AppContext> = {
     );
     const skipsSecond = column === "created_at";
     const last = call.query.get("last_id");
-    const rows = rowsAfter(all, last, refusal("last conversation missing"), skipsSecond);
+    const rows = rowsAfter(all, last, appRefusal("last conversation missing"), skipsSecond);
     return { json: firstPage("conversation", rows, limit) };
   },
 
   renameConversation({ records }, input, call) {
     const conversation = requireConversation(records, call, input);
-    if (input.auto_generate) throw refusal("no model for names");
+    if (input.auto_generate) throw appRefusal("no model for names");
     if (!input.name) throw nameMissing(call.body);
     const changes = { name: input.name, updated_at: records.now() };
     records.conversations.update({ id: conversation.id }, changes);
@@ -57,10 +57,10 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const endUser = chatUser(records, call, input);
     const limit = numberParam(call.query, "MessageListQuery", "limit", 20, [1, 100]);
     const conversation = findConversation(records, endUser, input.conversation_id);
-    const { id } = conversation ?? raise(refusal("conversation of messages missing"));
+    const { id } = conversation ?? raise(appRefusal("conversation of messages missing"));
     const newestFirst = records.messages.list({ conversation_id: id }, "position DESC");
     const first = call.query.get("first_id");
-    const older = rowsAfter(newestFirst, first, refusal("first message missing"), true);
+    const older = rowsAfter(newestFirst, first, appRefusal("first message missing"), true);
     const page = older.slice(0, limit).toReversed();
     const data = page.map((message) => messageResponse(records, endUser, message, call.origin));
     return { json: { limit, has_more: older.length > limit, data } };
@@ -72,7 +72,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
     // The server's filter by name fails (server §18).
     if (call.query.has("variable_name")) throw internalServerError();
     const last = call.query.get("last_id");
-    const rows = rowsAfter(listVariables(records, id), last, refusal("variable missing"));
+    const rows = rowsAfter(listVariables(records, id), last, appRefusal("variable missing"));
     return { json: firstPage("conversation variable", rows, limit) };
   },
 
@@ -80,10 +80,10 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const { id: conversation_id } = requireConversation(records, call, input);
     const id = input.variable_id;
     const row = records.conversation_variables.find({ id, conversation_id });
-    const variable = row ?? raise(refusal("variable missing"));
+    const variable = row ?? raise(appRefusal("variable missing"));
     const { value } = input;
     if (typeof value !== "string") {
-      throw refusal("variable of another type", { name: variable.name, type: typeName(value) });
+      throw appRefusal("variable of another type", { name: variable.name, type: typeName(value) });
     }
     const changes = { value, updated_at: records.now() };
     records.conversation_variables.update({ id }, changes);
@@ -112,7 +112,7 @@ function requireConversation(
   const endUser = chatUser(records, call, input);
   return (
     findConversation(records, endUser, input.conversation_id) ??
-    raise(refusal("conversation missing"))
+    raise(appRefusal("conversation missing"))
   );
 }
 

@@ -5,7 +5,7 @@ import { bindHandlers, type Handlers } from "../http/handler.ts";
 import type { RunStore } from "../storage/runs-store.ts";
 import { type AppContext, requireUser } from "./context.ts";
 import { formNode } from "./run-events.ts";
-import { fillShape, refusal } from "./shapes.ts";
+import { fillShape, appRefusal } from "./shapes.ts";
 
 /** Forms of paused runs. */
 const handlers: Handlers<typeof operations, AppContext> = {
@@ -18,13 +18,13 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const { form_token: token, action } = input;
     const { form, node } = openForm(records, call.app, token);
     if (!node.user_actions.some(({ id }) => id === action)) {
-      throw refusal("form action invalid", { action });
+      throw appRefusal("form action invalid", { action });
     }
     const inputs = isObject(input.inputs) ? input.inputs : {};
     const missing = node.inputs
       .map((field) => field.output_variable_name)
       .filter((name) => !(name in inputs));
-    if (missing.length > 0) throw refusal("form inputs missing", { names: missing.join(", ") });
+    if (missing.length > 0) throw appRefusal("form inputs missing", { names: missing.join(", ") });
     records.endUser(form.app, user);
     records.forms.update({ token }, { status: "submitted", action, inputs });
     const run = records.runs.find({ id: form.run_id });
@@ -38,9 +38,9 @@ export const formHandlers = bindHandlers(operations, handlers);
 /** Returns the open form with that token, and its node; throws HttpError (server §14). */
 function openForm(records: RunStore, app: string | undefined, token: string) {
   const form =
-    records.forms.find({ app: app ?? "", token }) ?? raise(refusal("form missing", { token }));
-  const node = formNode(form) ?? raise(refusal("form missing", { token }));
+    records.forms.find({ app: app ?? "", token }) ?? raise(appRefusal("form missing", { token }));
+  const node = formNode(form) ?? raise(appRefusal("form missing", { token }));
   const { status, id } = form;
-  if (status !== "waiting") throw refusal(`form ${status}`, { id });
+  if (status !== "waiting") throw appRefusal(`form ${status}`, { id });
   return { form, node };
 }

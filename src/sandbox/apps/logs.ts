@@ -9,7 +9,7 @@ import { toSeconds } from "../storage/ids.ts";
 import type { StoredRun } from "../storage/runs-store.ts";
 import type { SqlValue } from "../storage/sqlite.ts";
 import { type AppContext, requireApp } from "./context.ts";
-import { fillShape, refusal } from "./shapes.ts";
+import { fillShape, appRefusal } from "./shapes.ts";
 
 /** The only account of the sandbox; it started no runs. */
 const ACCOUNT = "admin@example.com";
@@ -58,7 +58,7 @@ function* logConditions(
   if (before) yield ["created_at < ?", (toSeconds(isoTime(before)) + 1) * 1000];
   if (created_by_account !== undefined) {
     if (created_by_account !== ACCOUNT) {
-      throw refusal("account missing", { account: created_by_account });
+      throw appRefusal("account missing", { account: created_by_account });
     }
     yield ["0"];
   }

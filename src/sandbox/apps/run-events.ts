@@ -111,7 +111,7 @@ export const endOutputs = (
   );
 
 /** Reports whether a node of a run has ended, so that the nodes after it may begin. */
-export const isDone = ({ progress }: StoredRun, nodeId: string): boolean =>
+export const isNodeDone = ({ progress }: StoredRun, nodeId: string): boolean =>
   progress.executions.some(
     ({ nodeId: id, status }) => id === nodeId && ["succeeded", "exception"].includes(status),
   );
@@ -124,7 +124,7 @@ export const reachedOutputs = (
   Object.assign(
     {},
     ...nodesOf(app, "end")
-      .filter(({ id }) => isDone(run, id))
+      .filter(({ id }) => isNodeDone(run, id))
       .map((end) => endOutputs(end, run)),
   );
 

@@ -9,9 +9,15 @@ import type { AppDefinition } from "./app-definitions.ts";
 import { type AppContext, requireApp, requireUser, stopMode } from "./context.ts";
 import { endEvents, eventStream } from "./event-stream.ts";
 import { listLogs } from "./logs.ts";
-import { finishedLine, isDone, replayedLine, snapshotEvents, storedInputs } from "./run-events.ts";
-import { fillShape, refusal } from "./shapes.ts";
-import { addRun, closesAtOnce, closing, linesOf, startRun } from "./start-run.ts";
+import {
+  finishedLine,
+  isNodeDone,
+  replayedLine,
+  snapshotEvents,
+  storedInputs,
+} from "./run-events.ts";
+import { fillShape, appRefusal } from "./shapes.ts";
+import { storeRun, closesAtOnce, closing, knownLines, startRun } from "./start-run.ts";
 
 /** Start of a run, its detail, events and stop, and the logs. */
 const handlers: Handlers<typeof operations, AppContext> = {
@@ -24,15 +30,15 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const user = requireUser(input);
     const app = requireApp(call, "workflow");
     const { workflow_id: id } = input;
-    if (!isUuid(id)) throw refusal("workflow ID invalid", { id });
-    if (id !== workflowId(app.name)) throw refusal("workflow missing", { id });
+    if (!isUuid(id)) throw appRefusal("workflow ID invalid", { id });
+    if (id !== workflowId(app.name)) throw appRefusal("workflow missing", { id });
     return startWorkflow(context, app, { ...input, user }, call);
   },
 
   getWorkflowRun({ records }, { workflow_run_id: id }, call) {
     if (!isUuid(id)) throw internalServerError();
     const run =
-      records.runs.find({ app: requireApp(call).name, id }) ?? raise(refusal("run missing"));
+      records.runs.find({ app: requireApp(call).name, id }) ?? raise(appRefusal("run missing"));
     return { json: fillShape("run detail", { run, inputs: spaced(storedInputs(run)) }) };
   },
 
@@ -52,7 +58,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
     if (!isUuid(id)) throw internalServerError();
     const run = engine.activeRun(id) ?? records.runs.find({ id });
     const isOwn = run?.app === app.name && run.end_user_id === user.id;
-    if (!isOwn) throw refusal("events missing");
+    if (!isOwn) throw appRefusal("events missing");
     return { stream: attach(context, run, call) };
   },
 
@@ -71,7 +77,7 @@ const startWorkflow = (
     app,
     user,
     inputs,
-    add: (endUser, validated) => addRun(context, app, endUser, validated),
+    add: (endUser, validated) => storeRun(context, app, endUser, validated),
     // HTTP 200 even if the run failed or paused (server §13)
     respond(run, last) {
       const { paused_nodes, reasons } = last; // only of a pause
@@ -82,7 +88,7 @@ const startWorkflow = (
 /** Streams the events of a run to a client that connects later (server §15.3). */
 function attach(context: AppContext, run: StoredRun, call: Call): AsyncIterable<string> {
   const { records, channels, engine, clock } = context;
-  if (run.finished_at !== null) return linesOf([finishedLine(run)]);
+  if (run.finished_at !== null) return knownLines([finishedLine(run)]);
 
   const flag = (name: string) => call.query.get(name)?.toLowerCase() === "true";
   const continueOnPause = flag("continue_on_pause");
@@ -99,7 +105,7 @@ function attach(context: AppContext, run: StoredRun, call: Call): AsyncIterable<
   // Includes forms that were submitted but never reached the run (server §14).
   const waiting = records.forms
     .list({ run_id: run.id }, "expires_at")
-    .filter(({ node_id }) => !isDone(run, node_id));
+    .filter(({ node_id }) => !isNodeDone(run, node_id));
   const events = snapshotEvents(run, waiting, answer, call.version);
   const rules = {
     ...common,

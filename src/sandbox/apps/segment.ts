@@ -10,7 +10,7 @@ import {
   type RunContext,
   type Waiting,
 } from "./nodes.ts";
-import { isDone, pauseEvents, reachedOutputs, shownForms } from "./run-events.ts";
+import { isNodeDone, pauseEvents, reachedOutputs, shownForms } from "./run-events.ts";
 import { fillShape, type RunEvent, runEvent } from "./shapes.ts";
 import { outputText, templateParts, variableAt } from "./templates.ts";
 
@@ -82,10 +82,10 @@ async function executeStep(
 function readyNodes({ app, run }: RunContext, node?: AnyNode): AnyNode[] {
   const { nodes = [], edges = [] } = app ?? {};
   return nodes.filter(({ id, parentId }) => {
-    if (parentId !== undefined || isDone(run, id)) return false;
+    if (parentId !== undefined || isNodeDone(run, id)) return false;
     const sources = edges.filter(({ target }) => target === id).map(({ source }) => source);
     const follows = node === undefined || sources.includes(node.id);
-    return follows && sources.every((source) => isDone(run, source));
+    return follows && sources.every((source) => isNodeDone(run, source));
   });
 }
 
@@ -191,7 +191,7 @@ function publishAnswer(context: RunContext): void {
     publish(runEvent("message", { run, text, selector: isText ? [answer?.id, "answer"] : part }));
   }
   for (const start of nodesOf(app, "start")) {
-    if (!isDone(run, start.id)) publishOutputs(context, start);
+    if (!isNodeDone(run, start.id)) publishOutputs(context, start);
   }
 }
 

@@ -35,4 +35,4 @@ export const rejectedStartEvents = (values: Values) =>
   events.rejected.map((event) => fill(event, values));
 
 /** Returns the error with that name. */
-export const refusal = refusals(texts);
+export const appRefusal = refusals(texts);

@@ -65,7 +65,7 @@ export const closesAtOnce = (version: string) =>
   !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
 
 /** Stores a run that has not started yet; of a chatflow, with the IDs of its conversation and message. */
-export function addRun(
+export function storeRun(
   { records }: AppContext,
   app: AppDefinition,
   endUser: StoredEndUser,
@@ -130,7 +130,7 @@ function rejectedStart(
   const id = records.newId();
   if (atLeast(call.version, "1.15.0")) {
     const values = { id, app: app.name, inputs, error: error.message, now: records.now() };
-    return { stream: linesOf([PING, ...rejectedStartEvents(values).map(dataLine)]) };
+    return { stream: knownLines([PING, ...rejectedStartEvents(values).map(dataLine)]) };
   }
   const first = [dataLine({ event: "error", message: error.message, status: 500 })];
   const rules = { first, endsOn: endEvents.never };
@@ -139,6 +139,6 @@ function rejectedStart(
 }
 
 /** A stream of lines that are known. */
-export async function* linesOf(lines: readonly string[]): AsyncGenerator<string> {
+export async function* knownLines(lines: readonly string[]): AsyncGenerator<string> {
   yield* lines;
 }

@@ -1,3 +1,4 @@
+import { counted } from "../../lib/plural.ts";
 import { isObject } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/utf8.ts";
 import type { AnyOperation, Param } from "../../operations/operation.ts";
@@ -127,9 +128,8 @@ function exceededLimit(
   [min, max = Infinity]: Rule["length"] & {} = [0],
   noun: string,
 ): { readonly type: string; readonly text: string } | undefined {
-  const pluralize = (count: number) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-  if (length < min) return { type: "too_short", text: `at least ${pluralize(min)}` };
-  if (length > max) return { type: "too_long", text: `at most ${pluralize(max)}` };
+  if (length < min) return { type: "too_short", text: `at least ${counted(min, noun)}` };
+  if (length > max) return { type: "too_long", text: `at most ${counted(max, noun)}` };
   return undefined;
 }
 

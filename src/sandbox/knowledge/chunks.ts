@@ -10,11 +10,11 @@ import {
   type ChildChunkRow,
   deleteSegments,
   type DocumentRow,
-  getDocument,
+  requireDocument,
   type KnowledgeContext,
   type SegmentRow,
 } from "../storage/knowledge-store.ts";
-import { refusal, toResponse } from "./responses.ts";
+import { knowledgeRefusal, toResponse } from "./responses.ts";
 import { addSegment, countSegment, indexWords } from "./segments.ts";
 import { extractKeywords } from "./words.ts";
 
@@ -37,7 +37,7 @@ interface SegmentContent {
 /** Chunks and their child chunks. */
 const handlers: Handlers<typeof operations, KnowledgeContext> = {
   listChunks(context, input, call) {
-    const document = getDocument(context, input);
+    const document = requireDocument(context, input);
     const page = parseSegmentPage(call);
     const statuses = call.query.getAll("status");
     if (atLeast(call.version, "1.15.0") && !statuses.every((status) => STATUSES.has(status))) {
@@ -53,9 +53,10 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   },
 
   createChunks(context, input, call) {
-    const document = getDocument(context, input);
-    if (document.indexing_status !== "completed") throw refusal("document of chunks not indexed");
-    if (!document.enabled) throw refusal("document of chunks disabled");
+    const document = requireDocument(context, input);
+    if (document.indexing_status !== "completed")
+      throw knowledgeRefusal("document of chunks not indexed");
+    if (!document.enabled) throw knowledgeRefusal("document of chunks disabled");
     const segments = segmentsIn(call.body);
     if (atLeast(call.version, "1.15.0")) checkBlank(segments);
     for (const { content, answer } of segments) checkContent(document, content, answer);
@@ -164,9 +165,9 @@ function getSegment(
   context: KnowledgeContext,
   place: SegmentPlace,
 ): [row: SegmentRow, document: DocumentRow] {
-  const document = getDocument(context, place);
+  const document = requireDocument(context, place);
   const row = context.segments.find({ id: place.segment_id, document_id: document.id });
-  return [row ?? raise(refusal("chunk missing")), document];
+  return [row ?? raise(knowledgeRefusal("chunk missing")), document];
 }
 
 function showSegment(context: KnowledgeContext, place: SegmentPlace) {
@@ -192,7 +193,7 @@ function getChild(
 ): ChildChunkRow {
   const [{ id: segment_id }] = getSegment(context, place);
   const child = context.child_chunks.find({ id: place.child_chunk_id, segment_id });
-  return child ?? raise(refusal("child chunk missing"));
+  return child ?? raise(knowledgeRefusal("child chunk missing"));
 }
 
 /** Sets the word count of a document to that of its chunks. */

@@ -8,12 +8,12 @@ import { atLeast } from "../http/router.ts";
 import { account } from "../storage/ids.ts";
 import {
   type DatasetRow,
-  deleteDocument,
+  removeDocument,
   getDataset,
   type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
 import { builtInFields, fieldResponse } from "./metadata-values.ts";
-import { refusal, toResponse, withDefaults } from "./responses.ts";
+import { knowledgeRefusal, toResponse, withDefaults } from "./responses.ts";
 import { type SearchSettings, searchSettingsResponse } from "./search-settings.ts";
 import { listDatasetTags } from "./tags.ts";
 
@@ -40,7 +40,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   createKnowledgeBase(context, input, call) {
     checkNul(input.name);
     if (context.datasets.find({ name: input.name })) {
-      throw refusal("dataset name taken by another");
+      throw knowledgeRefusal("dataset name taken by another");
     }
     checkTechnique(input.indexing_technique);
     if (input.provider === "external") checkExternal(input);
@@ -111,7 +111,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   deleteKnowledgeBase(context, input) {
     const { id: dataset_id } = getDataset(context, input.dataset_id);
     const { datasets, documents, process_rules, metadata_fields, tag_bindings } = context;
-    for (const document of documents.list({ dataset_id })) deleteDocument(context, document);
+    for (const document of documents.list({ dataset_id })) removeDocument(context, document);
     for (const table of [process_rules, metadata_fields, tag_bindings])
       table.delete({ dataset_id });
     datasets.delete({ id: dataset_id });
@@ -165,20 +165,20 @@ function datasetResponse(
 
 function checkNul(text: string): void {
   if (!text.includes("\0")) return;
-  throw refusal("name with NUL");
+  throw knowledgeRefusal("name with NUL");
 }
 
 function checkName({ datasets }: KnowledgeContext, dataset: DatasetRow, name: string): void {
   checkNul(name);
   if ((datasets.find({ name }) ?? dataset).id !== dataset.id) {
-    throw refusal("dataset name taken");
+    throw knowledgeRefusal("dataset name taken");
   }
 }
 
 /** Throws 400 for a technique that needs a model: the sandbox has none, like the recorded server. */
 export function checkTechnique(technique: string | null | undefined): void {
   if (technique === "high_quality") {
-    throw refusal("no embedding model");
+    throw knowledgeRefusal("no embedding model");
   }
 }
 
@@ -190,13 +190,13 @@ interface External {
 /** No external knowledge API exists; without an ID the server creates an unusable knowledge base. */
 function checkExternal({ external_knowledge_api_id, external_knowledge_id }: External): void {
   if (!external_knowledge_api_id) return;
-  if (!external_knowledge_id) throw refusal("external knowledge missing");
-  throw refusal("external API missing");
+  if (!external_knowledge_id) throw knowledgeRefusal("external knowledge missing");
+  throw knowledgeRefusal("external API missing");
 }
 
 function checkExternalChange({ external_knowledge_api_id, external_knowledge_id }: External): void {
-  if (!external_knowledge_id) throw refusal("external knowledge ID missing");
-  if (!external_knowledge_api_id) throw refusal("external API ID missing");
+  if (!external_knowledge_id) throw knowledgeRefusal("external knowledge ID missing");
+  if (!external_knowledge_api_id) throw knowledgeRefusal("external API ID missing");
 }
 
 function memberIds(sent: unknown): string[] | undefined {

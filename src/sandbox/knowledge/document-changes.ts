@@ -3,7 +3,7 @@ import {
   deleteSegments,
   type DocumentRow,
   getDataset,
-  getDocument,
+  requireDocument,
   type KnowledgeContext,
   latestRule,
 } from "../storage/knowledge-store.ts";
@@ -12,7 +12,7 @@ import { checkTechnique } from "./datasets.ts";
 import { getDisplayStatus } from "./document-responses.ts";
 import type { FileContent } from "./knowledge-files.ts";
 import { automaticRule, parseProcessRule, type ProcessRule } from "./process-rules.ts";
-import { refusal } from "./responses.ts";
+import { knowledgeRefusal } from "./responses.ts";
 import type { SearchSettings } from "./search-settings.ts";
 
 /** Processing options of a create or update, by text or file. */
@@ -47,7 +47,7 @@ export function createDocument(
   const change = { rule_id, doc_form };
   const { original_document_id: document_id } = processing;
   if (document_id) {
-    const original = getDocument(
+    const original = requireDocument(
       context,
       { dataset_id, document_id },
       "document to change missing",
@@ -92,12 +92,12 @@ export function updateDocument(
 ): string {
   const dataset = getDataset(context, input.dataset_id);
   if (!storeContent && !input.process_rule) {
-    throw refusal("document content missing");
+    throw knowledgeRefusal("document content missing");
   }
   const doc_form = documentForm(dataset, input);
-  const document = getDocument(context, input, "document to change missing");
+  const document = requireDocument(context, input, "document to change missing");
   if (getDisplayStatus(context, document) !== "available") {
-    throw refusal("document unavailable");
+    throw knowledgeRefusal("document unavailable");
   }
   const rule_id = storeRule(context, dataset, input.process_rule, automaticRule);
   const changes = { name: input.name, rule_id, doc_form, created_from: "web" };
@@ -107,7 +107,7 @@ export function updateDocument(
 /** Returns the form of the document; all documents of a knowledge base have the same (server §9). */
 function documentForm(dataset: DatasetRow, { doc_form = "text_model" }: ProcessingOptions): string {
   if (dataset.doc_form !== null && dataset.doc_form !== doc_form) {
-    throw refusal("document form differs");
+    throw knowledgeRefusal("document form differs");
   }
   return doc_form;
 }
@@ -137,7 +137,7 @@ function storeRule(
   const latest = latestRule(context, dataset_id);
   if (!sent && latest) return latest.id;
   const rule = sent ? parseProcessRule(sent) : defaultRule;
-  if (!rule) throw refusal("rule missing");
+  if (!rule) throw knowledgeRefusal("rule missing");
   const id = context.newId();
   context.process_rules.insert({ id, dataset_id, rule });
   return id;

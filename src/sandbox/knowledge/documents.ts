@@ -13,10 +13,10 @@ import { validationError } from "../http/pydantic.ts";
 import { atLeast } from "../http/router.ts";
 import {
   type DatasetRow,
-  deleteDocument,
+  removeDocument,
   type DocumentRow,
   getDataset,
-  getDocument,
+  requireDocument,
   type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
 import { createDocument, type ProcessingOptions, updateDocument } from "./document-changes.ts";
@@ -29,7 +29,7 @@ import {
 } from "./document-responses.ts";
 import { addText, addUpload, downloadUrl, onlyFile } from "./knowledge-files.ts";
 import { automaticRule } from "./process-rules.ts";
-import { refusal } from "./responses.ts";
+import { knowledgeRefusal } from "./responses.ts";
 import { createZip, uniqueNames } from "./zip.ts";
 
 /** Documents: lists, creation, changes, status and downloads. */
@@ -51,9 +51,9 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   },
 
   getDocument(context, input, call) {
-    const document = getDocument(context, input);
+    const document = requireDocument(context, input);
     const part = call.query.get("metadata") ?? "all";
-    if (!isPart(part)) throw refusal("document part invalid", { part });
+    if (!isPart(part)) throw knowledgeRefusal("document part invalid", { part });
     return { json: documentDetail(context, getDataset(context, input.dataset_id), document, part) };
   },
 
@@ -70,7 +70,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const file = onlyFile(call.files);
     if (!file) throw noFileUploaded();
     // On this route, the error of a rejected file has no text (server §3).
-    const content = () => addUpload(context, file, () => refusal("file rejected"));
+    const content = () => addUpload(context, file, () => knowledgeRefusal("file rejected"));
     const doc_form = input.doc_form ?? dataset.doc_form ?? "text_model";
     const id = createDocument(context, dataset, { ...input, doc_form }, content, undefined);
     return batchResponse(context, call, input, id);
@@ -91,9 +91,9 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   updateDocumentByFile: (context, input, call) => updateByFile(context, input, call),
 
   deleteDocument(context, input) {
-    const document = getDocument(context, input, "document to delete missing");
-    if (document.archived) throw refusal("document archived");
-    deleteDocument(context, document);
+    const document = requireDocument(context, input, "document to delete missing");
+    if (document.archived) throw knowledgeRefusal("document archived");
+    removeDocument(context, document);
     return { status: 204 };
   },
 
@@ -104,13 +104,13 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
       const actions = Object.keys(STATUS_CHANGES)
         .map((word) => `'${word}'`)
         .join(", ");
-      throw refusal("document action invalid", { action, actions });
+      throw knowledgeRefusal("document action invalid", { action, actions });
     }
     for (const id of document_ids) {
       const document = documents.find({ dataset_id, id });
       if (!document) continue;
       if (document.indexing_status !== "completed" && action === "disable") {
-        throw refusal("document not indexed", { name: document.name });
+        throw knowledgeRefusal("document not indexed", { name: document.name });
       }
       documents.update({ id }, { ...change(document, now()), updated_at: now() });
     }
@@ -119,18 +119,18 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
   getIndexingStatus(context, { dataset_id, batch }) {
     const documents = context.documents.list({ batch, dataset_id });
-    if (documents.length === 0) throw refusal("documents missing");
+    if (documents.length === 0) throw knowledgeRefusal("documents missing");
     return { json: { data: documents.map((document) => indexingResponse(context, document)) } };
   },
 
   getDownloadLink(context, input, call) {
-    const { file_id } = getDocument(context, input);
+    const { file_id } = requireDocument(context, input);
     return { json: { url: downloadUrl(context, file_id, call.origin) } };
   },
 
   downloadDocumentsZip(context, { dataset_id, document_ids }) {
     const documents = document_ids.map((document_id) =>
-      getDocument(context, { dataset_id, document_id }, "document of archive missing"),
+      requireDocument(context, { dataset_id, document_id }, "document of archive missing"),
     );
     const names = uniqueNames(documents.map(({ name }) => name));
     const now = new Date(context.now());
@@ -162,7 +162,7 @@ function batchResponse(
   { dataset_id }: ProcessingOptions,
   document_id: string,
 ): Reply {
-  const document = getDocument(context, { dataset_id, document_id });
+  const document = requireDocument(context, { dataset_id, document_id });
   const dataset = getDataset(context, dataset_id); // the first document changes it
   const response = documentResponse(context, dataset, document, plainMetadata);
   return { json: { document: response, batch: document.batch } };
@@ -199,7 +199,7 @@ const isPart = (text: string): text is DetailPart => ["all", "only", "without"].
 /** The error depends on the version and on the settings of the knowledge base. */
 function missingTechnique(dataset: DatasetRow, call: Call): HttpError {
   if (!atLeast(call.version, "1.14.1")) return internalServerError();
-  if (dataset.indexing_technique === null) return refusal("technique missing");
+  if (dataset.indexing_technique === null) return knowledgeRefusal("technique missing");
   const problem = { field: "indexing_technique", type: "missing", value: call.body } as const;
   return validationError("KnowledgeConfig", problem);
 }
@@ -211,7 +211,7 @@ function updateByFile(
 ): Reply {
   const file = onlyFile(call.files);
   const rejected = (reason: "size" | "kind") =>
-    refusal(reason === "size" ? "file too large" : "file of another kind");
+    knowledgeRefusal(reason === "size" ? "file too large" : "file of another kind");
   const content = file && (() => addUpload(context, file, rejected));
   return batchResponse(context, call, input, updateDocument(context, input, content));
 }

@@ -4,10 +4,10 @@ import {
   deleteSegments,
   type DocumentRow,
   type KnowledgeContext,
-  type Stage,
+  type ProcessingStage,
 } from "../storage/knowledge-store.ts";
 import { splitIntoChunks, type TextChunk } from "./chunking.ts";
-import { refusal } from "./responses.ts";
+import { knowledgeRefusal } from "./responses.ts";
 import { addSegment } from "./segments.ts";
 
 /** The stages of indexing in order, with their starts as a share of the indexing delay. */
@@ -17,7 +17,7 @@ const STAGES = [
   ["cleaning", 0.3],
   ["splitting", 0.45],
   ["indexing", 0.6],
-] as const satisfies readonly (readonly [Stage, number])[];
+] as const satisfies readonly (readonly [ProcessingStage, number])[];
 
 /** The start of each stage that a document has reached (ms since 1970), null for the others. */
 export function stageStarts(context: KnowledgeContext, document: DocumentRow): (number | null)[] {
@@ -97,7 +97,7 @@ function splitFile(
   const file = files.find({ id: file_id });
   const rule = process_rules.find({ id: rule_id })?.rule;
   if (!file || !rule || !TEXT_EXTENSIONS.includes(file.extension)) {
-    throw refusal("file without text");
+    throw knowledgeRefusal("file without text");
   }
   return splitIntoChunks(new TextDecoder().decode(file.bytes), rule);
 }

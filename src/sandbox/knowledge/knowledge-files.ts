@@ -2,7 +2,7 @@ import { countCharacters } from "../../lib/utf8.ts";
 import { tooManyFiles } from "../http/errors.ts";
 import type { BytesReply, Call, HttpError, ReceivedFile } from "../http/handler.ts";
 import { signedQuery } from "../storage/ids.ts";
-import type { FileRow, KnowledgeContext } from "../storage/knowledge-store.ts";
+import type { StoredFileRow, KnowledgeContext } from "../storage/knowledge-store.ts";
 
 /** A stored file, and the name that it gives its document. */
 export interface FileContent {
@@ -16,7 +16,7 @@ const EXTENSIONS = "txt markdown md mdx pdf html htm xlsx xls docx csv vtt prope
 
 function addFile(
   { files, newId, now }: KnowledgeContext,
-  file: Omit<FileRow, "id" | "created_at">,
+  file: Omit<StoredFileRow, "id" | "created_at">,
 ): FileContent {
   const id = newId();
   files.insert({ id, ...file, created_at: now() });

@@ -13,7 +13,7 @@ import {
 } from "../storage/knowledge-store.ts";
 import type { MetadataValue } from "./metadata-filter.ts";
 import { builtInFields, fieldResponse } from "./metadata-values.ts";
-import { refusal } from "./responses.ts";
+import { knowledgeRefusal } from "./responses.ts";
 
 const success: Reply = { json: { result: "success" } };
 
@@ -72,7 +72,11 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     for (const operation of operationsIn(operation_data)) {
       const document = context.documents.find({ dataset_id, id: operation.document_id });
       // The values of earlier documents stay.
-      setValues(context, document ?? raise(refusal("document of metadata missing")), operation);
+      setValues(
+        context,
+        document ?? raise(knowledgeRefusal("document of metadata missing")),
+        operation,
+      );
     }
     return success;
   },
@@ -133,12 +137,12 @@ function changeValues(
 /** Throws HttpError if a field name is invalid or in use, even by the same field. */
 function checkName(context: KnowledgeContext, dataset_id: string, name: string): void {
   if (countCharacters(name) > 255) {
-    throw refusal("field name too long");
+    throw knowledgeRefusal("field name too long");
   }
   if (context.metadata_fields.find({ dataset_id, name })) {
-    throw refusal("field name taken");
+    throw knowledgeRefusal("field name taken");
   }
   if (builtInFields.some((field) => field.name === name)) {
-    throw refusal("field name built in");
+    throw knowledgeRefusal("field name built in");
   }
 }

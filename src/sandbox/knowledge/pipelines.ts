@@ -5,7 +5,7 @@ import { bindHandlers, type Handlers } from "../http/handler.ts";
 import { checkFlag } from "../http/page-params.ts";
 import type { KnowledgeContext } from "../storage/knowledge-store.ts";
 import { addUpload, onlyFile } from "./knowledge-files.ts";
-import { refusal, toResponse } from "./responses.ts";
+import { knowledgeRefusal, toResponse } from "./responses.ts";
 
 const MODEL_TYPES = ["text-embedding", "rerank", "llm", "tts", "speech2text", "moderation"];
 
@@ -13,7 +13,7 @@ const MODEL_TYPES = ["text-embedding", "rerank", "llm", "tts", "speech2text", "m
 const modelList: Handlers<typeof models, KnowledgeContext> = {
   listModels(_context, _input, call) {
     const type = call.path["model_type"] ?? "";
-    if (!MODEL_TYPES.includes(type)) throw refusal("model type invalid", { type });
+    if (!MODEL_TYPES.includes(type)) throw knowledgeRefusal("model type invalid", { type });
     return { json: { data: [] } };
   },
 };
@@ -22,15 +22,15 @@ const modelList: Handlers<typeof models, KnowledgeContext> = {
 const handlers: Handlers<typeof pipelines, KnowledgeContext> = {
   listDatasourcePlugins(_context, _input, call) {
     checkFlag(call, "is_published", "DatasourcePluginsQuery");
-    throw refusal("pipeline missing");
+    throw knowledgeRefusal("pipeline missing");
   },
 
   runDatasourceNode() {
-    throw refusal("pipeline missing");
+    throw knowledgeRefusal("pipeline missing");
   },
 
   runPipeline() {
-    throw refusal("pipeline missing");
+    throw knowledgeRefusal("pipeline missing");
   },
 
   uploadPipelineFile(context, _input, call) {
@@ -38,7 +38,7 @@ const handlers: Handlers<typeof pipelines, KnowledgeContext> = {
     if (!file) throw noFileUploaded();
     // Any kind is accepted; the error of a file that is too large has no text (server §3).
     const { file_id } = addUpload(context, file, (reason) =>
-      reason === "size" ? refusal("file rejected") : undefined,
+      reason === "size" ? knowledgeRefusal("file rejected") : undefined,
     );
     const stored = context.files.find({ id: file_id }) ?? {};
     return { status: 201, json: toResponse("pipeline_file", stored) };

@@ -6,7 +6,7 @@ import texts from "./refusals.json" with { type: "json" };
 import shapes from "./shapes.json" with { type: "json" };
 
 /** Returns the error with that name. */
-export const refusal = refusals(texts);
+export const knowledgeRefusal = refusals(texts);
 
 /** A record in a response: its fields and `more` in a recorded shape, which names those it uses. */
 export const toResponse = (

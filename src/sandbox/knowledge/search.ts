@@ -3,7 +3,7 @@ import { bindHandlers, type Handlers } from "../http/handler.ts";
 import { type DatasetRow, getDataset, type KnowledgeContext } from "../storage/knowledge-store.ts";
 import { parseMetadataFilter } from "./metadata-filter.ts";
 import { documentMetadata } from "./metadata-values.ts";
-import { refusal, toResponse } from "./responses.ts";
+import { knowledgeRefusal, toResponse } from "./responses.ts";
 import { DEFAULT_SETTINGS, type SearchSettings } from "./search-settings.ts";
 import { matchAny, tokenize } from "./words.ts";
 
@@ -13,7 +13,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const dataset = getDataset(context, input.dataset_id);
     const { query, attachment_ids = [] } = input;
     if (query === "" && attachment_ids.length === 0) {
-      throw refusal("query missing");
+      throw knowledgeRefusal("query missing");
     }
     // Validated with the request.
     const sent = input.retrieval_model as SearchSettings | undefined;

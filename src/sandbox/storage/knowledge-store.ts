@@ -2,16 +2,16 @@ import { raise } from "../http/errors.ts";
 import type { Clock } from "../http/handler.ts";
 import type { MetadataValue } from "../knowledge/metadata-filter.ts";
 import type { ProcessRule } from "../knowledge/process-rules.ts";
-import { refusal } from "../knowledge/responses.ts";
+import { knowledgeRefusal } from "../knowledge/responses.ts";
 import type { SearchSettings } from "../knowledge/search-settings.ts";
 import { newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
-import { column, defineTable, openTables, type RowOf } from "./table.ts";
+import { column, defineTable, openTables, type RecordOf } from "./table.ts";
 
 const { key, text, oneOf, integer, flag, bytes, json, optional } = column;
 
 /** The stages of indexing, in order. */
-export type Stage = "waiting" | "parsing" | "cleaning" | "splitting" | "indexing";
+export type ProcessingStage = "waiting" | "parsing" | "cleaning" | "splitting" | "indexing";
 
 /** Tables of the knowledge bases. Times (`…_at`) are ms since 1970. */
 const tables = {
@@ -58,7 +58,7 @@ const tables = {
       created_from: text,
       created_at: integer,
       updated_at: integer,
-      indexing_status: oneOf<Stage | "completed" | "error">(),
+      indexing_status: oneOf<ProcessingStage | "completed" | "error">(),
       queued_at: integer,
       completed_at: optional(integer),
       stopped_at: optional(integer),
@@ -126,13 +126,13 @@ const tables = {
 const WORD_INDEX =
   "CREATE VIRTUAL TABLE IF NOT EXISTS segment_words USING fts5(words, tokenize = 'unicode61')";
 
-export type DatasetRow = RowOf<typeof tables.datasets>;
-export type FileRow = RowOf<typeof tables.files>;
-export type DocumentRow = RowOf<typeof tables.documents>;
-export type SegmentRow = RowOf<typeof tables.segments>;
-export type ChildChunkRow = RowOf<typeof tables.child_chunks>;
-export type FieldRow = RowOf<typeof tables.metadata_fields>;
-export type TagRow = RowOf<typeof tables.tags>;
+export type DatasetRow = RecordOf<typeof tables.datasets>;
+export type StoredFileRow = RecordOf<typeof tables.files>;
+export type DocumentRow = RecordOf<typeof tables.documents>;
+export type SegmentRow = RecordOf<typeof tables.segments>;
+export type ChildChunkRow = RecordOf<typeof tables.child_chunks>;
+export type FieldRow = RecordOf<typeof tables.metadata_fields>;
+export type TagRow = RecordOf<typeof tables.tags>;
 
 /** What the handlers of knowledge bases share. */
 export type KnowledgeContext = ReturnType<typeof createContext>;
@@ -162,15 +162,16 @@ export function createContext({ store, clock, random, indexingDelay }: Knowledge
 
 /** Returns the knowledge base; throws 404. */
 export const getDataset = ({ datasets }: KnowledgeContext, id: string): DatasetRow =>
-  datasets.find({ id }) ?? raise(refusal("dataset missing"));
+  datasets.find({ id }) ?? raise(knowledgeRefusal("dataset missing"));
 
 /** Returns the document of a knowledge base; throws 404, or the refusal given. */
-export const getDocument = (
+export const requireDocument = (
   { documents }: KnowledgeContext,
   { dataset_id, document_id }: { readonly dataset_id: string; readonly document_id: string },
-  missing: Parameters<typeof refusal>[0] = "document missing",
+  missing: Parameters<typeof knowledgeRefusal>[0] = "document missing",
 ): DocumentRow =>
-  documents.find({ dataset_id, id: document_id }) ?? raise(refusal(missing, { dataset_id }));
+  documents.find({ dataset_id, id: document_id }) ??
+  raise(knowledgeRefusal(missing, { dataset_id }));
 
 /** Returns the newest process rule of a knowledge base; it has none before its first document. */
 export const latestRule = ({ process_rules }: KnowledgeContext, dataset_id: string) =>
@@ -189,7 +190,7 @@ export function deleteSegments(
 }
 
 /** Deletes a document with its segments, bindings and file. */
-export function deleteDocument(context: KnowledgeContext, document: DocumentRow): void {
+export function removeDocument(context: KnowledgeContext, document: DocumentRow): void {
   deleteSegments(context, "document_id", document.id);
   context.metadata_bindings.delete({ document_id: document.id });
   context.files.delete({ id: document.file_id });

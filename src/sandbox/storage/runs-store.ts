@@ -1,6 +1,6 @@
 import { newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
-import { column, defineTable, openTables, type RowOf } from "./table.ts";
+import { column, defineTable, openTables, type RecordOf } from "./table.ts";
 
 const { key, text, integer, json, oneOf, optional } = column;
 
@@ -155,7 +155,7 @@ const definitions = {
   }),
 };
 
-type Row<Name extends keyof typeof definitions> = RowOf<(typeof definitions)[Name]>;
+type Row<Name extends keyof typeof definitions> = RecordOf<(typeof definitions)[Name]>;
 
 /** A stored run; the engine updates it while it runs. */
 export type StoredRun = { -readonly [Name in keyof Row<"runs">]: Row<"runs">[Name] };

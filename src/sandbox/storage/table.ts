@@ -60,7 +60,7 @@ export const defineTable = <const C extends Columns>(
   options: Omit<TableDefinition<C>, "columns"> = {},
 ): TableDefinition<C> => ({ columns, ...options });
 
-export type RowOf<Definition> =
+export type RecordOf<Definition> =
   Definition extends TableDefinition<infer C>
     ? { readonly [Name in keyof C]: C[Name] extends Column<infer T> ? T : never }
     : never;
@@ -80,7 +80,7 @@ export type Changes<Row> = { readonly [Name in keyof Row]?: Row[Name] | undefine
 export function openTables<T extends Readonly<Record<string, TableDefinition<Columns>>>>(
   store: Store,
   definitions: T,
-): { readonly [Name in keyof T]: Table<RowOf<T[Name]>> } {
+): { readonly [Name in keyof T]: Table<RecordOf<T[Name]>> } {
   const tables = Object.entries(definitions).map(([name, definition]) => {
     const { columns, constraint, indexes = [] } = definition;
     const lines = Object.entries(columns).map(([each, { sql }]) => `${each} ${sql}`);

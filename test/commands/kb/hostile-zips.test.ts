@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { unzip } from "../../../src/lib/unzip.ts";
+import { unzip } from "../../../src/lib/formats/unzip.ts";
 import { CliError } from "../../../src/errors.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";

@@ -4,7 +4,7 @@ import { checkValue } from "../../../src/cli/parse/values.ts";
 import type { Sources } from "../../../src/cli/parse/values.ts";
 import { parseBytes } from "../../../src/lib/bytes.ts";
 import { parseCondition } from "../../../src/commands/conditions/index.ts";
-import type { Field, FieldKind } from "../../../src/commands/conditions/index.ts";
+import type { ConditionField, FieldKind } from "../../../src/commands/conditions/index.ts";
 import { metricScope } from "../../../src/commands/kb/eval/scope.ts";
 import { parseExpectation } from "../../../src/commands/wf/expect/expectation.ts";
 import { safePath, uniquePath } from "../../../src/host/safe-path.ts";
@@ -101,7 +101,7 @@ const seen = (() => {
   return trace;
 })();
 
-const field = (kind: FieldKind): Field<unknown> => ({
+const field = (kind: FieldKind): ConditionField<unknown> => ({
   kind,
   read: (value) => ({ value: value ?? undefined, actual: "" }),
 });

@@ -37,8 +37,6 @@ export interface DocumentTarget extends UploadTarget, DocumentFlags {
   readonly source?: string;
 }
 
-/** Default number of uploads at a time; a default server handles ten connections (server §20). */
-const defaultConcurrency = 3;
 /** Number of uploads before their indexing is awaited. */
 const uploadBatch = 1000;
 const withoutRequest: readonly Action[] = ["skip", "conflict", "failed"];
@@ -58,7 +56,7 @@ export async function* applyDocuments(
   target: DocumentTarget,
   context: Context,
 ): AsyncGenerator<Change> {
-  const limiter = context.limitConcurrency(target.concurrency ?? defaultConcurrency);
+  const limiter = context.limitConcurrency(target.concurrency);
   const waiter = waitOnRateLimit(target.wait_for_limit ?? false, context);
   const writer = await metadataWriter(target.dataset_id, limiter, waiter, context);
   yield* new DocumentRun({ changes, target, limiter, waiter, writer, context }).run();

@@ -1,6 +1,7 @@
 import { own } from "../../../lib/json.ts";
 import { isIndexed } from "../documents/index.ts";
 import type { DocumentState } from "../documents/index.ts";
+import { change } from "./change.ts";
 import type { Action, DocumentChange, SourceDocument } from "./change.ts";
 import { isKnownToHold, isTouched, mayHold, syncFields } from "./marks.ts";
 
@@ -78,13 +79,7 @@ const documentChange = (
   document: DocumentState | undefined,
   note: string | null = null,
 ): DocumentChange => ({
-  action,
-  what: "document",
-  name,
-  id: document?.id ?? null,
-  from: null,
-  to: null,
-  note,
+  ...change({ action, what: "document", name, id: document?.id ?? null, note }),
   source,
   document,
 });

@@ -3,7 +3,7 @@ import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
-import { parseYaml } from "../../../lib/yaml.ts";
+import { parseYaml } from "../../../lib/formats/yaml.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
 import { retrievalShape } from "../../../operations/shared.ts";
 import type { FieldState, KbProperties } from "../documents/index.ts";

@@ -1,6 +1,6 @@
 import { ApiError } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { unzipDocuments } from "../../../lib/unzip.ts";
+import { unzipDocuments } from "../../../lib/formats/unzip.ts";
 import { downloadDocumentsZip } from "../../../operations/documents.ts";
 import type { Context } from "../../command-spec.ts";
 

@@ -4,7 +4,7 @@ import { getDocument } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Files } from "../../../host/host.ts";
 import { newPathInside, safePath, uniquePath } from "../../../host/safe-path.ts";
-import { unzipDocuments } from "../../../lib/unzip.ts";
+import { unzipDocuments } from "../../../lib/formats/unzip.ts";
 import { fetchZip, MAX_ZIP_DOCUMENTS } from "./contents.ts";
 import type { Context } from "../../command-spec.ts";
 import type { downloadParams } from "../specs.ts";

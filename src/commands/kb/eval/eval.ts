@@ -3,7 +3,7 @@ import { CliError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { bytesOf } from "../../../lib/collect.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
-import { junitText } from "../../../lib/junit.ts";
+import { junitText } from "../../../lib/formats/junit.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { FileInput, Input } from "../../../operations/operation.ts";
@@ -28,8 +28,6 @@ import type { evalParams } from "../specs.ts";
 
 type EvalInput = Input<typeof evalParams>;
 
-/** Default number of searches at a time; a default server handles ten connections (server §4). */
-const defaultConcurrency = 3;
 const defaultCutoffs = [1, 3, 5, 10];
 /** Settings that have a flag of their own. */
 const settingFlags = ["search_method", "top_k", "score_threshold"] as const;
@@ -69,7 +67,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
       expected,
       variant,
       ks: ks.filter((k) => k <= variant.topK),
-      limiter: context.limitConcurrency(input.concurrency ?? defaultConcurrency),
+      limiter: context.limitConcurrency(input.concurrency),
       send,
     };
     results.push(await evaluateVariant(search, results.length, variants.length, context));

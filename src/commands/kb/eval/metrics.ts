@@ -1,4 +1,4 @@
-import { percentile } from "../../../lib/percentile.ts";
+import { percentile } from "../../../lib/numbers.ts";
 
 /**
  * The ranked documents of a search. A document has the rank of its first chunk; further chunks of it do

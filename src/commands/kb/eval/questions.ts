@@ -1,8 +1,8 @@
 import { reasonOf } from "../../../errors.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
-import { readRowFile, unreadable } from "../../../lib/rows-file.ts";
-import type { FileRow } from "../../../lib/rows-file.ts";
+import { readRowFile, unreadable } from "../../../lib/formats/rows-file.ts";
+import type { FileRow } from "../../../lib/formats/rows-file.ts";
 
 /** A question and what its search is expected to find. */
 export interface Question {

@@ -1,7 +1,7 @@
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section } from "../../../output/report-model.ts";
 import { asText } from "../../../operations/operation.ts";
-import type { JUnitCase } from "../../../lib/junit.ts";
+import type { JUnitCase } from "../../../lib/formats/junit.ts";
 import { gateSections } from "../../conditions/index.ts";
 import type { ConditionResult } from "../../conditions/index.ts";
 import type { BaselineComparison } from "./baseline.ts";

@@ -1,4 +1,4 @@
-import type { Field, FieldKind, Scope } from "../../conditions/index.ts";
+import type { ConditionField, FieldKind, Scope } from "../../conditions/index.ts";
 import type { BaselineComparison } from "./baseline.ts";
 import { isLatency, latencies, metricNames } from "./metrics.ts";
 import type { VariantResult } from "./search.ts";
@@ -12,7 +12,7 @@ interface JudgedVariant {
 const field = (
   kind: FieldKind,
   valueOf: (variant: JudgedVariant) => number | null | undefined,
-): Field<JudgedVariant> => ({
+): ConditionField<JudgedVariant> => ({
   kind,
   read(variant) {
     const value = valueOf(variant) ?? undefined;

@@ -50,7 +50,7 @@ const isRequested = ({ checks, junit }: Expectations): boolean =>
   checks.length > 0 || junit !== undefined;
 
 /** The expectations about one run: a stage of its events, and the report after their end. */
-export interface Evaluation<Result extends FollowResult> extends EventStage<Result> {
+export interface EvaluationStage<Result extends FollowResult> extends EventStage<Result> {
   readonly trace: RunTrace;
   /** Checks the expectations and throws the outcome; call it after the last event. */
   report(): Promise<void>;
@@ -60,7 +60,7 @@ export interface Evaluation<Result extends FollowResult> extends EventStage<Resu
 export function evaluate<Result extends FollowResult>(
   expectations: Expectations,
   context: Context,
-): Evaluation<Result> {
+): EvaluationStage<Result> {
   const trace = new RunTrace();
   let followed: Result | undefined;
   const end = (result: Result) => {

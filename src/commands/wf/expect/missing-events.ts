@@ -1,5 +1,5 @@
 import type { RunTrace } from "../../../runs/trace.ts";
-import { within } from "../../conditions/index.ts";
+import { meetsLimit } from "../../conditions/index.ts";
 import type { Limit, Result } from "../../conditions/index.ts";
 
 /** Why a check is not met if node events are missing. */
@@ -28,7 +28,7 @@ export function countWithin(
   actual: string,
   ifAllSeen: (result: Result) => Result,
 ): Result {
-  const passed = within(limit, count);
+  const passed = meetsLimit(limit, count);
   const result = { passed, actual };
-  return passed && within(limit, Infinity) ? result : ifAllSeen(result);
+  return passed && meetsLimit(limit, Infinity) ? result : ifAllSeen(result);
 }

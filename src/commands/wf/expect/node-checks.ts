@@ -1,9 +1,11 @@
+import { isSuccess } from "../../../runs/outcome.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
-import { readAmount, readDuration, readTimeLimit, within } from "../../conditions/index.ts";
+import { readAmount, readDuration, readTimeLimit, meetsLimit } from "../../conditions/index.ts";
 import type { ConditionReader, Forms, Limit, Result } from "../../conditions/index.ts";
 import { countWithin, ifAllEventsSeen, ifAllNodesSeen, nodesUnknown } from "./missing-events.ts";
-import { because, inSeconds, plural, quoted } from "./texts.ts";
+import { because, inSeconds, quoted } from "./texts.ts";
+import { counted } from "../../../lib/plural.ts";
 
 /** The name of nodes in a sentence: a title or ID, or a type. */
 export interface NodeName {
@@ -66,8 +68,7 @@ function notEnded({ status, error }: NodeRun, trace: RunTrace): Result {
 }
 
 /** Whether the run succeeded with a gap that may contain the end of a node. */
-const endUnseen = ({ gaps, status }: RunTrace): boolean =>
-  gaps > 0 && (status === "succeeded" || status === "partial-succeeded");
+const endUnseen = ({ gaps, status }: RunTrace): boolean => gaps > 0 && isSuccess(status);
 
 /** Whether the start event of the node was received, not only its end. */
 const startSeen = ({ beganWith, endedWith }: NodeRun): boolean => beganWith !== endedWith;
@@ -81,7 +82,7 @@ export const nodeTook = (name: NodeName, limit: Limit): Evaluate =>
 function nodeTime(node: NodeRun, limit: Limit, trace: RunTrace): Result {
   if (node.finishedAt === undefined) return notEnded(node, trace);
   const seconds = node.elapsed ?? (node.finishedAt - node.startedAt) / 1000;
-  return { passed: within(limit, seconds), actual: `it took ${inSeconds(seconds)}`, seconds };
+  return { passed: meetsLimit(limit, seconds), actual: `it took ${inSeconds(seconds)}`, seconds };
 }
 
 /** Whether the node ran this often. An upper limit needs the events of all nodes. */
@@ -89,15 +90,15 @@ export const nodeRan =
   (name: NodeName, limit: Limit): Evaluate =>
   (trace) => {
     const count = runsOf(trace, name).length;
-    const ran = count === 0 ? "it did not run" : `it ran ${plural(count, "time")}`;
-    const actual = count === 0 && !within(limit, 0) ? absent(trace, name).actual : ran;
+    const ran = count === 0 ? "it did not run" : `it ran ${counted(count, "time")}`;
+    const actual = count === 0 && !meetsLimit(limit, 0) ? absent(trace, name).actual : ran;
     return countWithin(count, limit, actual, (result) => ifAllNodesSeen(trace, result));
   };
 
 /** Whether every execution of the node was retried this often. */
 const nodeRetried = (name: NodeName, limit: Limit): Evaluate =>
   ofEach(name, ({ retries }, trace) => {
-    const actual = `it was ${retries === 0 ? "not retried" : `retried ${plural(retries, "time")}`}`;
+    const actual = `it was ${retries === 0 ? "not retried" : `retried ${counted(retries, "time")}`}`;
     return countWithin(retries, limit, actual, (result) => ifAllEventsSeen(trace, result));
   });
 
@@ -110,7 +111,7 @@ export const nodeUsed =
     if (runs.every(({ tokens }) => tokens === undefined))
       return { passed: undefined, actual: "the server did not count its tokens" };
     const tokens = runs.reduce((sum, node) => sum + (node.tokens ?? 0), 0);
-    return countWithin(tokens, limit, `it used ${plural(tokens, "token")}`, (result) =>
+    return countWithin(tokens, limit, `it used ${counted(tokens, "token")}`, (result) =>
       ifAllNodesSeen(trace, result),
     );
   };

@@ -5,10 +5,18 @@ import { redactStructure } from "../../../redact/recordings.ts";
 import { printedValue } from "../../../runs/text.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
 import { readFieldCheck, readForm, runForms } from "../../conditions/index.ts";
-import type { Check, Field, Forms, Reading, Result, Scope } from "../../conditions/index.ts";
+import type {
+  Check,
+  ConditionField,
+  Forms,
+  Reading,
+  Result,
+  Scope,
+} from "../../conditions/index.ts";
 import { ifAllEventsSeen, ifAllNodesSeen } from "./missing-events.ts";
 import { nodeForms, readNode, readOrder } from "./node-checks.ts";
-import { because, inSeconds, plural, quoted } from "./texts.ts";
+import { because, inSeconds, quoted } from "./texts.ts";
+import { counted } from "../../../lib/plural.ts";
 
 /** A check of the events of a run. */
 export const traceCheck = (evaluate: (trace: RunTrace) => Result): Check<RunTrace> => ({
@@ -23,20 +31,20 @@ function secondsOf({ pauses, elapsed, startedAt, lastAt }: RunTrace): number | u
   return (lastAt - startedAt) / 1000;
 }
 
-const count = (unit: "token" | "step"): Field<RunTrace> => ({
+const count = (unit: "token" | "step"): ConditionField<RunTrace> => ({
   kind: "number",
   read(trace) {
     const value = trace[`${unit}s`];
     if (value === undefined)
       return { value, missing: "unknown", actual: `the server did not count the ${unit}s` };
-    return { value, actual: `it used ${plural(value, unit)}` };
+    return { value, actual: `it used ${counted(value, unit)}` };
   },
 });
 
 /** A field with a value of any type from the server, which may be redacted. */
 const anyValue = (
   read: (trace: RunTrace) => Omit<Reading, "actual"> & { readonly absent: string },
-): Field<RunTrace> => ({
+): ConditionField<RunTrace> => ({
   kind: "any",
   read(trace) {
     const { absent, ...reading } = read(trace);
@@ -50,7 +58,7 @@ const anyValue = (
 });
 
 /** An output of the run, by path. */
-export const output = (path: string): Field<RunTrace> =>
+export const output = (path: string): ConditionField<RunTrace> =>
   anyValue(({ outputs }) => {
     if (!isObject(outputs))
       return { value: undefined, missing: "unknown", absent: "the outputs are unknown" };
@@ -110,11 +118,11 @@ export const runFields = {
       ? { value: error, missing: "unknown", absent: "the error is unknown" }
       : { value: error, absent: "the run has none" },
   ),
-} as const satisfies Readonly<Record<string, Field<RunTrace>>>;
+} as const satisfies Readonly<Record<string, ConditionField<RunTrace>>>;
 
 const none = (occurred: number, noun: string): Result => ({
   passed: occurred === 0,
-  actual: occurred === 0 ? "none occurred" : `${plural(occurred, noun)} occurred`,
+  actual: occurred === 0 ? "none occurred" : `${counted(occurred, noun)} occurred`,
 });
 
 /** The sentences that begin with `no`. */
@@ -135,7 +143,7 @@ export const noForms: Forms<(trace: RunTrace) => Result> = {
   retries: () => (trace) => {
     const retried = trace.nodes.find(({ retries }) => retries > 0);
     if (!retried) return ifAllEventsSeen(trace, none(0, "retry"));
-    const times = plural(retried.retries, "time");
+    const times = counted(retried.retries, "time");
     return { passed: false, actual: `node ${quoted(retried.title)} was retried ${times}` };
   },
   pauses: () => (trace) => ifAllEventsSeen(trace, none(trace.pauses, "pause")),

@@ -14,9 +14,5 @@ export function quoted(value: unknown): string {
 export const because = (error: string | undefined): string =>
   error === undefined ? "" : `: ${quoted(error)}`;
 
-/** `2 runs`, `1 run`. */
-export const plural = (count: number, noun: string): string =>
-  `${count} ${noun}${count === 1 ? "" : "s"}`;
-
 /** `0.046 s`. */
 export const inSeconds = (seconds: number): string => `${Number(seconds.toFixed(3))} s`;

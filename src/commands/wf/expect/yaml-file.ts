@@ -4,7 +4,7 @@ import type { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { own } from "../../../lib/json.ts";
-import { parseYaml } from "../../../lib/yaml.ts";
+import { parseYaml } from "../../../lib/formats/yaml.ts";
 import {
   contains,
   equals,

@@ -1,3 +1,4 @@
+import { counted } from "../../../lib/plural.ts";
 import type { EventStage } from "../../../api/sse.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
@@ -74,8 +75,6 @@ const summaryOf = ({ events, reconnects, repeats, gaps }: FollowCounts): string 
     `${counted(repeats, "duplicate")} dropped`,
     counted(gaps, "gap"),
   ].join(", ");
-
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** Keeps events of these kinds, and those of this program; all by default. */
 export const filterKinds = (kinds: ReadonlySet<string> | undefined): EventStage =>

@@ -2,7 +2,7 @@ import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError } from "../../../errors.ts";
 import { isSuccess } from "../../../runs/outcome.ts";
-import { GrowingText, RunTexts, textOfOutputs } from "../../../runs/text.ts";
+import { TextBuffer, RunTexts, textOfOutputs } from "../../../runs/text.ts";
 import type { Piece, TextChange } from "../../../runs/text.ts";
 import { isResumedChatflow } from "./text-gaps.ts";
 import type { Context } from "../../command-spec.ts";
@@ -27,7 +27,7 @@ export class TextStream {
   /** Whether a terminal shows text as it comes. */
   private readonly live: boolean;
   private readonly texts = new RunTexts();
-  private readonly printed = new GrowingText();
+  private readonly printed = new TextBuffer();
   /** Pieces that are not printed yet. */
   private held: Piece[] = [];
   /** Hold all pieces until the run has ended. */

@@ -1,6 +1,6 @@
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isObject } from "../../../lib/json.ts";
-import { GrowingText, printedValue, RunTexts } from "../../../runs/text.ts";
+import { TextBuffer, printedValue, RunTexts } from "../../../runs/text.ts";
 
 /** Text that was missed, and its place in the outputs. */
 export interface MissingText {
@@ -23,7 +23,7 @@ export interface MissingText {
 export class TextGaps {
   private readonly texts = new RunTexts();
   /** Text of each source; all messages of a chatflow are one source, its answer. */
-  private readonly sources = new Map<string, GrowingText>();
+  private readonly sources = new Map<string, TextBuffer>();
   /** Length of each of them before the first gap; undefined while there is none. */
   private beforeGap: Map<string, number> | undefined;
   /** For chatflows: length of the answer before the first text of each source of a running node. */
@@ -98,7 +98,7 @@ export class TextGaps {
   }
 
   private append(name: string, text: string): void {
-    this.sources.set(name, (this.sources.get(name) ?? new GrowingText()).add(text));
+    this.sources.set(name, (this.sources.get(name) ?? new TextBuffer()).add(text));
   }
 
   /** Discards the text of these sources. */
@@ -111,7 +111,7 @@ export class TextGaps {
       if (start === undefined) continue;
       this.answerBefore.delete(name);
       const answer = sources.get("answer")?.whole() ?? "";
-      if (answer.length > start) sources.set("answer", new GrowingText(answer.slice(0, start)));
+      if (answer.length > start) sources.set("answer", new TextBuffer(answer.slice(0, start)));
       const known = beforeGap?.get("answer") ?? 0;
       if (known > start) beforeGap?.set("answer", start);
     }

@@ -33,8 +33,6 @@ import type { logsExportParams } from "../specs.ts";
 
 type ExportInput = Input<typeof logsExportParams>;
 
-/** Default number of concurrent requests for details (server §20). */
-const DEFAULT_CONCURRENCY = 3;
 /** Unfinished runs that are requested before the results are written. */
 const WAITING_BATCH = 50;
 
@@ -145,7 +143,7 @@ async function begin(
   if (resumed && journal.done.read > 0) {
     await notice(`resuming: ${journal.done.read} runs already read`);
   }
-  const concurrency = context.limitConcurrency(input.concurrency ?? DEFAULT_CONCURRENCY);
+  const concurrency = context.limitConcurrency(input.concurrency);
   const settings = { input, concurrency, query, context, target, application, options };
   return [{ ...settings, state, base, lines, since, until }, journal];
 }

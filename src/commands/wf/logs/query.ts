@@ -5,7 +5,7 @@ import type { InputOf } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { parseCondition, readForm, runForms } from "../../conditions/index.ts";
-import type { Field, Scope } from "../../conditions/index.ts";
+import type { ConditionField, Scope } from "../../conditions/index.ts";
 import { logFields } from "../log-filters.ts";
 import type { LogFilters } from "../log-filters.ts";
 import { isEnded } from "../../../runs/outcome.ts";
@@ -139,7 +139,7 @@ export const logColumns = listWorkflowLogs.returns.columns
   .filter((column) => column !== wideOnly)
   .map(readColumn);
 
-const logField = (name: keyof typeof logFields): Field<WorkflowLog> => {
+const logField = (name: keyof typeof logFields): ConditionField<WorkflowLog> => {
   const column = logColumns.find(({ label }) => label === name);
   return {
     kind: logFields[name],
@@ -149,7 +149,7 @@ const logField = (name: keyof typeof logFields): Field<WorkflowLog> => {
 
 const fields = Object.fromEntries(
   Object.keys(logFields).map((name) => [name, logField(name as keyof typeof logFields)]),
-) as Readonly<Record<keyof typeof logFields, Field<WorkflowLog>>>; // a field for each key
+) as Readonly<Record<keyof typeof logFields, ConditionField<WorkflowLog>>>; // a field for each key
 
 /** What conditions of --where can be about: the columns of a row. */
 const logScope: Scope<WorkflowLog> = {

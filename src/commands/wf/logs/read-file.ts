@@ -1,9 +1,9 @@
 import { secondsIn } from "../../../api/time-windows.ts";
 import { usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
-import { linesOf } from "../../../lib/lines.ts";
-import { readRows } from "../../../lib/rows-file.ts";
-import type { FileRow, Mistake } from "../../../lib/rows-file.ts";
+import { linesOf } from "../../../lib/formats/lines.ts";
+import { readFileRows } from "../../../lib/formats/rows-file.ts";
+import type { FileRow, Mistake } from "../../../lib/formats/rows-file.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import type { RunStatus, WorkflowLog } from "../../../operations/workflows.ts";
 import type { Context } from "../../command-spec.ts";
@@ -34,7 +34,7 @@ export async function* logsOfFile(
   const bytes = path === "-" ? stdin.bytes() : files.bytes(path);
   const lines = linesOf(bytes, (line) => notLog(line, "line too long"), context);
   let used = false;
-  for await (const { rows, columns } of readRows(name, lines, onMistake)) {
+  for await (const { rows, columns } of readFileRows(name, lines, onMistake)) {
     if (columns?.includes("status") === false) throw notLog(1, "missing column status");
     for (const row of rows) {
       const log = columns ? logOf(row) : row.values;

@@ -1,4 +1,4 @@
-import { csvLines } from "../../../lib/csv.ts";
+import { csvLines } from "../../../lib/formats/csv.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
 import { logColumns } from "./query.ts";
 import type { Formulas } from "../../command-spec.ts";

@@ -1,14 +1,14 @@
 import type { Cell, Heading, Section } from "../../../output/report-model.ts";
 
 /** A column of a table of rows; a `rare` one is hidden if it has no value in any row. */
-export interface Column<Row> extends Heading {
+export interface SectionColumn<Row> extends Heading {
   readonly rare?: true;
   readonly cell: (row: Row) => Cell;
 }
 
 /** The columns and rows of a section. */
 export function tableOf<Row>(
-  columns: readonly Column<Row>[],
+  columns: readonly SectionColumn<Row>[],
   rows: readonly Row[],
 ): Pick<Section, "columns" | "rows"> {
   const shown = columns.filter(({ rare, cell }) => !rare || rows.some((row) => cell(row) !== null));

@@ -1,5 +1,5 @@
-import { diffJson } from "../../../lib/json-diff.ts";
-import type { JsonDifference } from "../../../lib/json-diff.ts";
+import { diffJson } from "../../../lib/formats/json-diff.ts";
+import type { JsonDifference } from "../../../lib/formats/json-diff.ts";
 import { pairNodes, reversals } from "./node-pairs.ts";
 import type { NodePair, NodeSide, Reversal } from "./node-pairs.ts";
 import { spansOf } from "../../../runs/spans.ts";

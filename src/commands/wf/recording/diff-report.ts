@@ -1,10 +1,11 @@
+import { counted } from "../../../lib/plural.ts";
 import { formatDuration } from "../../../lib/duration.ts";
 import type { Cell, Report, Section } from "../../../output/report-model.ts";
-import { fromDifference } from "../../../lib/json-diff.ts";
-import type { JsonDifference } from "../../../lib/json-diff.ts";
+import { fromDifference } from "../../../lib/formats/json-diff.ts";
+import type { JsonDifference } from "../../../lib/formats/json-diff.ts";
 import { eachSpan, spansOf } from "../../../runs/spans.ts";
 import { tableOf } from "./columns.ts";
-import type { Column } from "./columns.ts";
+import type { SectionColumn } from "./columns.ts";
 import { hasOutputs, isSameEnd, runDuration } from "./compare.ts";
 import type { Comparison } from "./compare.ts";
 import type { LoadedTrace } from "./load-trace.ts";
@@ -143,7 +144,7 @@ const nodeCount = ({ trace }: LoadedTrace): number | null =>
 
 const warnIf = (warn: boolean, text: string): Cell => (warn ? { text, tone: "warn" } : text);
 
-const nodeColumns: readonly Column<NodePair>[] = [
+const nodeColumns: readonly SectionColumn<NodePair>[] = [
   { label: "node", cell: ({ node, a, b }) => `${"  ".repeat((a ?? b)?.depth ?? 0)}${node}` },
   { label: "a", cell: ({ a }) => warnIf(!a, endText(a)) },
   { label: "b", cell: ({ a, b }) => warnIf(!isSameEnd(a, b), endText(b)) },
@@ -156,7 +157,7 @@ const nodeColumns: readonly Column<NodePair>[] = [
   },
 ];
 
-const tokenColumns: readonly Column<NodePair>[] = [
+const tokenColumns: readonly SectionColumn<NodePair>[] = [
   { label: "a tokens", right: true, cell: ({ a }) => a?.tokens ?? null },
   { label: "b tokens", right: true, cell: ({ b }) => b?.tokens ?? null },
 ];
@@ -176,10 +177,10 @@ function endText(side: NodeSide | undefined): string {
   if (side === undefined) return "did not run";
   const { runs, state, retries } = side;
   const ended = runs > 1 && !state.includes(",") ? `${runs} ${state}` : state;
-  return retries > 0 ? `${ended} (${retries} ${retries === 1 ? "retry" : "retries"})` : ended;
+  return retries > 0 ? `${ended} (${counted(retries, "retry", "retries")})` : ended;
 }
 
-const outputColumns: readonly Column<JsonDifference>[] = [
+const outputColumns: readonly SectionColumn<JsonDifference>[] = [
   { label: "path", cell: ({ path }) => (path === "" ? "(all)" : path) },
   { label: "a", cell: (difference) => shownTexts(difference)[0] },
   { label: "b", cell: (difference) => shownTexts(difference)[1] },

@@ -1,10 +1,11 @@
+import { attempt } from "../../../lib/attempt.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, diskProblem, usage } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
-import { linesOf } from "../../../lib/lines.ts";
-import type { Line } from "../../../lib/lines.ts";
+import { linesOf } from "../../../lib/formats/lines.ts";
+import type { Line } from "../../../lib/formats/lines.ts";
 import { RECORDING_VERSION } from "./write.ts";
 import type { RecordingEnd } from "./write.ts";
 import type { Context } from "../../command-spec.ts";
@@ -127,7 +128,7 @@ export class RecordingReader {
 
   /** Returns the event, undefined for the head or the end, or what is wrong with the line. */
   private parse({ number, text }: Line): RecordedEvent | undefined | string {
-    const value = parseJson(text);
+    const value = attempt((): unknown => JSON.parse(text));
     if (!isObject(value)) return value === undefined ? "invalid JSON" : notEvent;
     const { event, recording, end } = value;
     if (isObject(event)) {
@@ -164,14 +165,6 @@ export class RecordingReader {
 }
 
 const notEvent = "not an event";
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** The server's own text if the line contains nothing else. */
 function rawIn(line: string, value: Readonly<Record<string, unknown>>): string {

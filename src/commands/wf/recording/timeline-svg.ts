@@ -1,6 +1,6 @@
 import { formatDuration } from "../../../lib/duration.ts";
 import type { TimelineRow } from "./timeline-rows.ts";
-import { escapeXml } from "../../../lib/xml.ts";
+import { escapeXml } from "../../../lib/formats/xml.ts";
 
 const rowHeight = 22;
 const labelWidth = 300;

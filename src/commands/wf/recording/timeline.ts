@@ -1,3 +1,4 @@
+import { counted } from "../../../lib/plural.ts";
 import { formatDuration } from "../../../lib/duration.ts";
 import { CliError } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
@@ -8,7 +9,7 @@ import type { Context } from "../../command-spec.ts";
 import { isCollapsed, rowLabel, MAX_ROUNDS, rowsByNode, timelineRows } from "./timeline-rows.ts";
 import type { TimelineRow } from "./timeline-rows.ts";
 import { tableOf } from "./columns.ts";
-import type { Column } from "./columns.ts";
+import type { SectionColumn } from "./columns.ts";
 import { toneOf } from "./executions.ts";
 import { timelineSvg } from "./timeline-svg.ts";
 import { loadTrace } from "./load-trace.ts";
@@ -49,11 +50,9 @@ const titleOf = ({ trace }: LoadedTrace, { top, length }: Spans): string =>
   [
     `Run ${trace.runId ?? "of unknown id"} ${trace.status}`,
     formatDuration(length),
-    countText([...eachSpan(top)].length, "node"),
-    ...(trace.tokens ? [countText(trace.tokens, "token")] : []),
+    counted([...eachSpan(top)].length, "node"),
+    ...(trace.tokens ? [counted(trace.tokens, "token")] : []),
   ].join(", ");
-
-const countText = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 function dataOf({ trace, timed }: LoadedTrace, { top, startedAt, length }: Spans) {
   return {
@@ -89,7 +88,7 @@ function dataOf({ trace, timed }: LoadedTrace, { top, startedAt, length }: Spans
 }
 
 /** The columns of a waterfall of a run of this length in ms. */
-const columnsFor = (length: number): readonly Column<TimelineRow>[] => [
+const columnsFor = (length: number): readonly SectionColumn<TimelineRow>[] => [
   { label: "node", cell: ({ depth, label }) => `${"  ".repeat(depth)}${label}` },
   { label: "state", cell: ({ state, tone }) => ({ text: state, tone }) },
   { label: "start", right: true, cell: ({ start }) => formatDuration(start) },
@@ -128,7 +127,7 @@ function notesOf({ trace, timed }: LoadedTrace, spans: Spans, expand: boolean): 
       : []),
     ...(trace.gaps > 0
       ? [
-          `Events are missing (${countText(trace.gaps, "gap")}); nodes and loop rounds may be missing too.`,
+          `Events are missing (${counted(trace.gaps, "gap")}); nodes and loop rounds may be missing too.`,
         ]
       : []),
     ...(timed

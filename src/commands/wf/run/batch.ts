@@ -2,10 +2,10 @@ import { define } from "../../../lib/json.ts";
 import type { EventBatches, EventStage } from "../../../api/sse.ts";
 import { CliError, isFatal } from "../../../errors.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
-import type { FileRow } from "../../../lib/rows-file.ts";
+import type { FileRow } from "../../../lib/formats/rows-file.ts";
 import { endingOf, isEnded, isSuccess, raiseOutcome } from "../../../runs/outcome.ts";
-import { batch, readBatchFile } from "../../batch/batch.ts";
-import type { Attempt, RowEnd, Sending } from "../../batch/batch.ts";
+import { batch, readBatchFile } from "../../batch/index.ts";
+import type { RowAttempt, RowEnd, Sending } from "../../batch/index.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { runParams } from "../specs.ts";
@@ -33,9 +33,6 @@ interface RowResult {
 type Inputs = Readonly<Record<string, unknown>>;
 type Start = (inputs: Inputs) => EventBatches<FollowResult>;
 
-/** A default server serves ten connections (server §20). */
-const DEFAULT_CONCURRENCY = 3;
-
 /**
  * Starts one run for each row of a CSV or JSON Lines file; columns are inputs, which override those
  * of the command line. Yields the result of each row, including rows that were not started. Throws as
@@ -53,7 +50,7 @@ export async function* runEach(
     {
       file,
       identity: ["wf run", values],
-      concurrency: concurrency ?? DEFAULT_CONCURRENCY,
+      concurrency,
       errorsTo: errors_to,
       stopOnError: stop_on_error,
       unknownPlace: " in `wf logs`",
@@ -117,7 +114,7 @@ async function attempt(
   { number, created }: Sending,
   start: Start,
   context: Context,
-): Promise<Attempt<RowResult>> {
+): Promise<RowAttempt<RowResult>> {
   let run: string | null = null;
   try {
     const events = start(await uploadInputFiles(inputs, context));
@@ -146,7 +143,7 @@ async function interrupted(
   row: number,
   run: string | undefined,
   context: Context,
-): Promise<Attempt<RowResult>> {
+): Promise<RowAttempt<RowResult>> {
   const error = "sent by an interrupted run; it may have started";
   if (run === undefined)
     return { end: "unknown", result: resultOf(row, { status: "unknown", error }) };
@@ -158,7 +155,7 @@ async function interrupted(
 }
 
 /** The result of a row whose run was not started, or not followed to its end. */
-function failedRow(row: number, run: string | null, error: unknown): Attempt<RowResult> {
+function failedRow(row: number, run: string | null, error: unknown): RowAttempt<RowResult> {
   if (!(error instanceof CliError)) throw error;
   const { kind, message, info } = error;
   const isUnknown = run !== null || info.sideEffect === "unknown";
@@ -180,7 +177,7 @@ async function endedRun(
   run: string,
   state: RunState,
   { host }: Context,
-): Promise<Attempt<RowResult>> {
+): Promise<RowAttempt<RowResult>> {
   const { record, status } = state;
   const error = await raiseOutcome(run, state, () => Promise.resolve()).then(
     () => null,

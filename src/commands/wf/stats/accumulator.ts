@@ -1,6 +1,7 @@
 import type { LoggedRun } from "../logs/index.ts";
 import type { Grouping } from "../stats-fields.ts";
-import { addRun, newStatsCounts, sum } from "./figures.ts";
+import { sum } from "../../../lib/numbers.ts";
+import { addRun, newStatsCounts } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";
 import { normalizeError } from "./normalize-error.ts";
 import { BUCKET_SECONDS } from "./periods.ts";

@@ -1,4 +1,4 @@
-import { percentile } from "../../../lib/percentile.ts";
+import { percentile, sum } from "../../../lib/numbers.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { LoggedRun } from "../logs/index.ts";
 import type { FigureName } from "../stats-fields.ts";
@@ -50,12 +50,6 @@ export function mergeCounts(parts: readonly StatsCounts[]): StatsCounts {
 
 const increase = (counts: Map<string, number>, key: string, by: number) =>
   counts.set(key, (counts.get(key) ?? 0) + by);
-
-export const sum = (values: Iterable<number>): number => {
-  let total = 0;
-  for (const value of values) total += value;
-  return total;
-};
 
 /** Figures by name; null without data. */
 export type StatsFigures = ReturnType<typeof statsFiguresOf>;

@@ -1,4 +1,4 @@
-import type { Field, Scope } from "../../conditions/index.ts";
+import type { ConditionField, Scope } from "../../conditions/index.ts";
 import { figureKinds, figureNames } from "../stats-fields.ts";
 import type { FigureName } from "../stats-fields.ts";
 import type { StatsFigures } from "./figures.ts";
@@ -35,7 +35,7 @@ const signed = (value: number, digits: number): string => {
   return Number(text) === 0 ? text : `${value < 0 ? "-" : "+"}${text}`;
 };
 
-const field = (name: FigureName): Field<StatsFigures> => ({
+const field = (name: FigureName): ConditionField<StatsFigures> => ({
   kind: figureKinds[name],
   read({ [name]: value }) {
     if (value === null)

@@ -4,7 +4,7 @@ import { gateSections } from "../../conditions/index.ts";
 import { figureNames } from "../stats-fields.ts";
 import type { FigureName, Grouping } from "../stats-fields.ts";
 import type { StatsData } from "./data.ts";
-import { sum } from "./figures.ts";
+import { sum } from "../../../lib/numbers.ts";
 import { formatAmount, formatChange, formatFigure, unitOf } from "./format.ts";
 
 /** The tables of `wf stats`; `notes` follow the first. */

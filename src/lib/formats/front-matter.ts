@@ -1,4 +1,4 @@
-import { isObject } from "./json.ts";
+import { isObject } from "../json.ts";
 import { parseYaml } from "./yaml.ts";
 
 /** The YAML block between two `---` lines at the top of a text. */

@@ -1,6 +1,6 @@
 import type { CsvError, parse } from "csv-parse/sync";
-import { usage } from "../errors.ts";
-import { isObject } from "./json.ts";
+import { usage } from "../../errors.ts";
+import { isObject } from "../json.ts";
 import type { Line, Lines } from "./lines.ts";
 
 /** One row of a file. */
@@ -43,7 +43,7 @@ export interface RowFile extends Omit<Rows, "header"> {
  * Reads the rows of CSV with a header or of JSON Lines. It is JSON if the name says so, or, unless it
  * ends in `.csv`, if the text starts like JSON. Calls `onMistake` for a damaged row, and continues behind it.
  */
-export async function* readRows(
+export async function* readFileRows(
   name: string,
   parts: AsyncIterable<Lines> | Iterable<Lines>,
   onMistake: (mistake: Mistake) => void,
@@ -71,7 +71,7 @@ export async function readRowFile(name: string, bytes: Uint8Array): Promise<RowF
   };
   const file: Rows = { rows: [], columns: undefined, header: undefined };
   const lines = text.split(text.includes("\n") ? "\n" : "\r").map(numbered);
-  for await (const all of readRows(name, [{ lines, last: true }], onMistake))
+  for await (const all of readFileRows(name, [{ lines, last: true }], onMistake))
     Object.assign(file, all);
   const { rows, columns, header } = file;
   const twice = columns?.find((column, index) => columns.indexOf(column) !== index);

@@ -1,6 +1,6 @@
 import { crc32, createInflateRaw } from "node:zlib";
 import type { InflateRaw } from "node:zlib";
-import { CliError } from "../errors.ts";
+import { CliError } from "../../errors.ts";
 
 /** Maximum size of a file: more than servers accept, less than a ZIP bomb. */
 const MAX_FILE = 256 * 1024 * 1024;

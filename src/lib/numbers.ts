@@ -1,3 +1,10 @@
+/** The sum of numbers; 0 for none. */
+export function sum(numbers: Iterable<number>): number {
+  let total = 0;
+  for (const each of numbers) total += each;
+  return total;
+}
+
 /**
  * The percentile by nearest rank (definition 1 of Hyndman and Fan, "Sample Quantiles in Statistical
  * Packages", 1996; SQL's percentile_disc): the smallest value that at least `percent` of all values do

@@ -1,4 +1,4 @@
-import { isObject } from "./json.ts";
+import { isObject } from "../json.ts";
 
 /** A difference between two values; undefined on the side that has no value. */
 export interface JsonDifference {
