@@ -1,0 +1,25 @@
+import { shellQuote } from "./shell-quote.ts";
+
+/** Flags of a command in a hint: true for a flag without a value, a list for a repeated one. */
+type HintFlags = Readonly<Record<string, string | true | readonly string[] | undefined>>;
+
+/**
+ * A command as hints show it, in backticks and quoted for a shell:
+ * `commandLine("wf form submit", [token], { action: "approve", input: ["comment=looks fine"] })`.
+ * Flags are named in kebab case without dashes. Where the hint is printed, `-p`, `--app` and
+ * `--base-url` of the current command line are added.
+ */
+export function commandLine(
+  command: string,
+  args: readonly string[] = [],
+  flags: HintFlags = {},
+): string {
+  const words = Object.entries(flags).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    const dashed = name.length === 1 ? `-${name}` : `--${name}`;
+    if (value === true) return [dashed];
+    const values = typeof value === "string" ? [value] : value;
+    return values.flatMap((each) => [dashed, shellQuote(each)]);
+  });
+  return `\`${[command, ...args.map(shellQuote), ...words].join(" ")}\``;
+}
