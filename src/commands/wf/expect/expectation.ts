@@ -1,3 +1,4 @@
+import { commandLine } from "../../../lib/command-line.ts";
 import type { CliError } from "../../../errors.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
 import { gateError, parseCondition } from "../../conditions/index.ts";
@@ -53,7 +54,7 @@ export function notMet(runId: string, all: readonly CheckedExpectation[]): CliEr
       run: runId,
       expectations: all.map(({ name, result }) => ({ check: name, ...result })),
     },
-    `run \`wf show ${runId}\` for details`,
+    `run ${commandLine("wf show", [runId])} for details`,
   );
 }
 
