@@ -1,4 +1,4 @@
-import { isObject, own } from "./json.ts";
+import { isObject } from "./json.ts";
 
 /** Fields that an event may have outside of its inner object `data`, as messages and errors do. */
 const envelopeTypes = {
@@ -106,9 +106,9 @@ class CheckedFields {
       const isValid = isOfType[type];
       const inEnvelope = Object.hasOwn(envelopeTypes, name);
       const get = function (this: CheckedFields): unknown {
-        const value = own(this.#inner, name);
+        const value = this.#inner[name]; // no name of the table is inherited
         if (isValid(value)) return value;
-        const other = inEnvelope ? own(this.#envelope, name) : undefined;
+        const other = inEnvelope ? this.#envelope[name] : undefined;
         return isValid(other) ? other : undefined;
       };
       Object.defineProperty(this.prototype, name, { get });

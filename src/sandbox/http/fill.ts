@@ -29,19 +29,43 @@ const conversions: Readonly<Record<string, (value: never) => unknown>> = {
  * undefined omits the field.
  */
 export function fill(shape: unknown, values: Values): unknown {
-  if (Array.isArray(shape)) return shape.map((item) => fill(item, values));
-  if (isObject(shape)) {
-    const { $since: since, value } = shape;
-    if (since !== undefined) return atLeast(`${values["version"]}`, `${since}`) ? value : undefined;
-    return Object.fromEntries(
-      Object.entries(shape).map(([name, field]) => [name, fill(field, values)]),
-    );
+  if (!isObject(shape)) return compile(shape)(values);
+  const known = compiled.get(shape) ?? compile(shape);
+  compiled.set(shape, known);
+  return known(values);
+}
+
+type Fill = (values: Values) => unknown;
+
+/** Shapes are read once: reading them again for each row made a list of 20 a tenth slower. */
+const compiled = new WeakMap<object, Fill>();
+
+function compile(shape: unknown): Fill {
+  if (Array.isArray(shape)) {
+    const items = shape.map(compile);
+    return (values) => items.map((item) => item(values));
   }
-  if (typeof shape !== "string" || !shape.startsWith("$")) return shape;
+  if (isObject(shape)) return compileObject(shape);
+  if (typeof shape !== "string" || !shape.startsWith("$")) return () => shape;
   const [path = "", conversion] = shape.slice(1).split(" as ");
-  const value = valueAt(values, path);
-  if (value === undefined && !Object.hasOwn(values, path)) {
-    throw new Error(`the shape needs a value for ${shape}`);
-  }
-  return conversion === undefined ? value : conversions[conversion]?.(value as never);
+  const convert = conversion === undefined ? undefined : conversions[conversion];
+  return (values) => {
+    const value = values[path] ?? valueAt(values, path);
+    if (value === undefined && !Object.hasOwn(values, path)) {
+      throw new Error(`the shape needs a value for ${shape}`);
+    }
+    return convert === undefined ? value : convert(value as never);
+  };
+}
+
+function compileObject(shape: Readonly<Record<string, unknown>>): Fill {
+  const { $since: since, value } = shape;
+  if (since !== undefined)
+    return (values) => (atLeast(`${values["version"]}`, `${since}`) ? value : undefined);
+  const fields = Object.entries(shape).map(([name, field]) => [name, compile(field)] as const);
+  return (values) => {
+    const filled: Record<string, unknown> = {};
+    for (const [name, field] of fields) filled[name] = field(values);
+    return filled;
+  };
 }

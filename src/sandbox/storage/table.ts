@@ -81,16 +81,13 @@ export function openTables<T extends Readonly<Record<string, TableDefinition<Col
   store: Store,
   definitions: T,
 ): { readonly [Name in keyof T]: Table<RecordOf<T[Name]>> } {
+  const known = store.all<StoredName>("SELECT name FROM sqlite_master WHERE type = 'table'");
   const tables = Object.entries(definitions).map(([name, definition]) => {
     const { columns, constraint, indexes = [] } = definition;
     const lines = Object.entries(columns).map(([each, { sql }]) => `${each} ${sql}`);
     const all = [...lines, ...(constraint ? [constraint] : [])].join(", ");
     store.run(`CREATE TABLE IF NOT EXISTS ${name} (${all})`);
-    const stored = store.all<{ readonly name: string }>(`PRAGMA table_info(${name})`);
-    for (const [each, { sql }] of Object.entries(columns)) {
-      if (stored.some((known) => known.name === each)) continue;
-      store.run(`ALTER TABLE ${name} ADD COLUMN ${each} ${sql}`);
-    }
+    if (known.some((table) => table.name === name)) addMissingColumns(store, name, columns);
     for (const index of indexes) {
       const indexName = `${name}_by_${index.replace(", ", "_")}`;
       store.run(`CREATE INDEX IF NOT EXISTS ${indexName} ON ${name} (${index})`);
@@ -100,16 +97,32 @@ export function openTables<T extends Readonly<Record<string, TableDefinition<Col
   return Object.fromEntries(tables) as ReturnType<typeof openTables<T>>; // by the same names
 }
 
+interface StoredName {
+  readonly name: string;
+}
+
+function addMissingColumns(store: Store, table: string, columns: Columns): void {
+  const stored = store.all<StoredName>(`PRAGMA table_info(${table})`);
+  for (const [name, { sql }] of Object.entries(columns)) {
+    if (stored.some((known) => known.name === name)) continue;
+    store.run(`ALTER TABLE ${table} ADD COLUMN ${name} ${sql}`);
+  }
+}
+
 /** The rows of a table. Values that the server's database could not store throw UnstorableValue. */
 export class Table<Row extends object> {
   readonly #store: Store;
   readonly #name: string;
   readonly #columns: Columns;
+  readonly #select: string;
 
   constructor(store: Store, name: string, columns: Columns) {
     this.#store = store;
     this.#name = name;
     this.#columns = columns;
+    // A database of an older version may have more columns.
+    const all = Object.keys(columns).map((column) => `${name}.${column}`);
+    this.#select = `SELECT ${all.join(", ")} FROM ${name}`;
   }
 
   /** Returns the oldest row with these values. */
@@ -125,16 +138,16 @@ export class Table<Row extends object> {
 
   /** Returns the rows of a query; `rest` is what follows the name of the table. */
   select(rest: string, ...values: readonly SqlValue[]): Row[] {
-    // A database of an older version may have more columns.
-    const columns = Object.keys(this.#columns).map((name) => `${this.#name}.${name}`);
-    const sql = `SELECT ${columns.join(", ")} FROM ${this.#name} ${rest}`;
-    return this.#store.all<Record<string, SqlValue>>(sql, ...values).map((stored) => {
-      const fields = Object.entries(this.#columns).map(([name, { read }]) => {
-        const value = stored[name] ?? null;
-        return [name, value === null ? null : read(value as never)]; // as `write` stored it
+    return this.#store
+      .all<Record<string, SqlValue>>(`${this.#select} ${rest}`, ...values)
+      .map((stored) => {
+        const row: Record<string, unknown> = {};
+        for (const [name, { read }] of Object.entries(this.#columns)) {
+          const value = stored[name] ?? null;
+          row[name] = value === null ? null : read(value as never); // as `write` stored it
+        }
+        return row as Row; // the columns of the table
       });
-      return Object.fromEntries(fields) as Row; // the columns of the table
-    });
   }
 
   /** Returns one page of the rows, and the number of all rows; `where` has numbered `?1`. */

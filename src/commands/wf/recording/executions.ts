@@ -59,12 +59,14 @@ const tones: Readonly<Record<string, Tone>> = {
 export const toneOf = (status: string): Tone => own(tones, status) ?? "warn";
 
 function stateOf(spans: readonly Span[]): Pick<Executions, "state" | "tone"> {
-  const groups = [...groupBy(spans, ({ status }) => status)];
+  const counts = new Map<string, number>();
+  for (const { status } of spans) counts.set(status, (counts.get(status) ?? 0) + 1);
+  const states = [...counts.keys()];
   const state =
-    groups.length === 1
-      ? (groups[0]?.[0] ?? "")
-      : groups.map(([status, { length }]) => `${length} ${status}`).join(", ");
-  const found = groups.map(([status]) => toneOf(status));
+    states.length === 1
+      ? (states[0] ?? "")
+      : [...counts].map(([status, count]) => `${count} ${status}`).join(", ");
+  const found = states.map(toneOf);
   const tone = (["bad", "warn"] as const).find((each) => found.includes(each)) ?? "good";
   return { state, tone };
 }
