@@ -158,8 +158,8 @@ await show("wf --app broken stats --since 1h");
 
 heading("Your own server");
 console.log(`
-  kb profile add work --base-url https://example.com/v1   # prompts for a knowledge key (dataset-…)
-  wf profile add work --app support                       # prompts for an application key (app-…)
+  kb login work                 # asks for the address and a knowledge key (dataset-…)
+  wf login work --app support   # asks for an application key (app-…)
   kb -p work list
   kb -p work doctor
 

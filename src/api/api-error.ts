@@ -290,7 +290,7 @@ function forbidden(body: ErrorBody, { row, path }: RequestContext): Explanation 
 
 /** The hint for a key that cannot list knowledge bases. */
 export const limitedKeyHint =
-  "the key may be limited to some knowledge bases: set KB_DATASET_IDS to their IDs, or run kb profile add <name> --kb <name>=<id>";
+  "the key may be limited to some knowledge bases: set KB_DATASET_IDS to their IDs, or run kb login <name> --kb <name>=<id>";
 
 /** A route that the server does not have: an older server, or not the API at all (server §19). */
 function missingRoute({ headers }: ErrorResponse, context: RequestContext): Explanation {

@@ -45,6 +45,10 @@ export type Raw = (
     readonly headers?: Readonly<Record<string, string>>;
     /** Overrides the settings; sends no key if it has none. */
     readonly target?: { readonly baseUrl: string; readonly key?: string | undefined };
+    /** Number of retries (default: --retries). */
+    readonly retries?: number;
+    /** ms without a byte, unless --idle-timeout sets it (default: that of the slowest route). */
+    readonly idleTimeout?: number;
   },
 ) => Promise<HttpResponse>;
 

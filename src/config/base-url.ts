@@ -1,5 +1,6 @@
 import { usage } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
+import { commandLine } from "../lib/command-line.ts";
 
 /** Is this the local machine? */
 export const isLoopback = (hostname: string): boolean =>
@@ -7,6 +8,13 @@ export const isLoopback = (hostname: string): boolean =>
   hostname === "[::1]" ||
   /^127(\.\d{1,3}){3}$/.test(hostname) ||
   hostname.endsWith(".localhost");
+
+/** An address as people type it: `example.com` → `https://example.com`, http for this machine. */
+export function withScheme(text: string): string {
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(text)) return text;
+  const hostname = attempt(() => new URL(`https://${text}`))?.hostname ?? "";
+  return `${isLoopback(hostname) ? "http" : "https"}://${text}`;
+}
 
 /**
  * Normalizes a base URL: removes trailing slashes, appends `/v1` if it has no path. Throws usage for
@@ -19,7 +27,7 @@ export function baseUrlOf(text: string, insecureHttp: boolean): string {
     throw invalidUrl(text, `unsupported scheme ${url.protocol}`, "use https://");
   }
   if (url.username !== "" || url.password !== "") {
-    const hint = "remove it, and store the key with `kb profile add work`";
+    const hint = `remove it, and store the key with ${commandLine("kb login")}`;
     throw invalidUrl(text, "contains a user name or password", hint);
   }
   if (url.search !== "" || url.hash !== "") {
@@ -34,8 +42,8 @@ export function baseUrlOf(text: string, insecureHttp: boolean): string {
 }
 
 const invalidUrl = (text: string, problem: string, hint: string) =>
-  usage(`invalid base URL "${withoutSecrets(text)}": ${problem}`, hint);
+  usage(`invalid base URL "${withoutUrlSecrets(text)}": ${problem}`, hint);
 
 /** `https://user:password@host` → `https://…`; the same for a query or fragment, which may hold a key. */
-const withoutSecrets = (text: string): string =>
+export const withoutUrlSecrets = (text: string): string =>
   /[@?#]/.test(text) ? text.replace(/^([a-z+.-]*:\/\/)?.*$/is, "$1…") : text;

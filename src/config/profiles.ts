@@ -15,6 +15,8 @@ export interface StoredKey {
 /** A profile. Field names are those of the file; the key is the knowledge key. */
 export interface Profile extends StoredKey {
   readonly base_url?: string;
+  /** Address of the web console, if it is not that of the API without its path. */
+  readonly console_url?: string;
   /** Application keys by name. */
   readonly apps?: Readonly<Record<string, StoredKey>>;
   readonly default_app?: string;
@@ -68,6 +70,7 @@ const storeFields = {
     "*": {
       ...keyFields,
       "base_url?": "text",
+      "console_url?": "text",
       "default_app?": "text",
       "user?": "text",
       "output?": "text",
@@ -144,5 +147,5 @@ function lineOf(text: string, error: unknown): number {
 const damaged = (path: string, problem: string) =>
   usage(
     `the profile file ${path} is damaged: ${problem}`,
-    "fix the file, or move it away and add the profiles again",
+    "fix the file, or move it away and sign in again",
   );

@@ -1,11 +1,12 @@
 import { usage } from "../errors.ts";
 import type { Host } from "../host/host.ts";
+import { commandLine } from "../lib/command-line.ts";
 import { own } from "../lib/json.ts";
-import { shellQuote } from "../lib/shell-quote.ts";
 import { isUuid } from "../lib/uuid.ts";
 import { kindOfKey } from "./api-key.ts";
 import type { KeyKind } from "./api-key.ts";
 import { baseUrlOf } from "./base-url.ts";
+import { missingProfileHint } from "./profile-hint.ts";
 import { readProfiles } from "./profiles.ts";
 import type { Profile } from "./profiles.ts";
 import { readSandboxProfile, sandboxProfile } from "./sandbox-profile.ts";
@@ -62,7 +63,12 @@ export interface Settings extends Readonly<Record<SettingName | "profile", Setti
   readonly bases: Readonly<Record<string, string>>;
   /** The selected profile: its keys are only sent to its own base URL. */
   readonly stored:
-    | { readonly name: string; readonly source: string; readonly baseUrl: string | undefined }
+    | {
+        readonly name: string;
+        readonly source: string;
+        readonly baseUrl: string | undefined;
+        readonly consoleUrl: string | undefined;
+      }
     | undefined;
 }
 
@@ -98,7 +104,9 @@ export async function settingsFor(
   host: Host,
   needs: KeyNeeds,
 ): Promise<Settings> {
-  const selected = isComplete(flags, host, needs) ? noProfile : await selectProfile(flags, host);
+  const selected = isComplete(flags, host, needs)
+    ? noProfile
+    : await selectProfile(flags, host, needs);
   const sources: Sources = { ...selected, flags, host, needs };
   const { name, profile, source } = sources;
   const { value: baseUrl, source: baseUrlSource } = resolve("baseUrl", sources);
@@ -118,7 +126,10 @@ export async function settingsFor(
     readOnly: resolveReadOnly(sources),
     apps: Object.keys(profile?.apps ?? {}),
     bases: parseKnowledgeBases(variable(host, "KB_DATASET_IDS")) ?? profile?.knowledge_bases ?? {},
-    stored: profile && name !== undefined ? { name, source, baseUrl: profile.base_url } : undefined,
+    stored:
+      profile && name !== undefined
+        ? { name, source, baseUrl: profile.base_url, consoleUrl: profile.console_url }
+        : undefined,
   };
 }
 
@@ -135,29 +146,34 @@ function isComplete({ profile, app, baseUrl }: TargetFlags, host: Host, { key }:
 
 const keySettings = { dataset: "knowledgeKey", app: "appKey" } as const;
 
-async function selectProfile(flags: TargetFlags, host: Host): Promise<SelectedProfile> {
+async function selectProfile(
+  flags: TargetFlags,
+  host: Host,
+  { key }: KeyNeeds,
+): Promise<SelectedProfile> {
   const fromEnv = variable(host, "KB_PROFILE");
   const selected = flags.profile ?? fromEnv;
-  if (selected === sandboxProfile) {
-    const profile = await readSandboxProfile(host);
-    return { name: selected, profile, source: "profile sandbox (built-in)" };
-  }
-  const { profiles, default: defaultName } = await readProfiles(host);
-  const name = selected ?? defaultName;
+  if (selected === sandboxProfile) return selectSandbox(host);
+  const store = await readProfiles(host);
+  const name = selected ?? store.default;
   if (name === undefined) return noProfile;
-  const profile = own(profiles, name);
+  if (name === sandboxProfile) return selectSandbox(host);
+  const profile = own(store.profiles, name);
   if (profile) return { name, profile, source: `profile ${name}` };
   let source = "the default";
   if (flags.profile !== undefined) source = "-p";
   else if (fromEnv !== undefined) source = "KB_PROFILE";
-  const names = Object.keys(profiles);
   throw usage(
     `profile "${name}" not found (${source})`,
-    names.length > 0
-      ? `stored profiles: ${names.join(", ")}`
-      : "add one: kb profile add work --base-url https://example.com/v1",
+    missingProfileHint(name, store, key === "app" ? "wf" : "kb"),
   );
 }
+
+const selectSandbox = async (host: Host): Promise<SelectedProfile> => ({
+  name: sandboxProfile,
+  profile: await readSandboxProfile(host),
+  source: `profile ${sandboxProfile} (built-in)`,
+});
 
 /**
  * The setting of highest precedence. `stored` is that of the profile; a stored key that was not read
@@ -204,7 +220,7 @@ function checkApp(app: Setting, { profile, name }: Sources): void {
     `application "${app.value}" not found${where}`,
     names.length > 0
       ? `applications of the profile: ${names.join(", ")}`
-      : `add it: wf profile add ${shellQuote(name ?? "work")} --app ${shellQuote(app.value)} --key-file -`,
+      : `add it with ${commandLine("wf login", name === undefined ? [] : [name], { app: app.value })}`,
   );
 }
 
@@ -235,7 +251,7 @@ function resolveReadOnly({ flags, profile, source }: Sources): Setting<boolean> 
 }
 
 /** `Handbook=ID, ID` → IDs by name; an ID without a name is its own name. Throws usage. */
-function parseKnowledgeBases(
+export function parseKnowledgeBases(
   text: string | undefined,
 ): Readonly<Record<string, string>> | undefined {
   const parts = text?.split(",").map((part) => part.trim());

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { abortError, CliError, reasonOf } from "../errors.ts";
 import type { Host, Keyring } from "../host/host.ts";
+import { commandLine } from "../lib/command-line.ts";
 import { isOn } from "../lib/env-flag.ts";
-import { shellQuote } from "../lib/shell-quote.ts";
 import { profilePath } from "./profiles.ts";
 import type { StoredKey } from "./profiles.ts";
 import { unset } from "./setting.ts";
@@ -105,20 +105,17 @@ async function readStoredKey(owner: KeyOwner, host: Host): Promise<string> {
   const { value, problem } = await callKeyring(owner, host, (keyring, entry) => keyring.get(entry));
   if (value !== undefined) return value;
   const { profile, app } = owner;
-  const name = shellQuote(profile);
-  const [key, add] =
-    app === undefined
-      ? [`profile ${profile}`, `kb profile add ${name}`]
-      : [
-          `application ${app} in profile ${profile}`,
-          `wf profile add ${name} --app ${shellQuote(app)}`,
-        ];
+  const key =
+    app === undefined ? `profile ${profile}` : `application ${app} in profile ${profile}`;
+  const login = app === undefined ? "kb login" : "wf login";
+  const again = (flags: { readonly "insecure-storage"?: true }) =>
+    commandLine(login, [profile], { app, ...flags });
   const [reason, hint] =
     problem === undefined
-      ? ["the keyring has no such entry", `store it again: ${add} --key-file -`]
+      ? ["the keyring has no such entry", `store it again: ${again({})}`]
       : [
           `the keyring is not available: ${problem}`,
-          `unlock the keyring, or store the key in the profile file: ${add} --key-file - --insecure-storage`,
+          `unlock the keyring, or store the key in the profile file: ${again({ "insecure-storage": true })}`,
         ];
   throw new CliError("auth", `failed to read the key of ${key}: ${reason}`, {
     code: "keyring",

@@ -1,4 +1,5 @@
 import { CliError, usage } from "../errors.ts";
+import { commandLine } from "../lib/command-line.ts";
 import { checkKey, kindOfKey } from "./api-key.ts";
 import type { KeyKind } from "./api-key.ts";
 import { baseUrlOf, isLoopback } from "./base-url.ts";
@@ -12,15 +13,18 @@ export interface Target {
   readonly key: string;
 }
 
-const keyNames = {
+/** What keys are called in messages, by kind. */
+export const keyNames: Readonly<Record<KeyKind, string>> = {
   dataset: "a knowledge key (dataset-…)",
   app: "an application key (app-…)",
-} as const;
+};
+
+/** The program that takes keys of a kind. */
+export const programs: Readonly<Record<KeyKind, "kb" | "wf">> = { dataset: "kb", app: "wf" };
 
 /** Resolves the base URL and the API key for a request. Throws usage or auth. */
 export function targetOf(settings: Settings, kind: KeyKind): Target {
-  const baseUrl = settings.baseUrl.value;
-  if (baseUrl === undefined) throw noBaseUrl(settings);
+  const baseUrl = requireBaseUrl(settings, kind);
   const key = keyFor(settings, kind);
   if (key.value === undefined) throw noKey(settings, kind);
   guardStoredKey(settings, key);
@@ -51,23 +55,28 @@ function guardStoredKey({ baseUrl, stored }: Settings, key: Setting): void {
   );
 }
 
-function noBaseUrl({ profile }: Settings): CliError {
-  const isSandbox = profile.value === sandboxProfile;
-  return usage(
-    isSandbox ? "no sandbox is running" : "no base URL is set",
-    isSandbox
-      ? "start one: kb sandbox"
-      : "set KB_BASE_URL, run `kb profile add work`, or try the CLI out with `kb sandbox`",
+/** The base URL of the settings. Throws usage, with how to sign in, if none is set. */
+export function requireBaseUrl({ baseUrl, profile }: Settings, kind: KeyKind): string {
+  if (baseUrl.value !== undefined) return baseUrl.value;
+  const program = programs[kind];
+  if (profile.value === sandboxProfile) {
+    throw usage("no sandbox is running", `start one: ${commandLine(`${program} sandbox`)}`);
+  }
+  throw usage(
+    `no server is set up: sign in with ${commandLine(`${program} login`)}`,
+    `to try without a server: ${commandLine(`${program} sandbox --ephemeral -- bash`)}`,
   );
 }
 
-function noKey({ apps }: Settings, kind: KeyKind): CliError {
+function noKey({ apps, profile }: Settings, kind: KeyKind): CliError {
+  const name = profile.value === undefined ? [] : [profile.value];
+  const login = commandLine(`${programs[kind]} login`, name);
   const hints = {
-    dataset: "set KB_KEY, or store a key with `kb profile add work`",
+    dataset: `sign in with ${login}, or set KB_KEY`,
     app:
       apps.length > 0
         ? `select an application with --app: ${apps.join(", ")}`
-        : "set KB_APP_KEY, or store a key with `wf profile add work --app NAME`",
+        : `sign in with ${login}, or set KB_APP_KEY`,
   };
   return new CliError("auth", `this command needs ${keyNames[kind]}, but none is set`, {
     sideEffect: "none",

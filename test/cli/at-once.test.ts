@@ -10,7 +10,7 @@ import type { World } from "../lib/support.ts";
 
 const url = "http://127.0.0.1:9/v1";
 const add = (name: string, world: World) =>
-  cli(["kb", "profile", "add", name, "--base-url", url, "--key-file", "-"], {
+  cli(["kb", "login", name, "--base-url", url, "--key-file", "-", "--no-check"], {
     stdin: `dataset-${name}-0123`,
     ...world,
   });
@@ -51,7 +51,7 @@ const answering =
 
 test("a profile added while another one waits for its key stays", async () => {
   const folder = await temporaryDirectory();
-  const slow = await cli(["kb", "profile", "add", "slow", "--base-url", url], {
+  const slow = await cli(["kb", "login", "slow", "--base-url", url, "--no-check"], {
     folder,
     tty: true,
     around: answering(() => add("second", { folder }), "dataset-slow-0123"),
@@ -88,7 +88,8 @@ test("removing asks first and takes away that profile alone; choosing one loses 
 
 test("a base URL that a profile got while a key was typed keeps the key from its server", async () => {
   const folder = await temporaryDirectory();
-  const slow = await cli(["kb", "profile", "add", "one", "--base-url", "http://127.0.0.1:8/v1"], {
+  const other = ["--base-url", "http://127.0.0.1:8/v1", "--no-check"];
+  const slow = await cli(["kb", "login", "one", ...other], {
     folder,
     tty: true,
     around: answering(() => add("one", { folder }), "dataset-other-0123"),

@@ -22,7 +22,7 @@ const run = (line: string, env: Readonly<Record<string, string>> = {}) =>
   server.cli(line.split(" "), { env: { KB_PROFILE: "", KB_KEY, ...env } });
 
 const hint =
-  "hint: the key may be limited to some knowledge bases: set KB_DATASET_IDS to their IDs, or run kb profile add <name> --kb <name>=<id>\n";
+  "hint: the key may be limited to some knowledge bases: set KB_DATASET_IDS to their IDs, or run kb login <name> --kb <name>=<id>\n";
 
 test("ids work as ever", async () => {
   const ran = await run(`kb doc list ${handbook} -o name`);
@@ -74,11 +74,11 @@ test("a profile stores them; another profile and the environment override it", a
       stdin,
       env: { KB_PROFILE: "", KB_KEY: "", KB_BASE_URL: "" },
     });
-  const add = ["kb", "profile", "add", "work", "--base-url", base, "--key-file", "-"];
+  const add = ["kb", "login", "work", "--base-url", base, "--key-file", "-"];
   const named = ["--kb", `Rules=${handbook}`, "-o", "json"];
   const added = await cli([...add, ...named], KB_KEY);
   expect(JSON.parse(added.out)).toMatchObject({ knowledge_bases: { Rules: handbook } });
-  await cli(["kb", "profile", "add", "work", "--kb", `Second=${second}`, "--no-input"]);
+  await cli(["kb", "login", "work", "--kb", `Second=${second}`, "--no-input"]);
   const shown = await cli(["kb", "profile", "show", "work", "-o", "json"]);
   expect(JSON.parse(shown.out)).toMatchObject({
     knowledge_bases: { Rules: handbook, Second: second },
@@ -92,7 +92,7 @@ test("a profile stores them; another profile and the environment override it", a
       found: "opens only some knowledge bases: 2 of the 2 configured",
     }),
   );
-  const wrong = await cli(["kb", "profile", "add", "work", "--kb", "Rules", "--no-input"]);
+  const wrong = await cli(["kb", "login", "work", "--kb", "Rules", "--no-input"]);
   expect(wrong).toMatchObject({ exit: 2 });
   expect(wrong.err).toContain("does not end in a knowledge base ID");
 });

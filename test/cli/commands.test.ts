@@ -343,11 +343,11 @@ describe("profiles", () => {
     const world = { folder, env: base };
     const url = server.env["KB_BASE_URL"] ?? "";
     const added = await server.cli(
-      ["kb", "profile", "add", "work.place", "--base-url", url, "--key-file", "-"],
+      ["kb", "login", "work.place", "--base-url", url, "--key-file", "-"],
       { ...world, stdin: "dataset-sandbox\n" },
     );
     expect(added.exit, added.err).toBe(0);
-    await server.cli(["wf", "profile", "add", "work.place", "--app", "echo", "--key-file", "-"], {
+    await server.cli(["wf", "login", "work.place", "--app", "echo", "--key-file", "-"], {
       ...world,
       stdin: "app-echo\n",
     });
@@ -373,7 +373,7 @@ describe("profiles", () => {
     const world = { folder, env: { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" } };
     const url = server.env["KB_BASE_URL"] ?? "";
     const added = await server.cli(
-      `wf profile add t --app echo --base-url ${url} --format json --key-file -`.split(" "),
+      `wf login t --app echo --base-url ${url} --format json --key-file -`.split(" "),
       { ...world, stdin: "app-echo\n" },
     );
     expect(added.exit, added.err).toBe(0);
@@ -395,7 +395,7 @@ describe("profiles", () => {
     const folder = await temporaryDirectory();
     const world = { folder, env: { KB_BASE_URL: "", KB_KEY: "", KB_PROFILE: "" } };
     await server.cli(
-      ["kb", "profile", "add", "a", "--base-url", "https://example.com", "--key-file", "-"],
+      "kb login a --base-url https://example.com --key-file - --no-check".split(" "),
       { ...world, stdin: "dataset-x" },
     );
     const ran = await server.cli(
@@ -474,7 +474,7 @@ describe("profiles", () => {
     const ran = await cli(["kb", "-p", "sandbox", "list"], {});
     expect(ran).toMatchObject({
       exit: 2,
-      err: "error: no sandbox is running\nhint: start one: kb sandbox\n",
+      err: "error: no sandbox is running\nhint: start one: `kb sandbox`\n",
     });
   });
 

@@ -73,7 +73,7 @@ test.each([
     ["list", "--color", ""],
     ["always", "never", "auto"],
   ],
-  [["profile", "add", "x", "--format", "ya"], ["yaml"]],
+  [["login", "x", "--format", "ya"], ["yaml"]],
   [["api", "PA"], ["PATCH"]],
   [["model", "list", "text"], ["text-embedding"]],
 ])("values: %j gives %j", async (words, wanted) => {
@@ -102,7 +102,7 @@ test("help completes topics and commands", async () => {
 
 test("profiles, and the applications of the profile on the line", async () => {
   const folder = await temporaryDirectory();
-  const add = ["profile", "add", "work place", "--base-url", "http://127.0.0.1:9/v1"];
+  const add = ["login", "work place", "--base-url", "http://127.0.0.1:9/v1", "--no-check"];
   for (const app of ["echo", "support"]) {
     const ran = await cli(["wf", ...add, "--app", app, "--key-file", "-"], {
       folder,
@@ -219,7 +219,7 @@ test.each([
 test("a key command is not run for completion", async () => {
   const folder = await temporaryDirectory();
   await cli(
-    ["kb", "profile", "add", "w", "--base-url", "http://127.0.0.1:9", "--key-command", "pass"],
+    "kb login w --base-url http://127.0.0.1:9 --key-command pass --no-check".split(" "),
     { folder },
   );
   // Starting a program would fail the test: its host has none.

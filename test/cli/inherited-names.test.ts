@@ -97,7 +97,7 @@ test.each(words)(
 
 test.each(words)("an application named %s is found", async (word) => {
   const own = await temporaryDirectory();
-  const add = ["profile", "add", "p", "--base-url", origin, "--app", word, "--key-file", "-"];
+  const add = ["login", "p", "--base-url", origin, "--app", word, "--key-file", "-"];
   expect((await cli(["wf", ...add], { folder: own, stdin: "app-echo" })).exit).toBe(0);
   const ran = await cli(["wf", "app", "info", "--app", word, "--jq", ".name"], { folder: own });
   expect(ran).toMatchObject({ exit: 0, out: "echo\n" });

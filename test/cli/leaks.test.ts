@@ -78,7 +78,7 @@ interface Source {
   readonly inFile?: true;
 }
 
-const add = (flags: string) => `profile add work --base-url ${base}${flags}`;
+const add = (flags: string) => `login work --base-url ${base}${flags}`;
 const fromStdin = (name: string, flags = "") =>
   [
     [`kb ${add(` --key-file -${flags}`)}`, markedKey("dataset", name)],
@@ -413,7 +413,7 @@ test.each(noKeys)(
     ]);
     const url = { KB_BASE_URL: server.baseUrl };
     const { run, found } = await machine({ env: url, inFile: true });
-    const stored = await run("kb profile add long --insecure-storage --key-file -", { stdin: key });
+    const stored = await run("kb login long --insecure-storage --key-file - --no-check", { stdin: key });
     expect([stored.exit, leaks(stored.out + stored.err)]).toEqual([exit === 4 ? 0 : exit, []]);
     for (const [line, env] of [
       ["kb list -vvv", { ...url, KB_KEY: key }],
@@ -462,7 +462,7 @@ test.each([
   for (const ran of [
     await run("kb list", { env: { KB_BASE_URL: url, KB_KEY: "dataset-abcdefgh" } }),
     await run("kb config explain -vvv", { env: { KB_BASE_URL: url } }),
-    await cli(["kb", "profile", "add", "work", "--base-url", url, "-o", "json"]),
+    await cli(["kb", "login", "work", "--base-url", url, "-o", "json"]),
   ]) {
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain("invalid base URL");
@@ -519,7 +519,7 @@ test.runIf(process.platform === "linux")(
   async () => {
     const folder = await temporaryDirectory();
     const bus = await silentBus(folder);
-    const line = `kb profile add work --base-url ${base} --key-file -`;
+    const line = `kb login work --base-url ${base} --key-file -`;
     const child = built(line, folder, { DBUS_SESSION_BUS_ADDRESS: bus.address });
     child.stdin.end(markedKey("dataset", "Stdin"));
     await bus.connected;

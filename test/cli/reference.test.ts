@@ -54,6 +54,6 @@ test.runIf(hasGroff).each(["kb", "wf"] as const)(
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     const text = stdout.replace(/.[\b]/g, ""); // bold is a letter struck twice
     expect(text).toContain("EXIT STATUS");
-    expect(text).toContain(`${program} profile add`);
+    expect(text).toContain(`${program} login`);
   },
 );

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { baseUrlOf } from "../../src/config/base-url.ts";
+import { baseUrlOf, withScheme } from "../../src/config/base-url.ts";
 
 test.each([
   ["https://example.com", "https://example.com/v1"],
@@ -32,4 +32,18 @@ test.each([
 
 test("--insecure-http allows plain HTTP", () => {
   expect(baseUrlOf("http://example.com", true)).toBe("http://example.com/v1");
+});
+
+test.each([
+  ["example.com", "https://example.com"],
+  ["example.com:8080/v1", "https://example.com:8080/v1"],
+  ["localhost:5001", "http://localhost:5001"],
+  ["127.0.0.1", "http://127.0.0.1"],
+  ["[::1]:5001/v1", "http://[::1]:5001/v1"],
+  ["http://example.com", "http://example.com"],
+  ["FTP://example.com", "FTP://example.com"],
+  ["127.0.0.1.example.com", "https://127.0.0.1.example.com"],
+  ["exa mple", "https://exa mple"],
+])("%s as it is typed is completed to %s", (text, expected) => {
+  expect(withScheme(text)).toBe(expected);
 });

@@ -45,7 +45,7 @@ async function lines(server: TestSandbox, home: string): Promise<readonly Writte
   const stored = join(config, "profiles.json");
   await mkdir(config, { recursive: true });
   await writeFile(stored, '{"profiles":{"old":{"base_url":"http://127.0.0.1:1/v1"}}}');
-  const add = "profile add new --base-url http://127.0.0.1:1/v1 --key-command true".split(" ");
+  const add = "login new --base-url http://127.0.0.1:1/v1 --key-command true --no-check".split(" ");
   const record = path("record.jsonl");
   const exported = path("logs.jsonl");
   const pulled = (await server.cli(["kb", "pull", "Docs"])).out;

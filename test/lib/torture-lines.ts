@@ -101,11 +101,11 @@ export const lines: readonly Line[] = [
   line("wf logs export ./detail.csv --with-detail", { again: true, partial: work }),
   line("wf replay ./run.jsonl"),
   line("wf diff ./run.jsonl ./other.jsonl -o json"),
-  line("kb profile add home --base-url http://127.0.0.1:9 --key-file - --insecure-storage", {
+  line("kb login home --base-url http://127.0.0.1:9 --key-file - --insecure-storage --no-check", {
     stdin: "dataset-typed",
     again: true,
   }),
-  line("kb profile add kept --base-url http://127.0.0.1:9 --key-file -", {
+  line("kb login kept --base-url http://127.0.0.1:9 --key-file - --no-check", {
     stdin: "dataset-typed",
     again: true,
   }),

@@ -108,8 +108,8 @@ export async function stage(): Promise<Stage> {
   const token = /"form_token": ?"([^"]+)"/.exec(paused.out)?.[1] ?? "";
   expect(paused.exit).toBe(8);
   const profile = "--insecure-storage --base-url http://127.0.0.1:9";
-  await run(`kb profile add work ${profile} --key-file -`, "dataset-work");
-  await run(`kb profile add command --base-url ${scene.origin} --key-command key`);
+  await run(`kb login work ${profile} --key-file - --no-check`, "dataset-work");
+  await run(`kb login command --base-url ${scene.origin} --key-command key --no-check`);
   await scene.stop();
   await rm(kept, { recursive: true, force: true });
   await cp(world, kept, { recursive: true });

@@ -84,7 +84,7 @@ test.each([1, 2, 3])(
       start(
         server,
         home,
-        `profile add ${name} --base-url http://127.0.0.1:9/v1 --key-command true`.split(" "),
+        `login ${name} --base-url http://127.0.0.1:9/v1 --key-command true --no-check`.split(" "),
       );
     const ends = await Promise.all(names.map((name) => add(name).ended));
     for (const { exit, err } of ends) expect(exit, err).toBe(0);

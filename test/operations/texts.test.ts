@@ -269,12 +269,13 @@ const table: readonly (readonly [
     "Enabled built-in metadata fields of knowledge base KB",
     "failed to enable built-in metadata fields of knowledge base KB",
   ],
-  ["kb profile add", "Saving profile NAME"],
+  ["kb login", "Signing in to NAME"],
   ["kb profile list", "Listing profiles"],
   ["kb profile show", "Getting profile NAME"],
   ["kb profile use", "Setting default profile to NAME"],
   ["kb profile remove", "Removing profile NAME"],
   ["kb config explain", "Reading configuration"],
+  ["kb open", "Opening the page of KB"],
   ["kb api", "Sending request"],
   ["kb doctor", "Running diagnostics"],
   ["kb sandbox", "Starting sandbox"],
@@ -284,6 +285,7 @@ const table: readonly (readonly [
   ["kb completion powershell", "Printing completion script"],
   ["wf run", "Running workflow", "", "failed to run workflow"],
   ["wf show", "Getting run RUN", "", "failed to get run RUN"],
+  ["wf open", "Opening the page of RUN"],
   ["wf diff", "Comparing A with B"],
   ["wf events", "Getting events of run RUN", "", "failed to get events of run RUN"],
   ["wf logs", "Listing runs", "", "failed to list runs"],
@@ -406,7 +408,7 @@ const table: readonly (readonly [
   ],
 ];
 
-const shared = /^wf (profile|config|api|doctor|sandbox|completion (bash|zsh|fish|powershell))\b/;
+const shared = /^wf (login|profile|config|api|doctor|sandbox|completion (bash|zsh|fish|powershell))\b/;
 const commands = [...(await commandsOf("kb")), ...(await commandsOf("wf"))].filter(
   ({ words }) => !shared.test(words.join(" ")),
 );

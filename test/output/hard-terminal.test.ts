@@ -56,17 +56,17 @@ describe("the confirmation of a deletion", () => {
 });
 
 describe("the prompt for a key", () => {
-  const line = ["profile", "add", "mine", "--base-url", "http://127.0.0.1:1/v1"];
+  const line = ["login", "mine", "--base-url", "http://127.0.0.1:1/v1", "--no-check"];
   const add = async (folder: string) => {
     const config = join(home, folder);
     await mkdir(config);
     // `stty` prints whether echo is restored.
-    const words = [process.execPath, bin("kb"), ...line].map((word) => `'${word}'`).join(" ");
+    const words = [process.execPath, bin("wf"), ...line].map((word) => `'${word}'`).join(" ");
     const run = commandOnPty("sh", ["-c", `${words}; echo "exit $?"; stty -a`], {
       ...env,
       KB_CONFIG_DIR: config,
     });
-    await run.shows(/Key \(hidden, empty for none\):/);
+    await run.shows(/Application key \(app-…, hidden\):/);
     return { run, file: join(config, "profiles.json") };
   };
   const whole = "app-Secret0123456789";

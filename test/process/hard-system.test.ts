@@ -65,8 +65,8 @@ test.concurrent.each<[string, string, string, readonly string[]]>([
   ["export", "kb export Docs $T/E", "E/documents/long.txt", ["documents", "manifest.part.jsonl"]],
   ["pull", "ulimit -f 0; mkdir $T/P; kb pull Docs --output-file $T/P/p", "P/p", []],
   [
-    "profile add",
-    "ulimit -f 0; echo app-k | KB_CONFIG_DIR=$T/F kb profile add x --base-url http://127.0.0.1:1/v1 --key-file -",
+    "login",
+    "ulimit -f 0; echo dataset-k | KB_CONFIG_DIR=$T/F kb login x --base-url http://127.0.0.1:1/v1 --key-file - --no-check",
     "F/profiles.json",
     [],
   ],
@@ -121,9 +121,9 @@ describe("no home", () => {
 
   test.concurrent.each([
     ["kb -p mine list", /profile "mine" not found/],
-    ["KB_PROFILE= KB_BASE_URL= kb list", /no base URL is set/],
+    ["KB_PROFILE= KB_BASE_URL= kb list", /no server is set up/],
     [
-      "echo app-k | kb profile add x --base-url http://127.0.0.1:1/v1 --key-file -",
+      "echo dataset-k | kb login x --base-url http://127.0.0.1:1/v1 --key-file - --no-check",
       /^error: \/dev\/null\/.config\/kb: not a directory\nhint: set KB_CONFIG_DIR/m,
     ],
   ])("%s: 2, and the reason", async (line, said) => {

@@ -208,7 +208,7 @@ test.each([
   [["kb", "create", "A", "--dry-run"], []],
   [["kb", "list"], ["agent"]],
   [["kb", "profile", "list"], []],
-  [["kb", "profile", "add", "x", "--key-command", "true"], ["conf"]],
+  [["kb", "login", "x", "--key-command", "true", "--no-check"], ["conf"]],
 ])("%j loads only these heavy packages: %j", async (argv, wanted) => {
   const found = (await loaded(argv))
     .map((file) => heavy.exec(file)?.[0])

@@ -64,7 +64,7 @@ test.runIf(process.platform === "linux").each(signals)(
   async (signal, exit) => {
     const { directory, bus, env } = await keyInSilentKeyring();
     // The old key is deleted from the keyring after the write.
-    const add = 'exec "$NODE" "$KB" profile add work --key-command true';
+    const add = 'exec "$NODE" "$KB" login work --key-command true --no-check';
     const { child, ended } = shell(add, env);
     await bus.connected;
     child.kill(signal);
@@ -88,7 +88,7 @@ test("conf adds no signal handlers", async () => {
       require("node:fs").writeFileSync(${JSON.stringify(listeners)}, JSON.stringify([conf, names]));
     });`,
   );
-  const ran = await shell(`kb profile add x --base-url ${url} --key-command true`, {
+  const ran = await shell(`kb login x --base-url ${url} --key-command true --no-check`, {
     HOME: directory,
     NODE_OPTIONS: `--require=${hook}`,
   }).ended;

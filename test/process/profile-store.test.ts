@@ -7,7 +7,7 @@ import { temporaryDirectory } from "../lib/support.ts";
 // The promises of the profile file, with the built program: conf must not weaken any of them.
 
 const url = "http://127.0.0.1:1/v1";
-const add = `kb profile add new --base-url ${url} --key-command true`;
+const add = `kb login new --base-url ${url} --key-command true --no-check`;
 const [use, remove] = ["kb profile use old", "kb profile remove old --yes"];
 
 /** A file as version 0.1.0 wrote it, long enough not to fit into 1024 bytes. */

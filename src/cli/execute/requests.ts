@@ -118,8 +118,8 @@ export class Requests {
     const sending: SendOptions = {
       key,
       retry: writes ? "never" : "safe",
-      retries: this.#deps.options.retries,
-      idleTimeout: this.#deps.options.idleTimeout ?? MAX_IDLE_TIMEOUT,
+      retries: options.retries ?? this.#deps.options.retries,
+      idleTimeout: this.#deps.options.idleTimeout ?? options.idleTimeout ?? MAX_IDLE_TIMEOUT,
       signal: this.#deps.host.signal,
       headers: options.headers,
     };

@@ -27,7 +27,8 @@ export function openTransport(
   // Loaded when the first request is sent with -v.
   const traced: Transport["onExchange"] = async (outgoing, send) => {
     const { openWireTrace } = await import("../trace/wire-log.ts");
-    const resolved = await settings();
+    // A sign-in has its own address and key, so it works with settings that are wrong.
+    const resolved = await settings().catch(() => undefined);
     wireTrace ??= openWireTrace(verbosity, resolved, startedAt, host);
     return wireTrace.exchange(outgoing, send);
   };

@@ -4,6 +4,8 @@ export const formerWords: readonly {
   /** The name of today. */
   readonly current: string;
 }[] = [
+  { words: ["kb", "profile", "add"], current: "kb login" },
+  { words: ["wf", "profile", "add"], current: "wf login" },
   { words: ["wf", "completion", "create"], current: "wf text create" },
   { words: ["wf", "completion", "stop"], current: "wf text stop" },
 ];

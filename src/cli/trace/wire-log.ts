@@ -32,14 +32,14 @@ export interface WireTrace {
  */
 export const openWireTrace = (
   verbosity: number,
-  settings: Settings,
+  settings: Settings | undefined,
   startedAt: number,
   host: Host,
 ): WireTrace => new WireLog(verbosity, settings, startedAt, host);
 
 class WireLog implements WireTrace {
   readonly #verbosity: number;
-  readonly #settings: Settings;
+  readonly #settings: Settings | undefined;
   readonly #host: Host;
   readonly #startedAt: number;
   readonly #keys = new Set<string>();
@@ -47,7 +47,7 @@ class WireLog implements WireTrace {
   #lastAt: number;
   #attempts = 0;
 
-  constructor(verbosity: number, settings: Settings, startedAt: number, host: Host) {
+  constructor(verbosity: number, settings: Settings | undefined, startedAt: number, host: Host) {
     this.#verbosity = verbosity;
     this.#settings = settings;
     this.#host = host;
@@ -67,7 +67,7 @@ class WireLog implements WireTrace {
     const detailed = this.#verbosity >= 2;
     this.#attempts += 1;
     await this.#write([
-      ...this.#keySource(key),
+      ...this.#keySource(key, request.url),
       ...(detailed ? requestLines(outgoing, label, key) : []),
     ]);
     const started = this.#now();
@@ -134,15 +134,20 @@ class WireLog implements WireTrace {
   }
 
   /** Where address and key come from, once per key; at -vv also the proxies, which undici reads. */
-  #keySource(key: string): string[] {
+  #keySource(key: string, url: string): string[] {
     if (this.#keys.has(key)) return [];
     this.#keys.add(key);
-    const { baseUrl, knowledgeKey, appKey } = this.#settings;
-    const source = [knowledgeKey, appKey].find(({ value }) => value === key)?.source;
+    const { baseUrl, knowledgeKey, appKey } = this.#settings ?? {};
+    const source = [knowledgeKey, appKey].find((setting) => setting?.value === key)?.source;
+    // A sign-in sends requests to an address that is not set yet.
+    const address =
+      baseUrl?.value !== undefined && url.startsWith(`${baseUrl.value}/`)
+        ? `${baseUrl.value} (${baseUrl.source})`
+        : new URL(url).origin;
     const proxies = this.#verbosity < 2 ? [] : ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
     const { env } = this.#host;
     return [
-      `* base URL ${redactText(baseUrl.value ?? "")} (${baseUrl.source}), key ${maskKey(key)}${source === undefined ? "" : ` (${source})`}`,
+      `* base URL ${redactText(address)}, key ${maskKey(key)}${source === undefined ? "" : ` (${source})`}`,
       ...proxies.flatMap((name) => {
         const value = env[name] || env[name.toLowerCase()];
         return value ? [`* ${name} is ${redactText(value)}`] : [];

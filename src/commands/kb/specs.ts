@@ -82,6 +82,26 @@ const docWait = task({
   load: () => import("./documents/wait.ts"),
 });
 
+export const kbOpenParams = {
+  dataset_id: local.ref("kb", "Knowledge base name or ID (default: the list of all)"),
+  document_id: local.ref("document", "Document name or ID", { placeholder: "doc" }),
+  print: local.flag("Print the address instead of opening it"),
+};
+
+const kbOpen = task({
+  command: "kb open [kb] [doc]",
+  action: "open the page of {kb}",
+  summary: "Open a knowledge base or a document in the web console",
+  about:
+    "Opens the page in the browser: with the command in BROWSER, otherwise with the program of the\nsystem. Prints the address if it is not run on a terminal, or if there is no browser. The console is\nthat of the profile (console_url), by default at the address of the API without its path.",
+  params: kbOpenParams,
+  returns: { kind: "json" },
+  sends: [listKnowledgeBases, listDocuments],
+  effect: "reads",
+  examples: ["kb open Handbook", "kb open Handbook welcome.md", "kb open --print"],
+  load: () => import("./open.ts"),
+});
+
 const searchFlags = {
   search_method: local.choice(searchMethods, "Search method"),
   top_k: local.integer("Maximum number of chunks", { range: [1, 100] }),
@@ -625,6 +645,7 @@ const kbLint = task({
 
 /** Commands of `kb` that are not a single operation. */
 export const kbTasks: readonly Task[] = [
+  kbOpen,
   kbSearch,
   modelList,
   docWait,

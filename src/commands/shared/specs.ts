@@ -6,13 +6,15 @@ import type { Task } from "../command-spec.ts";
 
 const profileSheet = record(
   "name default base_url key apps default_app user output read_only",
-  "knowledge_bases",
+  "knowledge_bases console_url",
 );
 
-export const profileAddParams = {
-  name: local.text("Name of the profile", { required, length: [1, 64] }),
+export const loginParams = {
+  name: local.text("Name of the profile (default: the host of the server)", { length: [1, 64] }),
   key_file: local.content("File with the key, - for stdin"),
   key_command: local.text("Command that prints the key, run on each use"),
+  no_check: local.flag("Store without a request to the server"),
+  console_url: local.text("Address of the web console (default: that of the API without its path)"),
   user: local.text("Default end user"),
   format: local.text("Default output format"),
   insecure_storage: local.flag("Store the key in the profile file instead of the keyring"),
@@ -23,22 +25,24 @@ export const profileAddParams = {
   }),
 };
 
-const profileAdd = task({
-  command: "profile add <name>",
-  action: "save profile {name}",
-  summary: "Store a base URL and a key as a profile",
+const login = task({
+  command: "login [name]",
+  action: "sign in to {name}",
+  summary: "Sign in: check an address and a key, and store them",
   about:
-    "Reads the key from a file (- for stdin), from a command that prints it, or from a hidden prompt,\nnever from the command line. It is stored in the OS keyring if available, otherwise in the profile\nfile. With --app it is the key of that application. Other settings of the profile are kept. A key\nthat is bound to some knowledge bases cannot list them: name them with --kb.",
-  params: profileAddParams,
+    "Asks for the address of the server and for the key, which is not shown, and checks both with a\nread. Without a terminal, the address comes from --base-url and the key from a file (- for stdin) or\nfrom a command that prints it, never from the command line; if the check fails, nothing is stored.\n\nA profile has one knowledge key, which kb asks for, and application keys by name, which wf asks for\n(--app names one; the first is \"default\"). Keys are stored in the OS keyring if available, otherwise\nin the profile file. Everything else in the profile is kept. A key that is bound to some knowledge\nbases cannot list them: name them with --kb.",
+  params: loginParams,
   returns: profileSheet,
+  sendsRequests: true,
+  plans: true,
   effect: "writes",
   examples: [
-    "kb profile add work --base-url https://example.com/v1 --key-command 'pass show work/kb'",
-    "kb profile add work --app support --key-command 'pass show work/support'",
-    "kb profile add work --user ann --mark-read-only",
-    "kb profile add work --kb Handbook=0f4ba1c2-7d7e-4f6c-9d0e-0a6b2f6f3c11",
+    "kb login",
+    "kb login work --base-url https://example.com/v1",
+    "kb login work --app support --key-command 'pass show work/support'",
+    "kb login work --kb Handbook=0f4ba1c2-7d7e-4f6c-9d0e-0a6b2f6f3c11",
   ],
-  load: async () => (await import("./profile.ts")).addProfile,
+  load: async () => (await import("./login.ts")).login,
 });
 
 const profileList = task({
@@ -222,7 +226,7 @@ const completion = shellLines.map(([shell, ...lines]) =>
 
 /** Commands of both programs, without the name of the program. */
 export const sharedTasks: readonly Task[] = [
-  profileAdd,
+  login,
   profileList,
   profileShow,
   profileUse,

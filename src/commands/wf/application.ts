@@ -1,7 +1,8 @@
 import { CliError } from "../../errors.ts";
-import { isObject } from "../../lib/json.ts";
+import { isObject, tryParseJson } from "../../lib/json.ts";
 import { getAppInfo } from "../../operations/apps.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../operations/workflows.ts";
+import type { WorkflowRun } from "../../operations/workflows.ts";
 import type { Context } from "../command-spec.ts";
 
 /** Identifies an application without its key. */
@@ -37,14 +38,18 @@ async function readAppId(context: Context): Promise<string | null> {
   for await (const { workflow_run } of context.rows(listWorkflowLogs, {}, { limit: 1 })) {
     if (!workflow_run) return null;
     try {
-      const run = await context.call(getWorkflowRun, { workflow_run_id: workflow_run.id });
-      const inputs: unknown = JSON.parse(run.inputs ?? "{}");
-      const id = isObject(inputs) ? inputs["sys.app_id"] : undefined;
-      return typeof id === "string" ? id : null;
+      return appIdOf(await context.call(getWorkflowRun, { workflow_run_id: workflow_run.id }));
     } catch (error) {
       const isPurged = error instanceof CliError && error.kind === "not-found";
-      if (!isPurged && !(error instanceof SyntaxError)) throw error;
+      if (!isPurged) throw error;
     }
   }
   return null;
+}
+
+/** ID of the application of a run, from the inputs that the server added; null if it added none. */
+export function appIdOf({ inputs }: WorkflowRun): string | null {
+  const values = tryParseJson(inputs ?? "");
+  const id = isObject(values) ? values["sys.app_id"] : undefined;
+  return typeof id === "string" ? id : null;
 }

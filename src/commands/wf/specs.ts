@@ -272,6 +272,25 @@ const workflowShow = task({
   load: () => import("./show.ts"),
 });
 
+export const workflowOpenParams = {
+  workflow_run_id: local.uuid("Run ID", { placeholder: "run" }),
+  print: local.flag("Print the address instead of opening it"),
+};
+
+const workflowOpen = task({
+  command: "wf open [run]",
+  action: "open the page of {run}",
+  summary: "Open the application, or the logs with a run, in the web console",
+  about:
+    "Opens the page in the browser: with the command in BROWSER, otherwise with the program of the\nsystem. Prints the address if it is not run on a terminal, or if there is no browser. Only runs show\nthe ID of their application: without any, the list of all applications opens.",
+  params: workflowOpenParams,
+  returns: { kind: "json" },
+  sends: [getAppInfo, listWorkflowLogs, getWorkflowRun],
+  effect: "reads",
+  examples: ["wf open", "wf open $RUN", "wf --app slow open --print"],
+  load: () => import("./open.ts"),
+});
+
 const workflowWait = task({
   command: "wf wait <run>",
   action: "wait for run {run}",
@@ -549,6 +568,7 @@ export const workflowTasks: readonly Task[] = [
   workflowRun,
   workflowEvents,
   workflowShow,
+  workflowOpen,
   workflowWait,
   workflowReplay,
   workflowTimeline,

@@ -380,12 +380,12 @@ describe("name resolution", () => {
       "hint: applications of the profile: echo, review, slow, broken, loop, chat, chat-review",
     );
     const world = { folder: await temporaryDirectory(), stdin: "dataset-x" };
-    const base = ["--base-url", "https://example.com", "--key-file", "-"];
-    await sandbox.cli(["kb", "profile", "add", "staging", ...base], world);
+    const base = ["--base-url", "https://example.com", "--key-file", "-", "--no-check"];
+    await sandbox.cli(["kb", "login", "staging", ...base], world);
     const profile = await sandbox.cli(["kb", "list", "-p", "stagin"], world);
     expect(profile.exit).toBe(2);
     expect(profile.err).toContain('profile "stagin" not found (-p)');
-    expect(profile.err).toContain("hint: stored profiles: staging");
+    expect(profile.err).toContain("hint: did you mean \"staging\"?");
   });
 });
 

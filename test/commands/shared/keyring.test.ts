@@ -36,13 +36,17 @@ async function machine(world: World = {}) {
   };
 }
 
-const knowledge = "kb profile add work";
-const application = "wf profile add work --app echo";
+const signedIn =
+  "✓ work: server 1.14.2, this key opens 0 knowledge bases\n" +
+  "this is a sandbox: its port changes with each start, so use `kb doctor -p sandbox` instead of this profile\n";
+
+const knowledge = "kb login work";
+const application = "wf login work --app echo";
 
 test("keys are stored in the keyring, the profile file refers to it, and commands work", async () => {
   const { run, add, file, entries, path } = await machine();
   const added = await add(knowledge, "dataset-sandbox");
-  expect(added).toMatchObject({ exit: 0, err: "the key is stored in the keyring\n" });
+  expect(added).toMatchObject({ exit: 0, err: `the key is stored in the keyring\n${signedIn}` });
   await add(application, "app-echo");
   expect(Object.fromEntries(entries)).toEqual({
     [`work, ${url}, ${path}`]: "dataset-sandbox",
@@ -72,9 +76,9 @@ test("keys are stored in the keyring, the profile file refers to it, and command
 });
 
 test.each([
-  ["another key", `${knowledge} --key-file -`, ["app-echo", "dataset-other"]],
-  ["a key in the file", `${knowledge} --key-file - --insecure-storage`, ["app-echo"]],
-  ["a command", `${knowledge} --key-command pass`, ["app-echo"]],
+  ["another key", `${knowledge} --key-file - --no-check`, ["app-echo", "dataset-other"]],
+  ["a key in the file", `${knowledge} --key-file - --insecure-storage --no-check`, ["app-echo"]],
+  ["a command", `${knowledge} --key-command pass --no-check`, ["app-echo"]],
   ["another user, no key", `${knowledge} --user ann`, ["app-echo", "dataset-sandbox"]],
   ["removal", "kb profile remove work --yes", []],
 ])("with %s, no old key is left in the keyring", async (_, line, left) => {
@@ -113,7 +117,9 @@ test.each<[string, string, World, string]>([
     env: { ...nothing, ...world.env },
     stdin: "dataset-sandbox",
   });
-  expect(added.err).toBe(`${why}the key is stored in ${path}, readable only by you\n`);
+  expect(added.err).toBe(
+    `${why}the key is stored in ${path}, readable only by you\n${signedIn}`,
+  );
   expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({
     profiles: { work: { key: "dataset-sandbox" } },
   });
@@ -130,21 +136,21 @@ test.each<[string, string, World, string, string]>([
     "that does not respond",
     { keyring: silentKeyring(hangs) },
     "failed to read the key of profile work: the keyring is not available: no response within 2 s",
-    "unlock the keyring, or store the key in the profile file: kb profile add work --key-file - --insecure-storage",
+    "unlock the keyring, or store the key in the profile file: `kb login work --insecure-storage`",
   ],
   [
     "wf logs",
     "that is disabled",
     { env: { KB_NO_KEYRING: "1" } },
     "failed to read the key of application echo in profile work: the keyring is not available: KB_NO_KEYRING is set",
-    "unlock the keyring, or store the key in the profile file: wf profile add work --app echo --key-file - --insecure-storage",
+    "unlock the keyring, or store the key in the profile file: `wf login work --app echo --insecure-storage`",
   ],
   [
     "kb list",
     "that has lost the key",
     { keyring: memoryKeyring() },
     "failed to read the key of profile work: the keyring has no such entry",
-    "store it again: kb profile add work --key-file -",
+    "store it again: `kb login work`",
   ],
 ])(
   "%s with a keyring %s exits with 4, whatever other keys exist",
@@ -219,12 +225,12 @@ test("an unknown key_in is a damaged profile file", async () => {
 
 // The real keyring module, in the built program; the keyring of the machine is never called.
 
-/** Runs `profile add` of the built program below `root`, with a session bus at this address. */
+/** Runs `login` of the built program below `root`, with a session bus at this address. */
 function realAdd(folder: string, bus: string, programs = root) {
   const line = [
-    "profile",
-    "add",
+    "login",
     "work",
+    "--no-check",
     "--base-url",
     "https://example.com/v1",
     "--key-file",
@@ -243,7 +249,7 @@ function realAdd(folder: string, bus: string, programs = root) {
 }
 
 const stored = (folder: string) =>
-  `the key is stored in ${join(folder, "config", "profiles.json")}, readable only by you\n`;
+  `the key is stored in ${join(folder, "config", "profiles.json")}, readable only by you\n✓ work: key saved without a check\n`;
 const linux = process.platform === "linux";
 
 test.runIf(linux)(

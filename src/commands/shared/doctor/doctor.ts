@@ -6,16 +6,17 @@ import { profilePath, readProfiles } from "../../../config/profiles.ts";
 import { sandboxProfile } from "../../../config/sandbox-profile.ts";
 import { settingsFor } from "../../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../../config/settings.ts";
-import { targetOf } from "../../../config/target.ts";
+import { programs, targetOf } from "../../../config/target.ts";
 import { ApiError, CliError, usage } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { shellQuote } from "../../../lib/shell-quote.ts";
 import { version } from "../../../lib/version.ts";
-import { asText } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
+import { isBoundKey, readKey, readKnowledgeBases } from "../key-check.ts";
 import type { doctorParams } from "../specs.ts";
 
 /** The result of one check; `next` is what to do about it. */
@@ -102,8 +103,8 @@ async function* checks(context: Context): AsyncGenerator<CheckResult> {
   if (settings instanceof CliError) return yield problemOf("settings", settings);
   const { baseUrl } = settings;
   if (baseUrl.value === undefined) {
-    const next = "set KB_BASE_URL, run `kb profile add work`, or try the CLI out with `kb sandbox`";
-    return yield problem("base URL", "not set", next, "usage");
+    const login = commandLine(`${options.program} login`);
+    return yield problem("base URL", "not set", `sign in with ${login}`, "usage");
   }
   yield ok("base URL", `${baseUrl.value} (${baseUrl.source})`);
   if (!new URL(baseUrl.value).pathname.endsWith("/v1")) {
@@ -226,41 +227,26 @@ async function checkKeyOf(
   if (settings instanceof CliError) return problemOf(label, settings);
   const key = kind === "dataset" ? settings.knowledgeKey : settings.appKey;
   if (key.value === undefined) {
-    const [program, variable] = kind === "dataset" ? ["kb", "KB_KEY"] : ["wf", "KB_APP_KEY"];
-    const next = `${program} needs one: set ${variable} or add it to a profile`;
+    const name = settings.profile.value === undefined ? [] : [settings.profile.value];
+    const login = commandLine(`${programs[kind]} login`, name);
+    const variable = kind === "dataset" ? "KB_KEY" : "KB_APP_KEY";
+    const next = `${programs[kind]} needs one: sign in with ${login}, or set ${variable}`;
     return warning(label, "not set", next);
   }
   try {
-    const opens = await tryKey(kind, targetOf(settings, kind), context);
-    if (opens === undefined) return problem(label, notApi, checkUrl, "unsupported");
+    const { opens } = await readKey(kind, targetOf(settings, kind), context);
     return ok(label, `${maskKey(key.value)} (${key.source}) ${opens}`);
   } catch (error) {
     if (signal.aborted) throw context.abortError();
     if (!(error instanceof CliError)) throw error;
+    if (isBoundKey(kind, error)) return checkBoundKey(label, settings, error, context);
     if (!(error instanceof ApiError)) return problemOf(label, error);
-    if (kind === "dataset" && error.response.status === 403)
-      return checkBoundKey(label, settings, error, context);
     // The usual hint is to run doctor.
     const next = "check the key in the platform's settings";
     return error.kind === "auth"
       ? problem(label, error.message, next, error.kind)
       : problemOf(label, error);
   }
-}
-
-/** What a key opens; undefined if the response is not that of the API. Throws API errors. */
-async function tryKey(
-  kind: KeyKind,
-  target: ReturnType<typeof targetOf>,
-  context: Context,
-): Promise<string | undefined> {
-  const url = kind === "dataset" ? "/datasets?page=1&limit=1" : "/info";
-  const response = await context.raw({ method: "GET", url, headers: {} }, kind, { target });
-  const body = tryParseJson(await readText(response.body));
-  if (!isObject(body)) return undefined;
-  if (kind === "app")
-    return `opens ${JSON.stringify(asText(body["name"]))}, mode ${asText(body["mode"]) || "unknown"}`;
-  return `opens ${typeof body["total"] === "number" ? body["total"] : "the"} knowledge bases`;
 }
 
 /** Checks a knowledge key that the server accepts but not for the list: it opens single ones only. */
@@ -270,20 +256,10 @@ async function checkBoundKey(
   error: ApiError,
   context: Context,
 ): Promise<CheckResult> {
-  const target = targetOf(settings, "dataset");
   const ids = [...new Set(Object.values(settings.bases))];
-  let opened = 0;
-  for (const id of ids) {
-    const request = { method: "GET", url: `/datasets/${id}`, headers: {} } as const;
-    try {
-      await readText((await context.raw(request, "dataset", { target })).body);
-      opened += 1;
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure;
-    }
-  }
-  if (opened > 0) {
-    return ok(label, `opens only some knowledge bases: ${opened} of the ${ids.length} configured`);
+  const { size } = await readKnowledgeBases(ids, targetOf(settings, "dataset"), context);
+  if (size > 0) {
+    return ok(label, `opens only some knowledge bases: ${size} of the ${ids.length} configured`);
   }
   return problem(
     label,

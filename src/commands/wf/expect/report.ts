@@ -1,21 +1,16 @@
 import { relative, resolve } from "node:path";
 import type { Host } from "../../../host/host.ts";
 import { junitText } from "../../../lib/formats/junit.ts";
+import { signsFor } from "../../../lib/signs.ts";
 import type { CheckedExpectation } from "./expectation.ts";
 
 /** One line per check for the terminal: `✓ ok      run succeeded: it ended as succeeded`. */
 export function checkLines(checked: readonly CheckedExpectation[], env: Host["env"]): string[] {
-  const [passMark, failMark] = showsSigns(env) ? ["✓ ", "✗ "] : ["", ""];
+  const { pass, fail } = signsFor(env);
   return checked.map(({ name, result: { passed, actual } }) => {
-    const verdict = passed ? `${passMark}ok    ` : `${failMark}failed`;
+    const verdict = passed ? `${pass}ok    ` : `${fail}failed`;
     return `${verdict}  ${name}: ${actual}`;
   });
-}
-
-/** Whether the terminal can show characters beyond ASCII. */
-function showsSigns(env: Host["env"]): boolean {
-  const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"] || "";
-  return !env["KB_ACCESSIBLE"] && env["TERM"] !== "dumb" && !/^(C|POSIX)$/.test(locale);
 }
 
 /** The checks as JUnit XML. */

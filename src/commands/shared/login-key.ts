@@ -1,0 +1,222 @@
+import { checkKey, kindOfKey } from "../../config/api-key.ts";
+import type { KeyKind } from "../../config/api-key.ts";
+import { hasKey } from "../../config/profiles.ts";
+import type { Profile } from "../../config/profiles.ts";
+import { parseKnowledgeBases } from "../../config/settings.ts";
+import { keySetting } from "../../config/stored-keys.ts";
+import { keyNames, programs } from "../../config/target.ts";
+import { ApiError, CliError, usage } from "../../errors.ts";
+import { commandLine } from "../../lib/command-line.ts";
+import { own } from "../../lib/json.ts";
+import { signsFor } from "../../lib/signs.ts";
+import type { Input } from "../../operations/operation.ts";
+import type { Context } from "../command-spec.ts";
+import { isBoundKey, readKey, readKnowledgeBases, readServer, versionIn } from "./key-check.ts";
+import type { KeyReport } from "./key-check.ts";
+import { askUntilAccepted } from "./login-prompt.ts";
+import type { NewKey } from "./profile-change.ts";
+import type { loginParams } from "./specs.ts";
+
+/** The arguments and flags of `login`. */
+export type LoginInput = Input<typeof loginParams>;
+
+/** A sign-in whose server and profile are known. */
+export interface SignIn {
+  readonly name: string;
+  readonly baseUrl: string;
+  /** The profile as it is stored; empty if there is none. */
+  readonly existing: Profile;
+  readonly input: LoginInput;
+  /** Knowledge bases named with --kb, IDs by name. */
+  readonly bases: Readonly<Record<string, string>>;
+}
+
+/** What a sign-in has found. */
+export interface Found {
+  /** Undefined keeps the stored keys. */
+  readonly key: NewKey | undefined;
+  /** The key itself; undefined for a stored key and for a command that was not run. */
+  readonly value?: string | undefined;
+  /** Undefined if nothing was checked. */
+  readonly report?: KeyReport;
+  /** Knowledge bases of a key that opens only some, IDs by name. */
+  readonly bases: Readonly<Record<string, string>>;
+}
+
+/** Where the web console shows the keys of a kind. */
+const places: Readonly<Record<KeyKind, string>> = {
+  dataset: "the web console shows the keys under Knowledge, API",
+  app: "the web console shows the keys of an application under API Access",
+};
+
+/**
+ * Reads the key from its file or command, or asks for it until the server accepts it, and says what
+ * it opens. Without a terminal and a key, only a new server is checked.
+ */
+export async function findKey(signIn: SignIn, context: Context): Promise<Found> {
+  const { input, existing, baseUrl, bases } = signIn;
+  const { key_command: command, key_file: file } = input;
+  const given = file?.trim();
+  if (given !== undefined) context.host.secrets.learn(given);
+  if (given === "") throw usage("--key-file is empty");
+  if (command !== undefined || given !== undefined) {
+    return examine({ command, text: given, label: "--key-file" }, signIn, context);
+  }
+  if (context.options.input) return askForKey(signIn, context);
+  const isNew = existing.base_url !== baseUrl && !input.no_check;
+  return { key: undefined, bases, ...(isNew && { report: await readServer(baseUrl, context) }) };
+}
+
+async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
+  const kind = kindFor(context);
+  const app = appFor(kind, context);
+  const stored = app === undefined ? signIn.existing : own(signIn.existing.apps, app);
+  const keeps = stored !== undefined && hasKey(stored);
+  const name = kind === "app" ? "Application key (app-…" : "Knowledge key (dataset-…";
+  const found = await askUntilAccepted(
+    {
+      text: `${name}, hidden${keeps ? "; Enter keeps the stored one" : ""})`,
+      hidden: true,
+      accept: (text) => examine({ text, label: "the key" }, signIn, context),
+    },
+    context,
+  );
+  if (found !== undefined) return found;
+  if (keeps) return { key: undefined, bases: signIn.bases };
+  throw usage("no key entered; nothing was stored", places[kind]);
+}
+
+/** A key as it was given: its text, or the command that prints it. */
+interface GivenKey {
+  readonly text?: string | undefined;
+  readonly command?: string | undefined;
+  /** What messages call the text. */
+  readonly label: string;
+}
+
+/** Checks a key: its form, its kind, and what it opens. */
+async function examine(given: GivenKey, signIn: SignIn, context: Context): Promise<Found> {
+  const { input, baseUrl } = signIn;
+  const value = given.text ?? (input.no_check ? undefined : await printedKey(given, signIn, context));
+  if (value !== undefined) checkKey(value, given.label);
+  const kind = await agreedKind(value, signIn, context);
+  const key: NewKey = {
+    field: given.text === undefined ? "key_command" : "key",
+    value: given.text ?? given.command ?? "",
+    app: appFor(kind, context),
+    inFile: input.insecure_storage ?? false,
+  };
+  if (input.no_check || value === undefined) return { key, value, bases: signIn.bases };
+  try {
+    const report = await readKey(kind, { baseUrl, key: value }, context);
+    return { key, value, report, bases: signIn.bases };
+  } catch (error) {
+    if (isBoundKey(kind, error)) {
+      const version = versionIn(error.response.version);
+      return { key, value, ...(await boundKey(value, version, signIn, context)) };
+    }
+    if (error instanceof ApiError && error.kind === "auth") error.with({ hint: places[kind] });
+    throw error;
+  }
+}
+
+/** The key that --key-command prints. */
+async function printedKey({ command }: GivenKey, { name }: SignIn, { host }: Context) {
+  const owner = { profile: name, baseUrl: undefined, app: undefined };
+  const options = { source: `profile ${name}`, read: true };
+  return (await keySetting({ key_command: command ?? "" }, owner, host, options)).value;
+}
+
+/** The kind of key that a command line asks for. */
+const kindFor = ({ options }: Context): KeyKind =>
+  options.program === "wf" || options.flags.app !== undefined ? "app" : "dataset";
+
+/** The name under which an application key is stored. */
+const appFor = (kind: KeyKind, { options }: Context): string | undefined =>
+  kind === "app" ? (options.flags.app ?? "default") : undefined;
+
+/** The kind of a key: that of the program, or the other one after a yes. Throws auth and usage. */
+async function agreedKind(
+  value: string | undefined,
+  { name }: SignIn,
+  context: Context,
+): Promise<KeyKind> {
+  const { options, host } = context;
+  const wanted = kindFor(context);
+  const actual = kindOfKey(value) ?? wanted;
+  if (actual === wanted) return wanted;
+  if (options.flags.app !== undefined) {
+    const message = "--app stores an application key, but this is a knowledge key (dataset-…)";
+    throw usage(message, "omit --app");
+  }
+  const program = programs[actual];
+  const problem = `this is ${keyNames[actual]}, but ${options.program} uses ${keyNames[wanted]}`;
+  if (!options.input) {
+    const hint = `sign in with the other program: ${commandLine(`${program} login`, [name])}`;
+    throw new CliError("auth", problem, { sideEffect: "none", hint });
+  }
+  await context.notice(`${signsFor(host.env).fail}${problem}`);
+  try {
+    await context.confirm(`Store it for ${program}?`);
+  } catch (error) {
+    const isNo = error instanceof CliError && error.info.code === "declined";
+    throw isNo ? usage(`the key was not stored; enter ${keyNames[wanted]}`) : error;
+  }
+  return actual;
+}
+
+/**
+ * What a key opens that may not list knowledge bases: of those named with --kb or stored, or of those
+ * that are asked for. Throws auth if it opens none of them.
+ */
+async function boundKey(
+  key: string,
+  version: string | undefined,
+  { name, baseUrl, existing, bases }: SignIn,
+  context: Context,
+): Promise<Pick<Found, "report" | "bases">> {
+  const target = { baseUrl, key };
+  const known = { ...existing.knowledge_bases, ...bases };
+  const ids = Object.values(known);
+  if (ids.length === 0) {
+    const asked = context.options.input ? await askForBases(target, context) : {};
+    const names = Object.keys(asked).join(", ");
+    const later = `and cannot list them; name them with ${commandLine("kb login", [name], { kb: "NAME=ID" })}`;
+    const opens = `opens only some knowledge bases${names === "" ? ` ${later}` : `: ${names}`}`;
+    return { report: { version, opens }, bases: asked };
+  }
+  const opened = await readKnowledgeBases(ids, target, context);
+  if (opened.size > 0) {
+    const opens = `opens only some knowledge bases: ${opened.size} of the ${new Set(ids).size} named`;
+    return { report: { version, opens }, bases };
+  }
+  throw new CliError("auth", "the key opens none of the knowledge bases named", {
+    sideEffect: "none",
+    hint: "check their IDs: they are in the addresses of the web console",
+  });
+}
+
+/** Asks for the IDs of knowledge bases until the key opens them all; empty for none. IDs by name. */
+async function askForBases(
+  target: { readonly baseUrl: string; readonly key: string },
+  context: Context,
+): Promise<Readonly<Record<string, string>>> {
+  await context.notice("the key is valid, but opens only some knowledge bases and cannot list them");
+  const asked = await askUntilAccepted(
+    {
+      text: "Their IDs, separated by commas (Enter to name them later)",
+      async accept(reply) {
+        const named = Object.entries(parseKnowledgeBases(reply) ?? {});
+        const ids = named.map(([, id]) => id);
+        const opened = await readKnowledgeBases(ids, target, context);
+        const closed = ids.filter((id) => !opened.has(id));
+        if (closed.length > 0) throw usage(`the key does not open ${closed.join(", ")}`);
+        return Object.fromEntries(
+          named.map(([name, id]) => [name === id ? (opened.get(id) ?? id) : name, id]),
+        );
+      },
+    },
+    context,
+  );
+  return asked ?? {};
+}

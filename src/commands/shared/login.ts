@@ -1,0 +1,135 @@
+import { consoleUrlOf } from "../../config/console-url.ts";
+import { changeProfiles, readProfiles } from "../../config/profiles.ts";
+import type { Profile } from "../../config/profiles.ts";
+import { isSandbox, sandboxProfile } from "../../config/sandbox-profile.ts";
+import { parseKnowledgeBase } from "../../config/settings.ts";
+import { CliError, usage } from "../../errors.ts";
+import { commandLine } from "../../lib/command-line.ts";
+import { own } from "../../lib/json.ts";
+import { signsFor } from "../../lib/signs.ts";
+import type { Context } from "../command-spec.ts";
+import { findKey } from "./login-key.ts";
+import type { Found, LoginInput, SignIn } from "./login-key.ts";
+import { askForConsole, chooseServer, profileNameOf } from "./login-server.ts";
+import { requireSameServer, withProfile } from "./profile-change.ts";
+import type { ProfileRow } from "./profile-row.ts";
+
+/** `login`: checks an address and a key, and stores them as a profile. */
+export const login = {
+  async *run(input: LoginInput, given: Context): AsyncGenerator<ProfileRow> {
+    const context = given.options.input ? withoutRetries(given) : given;
+    const { host, options, notice } = context;
+    const { asked, signIn } = await begin(input, context);
+    const { name, baseUrl } = signIn;
+    const found = await findKey(signIn, context).catch((error: unknown) => {
+      throw notStored(error, context);
+    });
+    const isLocal = await isSandbox(host, baseUrl, found.value);
+    const console_url =
+      input.console_url === undefined && asked && !isLocal
+        ? await askForConsole(baseUrl, context)
+        : input.console_url && consoleUrlOf(input.console_url);
+    const said = `${signsFor(host.env).pass}${name}: ${sentence(found)}`;
+    if (options.dryRun) return await notice(`${said} (dry run: nothing was stored)`);
+    const fields = { ...fieldsOf(input, context), ...(console_url && { console_url }) };
+    const addition = { name, baseUrl, key: found.key, bases: found.bases, fields };
+    // Read again under the lock: other processes may have changed the file since.
+    const row = await changeProfiles(host, (store) => withProfile(store, addition, context));
+    await notice(said);
+    await advise(row, isLocal, context);
+    // A terminal shows the sentence in place of the row.
+    if (!options.terminal || options.format !== undefined) yield row;
+  },
+};
+
+/** At a prompt, people retry on their own. */
+const withoutRetries = (context: Context): Context => ({
+  ...context,
+  raw: (request, kind, options) => context.raw(request, kind, { ...options, retries: 0 }),
+});
+
+/** Checks the command line, and finds the server and the profile. */
+async function begin(
+  input: LoginInput,
+  context: Context,
+): Promise<{ readonly asked: boolean; readonly signIn: SignIn }> {
+  const typedName = input.name ?? context.options.flags.profile;
+  if (typedName !== undefined) checkProfileName(typedName);
+  if (input.key_file !== undefined && input.key_command !== undefined) {
+    throw usage("--key-file and --key-command cannot be used together");
+  }
+  if (input.console_url !== undefined) consoleUrlOf(input.console_url);
+  const bases = Object.fromEntries((input.kb ?? []).map(parseKnowledgeBase));
+  const { profiles } = await readProfiles(context.host);
+  const check = !input.no_check;
+  const { baseUrl, asked } = await chooseServer(own(profiles, typedName ?? ""), check, context);
+  const name = typedName ?? profileNameOf(baseUrl);
+  const existing = own(profiles, name) ?? {};
+  requireSameServer(name, existing, baseUrl, context);
+  return { asked, signIn: { name, baseUrl, existing, input, bases } };
+}
+
+function checkProfileName(name: string): void {
+  if (name === sandboxProfile) {
+    throw usage(
+      `"${sandboxProfile}" is the built-in profile of the local sandbox and needs no sign-in`,
+      `use it with -p, or for all commands: ${commandLine("kb profile use", [sandboxProfile])}`,
+    );
+  }
+  if (/^[\p{L}\p{N}][\p{L}\p{N} ._@-]*$/u.test(name)) return;
+  throw usage(
+    `invalid profile name ${JSON.stringify(name)}`,
+    "use letters, digits, spaces and . _ @ -; begin with a letter or digit",
+  );
+}
+
+/** The fields of the profile that flags set. */
+const fieldsOf = (
+  { user, format, mark_read_only }: LoginInput,
+  { options: { flags } }: Context,
+): Pick<Profile, "user" | "output" | "read_only"> => ({
+  ...(user !== undefined && { user }),
+  ...(format !== undefined && { output: format }),
+  // --read-only would otherwise have no effect here.
+  ...((mark_read_only || flags.readOnly) && { read_only: true }),
+});
+
+/** The error of a check that ends the command, with how to store the profile anyway. */
+function notStored(error: unknown, { signal }: Context): unknown {
+  const isCheck = error instanceof CliError && !["usage", "interrupted"].includes(error.kind);
+  if (!isCheck || signal.aborted) return error;
+  const { hint } = error.info;
+  const stored = "nothing was stored; --no-check stores without a request";
+  return error.with({
+    sideEffect: "none",
+    hint: hint === undefined ? stored : `${hint}; ${stored}`,
+  });
+}
+
+/** `server 1.14.2, this key opens 12 knowledge bases` */
+function sentence({ key, report }: Found): string {
+  const { version, opens } = report ?? {};
+  const parts = [
+    ...(version === undefined ? [] : [`server ${version}`]),
+    ...(opens === undefined ? [] : [`this key ${opens}`]),
+  ];
+  if (parts.length > 0) return parts.join(", ");
+  return key === undefined ? "profile saved" : "key saved without a check";
+}
+
+/** What the user should know about the profile that was stored. */
+async function advise(
+  { name, default: isDefault }: ProfileRow,
+  isLocal: boolean,
+  { notice, options: { program } }: Context,
+): Promise<void> {
+  if (isLocal) {
+    const example = commandLine(`${program} doctor`, [], { p: sandboxProfile });
+    await notice(
+      `this is a sandbox: its port changes with each start, so use ${example} instead of this profile`,
+    );
+  } else if (!isDefault) {
+    const use = commandLine(`${program} profile use`, [name]);
+    await notice(`another profile is the default; ${use} changes that`);
+  }
+}

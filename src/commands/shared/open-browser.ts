@@ -1,0 +1,44 @@
+import { reasonOf } from "../../errors.ts";
+import type { Host, SpawnOptions } from "../../host/host.ts";
+import { shellQuote } from "../../lib/shell-quote.ts";
+
+/** A program that opens an address. */
+interface Browser {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly options?: SpawnOptions;
+}
+
+/**
+ * Opens an address in a browser: with the command in BROWSER, else with the program of the operating
+ * system. Returns why that failed, or undefined.
+ */
+export async function openInBrowser(url: string, host: Host): Promise<string | undefined> {
+  const browser = browserFor(url, host);
+  if (browser === undefined) return "no browser found; BROWSER names one";
+  const { command, args, options } = browser;
+  try {
+    const exit = await host.spawn(command, args, options).exit;
+    return exit === 0 ? undefined : `the browser failed (exit code ${exit})`;
+  } catch (error) {
+    return `failed to start ${command}: ${reasonOf(error)}`;
+  }
+}
+
+function browserFor(url: string, { env, platform }: Host): Browser | undefined {
+  const isWindows = platform.includes("win32");
+  const custom = env["BROWSER"];
+  if (custom) {
+    // A command line, as xdg-open reads it; the address may have a place of its own.
+    const quoted = isWindows ? `"${url}"` : shellQuote(url);
+    const command = custom.includes("%s")
+      ? custom.replaceAll("%s", () => quoted)
+      : `${custom} ${quoted}`;
+    return { command, args: [], options: { shell: true } };
+  }
+  // `start` belongs to the shell, which would read & and ^ in an address.
+  if (isWindows) return { command: "rundll32", args: ["url.dll,FileProtocolHandler", url] };
+  if (platform.includes("darwin")) return { command: "open", args: [url] };
+  const hasDisplay = env["DISPLAY"] || env["WAYLAND_DISPLAY"];
+  return hasDisplay ? { command: "xdg-open", args: [url] } : undefined;
+}
