@@ -105,8 +105,7 @@ async function readStoredKey(owner: KeyOwner, host: Host): Promise<string> {
   const { value, problem } = await callKeyring(owner, host, (keyring, entry) => keyring.get(entry));
   if (value !== undefined) return value;
   const { profile, app } = owner;
-  const key =
-    app === undefined ? `profile ${profile}` : `application ${app} in profile ${profile}`;
+  const key = app === undefined ? `profile ${profile}` : `application ${app} in profile ${profile}`;
   const login = app === undefined ? "kb login" : "wf login";
   const again = (flags: { readonly "insecure-storage"?: true }) =>
     commandLine(login, [profile], { app, ...flags });

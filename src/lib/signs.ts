@@ -6,6 +6,7 @@ export function signsFor(env: Readonly<Record<string, string | undefined>>): {
   readonly fail: string;
 } {
   const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"] || "";
-  const isPlain = isOn(env["KB_ACCESSIBLE"]) || env["TERM"] === "dumb" || /^(C|POSIX)$/.test(locale);
+  const isPlain =
+    isOn(env["KB_ACCESSIBLE"]) || env["TERM"] === "dumb" || /^(C|POSIX)$/.test(locale);
   return isPlain ? { pass: "", fail: "" } : { pass: "✓ ", fail: "✗ " };
 }

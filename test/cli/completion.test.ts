@@ -218,10 +218,9 @@ test.each([
 
 test("a key command is not run for completion", async () => {
   const folder = await temporaryDirectory();
-  await cli(
-    "kb login w --base-url http://127.0.0.1:9 --key-command pass --no-check".split(" "),
-    { folder },
-  );
+  await cli("kb login w --base-url http://127.0.0.1:9 --key-command pass --no-check".split(" "), {
+    folder,
+  });
   // Starting a program would fail the test: its host has none.
   expect(await completionLines(["-p", "w", "tag", "rename", ""], { ...still, folder })).toEqual([]);
 });

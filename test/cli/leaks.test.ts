@@ -413,7 +413,9 @@ test.each(noKeys)(
     ]);
     const url = { KB_BASE_URL: server.baseUrl };
     const { run, found } = await machine({ env: url, inFile: true });
-    const stored = await run("kb login long --insecure-storage --key-file - --no-check", { stdin: key });
+    const stored = await run("kb login long --insecure-storage --key-file - --no-check", {
+      stdin: key,
+    });
     expect([stored.exit, leaks(stored.out + stored.err)]).toEqual([exit === 4 ? 0 : exit, []]);
     for (const [line, env] of [
       ["kb list -vvv", { ...url, KB_KEY: key }],

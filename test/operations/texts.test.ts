@@ -408,7 +408,8 @@ const table: readonly (readonly [
   ],
 ];
 
-const shared = /^wf (login|profile|config|api|doctor|sandbox|completion (bash|zsh|fish|powershell))\b/;
+const shared =
+  /^wf (login|profile|config|api|doctor|sandbox|completion (bash|zsh|fish|powershell))\b/;
 const commands = [...(await commandsOf("kb")), ...(await commandsOf("wf"))].filter(
   ({ words }) => !shared.test(words.join(" ")),
 );

@@ -97,7 +97,8 @@ interface GivenKey {
 /** Checks a key: its form, its kind, and what it opens. */
 async function examine(given: GivenKey, signIn: SignIn, context: Context): Promise<Found> {
   const { input, baseUrl } = signIn;
-  const value = given.text ?? (input.no_check ? undefined : await printedKey(given, signIn, context));
+  const value =
+    given.text ?? (input.no_check ? undefined : await printedKey(given, signIn, context));
   if (value !== undefined) checkKey(value, given.label);
   const kind = await agreedKind(value, signIn, context);
   const key: NewKey = {
@@ -201,7 +202,9 @@ async function askForBases(
   target: { readonly baseUrl: string; readonly key: string },
   context: Context,
 ): Promise<Readonly<Record<string, string>>> {
-  await context.notice("the key is valid, but opens only some knowledge bases and cannot list them");
+  await context.notice(
+    "the key is valid, but opens only some knowledge bases and cannot list them",
+  );
   const asked = await askUntilAccepted(
     {
       text: "Their IDs, separated by commas (Enter to name them later)",

@@ -54,7 +54,10 @@ async function completeUrl(text: string, { options, notice }: Context): Promise<
 }
 
 /** Asks for the address of the web console. Undefined for the default one. */
-export async function askForConsole(baseUrl: string, context: Context): Promise<string | undefined> {
+export async function askForConsole(
+  baseUrl: string,
+  context: Context,
+): Promise<string | undefined> {
   const usual = defaultConsoleUrl(baseUrl);
   const accept = (reply: string) => Promise.resolve(consoleUrlOf(reply));
   const question = { text: "Address of its web console", fallback: usual, accept };

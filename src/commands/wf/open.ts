@@ -16,10 +16,15 @@ export async function* run(
       ? await newestAppId(context)
       : appIdOf(await context.call(getWorkflowRun, { workflow_run_id }));
   if (id === null) {
-    await context.notice("the server does not report the application's ID; this is the list of all");
+    await context.notice(
+      "the server does not report the application's ID; this is the list of all",
+    );
   }
   const page = workflow_run_id === undefined ? "workflow" : "logs";
-  yield* openPage({ kind: "app", path: id === null ? ["apps"] : ["app", id, page], print }, context);
+  yield* openPage(
+    { kind: "app", path: id === null ? ["apps"] : ["app", id, page], print },
+    context,
+  );
 }
 
 /** The ID that the newest run shows; null for applications without runs or logs. */

@@ -385,7 +385,7 @@ describe("name resolution", () => {
     const profile = await sandbox.cli(["kb", "list", "-p", "stagin"], world);
     expect(profile.exit).toBe(2);
     expect(profile.err).toContain('profile "stagin" not found (-p)');
-    expect(profile.err).toContain("hint: did you mean \"staging\"?");
+    expect(profile.err).toContain('hint: did you mean "staging"?');
   });
 });
 

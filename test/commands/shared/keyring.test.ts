@@ -117,9 +117,7 @@ test.each<[string, string, World, string]>([
     env: { ...nothing, ...world.env },
     stdin: "dataset-sandbox",
   });
-  expect(added.err).toBe(
-    `${why}the key is stored in ${path}, readable only by you\n${signedIn}`,
-  );
+  expect(added.err).toBe(`${why}the key is stored in ${path}, readable only by you\n${signedIn}`);
   expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({
     profiles: { work: { key: "dataset-sandbox" } },
   });

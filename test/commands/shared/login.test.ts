@@ -55,7 +55,9 @@ test("without a terminal, a key is checked by one read and stored", async () => 
   const before = server.requests.length;
   const line = `kb login work --base-url ${server.baseUrl} --key-file - -o json`;
   const ran = await run(line, { stdin: `${good}\n` });
-  expect(ran.err).toBe(`${stored(folder)}✓ work: server 1.14.2, this key opens 12 knowledge bases\n`);
+  expect(ran.err).toBe(
+    `${stored(folder)}✓ work: server 1.14.2, this key opens 12 knowledge bases\n`,
+  );
   expect(JSON.parse(ran.out)).toMatchObject({ name: "work", default: true });
   expect(ran.exit).toBe(0);
   expect(server.requests.slice(before)).toEqual(["GET /v1/datasets?page=1&limit=1 HTTP/1.1"]);
@@ -103,7 +105,9 @@ test.each<[string, string, string, string, number, RegExp]>([
   expect(fresh).toMatchObject({ exit, out: "" });
   expect(fresh.err).toMatch(text);
   expect(await file()).toBe("");
-  await run(`kb login work --base-url ${base} --key-file - --no-check`, { stdin: "dataset-old-0123" });
+  await run(`kb login work --base-url ${base} --key-file - --no-check`, {
+    stdin: "dataset-old-0123",
+  });
   const before = await file();
   expect(before).toContain("dataset-old-0123");
   const ran = await run(line, { stdin: key });
@@ -117,7 +121,10 @@ test("--no-check stores without a request", async () => {
   const before = server.requests.length;
   const line = `kb login work --base-url ${server.baseUrl} --key-file - --no-check`;
   const ran = await run(line, { stdin: "dataset-bad-0123" });
-  expect(ran).toMatchObject({ exit: 0, err: `${stored(folder)}✓ work: key saved without a check\n` });
+  expect(ran).toMatchObject({
+    exit: 0,
+    err: `${stored(folder)}✓ work: key saved without a check\n`,
+  });
   expect(await profiles()).toMatchObject({ work: { key: "dataset-bad-0123" } });
   expect(server.requests.length).toBe(before);
 });
@@ -141,7 +148,10 @@ test("the key of a command is checked, and the command is stored", async () => {
   expect((await run(line, prints("dataset-bad-0123"))).exit).toBe(4);
   expect((await run(line, prints(""))).err).toContain("printed no key");
   const ran = await run(line, prints(good));
-  expect(ran).toMatchObject({ exit: 0, err: expect.stringContaining("12 knowledge bases") as unknown });
+  expect(ran).toMatchObject({
+    exit: 0,
+    err: expect.stringContaining("12 knowledge bases") as unknown,
+  });
   expect(await profiles()).toEqual({ work: { base_url: server.baseUrl, key_command: "pass" } });
 });
 
@@ -197,7 +207,9 @@ test("a dry run checks and stores nothing", async () => {
 
 test("a sandbox is recognized, and the way to it named", async () => {
   const { run } = await machine();
-  const ran = await run(`kb login box --base-url ${url} --key-file -`, { stdin: "dataset-sandbox" });
+  const ran = await run(`kb login box --base-url ${url} --key-file -`, {
+    stdin: "dataset-sandbox",
+  });
   expect(ran.err).toContain(
     "this is a sandbox: its port changes with each start, so use `kb doctor -p sandbox` instead of this profile\n",
   );
@@ -233,7 +245,9 @@ test("a key that opens only some knowledge bases is stored with those named", as
     answers: [stdin, "Handbook", `${missing}`, id],
   });
   expect(asked.err).toContain("✗ the key does not open");
-  expect(asked.err).toContain("✓ asked: server 1.14.2, this key opens only some knowledge bases: Handbook\n");
+  expect(asked.err).toContain(
+    "✓ asked: server 1.14.2, this key opens only some knowledge bases: Handbook\n",
+  );
   expect(await file()).toContain(`"Handbook": "${id}"`);
 });
 
@@ -259,7 +273,11 @@ test("Enter takes the address of the environment, and keeps a stored key", async
   const { run, profiles } = await machine({ tty: true });
   const questions: string[] = [];
   const answers = ["", good, "console.example.com/"];
-  const ran = await run("kb login work", { answers, questions, env: { KB_BASE_URL: server.baseUrl } });
+  const ran = await run("kb login work", {
+    answers,
+    questions,
+    env: { KB_BASE_URL: server.baseUrl },
+  });
   expect(ran).toMatchObject({ exit: 0, out: "" });
   expect(questions).toEqual([
     `Address of the server, such as dify.example.com [${server.baseUrl}]: `,

@@ -20,17 +20,20 @@ test.each([
   ["kb list", "kb"],
   ["kb doc list Handbook", "kb"],
   ["wf logs", "wf"],
-])("%s without a profile: how to sign in, and how to try it without a server", async (line, program) => {
-  const folder = await temporaryDirectory();
-  expect(await cli(line.split(" "), { folder })).toEqual({
-    exit: 2,
-    out: "",
-    err: [
-      `error: no server is set up: sign in with \`${program} login\`\n`,
-      `hint: to try without a server: \`${program} sandbox --ephemeral -- bash\`\n`,
-    ].join(""),
-  });
-});
+])(
+  "%s without a profile: how to sign in, and how to try it without a server",
+  async (line, program) => {
+    const folder = await temporaryDirectory();
+    expect(await cli(line.split(" "), { folder })).toEqual({
+      exit: 2,
+      out: "",
+      err: [
+        `error: no server is set up: sign in with \`${program} login\`\n`,
+        `hint: to try without a server: \`${program} sandbox --ephemeral -- bash\`\n`,
+      ].join(""),
+    });
+  },
+);
 
 test("the built-in profile can be the default, shown and listed, not removed", async () => {
   const { run } = await machine();
