@@ -9,6 +9,7 @@ import { processRuleShape, retrievalShape } from "../../src/operations/shared.ts
 const now = new Date("2026-11-21T10:30:00Z");
 const sources: Sources = {
   now: () => now,
+  timeZone: () => "Asia/Tokyo",
   text: (path) => Promise.resolve(path === "a.json" ? '{"a":1}' : ""),
   file: (path) => Promise.resolve({ path, name: path }),
 };
@@ -56,6 +57,7 @@ test.each<[string, Param, string, unknown]>([
   ["now", query.time("x"), "now", "2026-11-21T10:30:00Z"],
   ["two hours ago", query.time("x"), "2h", "2026-11-21T08:30:00Z"],
   ["two hours ago with a minus", query.time("x"), "-2h", "2026-11-21T08:30:00Z"],
+  ["a day in the local zone", query.time("x"), "yesterday", "2026-11-19T15:00:00Z"],
   ["epoch seconds", query.time("x"), "1795219614", "2026-11-21T00:06:54Z"],
 ])("%s is accepted", async (_, param, typed, value) => {
   expect(await checkValue("--x", param, typed, sources)).toEqual(value);
@@ -87,7 +89,7 @@ test.each<[string, Param, string, string]>([
     "5 minutes",
     '--x "5 minutes" is not a valid duration',
   ],
-  ["an invalid time", query.time("x"), "yesterday", '--x "yesterday" is not a valid time'],
+  ["an invalid time", query.time("x"), "tomorrow", '--x "tomorrow" is not a valid time'],
   [
     "a day that does not exist",
     query.time("x"),

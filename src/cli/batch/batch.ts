@@ -87,7 +87,7 @@ async function* eachRow(
   const atOnce =
     concurrency === undefined ? undefined : wholeNumber("--concurrency", concurrency, 1, 50);
   const file = await readBatchFile(each, context.host);
-  const sources = sourcesOf(each === "-" ? withoutStdin(context.host) : context.host);
+  const sources = sourcesOf(each === "-" ? withoutStdin(context.host) : context.host, globals);
   const extra = await extraBody(globals, sources);
   const checked = await checkRows({ command, file, typed, sources, extra });
   const run: RowRun = { row, command, globals, extra, session };

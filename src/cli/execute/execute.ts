@@ -76,7 +76,7 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   const { command, typed, options, host, session, valuesOf } = execution;
   const { globals } = options;
   const { context } = session;
-  const sources = sourcesOf(host);
+  const sources = sourcesOf(host, globals);
   const input = await checkedInput(command, typed, sources);
   const extra = command.row && (await extraBody(globals, sources));
   needChange(command, input, extra);

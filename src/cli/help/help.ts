@@ -104,7 +104,7 @@ function limitsOf({ choices, length, range, many, kind, serverDefault }: Param):
     range && `${range[0]} to ${range[1]}`,
     many && "repeatable",
     kind === "json" && "inline, @file or -",
-    kind === "time" && "2026-05-01, now, today, 2h or epoch seconds",
+    kind === "time" && "2026-05-01, yesterday, monday, '2 days ago' or 2h; see `help times`",
     serverDefault !== undefined && `default ${serverDefault}`,
   ];
   return limits.filter((limit) => typeof limit === "string");

@@ -6,6 +6,7 @@ export const topicNames = [
   "formats",
   "flags",
   "conditions",
+  "times",
   "follow",
   "recordings",
   "scripting",

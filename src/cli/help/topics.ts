@@ -12,6 +12,7 @@ import names from "./topics/names.md?raw";
 import output from "./topics/output.md?raw";
 import recordings from "./topics/recordings.md?raw";
 import scripting from "./topics/scripting.md?raw";
+import times from "./topics/times.md?raw";
 
 /** The page of a topic; its first line is the title. */
 export function topicText(name: TopicName, width: number): string {
@@ -87,6 +88,7 @@ const topics: Readonly<Record<TopicName, string | readonly HelpBlock[]>> = {
     },
   ],
   conditions: conditionsTopic,
+  times,
   follow,
   recordings,
   scripting,

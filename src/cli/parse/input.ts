@@ -12,6 +12,7 @@ import type {
 } from "../../operations/operation.ts";
 import { flagOf } from "./command.ts";
 import type { Command } from "./command.ts";
+import { timeZoneFor } from "./options.ts";
 import type { Globals } from "./shared-flags.ts";
 import type { Lookup } from "../execute/lookup.ts";
 import type { Resolved } from "../execute/resolve-names.ts";
@@ -26,7 +27,7 @@ export function labelOf(command: Command, name: string, param: Param): string {
 }
 
 /** Reads the files and stdin that values refer to; stdin can be used once. */
-export function sourcesOf(host: Host): Sources {
+export function sourcesOf(host: Host, globals: Globals): Sources {
   let stdinTaken = false;
   const takeStdin = () => {
     if (stdinTaken) throw usage("stdin (-) can only be used once");
@@ -38,6 +39,7 @@ export function sourcesOf(host: Host): Sources {
       : usage(`failed to read ${JSON.stringify(path)}: ${reasonOf(error)}`);
   return {
     now: () => host.now(),
+    timeZone: () => timeZoneFor(globals, host),
     async text(path) {
       let bytes: Uint8Array;
       if (path === "-") {

@@ -2,6 +2,7 @@ import { parseDuration } from "../../lib/duration.ts";
 import { CliError, usage } from "../../errors.ts";
 import { isObject, own } from "../../lib/json.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
+import { timeInWords } from "./time-words.ts";
 import type { TypedLine } from "./typed-values.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { isUuid } from "../../lib/uuid.ts";
@@ -13,6 +14,8 @@ export interface Sources {
   /** A file that exists and is not read yet (`-` for stdin). Throws usage otherwise. */
   file(path: string): Promise<FileInput>;
   now(): Date;
+  /** IANA name of the zone in which days begin. */
+  timeZone(): string;
 }
 
 /** A checked value, or a name that is still to be resolved. */
@@ -64,7 +67,7 @@ function single(label: string, param: Param, text: string, sources: Sources): un
     case "choice":
       return choiceValue(label, param, text);
     case "time":
-      return timeValue(label, text, sources.now());
+      return timeValue(label, text, sources);
     case "duration":
       return durationValue(label, text);
     case "json":
@@ -162,30 +165,21 @@ export function durationValue(label: string, text: string): number {
 
 /**
  * A time as the API expects it. ISO 8601 is sent unchanged (the server reads it as UTC without a
- * zone, server §12); `now`, `today`, `2h`, `-2h` and epoch seconds become UTC.
+ * zone, server §12); other times become UTC.
  */
-function timeValue(label: string, text: string, now: Date): string {
+function timeValue(label: string, text: string, { now, timeZone }: Sources): string {
   if (/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/.test(text)) {
     if (!Number.isNaN(Date.parse(text.replace(" ", "T")))) return text;
   }
-  if (text === "now") return iso(now.getTime());
-  if (text === "today") {
-    return iso(new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime());
-  }
-  if (/^\d{9,11}$/.test(text)) return iso(Number(text) * 1000);
-  if (/^-?(\d+[smhd])+$/.test(text)) {
-    const ms = now.getTime() - durationValue(label, text.replace("-", ""));
-    if (!Number.isNaN(new Date(ms).getTime())) return iso(ms); // dates end 270,000 years ago
-  }
+  const time = timeInWords(text, now(), timeZone());
+  if (time) return time.toISOString().replace(/\.\d{3}Z$/, "Z");
   throw invalidValue(
     label,
     text,
     "is not a valid time",
-    "use a value such as 2026-05-01, 2026-05-01T10:00:00Z, now, today, 2h or epoch seconds",
+    "use a value such as 2026-05-01, 2026-05-01T10:00:00Z, today, yesterday, monday, '2 days ago', 2h or epoch seconds",
   );
 }
-
-const iso = (ms: number) => new Date(ms).toISOString().replace(/\.\d{3}Z$/, "Z");
 
 async function jsonValue(
   label: string,

@@ -184,6 +184,7 @@ const noSources: Sources = {
   text: () => Promise.resolve("{}"),
   file: (path) => Promise.resolve({ path, name: path }),
   now: () => new Date("2026-11-21T12:00:00Z"),
+  timeZone: () => "UTC",
 };
 
 const values = target(
