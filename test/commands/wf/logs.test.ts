@@ -102,6 +102,40 @@ describe("wf logs", () => {
     expect((await cli(["wf", "logs", "--help"])).out).not.toContain("--after");
   });
 
+  test("--failed is short for --status failed", async () => {
+    const { env, seen } = await logServer(() => logsOf(3), 1);
+    const { exit } = await cli(["wf", "logs", "--failed"], { env });
+    expect([exit, seen[0]?.searchParams.get("status")]).toEqual([0, "failed"]);
+    const both = await cli(["wf", "logs", "--failed", "--status", "stopped"], { env });
+    expect([both.exit, both.err]).toEqual([
+      2,
+      "error: --failed cannot be used with --status stopped\n",
+    ]);
+  });
+
+  test("filters locally by a status that the server does not support", async () => {
+    const logs = logsOf(2).map((log, index) => (index === 1 ? { ...log, status: "paused" } : log));
+    const { env, seen } = await logServer(() => logs, 1);
+    const ran = await cli(["wf", "logs", "--status", "paused", "-o", "jsonl"], { env });
+    expect([ran.exit, idsIn(ran.out), ran.err]).toEqual([
+      0,
+      ids(1),
+      "1 of 2 rows match (filtered locally)\n",
+    ]);
+    expect(seen.some(({ searchParams }) => searchParams.has("status"))).toBe(false);
+  });
+
+  test("reads yesterday's failures in the local zone", async () => {
+    const { env, seen } = await logServer(() => [], 1);
+    const world = { env: { ...env, TZ: "Asia/Tokyo" }, now: () => new Date("2026-11-21T20:00:00Z") };
+    await cli("wf logs --failed --since yesterday --until today".split(" "), world);
+    expect(Object.fromEntries(seen[0]?.searchParams ?? [])).toMatchObject({
+      status: "failed",
+      created_at__after: "2026-11-20T15:00:00Z",
+      created_at__before: "2026-11-21T15:00:00Z",
+    });
+  });
+
   test("filters locally by all conditions that the server does not support", async () => {
     const logs = logsOf(...Array.from({ length: 30 }, () => 9));
     const { env, seen } = await logServer(() => logs, 2);

@@ -11,6 +11,7 @@ import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts"
 import type { Input } from "../../../operations/operation.ts";
 import { applicationOf, warnIfUnlogged } from "../application.ts";
 import type { Application } from "../application.ts";
+import { statusFilter } from "../log-filters.ts";
 import { checkState, readState, stateText } from "./export-state.ts";
 import type { ExportState } from "./export-state.ts";
 import { baseOf, fileFor, checkNotExisting, relativeTo, exportTarget } from "./export-target.ts";
@@ -184,7 +185,7 @@ const optionsOf = (input: ExportInput, { format }: ExportTarget): ExportState["o
   format,
   "with-detail": input.with_detail || undefined,
   keyword: input.keyword,
-  status: input.status,
+  status: statusFilter(input),
   "end-user": input.created_by_end_user_session_id,
   account: input.created_by_account,
   where: input.where,

@@ -6,7 +6,7 @@ import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { parseCondition, readForm, runForms } from "../../conditions/index.ts";
 import type { ConditionField, Scope } from "../../conditions/index.ts";
-import { logFields } from "../log-filters.ts";
+import { isSentStatus, logFields, statusFilter } from "../log-filters.ts";
 import type { LogFilters } from "../log-filters.ts";
 import { isEnded } from "../../../runs/outcome.ts";
 import type { CallOptions, Context } from "../../command-spec.ts";
@@ -26,9 +26,10 @@ export interface LogQuery {
 }
 
 /**
- * Splits the filters into those for the server and local ones: conditions, and the end user if there
- * is a keyword, because the server fails with both (server §12). With `changing`, runs are read again
- * once they have ended, so their status is compared locally too. Throws `usage`.
+ * Splits the filters into those for the server and local ones: conditions, a status that the server
+ * does not support, and the end user if there is a keyword, because the server fails with both (server
+ * §12). With `changing`, runs are read again once they have ended, so their status is compared locally
+ * too. Throws `usage`.
  */
 export function logQuery(
   input: LogFilters,
@@ -36,7 +37,6 @@ export function logQuery(
 ): LogQuery {
   const {
     where = [],
-    status,
     keyword,
     created_by_end_user_session_id: endUser,
     created_by_account,
@@ -48,8 +48,9 @@ export function logQuery(
         (log) =>
           evaluate(log).passed === true,
     );
-  const statusLocally = changing && status !== undefined;
-  if (statusLocally) tests.push((log) => log.workflow_run?.status === status);
+  const status = statusFilter(input);
+  const sentStatus = !changing && isSentStatus(status) ? status : undefined;
+  if (status !== sentStatus) tests.push((log) => log.workflow_run?.status === status);
   const endUserLocally = keyword !== undefined && endUser !== undefined;
   if (endUserLocally) tests.push((log) => log.created_by_end_user?.session_id === endUser);
 
@@ -61,7 +62,7 @@ export function logQuery(
   return {
     sent: {
       ...(keyword !== undefined && { keyword: asStored(keyword) }),
-      ...(status !== undefined && !statusLocally && { status }),
+      ...(sentStatus !== undefined && { status: sentStatus }),
       ...(endUser !== undefined && !endUserLocally && { created_by_end_user_session_id: endUser }),
       ...(created_by_account !== undefined && { created_by_account }),
       ...(since !== undefined && { created_at__after: timeOf(since) }),

@@ -7,6 +7,7 @@ import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { hasEnded, loggedRun, logsOfFile } from "../logs/index.ts";
 import type { FiledLog, LogQuery, LoggedRun } from "../logs/index.ts";
+import { statusFilter } from "../log-filters.ts";
 import type { LogFilters } from "../log-filters.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -82,7 +83,8 @@ export async function runsFromFile(
   sink: RunSink,
   context: Context,
 ): Promise<ReadTimes> {
-  const { keyword, status, created_by_end_user_session_id, created_by_account } = filters;
+  const { keyword, created_by_end_user_session_id, created_by_account } = filters;
+  const status = statusFilter(filters);
   if (keyword !== undefined) {
     throw usage(
       "--keyword cannot be used with a file: only the server can search",
