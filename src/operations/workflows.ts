@@ -90,6 +90,14 @@ export interface WorkflowLog {
   readonly created_at: number;
 }
 
+/** The inputs of a run, those of the application before the `sys.` ones. */
+function sortedInputs(text: string | null): unknown {
+  const inputs = parsed(text);
+  if (typeof inputs !== "object" || inputs === null || Array.isArray(inputs)) return inputs;
+  const bySystem = ([name]: [string, unknown]) => Number(name.startsWith("sys."));
+  return Object.fromEntries(Object.entries(inputs).sort((a, b) => bySystem(a) - bySystem(b)));
+}
+
 /** The value of JSON text; any other text unchanged. */
 const parsed = (text: string | null): unknown => {
   try {
@@ -189,10 +197,9 @@ export const getWorkflowRun = wfOperation({
   returns: withFields(
     { status: "text", "error?": "text", "inputs?": "text" },
     record<WorkflowRun>(
-      "id status",
-      ["inputs", (run) => parsed(run.inputs)],
-      "outputs error started=created_at:time finished=finished_at:time elapsed_time",
-      "total_tokens total_steps",
+      "status error=error:sparse outputs elapsed_time total_tokens total_steps",
+      "started=created_at:time finished=finished_at:time id",
+      ["inputs", (run) => sortedInputs(run.inputs)],
       "… workflow_id",
     ),
   ),

@@ -317,7 +317,8 @@ async function printReports(reports: AsyncIterable<Report>, printing: Printing):
 
 function reportFormOf(format: Style["format"], { isTTY }: Output): ReportForm {
   if (format === "tsv" || format === "csv" || format === "md" || format === "svg") return format;
-  return format === undefined && !isTTY ? "tsv" : "grid";
+  if (format === undefined && !isTTY) return "tsv";
+  return format === "wide" ? "wide" : "grid";
 }
 
 async function printTable(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
@@ -329,7 +330,10 @@ async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Pr
   const style = await tableStyle(printing);
   let between = "";
   const sheets = mapped(rows, async (row) => {
-    const text = between + (await recordTable(row, fieldsFor(printing, row), style, printing.out));
+    const isFilled = (field: TableField) =>
+      !field.sparse || cellText(field.value(row), style.times) !== "";
+    const fields = fieldsFor(printing, row).filter(isFilled);
+    const text = between + (await recordTable(row, fields, style, printing.out));
     between = "\n";
     return text;
   });

@@ -13,7 +13,17 @@ interface SavedRun {
   readonly task?: string | undefined;
   /** The end of a stopped run, whose record may show `running` forever. */
   readonly end?: RunEnd | undefined;
+  /** The nodes at which it failed: the server has no nodes of an ended run (server §15.3). */
+  readonly failures?: readonly NodeFailure[] | undefined;
+  /** Absolute path of a recording. */
+  readonly recording?: string | undefined;
   readonly base_url: string;
+}
+
+/** A node that failed, by its title, and why. */
+export interface NodeFailure {
+  readonly node: string;
+  readonly error: string;
 }
 
 type RunEnd = Pick<RunOutcome, "status" | "error">;
@@ -32,10 +42,21 @@ export const saveRunEnd = (
   context: Context,
 ): Promise<void> => save(run, { end: { status, error } }, context);
 
+/** Saves the nodes at which a run failed. */
+export const saveFailures = (
+  run: string,
+  failures: readonly NodeFailure[],
+  context: Context,
+): Promise<void> => save(run, { failures }, context);
+
+/** Saves where a run is recorded. */
+export const saveRecording = (run: string, recording: string, context: Context): Promise<void> =>
+  save(run, { recording }, context);
+
 /** Merges facts into the file of a run. A directory that is not writable is not an error. */
 async function save(
   run: string,
-  facts: Pick<SavedRun, "task" | "end">,
+  facts: Omit<SavedRun, "base_url">,
   context: Context,
 ): Promise<void> {
   try {
@@ -66,6 +87,20 @@ export async function loadRunEnd(run: string, context: Context): Promise<RunEnd 
   const { status, error } = eventFields(saved?.end);
   return status === undefined ? undefined : { status, error };
 }
+
+/** What this machine knows about the nodes of a run that was followed or recorded on it. */
+export async function loadNodes(
+  run: string,
+  context: Context,
+): Promise<{ failures: readonly NodeFailure[]; recording: string | undefined }> {
+  const { saved } = await load(run, context).catch(() => ({ saved: undefined }));
+  const failures = Array.isArray(saved?.failures) ? saved.failures : [];
+  const recording = typeof saved?.recording === "string" ? saved.recording : undefined;
+  return { failures: failures.filter(isFailure), recording };
+}
+
+const isFailure = (value: unknown): value is NodeFailure =>
+  isObject(value) && typeof value["node"] === "string" && typeof value["error"] === "string";
 
 /** End of a file name, after the time. Run IDs may hold any character; throws on invalid Unicode. */
 const suffixOf = (run: string) => `-${encodeURIComponent(run)}.json`;

@@ -8,8 +8,10 @@ import { getForm } from "../../../operations/forms.ts";
 import { finalOutcome } from "../../../runs/outcome.ts";
 import type { FollowCounts } from "./event-filter.ts";
 import { followRun } from "./follow.ts";
-import { saveTaskId, saveRunEnd } from "../task-ids.ts";
+import { saveFailures, saveTaskId, saveRunEnd } from "../task-ids.ts";
+import type { NodeFailure } from "../task-ids.ts";
 import { endingOf } from "../../../runs/outcome.ts";
+import { nodeError } from "../../../runs/trace.ts";
 import type { Context } from "../../command-spec.ts";
 
 type Batch = readonly ServerEvent[];
@@ -18,7 +20,7 @@ type Batch = readonly ServerEvent[];
 export const followDisplayed = (
   ...[options, context, counts]: Parameters<typeof followRun>
 ): ReturnType<typeof followRun> =>
-  pipe(followRun(options, context, counts), warnAboutGaps(context), rememberTaskId(context));
+  pipe(followRun(options, context, counts), warnAboutGaps(context), rememberRun(context));
 
 /** Adds the text of forms, and warns where text may be missing. */
 const warnAboutGaps = (context: Context): EventStage => ({
@@ -32,11 +34,12 @@ const warnAboutGaps = (context: Context): EventStage => ({
 });
 
 /**
- * Saves the task ID of a run, so that the run can be stopped by its own ID, and that it was stopped,
- * which its record may never show (server §13).
+ * Saves what the record of a run does not show: its task ID, so that the run can be stopped by its own
+ * ID, that it was stopped (server §13), and the nodes at which it failed (server §15.3).
  */
-function rememberTaskId(context: Context): EventStage {
+function rememberRun(context: Context): EventStage {
   let isSaved = false;
+  let failures: readonly NodeFailure[] = [];
   return {
     async batch(batch) {
       for (const { fields } of batch) {
@@ -47,14 +50,31 @@ function rememberTaskId(context: Context): EventStage {
         isSaved = true;
         await saveTaskId(run, task, context);
       }
+      failures = [...failures, ...batch.flatMap((event) => failureIn(event, context))];
+      failures = failures.slice(-MAX_SAVED_FAILURES);
       const last = batch.at(-1);
       const outcome = last && finalOutcome(last, true);
       const run = last?.fields.workflow_run_id;
-      if (outcome && endingOf(outcome) === "stopped" && run !== undefined)
+      if (!outcome || run === undefined) return batch;
+      if (endingOf(outcome) === "stopped")
         await saveRunEnd(run, { status: "stopped", error: outcome.error }, context);
+      else if (failures.length > 0 && outcome.status !== "succeeded")
+        await saveFailures(run, failures, context);
       return batch;
     },
   };
+}
+
+/** Nodes of a run whose failures are saved, and characters of each error. */
+const MAX_SAVED_FAILURES = 3;
+const MAX_SAVED_ERROR = 1000;
+
+/** The failure of a node as a list of one, or an empty list. */
+function failureIn({ event, fields }: ServerEvent, { host }: Context): readonly NodeFailure[] {
+  const error = nodeError(fields);
+  if (event !== "node_finished" || error === undefined) return [];
+  const node = fields.title ?? fields.node_id ?? "";
+  return [{ node, error: host.secrets.masked(error.slice(0, MAX_SAVED_ERROR)) }];
 }
 
 /** Prints a summary line when the events end, for whatever reason. */

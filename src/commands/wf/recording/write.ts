@@ -1,5 +1,5 @@
 import type { EventStage } from "../../../api/sse.ts";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, codeOf, diskProblem, usage } from "../../../errors.ts";
 import type { AppendFile } from "../../../host/host.ts";
@@ -9,6 +9,7 @@ import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { FollowResult } from "../follow/index.ts";
+import { saveRecording } from "../task-ids.ts";
 import type { recordingParams } from "../specs.ts";
 
 /*
@@ -123,9 +124,13 @@ class Recording implements EventStage<FollowResult> {
     return events;
   }
 
-  async end({ outcome }: FollowResult): Promise<void> {
+  async end({ runId, outcome }: FollowResult): Promise<void> {
     const exit = await raiseOutcome("", outcome, () => Promise.resolve()).then(() => 0, exitOf);
     await this.close({ exit, why: outcome.status });
+    if (!this.problem) {
+      const { cwd } = this.context.host;
+      await saveRecording(runId, resolve(cwd, this.path), this.context);
+    }
     if (this.problem && exit === 0) throw this.problem;
   }
 

@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
+
+const server = await testSandbox();
+const broken = ["wf", "--app", "broken"];
+const start = [...broken, "run", "--input", "query=x", "-q"];
+
+/** The IDs of the runs in the log, newest first. */
+const newestRun = async (app: readonly string[]) =>
+  (await server.cli([...app, "logs", "-L", "1", "-o", "name"])).out.trim();
+
+test("shows the status and the error of a failed run first, its system inputs last", async () => {
+  await server.cli(start);
+  const { exit, out } = await server.cli([...broken, "show", await newestRun(broken)]);
+  expect(exit).toBe(0);
+  const rows = out.trimEnd().split("\n").map((line) => line.split("\t"));
+  expect(rows.map(([name]) => name)).toEqual([
+    "status",
+    "error",
+    "outputs",
+    "elapsed_time",
+    "total_tokens",
+    "total_steps",
+    "started",
+    "finished",
+    "id",
+    "inputs",
+  ]);
+  expect(rows.slice(0, 2)).toEqual([
+    ["status", "failed"],
+    ["error", "[Errno 111] Connection refused"],
+  ]);
+  expect(rows.at(-1)?.[1]).toMatch(/^\{"query":"x","sys\./);
+});
+
+test("names the node of a failure that was followed on this machine", async () => {
+  const folder = await temporaryDirectory();
+  await server.cli(start, { folder });
+  const id = await newestRun(broken);
+  const here = await server.cli([...broken, "show", id], { folder });
+  expect([here.exit, here.err]).toEqual([
+    0,
+    "node Fetch failed: [Errno 111] Connection refused\n",
+  ]);
+  const elsewhere = await server.cli([...broken, "show", id]);
+  expect([elsewhere.exit, elsewhere.err]).toEqual([
+    0,
+    "the nodes of a finished run are only known from a recording (wf run --record FILE)\n",
+  ]);
+});
+
+test("names a recording with a command that works", async () => {
+  const folder = await temporaryDirectory();
+  const file = join(folder, "run.jsonl");
+  await server.cli([...start, "--record", file], { folder });
+  const { err } = await server.cli([...broken, "show", await newestRun(broken)], { folder });
+  const [, command = ""] = /^its nodes are recorded: `(.*)`$/m.exec(err) ?? [];
+  const { exit, out } = await server.cli(command.split(" "));
+  expect([exit, out.split("\n")[0]]).toEqual([0, expect.stringMatching(/^# Run .* failed, /)]);
+});
+
+test("names the node that was replaced by its default value", async () => {
+  const folder = await temporaryDirectory();
+  const flaky = ["wf", "--app", "flaky"];
+  await server.cli([...flaky, "run", "--input", "query=x", "-q"], { folder });
+  const { out, err } = await server.cli([...flaky, "show", await newestRun(flaky)], { folder });
+  expect(out).toContain("status\tpartial-succeeded\n");
+  expect(err).toMatch(/^node Unsteady failed: \[Errno 111\] Connection refused/);
+});
+
+test("says nothing about nodes of a run that succeeded", async () => {
+  await server.cli(["wf", "run", "--input", "query=x", "-q"]);
+  const { err } = await server.cli(["wf", "show", await newestRun(["wf"])]);
+  expect(err).toBe("");
+});
