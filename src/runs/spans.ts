@@ -33,7 +33,7 @@ export interface Spans {
   readonly top: readonly Span[];
   /** ms since the epoch. */
   readonly startedAt: number;
-  /** ms from the start of the run to its last event, at least 1. */
+  /** ms from the start of the run to its last event; at least 1, and the duration of each node. */
   readonly length: number;
 }
 
@@ -109,7 +109,10 @@ export function spansOf(trace: RunTrace): Spans {
       inner: inner.map(spanOf),
     };
   };
-  return { top: top.map(spanOf), startedAt, length: Math.max(1, lastAt - startedAt) };
+  const spans = top.map(spanOf);
+  // Events can arrive closer together than they were sent.
+  const length = spans.reduce((max, { took }) => Math.max(max, took), lastAt - startedAt);
+  return { top: spans, startedAt, length: Math.max(1, length) };
 }
 
 /** ms by which a time in whole seconds may be wrong. */

@@ -140,6 +140,26 @@ describe("the timeline of a recorded run", () => {
   });
 });
 
+test("a run takes at least as long as each of its nodes", async () => {
+  const path = join(home, "jitter.jsonl");
+  const event = (at: number, kind: string, data: object) =>
+    JSON.stringify({ at, event: { event: kind, workflow_run_id: "r", data } });
+  const node = { id: "n", node_id: "n", title: "Loop", inputs_truncated: false };
+  const lines = [
+    event(0, "workflow_started", { id: "r" }),
+    event(1, "node_started", node),
+    event(396, "node_finished", { ...node, status: "succeeded", elapsed_time: 0.403 }),
+    event(397, "workflow_finished", { id: "r", status: "succeeded" }),
+  ];
+  await writeFile(path, lines.join("\n"));
+  expect(rowsOf((await timeline([path])).out)).toEqual([
+    "# Run r succeeded, 403 ms, 1 node",
+    "node | state | start | took",
+    "Loop | succeeded | 1 ms | 403 ms",
+    "# Loop took 98 % of the time.",
+  ]);
+});
+
 describe("many rounds", () => {
   test("share one row per node, or have their own with --expand", async () => {
     const path = join(home, "rounds.jsonl");
