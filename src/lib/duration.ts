@@ -26,3 +26,7 @@ export function formatDuration(ms: number): string {
   if (minutes < 60) return `${minutes}m ${padded(seconds % 60)}s`;
   return `${Math.floor(minutes / 60)}h ${padded(minutes % 60)}m`;
 }
+
+/** Formats seconds briefly: `16 ms`, `2.3 s`, `2m 05s`. */
+export const formatSeconds = (seconds: number): string =>
+  seconds >= 0.9995 && seconds < 59.95 ? `${seconds.toFixed(1)} s` : formatDuration(seconds * 1000);

@@ -13,3 +13,6 @@ export function sum(numbers: Iterable<number>): number {
  */
 export const percentile = (sorted: Float64Array, percent: number): number | null =>
   sorted[Math.ceil((percent * sorted.length) / 100) - 1] ?? null;
+
+/** A whole number for people: `480,574`. */
+export const formatCount = (count: number): string => count.toLocaleString("en-US");

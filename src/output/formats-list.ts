@@ -15,8 +15,8 @@ export const formats = [
 
 export type Format = (typeof formats)[number] | "svg";
 
-/** Formats of reports, which have no further columns and no IDs. */
-const reportFormats = ["grid", "tsv", "csv", "md", "json", "jsonl", "yaml"] as const;
+/** Formats of reports, which have no IDs; `wide` shows all tables. */
+const reportFormats = ["grid", "wide", "tsv", "csv", "md", "json", "jsonl", "yaml"] as const;
 
 /** Output formats of a result; all formats if the result is unknown. */
 export function formatsOf(returns: Returns<never> | undefined): readonly Format[] {

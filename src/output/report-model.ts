@@ -6,6 +6,8 @@ export interface Report {
   /** What `-o json` and `-o yaml` print. */
   readonly data: unknown;
   readonly sections: readonly Section[];
+  /** What a terminal shows instead of the sections (default: these), unless `-o wide` is given. */
+  readonly screen?: readonly Section[];
   /** The report as a picture, for `-o svg`; defined if the command `returns: drawnReport`. */
   readonly svg?: () => string;
 }
@@ -13,10 +15,25 @@ export interface Report {
 /** One table of a report. */
 export interface Section {
   readonly title?: string;
+  /** Text above the table, in grids only. */
+  readonly lines?: readonly TextLine[];
   readonly columns: readonly Heading[];
   readonly rows: readonly (readonly Cell[])[];
   /** Notes below the table. */
   readonly notes?: readonly string[];
+}
+
+/** A line of text that wraps where the terminal ends. Further lines are indented by the lead. */
+export interface TextLine {
+  readonly lead?: string;
+  readonly parts: readonly TextPart[];
+}
+
+/** A part of a line of text, and the trend of its number, which is drawn if the line has room. */
+export interface TextPart {
+  readonly text: string;
+  readonly tone?: Tone | undefined;
+  readonly trend?: readonly (number | null)[] | undefined;
 }
 
 /** Head of a column; numbers are aligned right. */

@@ -83,6 +83,24 @@ hour  share                 course
   ],
   [
     "ASCII only",
+    { unicode: false },
+    { terminal: 60 },
+    `Nodes
+node   state      started (UTC)      ms
+-----  ---------  ----------------  ---  -------------------
+Start  succeeded  2026-11-21 00:06   12  |---|
+LLM␉|  failed                       900      |-------------|
+LLM took 99 %
+
+Hours
+hour  share                 course
+----  --------------------  ------
+00    ##########            _. =#
+01    #
+`,
+  ],
+  [
+    "for ears: no bars and trends, which repeat numbers",
     { unicode: false, accessible: true },
     { terminal: 60 },
     `Nodes
@@ -92,9 +110,9 @@ LLM␉|  failed                       900      |-------------|
 LLM took 99 %
 
 Hours
-hour  share                 course
-00    ##########            _. =#
-01    #
+hour
+00
+01
 `,
   ],
   [
@@ -309,14 +327,14 @@ const formatOf = (output: string, returns: Parameters<typeof styleFor>[3], setti
 test("svg is available only for reports with a picture", () => {
   expect(formatOf("svg", drawnReport)).toBe("svg");
   expect(() => formatOf("svg", report)).toThrow(
-    '--output "svg" is not one of grid, tsv, csv, md, json, jsonl, yaml',
+    '--output "svg" is not one of grid, wide, tsv, csv, md, json, jsonl, yaml',
   );
   expect(() => formatOf("name", drawnReport)).toThrow(
-    '--output "name" is not one of grid, tsv, csv, md, json, jsonl, yaml, svg',
+    '--output "name" is not one of grid, wide, tsv, csv, md, json, jsonl, yaml, svg',
   );
   const command = commandOf(drawn);
   expect(helpFor("wf", ["timeline"], [command], { width: 80 })).toContain(
-    "Formats  grid, tsv, csv, md, json, jsonl, yaml, svg\n",
+    "Formats  grid, wide, tsv, csv, md, json, jsonl, yaml, svg\n",
   );
   const flags = sharedFlagsOf(command).map((flag) => flag.usage);
   expect(flags).not.toContain("--columns <paths>");
@@ -324,7 +342,7 @@ test("svg is available only for reports with a picture", () => {
 });
 
 test("a default format that a report does not have is ignored", () => {
-  expect(formatOf("", report, "wide")).toBeUndefined();
+  expect(formatOf("", report, "name")).toBeUndefined();
   expect(formatOf("", report, "md")).toBe("md");
   expect(() => formatOf("", report, "mad")).toThrow('--output "mad" is not one of grid,');
 });

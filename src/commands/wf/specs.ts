@@ -38,7 +38,7 @@ import {
 } from "../../operations/workflows.ts";
 import { asEvents } from "../stream-or-wait.ts";
 import { logFilters } from "./log-filters.ts";
-import { figureKinds, groupings } from "./stats-fields.ts";
+import { figureKinds, groupings, units } from "./stats-fields.ts";
 import { task } from "../command-spec.ts";
 import type { Task } from "../command-spec.ts";
 
@@ -375,7 +375,7 @@ const workflowLogs = task({
   effect: "reads",
   exits: ["cut"],
   examples: [
-    "wf logs --status failed --since 2h",
+    "wf logs --failed --since yesterday",
     "wf logs --keyword hello --all -o jsonl",
     "wf logs --since today --all --where 'elapsed>20s' --where 'error~timeout'",
     "wf logs --follow -o jsonl",
@@ -427,7 +427,9 @@ export const statsParams = {
     help: "Only runs since this time (default 24h; all with --from)",
   },
   from: local.file("Read runs from a file of `wf logs -o jsonl` or `-o csv`"),
-  by: local.choice(groupings, "Also show statistics for each of these", { many: true }),
+  by: local.choice([...groupings, ...units], "Also show statistics for each of these", {
+    many: true,
+  }),
   top: local.integer("Maximum rows of each list (default 10)", { range: [1, 10_000] }),
   no_compare: local.flag("Do not compare with the preceding period"),
   fail_if: local.text(
@@ -442,7 +444,7 @@ const workflowStats = task({
   action: "compute statistics",
   summary: "Show statistics about the runs of the workflow",
   about:
-    "Reads the runs of the last 24 hours, since --since, or from the file of --from. Shares, times and\ntokens are of runs that have ended; percentiles use the nearest rank. The time of a paused run\nincludes the pause. The preceding period of the same length is read for comparison.\n\nIf a condition of --fail-if is true, or no run has data for it, the exit code is 14: a check without\ndata must not pass.",
+    "Reads the runs of the last 24 hours, since --since, or from the file of --from. Shares,\ntimes and tokens are of runs that have ended; percentiles use the nearest rank. The time of a paused\nrun includes the pause. The preceding period of the same length is read for comparison.\n\nA terminal shows one screen, with hours, days or months only if --by asks for them; -o wide shows all\ntables.\n\nIf a condition of --fail-if is true, or no run has data for it, the exit code is 14: a check without\ndata must not pass.",
   params: statsParams,
   returns: report,
   wraps: listWorkflowLogs,
@@ -450,6 +452,7 @@ const workflowStats = task({
   exits: ["partial", "gate"],
   examples: [
     "wf stats --since 7d --by version",
+    "wf stats --since yesterday --by hour",
     "wf stats --since 1h --fail-if 'p95>20s' --fail-if 'failed>2%'",
     "wf stats --from november.jsonl -o md",
   ],

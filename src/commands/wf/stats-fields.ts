@@ -29,3 +29,8 @@ export const figureNames = Object.keys(figureKinds) as FigureName[]; // the keys
 export const groupings = ["version", "user"] as const;
 
 export type Grouping = (typeof groupings)[number];
+
+/** Calendar periods by which runs can be grouped. */
+export const units = ["hour", "day", "month"] as const;
+
+export type Unit = (typeof units)[number];

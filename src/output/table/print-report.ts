@@ -7,12 +7,12 @@ import type { LineFormat } from "../formats/cell-lines.ts";
 import { sanitize } from "../formats/text-formats.ts";
 import type { Style } from "../formats/text-formats.ts";
 import { gridText } from "./grid.ts";
+import { availableWidth } from "./table.ts";
 import type { TableStyle, TableField } from "./table.ts";
-import { visible } from "./display-width.ts";
-import type { Colors } from "./display-width.ts";
+import { textLine, tones } from "./text-lines.ts";
 
 /** Text formats of a report. */
-export type ReportForm = "grid" | LineFormat | "svg";
+export type ReportForm = "grid" | "wide" | LineFormat | "svg";
 
 /** Columns of a span in a pipe. */
 const spanWidthInPipe = 40;
@@ -29,9 +29,12 @@ export async function reportText(
   out: Output,
 ): Promise<string> {
   if (form === "svg") return pictureOf(report, out);
-  const print = form === "grid" ? gridSection : await sectionPrinter(form, style, out);
+  const isGrid = form === "grid" || form === "wide";
+  const print = isGrid ? gridSection : await sectionPrinter(form, style, out);
+  const { sections, screen = sections } = report;
   const texts: string[] = [];
-  for (const section of report.sections) texts.push(await print(section, tableStyle, out));
+  for (const section of form === "grid" ? screen : sections)
+    texts.push(await print(section, tableStyle, out));
   return texts.join(form === "csv" ? "\r\n" : "\n");
 }
 
@@ -43,15 +46,10 @@ function pictureOf({ svg }: Report, out: Output): string {
 
 type PrintSection = (section: Section, style: TableStyle, out: Output) => string | Promise<string>;
 
-const tones: Readonly<Record<Tone, keyof Colors>> = {
-  good: "green",
-  bad: "red",
-  warn: "yellow",
-  dim: "dim",
-};
-
 async function gridSection(section: Section, style: TableStyle, out: Output): Promise<string> {
-  const { title, columns, rows, notes = [] } = section;
+  const { title, lines = [], notes = [] } = section;
+  // Charts repeat numbers beside them, which is noise when they are read aloud.
+  const { columns, rows } = style.accessible ? withoutCharts(section, isTrend) : section;
   const spanWidth = out.isTTY ? Infinity : spanWidthInPipe;
   const fields = columns.map(({ label, right }, index): TableField => {
     const cellOf = (row: unknown) => (row as Section["rows"][number])[index] ?? null; // rows of a section
@@ -69,12 +67,18 @@ async function gridSection(section: Section, style: TableStyle, out: Output): Pr
       },
     };
   });
+  const width = availableWidth(out);
+  const plainLine = (text: string) => textLine({ parts: [{ text }] }, style, width);
   return [
-    title === undefined || !style.headers ? "" : `${style.colors.bold(visible(title))}\n`,
+    title === undefined || !style.headers ? "" : allBold(plainLine(title), style),
+    ...lines.map((line) => textLine(line, style, width)),
     columns.length === 0 ? "" : await gridText(rows, fields, style, out),
-    ...notes.map((note) => `${visible(note)}\n`),
+    ...notes.map(plainLine),
   ].join("");
 }
+
+const allBold = (lines: string, { colors }: TableStyle): string =>
+  lines.replace(/.+/g, (line) => colors.bold(line));
 
 /** Prints sections as lines of full cells, without charts. */
 async function sectionPrinter(form: LineFormat, style: Style, out: Output): Promise<PrintSection> {
@@ -110,9 +114,12 @@ const textsAround = {
 const oneLine = (text: string, out: Output): string =>
   safeCell(text, out).replace(/(?<!\s)\s*[\n\r]\s*/g, " ");
 
-function withoutCharts({ columns, rows }: Section): Pick<Section, "columns" | "rows"> {
+function withoutCharts(
+  { columns, rows }: Section,
+  isOmitted: (cell: Cell) => boolean = isChart,
+): Pick<Section, "columns" | "rows"> {
   const charts = new Set(
-    [...columns.keys()].filter((index) => rows.some((cells) => isChart(cells[index] ?? null))),
+    [...columns.keys()].filter((index) => rows.some((cells) => isOmitted(cells[index] ?? null))),
   );
   const withoutChart = <T>(values: readonly T[]) => values.filter((_, index) => !charts.has(index));
   return { columns: withoutChart(columns), rows: rows.map(withoutChart) };
@@ -126,6 +133,7 @@ function plain(cell: Cell): Exclude<Cell, Toned | Chart> {
 const isObject = (cell: Cell): cell is Toned | Chart =>
   typeof cell === "object" && cell !== null && !(cell instanceof Date);
 const isChart = (cell: Cell): cell is Chart => isObject(cell) && "chart" in cell;
+const isTrend = (cell: Cell): boolean => isChart(cell) && cell.chart !== "span";
 const isToned = (cell: Cell): cell is Toned => isObject(cell) && "text" in cell;
 const hasTone = (cell: Cell): cell is Cell & { readonly tone: Tone } =>
   isObject(cell) && "tone" in cell && cell.tone !== undefined;

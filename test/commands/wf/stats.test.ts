@@ -824,13 +824,13 @@ describe("tables", () => {
 | since | 2026-11-21T10:00:00Z |  | 2026-11-21T08:59:59Z |  |
 | until | 2026-11-21T11:00:00Z |  | 2026-11-21T09:59:59Z |  |
 | runs | 3 |  | 1 | +200.0 % |
-| running | 0 |  | 0 | 0.0 % |
-| paused | 0 |  | 0 | 0.0 % |
+| running | 0 |  | 0 |  |
+| paused | 0 |  | 0 |  |
 | ended | 3 |  | 1 | +200.0 % |
 | succeeded | 66.67 | % | 100.00 | -33.33 points |
-| partial | 0.00 | % | 0.00 | 0.00 points |
+| partial | 0.00 | % | 0.00 |  |
 | failed | 33.33 | % | 0.00 | +33.33 points |
-| stopped | 0.00 | % | 0.00 | 0.00 points |
+| stopped | 0.00 | % | 0.00 |  |
 | failed_runs | 1 |  | 0 |  |
 | p50 | 2.000 | s | 4.000 | -50.0 % |
 | p95 | 2.500 | s | 4.000 | -37.5 % |
@@ -876,19 +876,6 @@ describe("tables", () => {
 `);
   });
 
-  test("with bars and sparklines on a terminal, server text sanitized", async () => {
-    const { exit, out } = await wf(["--from", file(jsonl(runs)), "--utc"], {
-      tty: true,
-      columns: 100,
-      env: { LANG: "en_US.UTF-8", NO_COLOR: "1" },
-    });
-    expect(exit).toBe(0);
-    expect(out).toMatch(/^runs +4 +[▁-█]{2} *$/m);
-    expect(out).toMatch(/^succeeded +3 +75\.00 +█+ *$/m);
-    expect(out).toMatch(/^2026-11-21 09:00 +1 +█+▋ +0 +4\.000 +10 *$/m);
-    expect(out).toContain("no | ␛[Kanswer");
-  });
-
   test("have notes about missing and approximate data", async () => {
     const paused = { at: now - 60, elapsed: 0.1, finished: now };
     const { out } = await wf(["--from", file(`${jsonl([paused])}{\n`), "-o", "md"], {});
@@ -898,5 +885,129 @@ describe("tables", () => {
     );
     const { env } = await server([]);
     expect((await wf(["-o", "md"], { env })).out).toContain("no runs; the log of a chatflow");
+  });
+});
+
+describe("on a terminal", () => {
+  /** 40 runs over four hours before `now`, 14 of them failed, and 20 before them. */
+  const many = (...errors: readonly string[]): Told[] => [
+    ...Array.from({ length: 26 }, (_, index) => ({ at: now - index * 540, elapsed: 1 + index / 10 })),
+    ...Array.from({ length: 14 }, (_, index) => ({
+      at: now - 1 - index * 200,
+      elapsed: 11.4,
+      status: "failed",
+      error: errors[index % errors.length] ?? "",
+    })),
+    { at: now - 30, status: "paused", elapsed: 0, finished: null },
+    ...Array.from({ length: 20 }, (_, index) => ({ at: now - 5 * 3600 - index })),
+  ];
+  const rateLimit = "[tongyi] Error: 429 Rate limit reached for the model, try again in a while";
+  const refused = "[Errno 111] Connection refused";
+  const screen = async (runs: readonly Told[], columns: number, ...argv: readonly string[]) => {
+    const ran = await wf(["--from", file(jsonl(runs)), "--since", "4h", ...argv], {
+      tty: true,
+      columns,
+      env: { LANG: "en_US.UTF-8", NO_COLOR: "1" },
+    });
+    expect(ran.exit, ran.err).toBe(0);
+    return ran.out.trimEnd().split("\n");
+  };
+
+  test("one screen holds the figures and the errors", async () => {
+    expect(await screen(many(rateLimit, refused), 80)).toEqual([
+      "Runs from 2026-11-21 07:00 to 2026-11-21 11:00 (UTC)",
+      "41 runs  65 % ok  14 failed ▁▁▁█▁  p50 2.9 s  p95 11.4 s ▄▃▃█▂",
+      "before: 20 runs  100 % ok  p50 1.0 s  p95 1.0 s",
+      "1 paused  82 steps  400 tokens  10 tokens per run (p95)",
+      "",
+      "Errors",
+      "7  [Errno 111] Connection refused  last 2026-11-21 10:56  run 00000000",
+      "7  [tongyi] Error: 429 Rate limit reached for the model, try again in a while",
+      "   last 2026-11-21 10:59  run 00000000",
+    ]);
+  });
+
+  test("40 columns drop the trends and wrap", async () => {
+    expect(await screen(many(rateLimit, refused), 40)).toEqual([
+      "Runs from 2026-11-21 07:00 to 2026-11-21",
+      "11:00 (UTC)",
+      "41 runs  65 % ok  14 failed  p50 2.9 s",
+      "p95 11.4 s",
+      "before: 20 runs  100 % ok  p50 1.0 s",
+      "        p95 1.0 s",
+      "1 paused  82 steps  400 tokens",
+      "10 tokens per run (p95)",
+      "",
+      "Errors",
+      "7  [Errno 111] Connection refused",
+      "   last 2026-11-21 10:56  run 00000000",
+      "7  [tongyi] Error: 429 Rate limit",
+      "   reached for the model, try again in a",
+      "   while  last 2026-11-21 10:59",
+      "   run 00000000",
+    ]);
+  });
+
+  test("many long errors leave the figures on the screen; --top shows all of them", async () => {
+    const errors = Array.from(
+      { length: 14 },
+      (_, index) => `${"abcdefghijklmn"[index]} ${"failed because of a reason ".repeat(7)}`,
+    );
+    const short = await screen(many(...errors), 80);
+    expect(short.length).toBeLessThan(24);
+    expect(short.at(-1)).toBe("10 runs in 10 more groups; use --top to show more");
+    const all = await screen(many(...errors), 80, "--top", "14");
+    expect(all.filter((line) => /^1 {2}[a-n] failed/.test(line))).toHaveLength(14);
+  });
+
+  test("periods are shown on request only", async () => {
+    const hours = await screen(many(refused), 80, "--by", "hour");
+    expect(hours.slice(8)).toEqual([
+      "Per hour",
+      "hour (UTC)        runs  failed_runs  p95 (s)  tokens",
+      "────────────────  ────  ───────────  ───────  ──────  ────────────────────",
+      "2026-11-21 07:00     5            0    3.500      50  ████▊",
+      "2026-11-21 08:00     7            0    3.000      70  ██████▋",
+      "2026-11-21 09:00     7            0    2.300      70  ██████▋",
+      "2026-11-21 10:00    21           14   11.400     200  ████████████████████",
+      "2026-11-21 11:00     1            0    1.000      10  █",
+    ]);
+    const days = await screen(many(refused), 80, "--by", "day");
+    expect(days).toContain("Per day");
+    const both = await wf(["--from", file(""), "--by", "day", "--by", "hour"], {});
+    expect([both.exit, both.err]).toEqual([
+      2,
+      "error: --by takes only one of hour, day, month\n",
+    ]);
+  });
+
+  test("for ears there are numbers only", async () => {
+    const { out } = await wf(
+      ["--from", file(jsonl(many(refused))), "--since", "4h", "--by", "user", "--by", "hour"],
+      { tty: true, columns: 80, env: { KB_ACCESSIBLE: "1", NO_COLOR: "1" } },
+    );
+    expect(out).not.toMatch(/[^\0-\x7f]|##|share/);
+    expect(out).toContain("41 runs  65 % ok  14 failed  p50 2.9 s  p95 11.4 s\n");
+  });
+
+  test("-o wide shows all tables", async () => {
+    const wide = await screen(many(refused), 120, "-o", "wide");
+    expect(wide.filter((line) => /^[A-Z]/.test(line))).toEqual([
+      "Runs",
+      "By status",
+      "Per hour",
+      "Errors",
+    ]);
+    expect(wide).not.toContain("(UTC)");
+  });
+
+  test("failures are red, and server text is harmless", async () => {
+    const { out } = await wf(["--from", file(jsonl(many("no | \u001b[Kanswer"))), "--since", "4h"], {
+      tty: true,
+      columns: 120,
+      env: { LANG: "en_US.UTF-8" },
+    });
+    expect(out).toContain("\u001b[31m14 failed ▁▁▁█▁\u001b[39m");
+    expect(out).toContain("\u001b[31mno | ␛[Kanswer\u001b[39m");
   });
 });

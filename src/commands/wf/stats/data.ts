@@ -1,6 +1,6 @@
 import type { ConditionResult } from "../../conditions/index.ts";
 import { figureNames } from "../stats-fields.ts";
-import type { Grouping } from "../stats-fields.ts";
+import type { Grouping, Unit } from "../stats-fields.ts";
 import { largestGroups } from "./accumulator.ts";
 import type { Accumulator } from "./accumulator.ts";
 import { statsFiguresOf } from "./figures.ts";
@@ -41,10 +41,16 @@ export function statsData(
   runs: Accumulator,
   before: StatsCounts,
   times: ReadTimes,
-  options: { readonly file: string | undefined; readonly timeZone: string; readonly top: number },
+  options: {
+    readonly file: string | undefined;
+    readonly timeZone: string;
+    readonly top: number;
+    /** Unit of the periods (default: by the length of the time). */
+    readonly unit: Unit | undefined;
+  },
 ) {
   const { since = runs.first, until = runs.last } = times;
-  const { timeZone, top } = options;
+  const { timeZone, top, unit } = options;
   const now = partOf(runs.all);
   const errors = largestGroups(runs.errors, top, runs.ungroupedErrors);
   return {
@@ -56,8 +62,8 @@ export function statsData(
     before: times.before ? comparison(now.figures, times.before, before) : null,
     periods:
       since === undefined || until === undefined
-        ? { unit: "hour" as const, time_zone: timeZone, rows: [] }
-        : periodRows(runs, { since, until }, timeZone),
+        ? { unit: unit ?? ("hour" as const), time_zone: timeZone, rows: [] }
+        : periodRows(runs, { since, until }, timeZone, unit),
     errors: {
       groups: errors.largest.map(([error, group]) => ({ error, ...group })),
       others: errors.others,
@@ -80,8 +86,13 @@ function comparison(figures: StatsFigures, span: TimeSpan, counts: StatsCounts) 
   return { ...span, ...part, change: changes(figures, part.figures) };
 }
 
-function periodRows({ buckets }: Accumulator, { since, until }: TimeSpan, timeZone: string) {
-  const { unit, periods } = periodsOf(buckets, since, until, timeZone);
+function periodRows(
+  { buckets }: Accumulator,
+  { since, until }: TimeSpan,
+  timeZone: string,
+  requested: Unit | undefined,
+) {
+  const { unit, periods } = periodsOf(buckets, since, until, timeZone, requested);
   const rows = periods.map(({ start, label, counts }) => {
     const { runs, failed_runs, p95, tokens } = statsFiguresOf(counts);
     return { start, label, runs, failed_runs, p95, tokens };

@@ -17,13 +17,20 @@ export function formatAmount(figure: FigureName, value: number | null): string |
 export const formatFigure = (figure: FigureName, value: number): string =>
   `${formatAmount(figure, value)} ${unitOf(figure)}`.trimEnd();
 
-/** The change of a figure: `+12.5 %`, or `+0.40 points` for shares; null if unknown. */
+/** A share from 0 to 1 for a line of text: `89.5 %`, `100 %`. */
+export const formatPercent = (share: number): string =>
+  `${(share * 100).toFixed(1).replace(/\.0$/, "")} %`;
+
+/**
+ * The change of a figure: `+12.5 %`, or `+0.40 points` for shares; null if it is unknown or if there
+ * was nothing in either period.
+ */
 export function formatChange(
   figure: FigureName,
   value: number | null,
   before: number | null,
 ): string | null {
-  if (value === null || before === null) return null;
+  if (value === null || before === null || (value === 0 && before === 0)) return null;
   const change = value - before;
   if (figureKinds[figure] === "share") return `${signed(change * 100, 2)} points`;
   if (change === 0) return "0.0 %";

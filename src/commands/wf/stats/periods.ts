@@ -1,10 +1,9 @@
 import { mergeCounts } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";
+import type { Unit } from "../stats-fields.ts";
 
 /** The offset of every time zone is a multiple of this, so it divides all hours and days. */
 export const BUCKET_SECONDS = 900;
-
-export type Unit = "hour" | "day" | "month";
 
 /** A calendar hour, day or month with the runs that started in it. */
 export interface Period {
@@ -34,8 +33,8 @@ export function periodsOf(
   first: number,
   last: number,
   timeZone: string,
+  unit = unitFor(last - first),
 ): { readonly unit: Unit; readonly periods: readonly Period[] } {
-  const unit = unitFor(last - first);
   // The Swedish format is that of ISO 8601 with a blank between date and time.
   const clock = new Intl.DateTimeFormat("sv-SE", {
     dateStyle: "short",

@@ -1,3 +1,4 @@
+import { usage } from "../../../errors.ts";
 import type { CliError } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
@@ -7,9 +8,12 @@ import { addRun, newStatsCounts } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";
 import { figureScope } from "./format.ts";
 import { newAccumulator, addToAccumulator } from "./accumulator.ts";
+import { statsScreen } from "./screen.ts";
 import { statsSections } from "./tables.ts";
 import { runsFromFile, runsFromServer } from "./sources.ts";
 import type { RunSink } from "./sources.ts";
+import { groupings, units } from "../stats-fields.ts";
+import type { Unit } from "../stats-fields.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { statsParams } from "../specs.ts";
@@ -28,7 +32,9 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
   const query = logQuery(input);
   if (!input.from) await warnIfKeywordTruncated(query, context);
   const now = Math.floor(context.host.now().getTime() / 1000);
-  const runs = newAccumulator(input.by ?? []);
+  const by = input.by ?? [];
+  const unit = requestedUnit(by);
+  const runs = newAccumulator(groupings.filter((grouping) => by.includes(grouping)));
   const before = newStatsCounts();
   const sink: RunSink = {
     now: (each) => addToAccumulator(runs, each),
@@ -44,10 +50,13 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
     file: input.from?.name,
     timeZone: context.options.timeZone(),
     top: input.top ?? DEFAULT_TOP,
+    unit,
   });
   const results = evaluateGate(conditions, figureScope, [{ subject: data.figures }]);
   const all = { ...data, conditions: results };
-  yield { data: all, sections: statsSections(all, notesOn(runs.all, input, incomplete)) };
+  const notes = notesOn(runs.all, input, incomplete);
+  const screen = { notes, periods: unit !== undefined, top: input.top !== undefined };
+  yield { data: all, sections: statsSections(all, notes), screen: statsScreen(all, screen) };
 
   const failed = failedGate(results, {
     allowed: input.pass_without_runs === true,
@@ -56,6 +65,13 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
   if (failed && incomplete) await context.notice(incomplete.message);
   const error = failed ?? incomplete;
   if (error) throw error;
+}
+
+/** The unit of the periods, if one is requested. Throws `usage` for several. */
+function requestedUnit(by: NonNullable<StatsInput["by"]>): Unit | undefined {
+  const [unit, ...others] = units.filter((each) => by.includes(each));
+  if (others.length > 0) throw usage(`--by takes only one of ${units.join(", ")}`);
+  return unit;
 }
 
 /** Notes on missing and approximate data. */

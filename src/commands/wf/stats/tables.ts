@@ -6,8 +6,9 @@ import type { FigureName, Grouping } from "../stats-fields.ts";
 import type { StatsData } from "./data.ts";
 import { sum } from "../../../lib/numbers.ts";
 import { formatAmount, formatChange, formatFigure, unitOf } from "./format.ts";
+import { trendOf } from "./trends.ts";
 
-/** The tables of `wf stats`; `notes` follow the first. */
+/** All tables of `wf stats`; `notes` follow the first. */
 export const statsSections = (data: StatsData, notes: readonly string[]): Section[] => [
   figuresSection(data, notes),
   ...gateSections(data.conditions, (figure, value) => formatFigure(figure as FigureName, value)),
@@ -19,28 +20,23 @@ export const statsSections = (data: StatsData, notes: readonly string[]): Sectio
 
 const dateOf = (second: number | null) => (second === null ? null : new Date(second * 1000));
 
-/** Figures drawn as a trend, and how to merge the values of several periods. */
-const trends = {
-  runs: sum,
-  failed_runs: sum,
-  p95: (values: readonly number[]) => Math.max(...values),
-  tokens: sum,
-};
+/** Maximum number of points of a trend; more are not readable in a table. */
+const MAX_POINTS = 24;
 
 function figuresSection(data: StatsData, notes: readonly string[]): Section {
   const { before, figures, periods } = data;
+  // As text, because a column with dates has their zone in its heading.
+  const textOf = (second: number | null) => dateOf(second)?.toISOString().replace(".000Z", "Z") ?? null;
   const times = (edge: "since" | "until"): Cell[] => [
     edge,
-    dateOf(data[edge]),
+    textOf(data[edge]),
     null,
-    ...(before ? [dateOf(before[edge]), null] : []),
+    ...(before ? [textOf(before[edge]), null] : []),
     null,
   ];
-  const trendOf = (name: FigureName): Cell => {
-    if (!(name in trends) || periods.rows.length < 2) return null;
-    const drawn = name as keyof typeof trends;
-    const values = periods.rows.map((row) => row[drawn]);
-    return { chart: "spark", values: sparkline(values, trends[drawn]) };
+  const sparkline = (name: FigureName): Cell => {
+    const values = trendOf(name, periods.rows, MAX_POINTS);
+    return values ? { chart: "spark", values } : null;
   };
   const rows = figureNames.map((name): Cell[] => [
     name,
@@ -52,7 +48,7 @@ function figuresSection(data: StatsData, notes: readonly string[]): Section {
           formatChange(name, figures[name], before.figures[name]),
         ]
       : []),
-    trendOf(name),
+    sparkline(name),
   ]);
   return {
     title: "Runs",
@@ -68,21 +64,6 @@ function figuresSection(data: StatsData, notes: readonly string[]): Section {
   };
 }
 
-/** Maximum number of points of a trend; more are not readable in a table. */
-const MAX_POINTS = 24;
-
-/** The points of a trend, each merged from equally many periods; null without data. */
-function sparkline(
-  values: readonly (number | null)[],
-  merge: (values: readonly number[]) => number,
-): (number | null)[] {
-  const size = Math.ceil(values.length / MAX_POINTS);
-  return Array.from({ length: Math.ceil(values.length / size) }, (_, index) => {
-    const known = values.slice(index * size, (index + 1) * size).filter((value) => value !== null);
-    return known.length === 0 ? null : merge(known);
-  });
-}
-
 const statusSection = ({ figures: { runs }, statuses }: StatsData): Section => ({
   title: "By status",
   columns: [left("status"), right("runs"), right("%"), left("share")],
@@ -94,28 +75,34 @@ const statusSection = ({ figures: { runs }, statuses }: StatsData): Section => (
   ]),
 });
 
-function periodSection({ periods: { unit, time_zone, rows } }: StatsData): Section {
+/** The table of the periods. */
+export function periodSection({ periods }: Pick<StatsData, "periods">): Section {
+  const { unit, time_zone, rows } = periods;
   const maxRuns = Math.max(1, ...rows.map(({ runs }) => runs));
   return {
     title: `Per ${unit}`,
     columns: [
       left(unit === "hour" ? unit : `${unit} (${time_zone})`),
       right("runs"),
-      left(""),
       right("failed_runs"),
       right("p95 (s)"),
       right("tokens"),
+      left(""),
     ],
     rows: rows.map(({ start, label, runs, failed_runs, p95, tokens }) => [
       unit === "hour" ? dateOf(start) : label,
       runs,
-      { chart: "bar", value: runs / maxRuns },
-      failed_runs,
+      redUnlessZero(failed_runs, failed_runs),
       formatAmount("p95", p95),
       tokens,
+      { chart: "bar", value: runs / maxRuns },
     ]),
   };
 }
+
+/** A cell about failed runs. */
+const redUnlessZero = (cell: string | number | null, failedRuns: number): Cell =>
+  failedRuns === 0 || cell === null ? cell : { text: String(cell), tone: "bad" };
 
 /** The share of a group in all runs, those of omitted groups included. */
 function shareIn({ groups, others }: Groups): (group: { readonly runs: number }) => Cell {
@@ -127,38 +114,38 @@ function errorSection(errors: StatsData["errors"]): Section {
   const share = shareIn(errors);
   return {
     title: "Errors",
-    columns: [right("runs"), left("share"), left("error"), left("last seen"), left("example run")],
+    columns: [right("runs"), left("error"), left("last seen"), left("example run"), left("share")],
     rows: errors.groups.map((group) => [
       group.runs,
-      share(group),
       group.error,
       dateOf(group.last_seen),
       group.example_run,
+      share(group),
     ]),
     ...omittedNote(errors),
   };
 }
 
-function groupSection(by: Grouping, data: StatsData["by"][string]): Section {
+/** The table of the groups by one field. */
+export function groupSection(by: Grouping, data: StatsData["by"][string]): Section {
   const share = shareIn(data);
   return {
     title: `By ${by}`,
     columns: [
       left(by),
       right("runs"),
-      left("share"),
       right("failed (%)"),
       right("p50 (s)"),
       right("p95 (s)"),
       right("tokens"),
+      left("share"),
     ],
     rows: data.groups.map((group) => [
       group[by] ?? null,
       group.runs,
+      redUnlessZero(formatAmount("failed", group.failed), group.failed_runs),
+      ...(["p50", "p95", "tokens"] as const).map((figure) => formatAmount(figure, group[figure])),
       share(group),
-      ...(["failed", "p50", "p95", "tokens"] as const).map((figure) =>
-        formatAmount(figure, group[figure]),
-      ),
     ]),
     ...omittedNote(data),
   };
@@ -170,5 +157,8 @@ interface Groups {
   readonly others: { readonly groups: number; readonly runs: number };
 }
 
-const omittedNote = ({ others: { groups, runs } }: Groups): Pick<Section, "notes"> =>
+/** A note on the groups that a list omits. */
+export const omittedNote = ({
+  others: { groups, runs },
+}: Pick<Groups, "others">): Pick<Section, "notes"> =>
   groups === 0 ? {} : { notes: [`${runs} runs in ${groups} more groups; use --top to show more`] };

@@ -1,0 +1,134 @@
+import { formatSeconds } from "../../../lib/duration.ts";
+import { formatCount, sum } from "../../../lib/numbers.ts";
+import type { Section, TextLine, TextPart } from "../../../output/report-model.ts";
+import { gateSections } from "../../conditions/index.ts";
+import type { FigureName, Grouping } from "../stats-fields.ts";
+import type { StatsData } from "./data.ts";
+import type { StatsFigures } from "./figures.ts";
+import { formatFigure, formatPercent } from "./format.ts";
+import { trendOf } from "./trends.ts";
+import { groupSection, omittedNote, periodSection } from "./tables.ts";
+
+/** What the screen shows besides the data. */
+export interface ScreenOptions {
+  /** Notes below the figures. */
+  readonly notes: readonly string[];
+  /** Whether the periods are requested. */
+  readonly periods: boolean;
+  /** Whether the number of errors is requested; otherwise as many are shown as fit. */
+  readonly top: boolean;
+}
+
+/** `wf stats` on a terminal: one screen, with periods and groups only if they are requested. */
+export function statsScreen(data: StatsData, options: ScreenOptions): Section[] {
+  const { before, conditions, errors, periods, by } = data;
+  const formatValue = (figure: string, value: number) => formatFigure(figure as FigureName, value);
+  return [
+    {
+      ...noTable,
+      title: titleOf(data),
+      lines: [
+        { parts: totalParts(data.figures, periods.rows) },
+        ...(before ? [{ lead: "before: ", parts: totalParts(before.figures) }] : []),
+        { parts: otherParts(data.figures) },
+      ],
+      notes: options.notes,
+    },
+    ...gateSections(conditions, formatValue),
+    ...(errors.groups.length > 0 ? [errorSection(data, options)] : []),
+    ...Object.entries(by).map(([name, groups]) => groupSection(name as Grouping, groups)),
+    ...(options.periods && periods.rows.length > 0 ? [periodSection(data)] : []),
+  ];
+}
+
+const noTable = { columns: [], rows: [] } as const;
+
+function titleOf({ since, until, periods: { time_zone } }: StatsData): string {
+  if (since === null || until === null) return "Runs";
+  const clock = clockOf(time_zone);
+  return `Runs from ${clock(since)} to ${clock(until)} (${time_zone})`;
+}
+
+/** Formats Unix seconds as `2026-11-21 14:03`. */
+function clockOf(timeZone: string): (second: number) => string {
+  const format = new Intl.DateTimeFormat("sv-SE", {
+    dateStyle: "short",
+    timeStyle: "short",
+    timeZone,
+  });
+  return (second) => format.format(second * 1000);
+}
+
+/** How many runs there were, how they ended, and how long they took. */
+function totalParts(
+  { runs, succeeded, partial, failed_runs, p50, p95 }: StatsFigures,
+  periods: StatsData["periods"]["rows"] = [],
+): TextPart[] {
+  const parts: TextPart[] = [{ text: `${formatCount(runs)} ${runs === 1 ? "run" : "runs"}` }];
+  if (succeeded !== null) {
+    const tone = failed_runs === 0 ? "good" : undefined;
+    parts.push({ text: `${formatPercent(succeeded + (partial ?? 0))} ok`, tone });
+  }
+  if (failed_runs > 0) {
+    const trend = trendOf("failed_runs", periods);
+    parts.push({ text: `${formatCount(failed_runs)} failed`, tone: "bad", trend });
+  }
+  if (p50 !== null) parts.push({ text: `p50 ${formatSeconds(p50)}` });
+  if (p95 !== null)
+    parts.push({ text: `p95 ${formatSeconds(p95)}`, trend: trendOf("p95", periods) });
+  return parts;
+}
+
+/** Other figures; zeros are omitted. */
+function otherParts({ running, paused, ended, partial, stopped, ...figures }: StatsFigures) {
+  const runsOf = (share: number | null) => Math.round((share ?? 0) * ended);
+  const parts: readonly (readonly [number | null, string])[] = [
+    [running, "running"],
+    [paused, "paused"],
+    [runsOf(stopped), "stopped"],
+    [runsOf(partial), "succeeded partially"],
+    [figures.steps, "steps"],
+    [figures.tokens, "tokens"],
+    [figures.tokens_p95, "tokens per run (p95)"],
+  ];
+  return parts.flatMap(([count, unit]): TextPart[] =>
+    count ? [{ text: `${formatCount(count)} ${unit}` }] : [],
+  );
+}
+
+/** Rows of a terminal that errors may take, and columns of their texts. */
+const ERROR_ROWS = 16;
+const TEXT_COLUMNS = 72;
+
+function errorSection({ errors, periods }: StatsData, { top }: ScreenOptions): Section {
+  const clock = clockOf(periods.time_zone);
+  const countWidth = formatCount(Math.max(...errors.groups.map(({ runs }) => runs))).length;
+  const lines = errors.groups.map(({ runs, error, last_seen, example_run }): TextLine => ({
+    lead: `${formatCount(runs).padStart(countWidth)}  `,
+    parts: [
+      { text: error, tone: "bad" },
+      ...(last_seen === null ? [] : [{ text: `last ${clock(last_seen)}`, tone: "dim" as const }]),
+      ...(example_run === null
+        ? []
+        : [{ text: `run ${example_run.slice(0, 8)}`, tone: "dim" as const }]),
+    ],
+  }));
+  const shown = top ? lines.length : fittingLines(lines);
+  const hidden = errors.groups.slice(shown);
+  const others = {
+    groups: errors.others.groups + hidden.length,
+    runs: errors.others.runs + sum(hidden.map(({ runs }) => runs)),
+  };
+  return { ...noTable, title: "Errors", lines: lines.slice(0, shown), ...omittedNote({ others }) };
+}
+
+/** How many lines fit, at least one. */
+function fittingLines(lines: readonly TextLine[]): number {
+  let rows = 0;
+  const end = lines.findIndex(({ parts }) => {
+    const length = sum(parts.map(({ text }) => text.length + 2));
+    rows += Math.ceil(length / TEXT_COLUMNS);
+    return rows > ERROR_ROWS;
+  });
+  return end === -1 ? lines.length : Math.max(1, end);
+}
