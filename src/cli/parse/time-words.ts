@@ -23,7 +23,11 @@ const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "satur
  * and capitals do not matter, so that `2.days.ago` needs no quotes. Undefined for other texts.
  */
 export function timeInWords(text: string, now: Date, timeZone: string): Date | undefined {
-  const words = text.toLowerCase().replace(/^-(?=\d)/, "").replace(/[\s._-]+/g, " ").trim();
+  const words = text
+    .toLowerCase()
+    .replace(/^-(?=\d)/, "")
+    .replace(/[\s._-]+/g, " ")
+    .trim();
   const ms = instantOf(words, now.getTime(), timeZone);
   // Dates end 270,000 years ago.
   return ms === undefined || Number.isNaN(new Date(ms).getTime()) ? undefined : new Date(ms);

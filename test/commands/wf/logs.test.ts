@@ -127,7 +127,10 @@ describe("wf logs", () => {
 
   test("reads yesterday's failures in the local zone", async () => {
     const { env, seen } = await logServer(() => [], 1);
-    const world = { env: { ...env, TZ: "Asia/Tokyo" }, now: () => new Date("2026-11-21T20:00:00Z") };
+    const world = {
+      env: { ...env, TZ: "Asia/Tokyo" },
+      now: () => new Date("2026-11-21T20:00:00Z"),
+    };
     await cli("wf logs --failed --since yesterday --until today".split(" "), world);
     expect(Object.fromEntries(seen[0]?.searchParams ?? [])).toMatchObject({
       status: "failed",

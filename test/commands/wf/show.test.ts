@@ -15,7 +15,10 @@ test("shows the status and the error of a failed run first, its system inputs la
   await server.cli(start);
   const { exit, out } = await server.cli([...broken, "show", await newestRun(broken)]);
   expect(exit).toBe(0);
-  const rows = out.trimEnd().split("\n").map((line) => line.split("\t"));
+  const rows = out
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split("\t"));
   expect(rows.map(([name]) => name)).toEqual([
     "status",
     "error",
@@ -40,10 +43,7 @@ test("names the node of a failure that was followed on this machine", async () =
   await server.cli(start, { folder });
   const id = await newestRun(broken);
   const here = await server.cli([...broken, "show", id], { folder });
-  expect([here.exit, here.err]).toEqual([
-    0,
-    "node Fetch failed: [Errno 111] Connection refused\n",
-  ]);
+  expect([here.exit, here.err]).toEqual([0, "node Fetch failed: [Errno 111] Connection refused\n"]);
   const elsewhere = await server.cli([...broken, "show", id]);
   expect([elsewhere.exit, elsewhere.err]).toEqual([
     0,

@@ -891,7 +891,10 @@ describe("tables", () => {
 describe("on a terminal", () => {
   /** 40 runs over four hours before `now`, 14 of them failed, and 20 before them. */
   const many = (...errors: readonly string[]): Told[] => [
-    ...Array.from({ length: 26 }, (_, index) => ({ at: now - index * 540, elapsed: 1 + index / 10 })),
+    ...Array.from({ length: 26 }, (_, index) => ({
+      at: now - index * 540,
+      elapsed: 1 + index / 10,
+    })),
     ...Array.from({ length: 14 }, (_, index) => ({
       at: now - 1 - index * 200,
       elapsed: 11.4,
@@ -975,10 +978,7 @@ describe("on a terminal", () => {
     const days = await screen(many(refused), 80, "--by", "day");
     expect(days).toContain("Per day");
     const both = await wf(["--from", file(""), "--by", "day", "--by", "hour"], {});
-    expect([both.exit, both.err]).toEqual([
-      2,
-      "error: --by takes only one of hour, day, month\n",
-    ]);
+    expect([both.exit, both.err]).toEqual([2, "error: --by takes only one of hour, day, month\n"]);
   });
 
   test("for ears there are numbers only", async () => {
@@ -1002,11 +1002,14 @@ describe("on a terminal", () => {
   });
 
   test("failures are red, and server text is harmless", async () => {
-    const { out } = await wf(["--from", file(jsonl(many("no | \u001b[Kanswer"))), "--since", "4h"], {
-      tty: true,
-      columns: 120,
-      env: { LANG: "en_US.UTF-8" },
-    });
+    const { out } = await wf(
+      ["--from", file(jsonl(many("no | \u001b[Kanswer"))), "--since", "4h"],
+      {
+        tty: true,
+        columns: 120,
+        env: { LANG: "en_US.UTF-8" },
+      },
+    );
     expect(out).toContain("\u001b[31m14 failed ▁▁▁█▁\u001b[39m");
     expect(out).toContain("\u001b[31mno | ␛[Kanswer\u001b[39m");
   });

@@ -26,7 +26,8 @@ const MAX_POINTS = 24;
 function figuresSection(data: StatsData, notes: readonly string[]): Section {
   const { before, figures, periods } = data;
   // As text, because a column with dates has their zone in its heading.
-  const textOf = (second: number | null) => dateOf(second)?.toISOString().replace(".000Z", "Z") ?? null;
+  const textOf = (second: number | null) =>
+    dateOf(second)?.toISOString().replace(".000Z", "Z") ?? null;
   const times = (edge: "since" | "until"): Cell[] => [
     edge,
     textOf(data[edge]),
