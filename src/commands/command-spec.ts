@@ -60,6 +60,14 @@ export interface Formulas {
   warn(): Promise<void>;
 }
 
+/** How a prompt before a delete is answered. */
+export interface ConfirmOptions {
+  /** Text that must be typed to go on, instead of `y`. */
+  readonly type?: string | undefined;
+  /** What is said after any other answer (default: `nothing was deleted`). */
+  readonly declined?: string;
+}
+
 /** What a task works with: requests typed by the table, the host, and options. */
 export interface Context {
   readonly host: Host;
@@ -116,7 +124,7 @@ export interface Context {
   /** Prints a line to stderr with -v (1), -vv (2) or -vvv (3). */
   trace(level: 1 | 2 | 3, text: string): Promise<void>;
   /** Prompts before a delete; throws when declined or when no prompt is possible. */
-  confirm(question: string): Promise<void>;
+  confirm(question: string, options?: ConfirmOptions): Promise<void>;
   /** Shared flags that tasks need. */
   readonly options: {
     /** Writes are printed instead of sent; the first one ends the command. */
@@ -149,6 +157,17 @@ export interface Context {
   abortError(): CliError;
 }
 
+/**
+ * What a task does with the rows of `--each`: `check` is called for all of them before anything is
+ * sent, and returns what `send` needs for one, or undefined if there is nothing to do. `send` returns
+ * the ID of the changed object; after a kill it may be called again for a row that was sent.
+ */
+export interface RowWork<I, C> {
+  /** `cells` are those of columns that are no arguments. Throws what is wrong with the row. */
+  check(input: I, cells: Readonly<Record<string, unknown>>): Promise<C | undefined>;
+  send(checked: C): Promise<string>;
+}
+
 /** A command with several requests, or none. It yields the values that `returns` describes. */
 export interface Task<P extends Params = Params> {
   readonly command: string;
@@ -165,6 +184,14 @@ export interface Task<P extends Params = Params> {
   readonly runsToEnd?: true;
   /** Reads a list, so it takes --limit, --all and --page. */
   readonly pages?: true;
+  /** Runs once per row of a file, so it takes --each; its rows can be sent again after a kill. */
+  readonly each?: {
+    /** Columns may have other names than the arguments. */
+    readonly columns?: "any";
+    readonly load: () => Promise<{
+      rowWork(context: Context): RowWork<Input<P>, unknown>;
+    }>;
+  };
   /** Can prompt before a delete, so it takes --yes. */
   readonly confirms?: true;
   readonly params: P;

@@ -16,6 +16,7 @@ import {
   within,
 } from "./operation.ts";
 import {
+  automaticRule,
   content_type,
   dataset_id,
   deletes,
@@ -167,9 +168,19 @@ export const getDocument = kbOperation({
       id: "id",
       "name?": "text",
       "indexing_status?": "id",
+      "display_status?": "text",
       "error?": "text",
+      "enabled?": "flag",
+      "archived?": "flag",
+      "completed_at?": "time",
+      "created_from?": "text",
+      "doc_form?": "text",
+      "doc_language?": "text",
       "segment_count?": "number",
-      "data_source_info?": { "upload_file?": { size: "number" } },
+      "data_source_type?": "text",
+      "data_source_info?": {
+        "upload_file?": { size: "number", "extension?": "text", "mime_type?": "text" },
+      },
       "document_process_rule?": { "mode?": "text" },
       "doc_metadata?": doc_metadata,
     },
@@ -222,13 +233,15 @@ export const createDocumentByText = kbOperation({
 
 export const createDocumentByFile = kbOperation({
   id: "createDocumentFromFile",
-  command: "kb doc upload <kb> <file>",
+  command: "kb doc upload <kb> <file...>",
   action: "upload document {file} to knowledge base {kb}",
-  summary: "Add a document from a file, or replace the enabled one with that name",
+  summary: "Add documents from files, or replace the enabled ones with their names",
+  about:
+    "A document has the base name of its file, so two files of one name cannot be uploaded together.\nA directory is synced by `kb sync`.",
   route: "POST /datasets/{dataset_id}/document/create-by-file",
   params: {
     dataset_id,
-    file: namedFileParam,
+    file: { ...namedFileParam, forDirectory: "kb sync" },
     content_type,
     indexing_technique: data.choice(indexingTechniques, "Indexing technique", {
       serverDefault: "the knowledge base's",
@@ -240,6 +253,7 @@ export const createDocumentByFile = kbOperation({
       serverDefault: "the knowledge base's, or text_model",
     }),
     ...inData(indexing),
+    process_rule: { ...inData({ process_rule }).process_rule, firstValue: automaticRule },
     duplicate: data.flag("Replace a document with the same name", { serverDefault: "true" }),
     ...inData({ original_document_id }),
   },
@@ -247,6 +261,7 @@ export const createDocumentByFile = kbOperation({
   retry: "upsert",
   examples: [
     "kb doc upload Handbook welcome.md",
+    "kb doc upload Handbook welcome.md leave.md",
     `kb doc upload Handbook welcome.md --process-rule '{"mode":"automatic"}'`,
     "kb doc upload Handbook --each files.csv --errors-to failed.csv",
   ],
@@ -268,6 +283,7 @@ export const updateDocumentByText = kbOperation({
   },
   // A name alone is rejected (server §9.4).
   anyOf: ["text", "process_rule"],
+  alone: { name: "kb doc rename" },
   knownErrors: [
     {
       message: "Document is not available",

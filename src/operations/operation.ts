@@ -63,6 +63,10 @@ interface ParamOptions {
   readonly onlyIf?: readonly [path: string, value: string];
   /** Default value by `doc_form`; a given value must have the same mode. */
   readonly defaultByForm?: Readonly<Record<string, { readonly mode: string }>>;
+  /** Default value for the first document of a knowledge base, which has no newest rule yet. */
+  readonly firstValue?: { readonly mode: string };
+  /** The command that takes a directory instead of this file, with the same positionals before it. */
+  readonly forDirectory?: string;
   /**
    * Missing parameters that the object of a `ref` fills, with the field of each. If all of them are
    * given, the value is sent without a lookup.
@@ -436,6 +440,11 @@ interface KeylessOperation<P extends Params, R extends Returns<never>> {
   readonly alreadyDoneStatus?: number;
   /** Parameters of which one is required: without any (`all`: outside of the path), nothing changes. */
   readonly anyOf?: "all" | readonly string[];
+  /**
+   * Commands for values that this request cannot change alone, by parameter; they take the same
+   * positionals, and then the value.
+   */
+  readonly alone?: Readonly<Record<string, string>>;
   /** Reads the current state of the object, for values that are filled `from` it. */
   readonly current?: AnyOperation;
   /**

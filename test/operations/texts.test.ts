@@ -129,6 +129,12 @@ const table: readonly (readonly [
     "failed to rename tag TAG to NAME",
   ],
   [
+    "kb doc rename",
+    "Renaming document KB/DOC to NAME",
+    "Renamed document KB/DOC to NAME",
+    "failed to update document KB/DOC",
+  ],
+  [
     "kb doc replace",
     "Replacing document KB/DOC",
     "Replaced document KB/DOC",

@@ -16,14 +16,14 @@ await server.cli(["kb", "create", "Kept", "--indexing-technique", "economy"]);
 server.sandbox.setFaults([parseFault("GET /datasets/*/tags delay=900ms")]);
 
 describe("the confirmation of a deletion", () => {
-  const question = /^Delete knowledge base Kept\? This cannot be undone\. \[y\/N\]/m;
+  const question = /^Delete knowledge base Kept: no documents\? This cannot be undone\. \[y\/N\]/m;
   const isThere = async () => (await server.cli(["kb", "show", "Kept"])).exit === 0;
 
   test.concurrent.each([
-    ["no", "no\r", 2, "error: not confirmed"],
-    ["nothing", "\r", 2, "error: not confirmed"],
-    ["something else", "sure\r", 2, "error: not confirmed"],
-    ["y, taken back", `y${backspace}\r`, 2, "error: not confirmed"],
+    ["no", "no\r", 2, "nothing was deleted"],
+    ["nothing", "\r", 2, "nothing was deleted"],
+    ["something else", "sure\r", 2, "nothing was deleted"],
+    ["y, taken back", `y${backspace}\r`, 2, "nothing was deleted"],
     ["Ctrl-C", ctrlC, 130, "error: interrupted"],
     ["Ctrl-C after yes", `yes${ctrlC}`, 130, "error: interrupted"],
     ["Ctrl-D", ctrlD, 130, "error: interrupted"],
@@ -41,7 +41,9 @@ describe("the confirmation of a deletion", () => {
     await server.cli(["kb", "create", name, "--indexing-technique", "economy"]);
     const run = onPty("kb", ["delete", name], env);
     await run.shows(
-      new RegExp(`Delete knowledge base ${name}\\? This cannot be undone\\. \\[y/N\\]`),
+      new RegExp(
+        `Delete knowledge base ${name}: no documents\\? This cannot be undone\\. \\[y/N\\]`,
+      ),
     );
     run.type(typed);
     expect(await run.exit).toBe(0);

@@ -1,38 +1,32 @@
 import type { Values } from "../../api/request.ts";
 import { batch, readBatchFile } from "../../commands/batch/index.ts";
-import type { RowAttempt, RowEnd, Sending } from "../../commands/batch/index.ts";
-import { ApiError, CliError, isFatal, signalKinds, usage } from "../../errors.ts";
+import type { BatchRow, RowAttempt, Sending } from "../../commands/batch/index.ts";
+import { ApiError, CliError, isFatal, signalKinds } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { isObject, valueAt } from "../../lib/json.ts";
+import { deleteKnowledgeBase } from "../../operations/knowledge.ts";
 import { list, retryOf } from "../../operations/operation.ts";
-import type { AnyOperation, Returns } from "../../operations/operation.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { execute } from "../execute/execute.ts";
-import { confirmationText } from "../execute/command-texts.ts";
+import { confirmationText, dryDeletionText } from "../execute/command-texts.ts";
 import { lookupOf } from "../execute/lookup.ts";
 import { callAndWait, indexingVerdict } from "../execute/send-row.ts";
-import { isAlreadyDeleted, isAlreadyExists } from "../execute/row-values.ts";
+import { idOf, isAlreadyDeleted, isAlreadyExists } from "../execute/row-values.ts";
 import type { Session } from "../execute/session.ts";
 import { commandOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { createsNoun } from "../parse/create-nouns.ts";
-import { extraBody, sourcesOf } from "../parse/input.ts";
-import { wholeNumber } from "../parse/options.ts";
+import { extraBody } from "../parse/input.ts";
 import { takesEach } from "../parse/shared-flags.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import type { ParsedLine } from "../parse/parser.ts";
-import type { TypedLine } from "../parse/typed-values.ts";
 import { isUuid } from "../../lib/uuid.ts";
 import { resolveRows } from "./resolve.ts";
+import { eachTaskRow } from "./task-rows.ts";
+import { concurrencyOf, ended, rowSources } from "./each-line.ts";
+import type { EachLine, RowOutcome } from "./each-line.ts";
 import { checkRows } from "./row-input.ts";
-
-/** Outcome of one row. */
-interface RowOutcome {
-  readonly row: number;
-  readonly status: RowEnd;
-  readonly id: string | null;
-  readonly error: string | null;
-}
+import type { CheckedRow } from "./row-input.ts";
 
 const outcomes = list<RowOutcome>("", "row", "status", "id", "error");
 
@@ -50,25 +44,22 @@ export const overRows = (commands: readonly Command[]): readonly Command[] =>
 
 /** Carries out a command line with `--each`: the command itself has no values, the rows have them. */
 export async function executeBatch(
-  { command: { row, ...rest }, typed, globals }: Extract<ParsedLine, { kind: "run" }>,
+  { command: { row, task, ...rest }, typed, globals }: Extract<ParsedLine, { kind: "run" }>,
   host: Host,
   log: RequestLog,
 ): Promise<void> {
   const { each } = globals;
-  if (!row || each === undefined) return;
+  if (each === undefined) return;
   const command: Command = { ...rest, positionals: [], params: {} };
-  await execute({ kind: "run", command, typed: {}, globals }, host, log, (session) =>
-    eachRow({ row, each, typed, globals }, session),
-  );
+  await execute({ kind: "run", command, typed: {}, globals }, host, log, (session) => {
+    const line = { each, typed, globals };
+    return task ? eachTaskRow({ ...line, task }, session) : eachRow({ ...line, row }, session);
+  });
 }
 
-/** A command line with `--each`. */
-interface EachLine {
-  readonly row: AnyOperation;
-  /** Path of the file of rows. */
-  readonly each: string;
-  readonly typed: Readonly<Record<string, TypedLine>>;
-  readonly globals: Globals;
+/** A command line with `--each` for an operation. */
+interface OperationLine extends EachLine {
+  readonly row: AnyOperation | undefined;
 }
 
 /**
@@ -77,17 +68,16 @@ interface EachLine {
  * invalid rows, and as a batch does.
  */
 async function* eachRow(
-  { row, each, typed, globals }: EachLine,
+  { row, each, typed, globals }: OperationLine,
   session: Session,
 ): AsyncGenerator<RowOutcome> {
+  if (!row) return;
   const { context } = session;
   const command = commandOf(row);
   const { body, bodySet, user, ifExists, ifNotExists } = globals;
-  const concurrency = globals.concurrency ?? (row.ordered ? "1" : undefined);
-  const atOnce =
-    concurrency === undefined ? undefined : wholeNumber("--concurrency", concurrency, 1, 50);
+  const concurrency = concurrencyOf(globals) ?? (row.ordered ? 1 : undefined);
   const file = await readBatchFile(each, context.host);
-  const sources = sourcesOf(each === "-" ? withoutStdin(context.host) : context.host, globals);
+  const sources = rowSources(each, context.host, globals);
   const extra = await extraBody(globals, sources);
   const checked = await checkRows({ command, file, typed, sources, extra });
   const run: RowRun = { row, command, globals, extra, session };
@@ -95,15 +85,12 @@ async function* eachRow(
     {
       file,
       identity: [row.command, { typed, body, bodySet, user, ifExists, ifNotExists }],
-      concurrency: atOnce,
+      concurrency,
       errorsTo: globals.errorsTo,
       stopOnError: globals.stopOnError,
       rows: (journal) =>
         resolveRows({ command, file: file.name, checked, journal, globals, session }),
-      async confirm(count) {
-        if (command.effect !== "destroys") return;
-        await context.confirm(confirmationText(command, {}, count));
-      },
+      confirm: (open) => confirmDeletes(command, open, checked, session),
       isRepeatable: (input) => isRepeatable(row, input),
       attempt: (input, sending) => attempt(run, input, sending),
       async interrupted(input, number) {
@@ -116,15 +103,29 @@ async function* eachRow(
   );
 }
 
-const withoutStdin = (host: Host): Host => ({
-  ...host,
-  stdin: {
-    isTTY: host.stdin.isTTY,
-    bytes() {
-      throw usage("stdin (-) has the rows and can only be used once");
-    },
-  },
-});
+/** Prompts before the objects of rows are deleted, by their names in the file. */
+async function confirmDeletes(
+  command: Command,
+  open: readonly BatchRow<Values>[],
+  checked: readonly CheckedRow[],
+  { context }: Session,
+): Promise<void> {
+  if (command.effect !== "destroys") return;
+  const numbers = new Set(open.flatMap(({ row, input }) => (input ? [row.number] : [])));
+  const inputs = checked.filter(({ row }) => numbers.has(row.number)).map(({ input }) => input);
+  const last = command.positionals.at(-1)?.name;
+  const typed = Object.fromEntries(
+    command.positionals.map(({ name }) => {
+      const texts = inputs.flatMap((input) => (input[name] ?? []) as string | readonly string[]);
+      const distinct = new Set(texts);
+      return [name, name !== last && distinct.size === 1 ? texts[0] : texts];
+    }),
+  );
+  if (context.options.dryRun) return context.notice(dryDeletionText(command, typed));
+  // As a single one with documents wants its name.
+  const type = command.row?.id === deleteKnowledgeBase.id ? String(inputs.length) : undefined;
+  await context.confirm(confirmationText(command, typed), { type });
+}
 
 /** What all rows share. */
 interface RowRun {
@@ -140,13 +141,6 @@ function isRepeatable(row: AnyOperation, input: Values): boolean {
   const retry = retryOf(row);
   return retry === "idempotent" || (retry === "upsert" && input["duplicate"] !== false);
 }
-
-const ended = (
-  row: number,
-  status: RowEnd,
-  id: string | null,
-  error: string | null = null,
-): RowAttempt<RowOutcome> => ({ end: status, id, result: { row, status, id, error } });
 
 async function attempt(
   run: RowRun,
@@ -182,13 +176,6 @@ async function attempt(
     const failed = ended(number, end, target, error.message);
     return isFatal(error) ? { ...failed, stop: error } : failed;
   }
-}
-
-/** The ID in a response, where `-o name` finds it. */
-function idOf(returns: Returns<never>, response: unknown): string | undefined {
-  const path = "namePath" in returns && returns.namePath !== undefined ? returns.namePath : "id";
-  const id = isObject(response) ? valueAt(response, path) : undefined;
-  return typeof id === "string" ? id : undefined;
 }
 
 const isInterrupt = (error: unknown): boolean =>

@@ -63,7 +63,7 @@ export async function resolveRows({
       else throw error;
     }
   }
-  if (failed.length > 0) throw unresolvedRows(file, failed);
+  if (failed.length > 0) throw rowsError(file, failed);
   return ready;
 }
 
@@ -72,7 +72,8 @@ const nameErrors: ReadonlySet<FailureKind> = new Set(["usage", "not-found", "ref
 /** Rows in the details of an error. */
 const MAX_LISTED = 100;
 
-function unresolvedRows(
+/** One error for all rows of a file that are invalid; it has the kind of the first. */
+export function rowsError(
   file: string,
   failed: readonly { row: FileRow; error: CliError }[],
 ): CliError {

@@ -134,11 +134,13 @@ const optional = (params: Params): Params =>
 /** Names of the columns that may fill a parameter; messages use the first. */
 function columnNames(command: Command, name: string, param: Param): string[] {
   const positional = command.positionals.find((candidate) => candidate.name === name);
-  return [...new Set([...(positional ? [positional.word] : []), flagOf(name, param), name])];
+  const words = positional ? [positional.word] : [];
+  const nouns = param.noun === undefined ? [] : [param.noun];
+  return [...new Set([...words, flagOf(name, param), name, ...nouns])];
 }
 
 /** The columns of a command: words of positionals, flags, wire names. */
-function columnsOf(command: Command): Map<string, ColumnTarget> {
+export function columnsOf(command: Command): Map<string, ColumnTarget> {
   const columns = new Map<string, ColumnTarget>();
   for (const [name, param] of Object.entries(command.params)) {
     if (param.from === "user") continue;

@@ -101,7 +101,8 @@ const sideEffects = {
 } as const;
 
 function plainText(error: CliError, { color, verbosity, visible }: ErrorStyle): string {
-  const { hint, sideEffect, details } = error.info;
+  const { hint, sideEffect, details, code } = error.info;
+  if (code === "declined") return `${visible(error.message)}\n`; // as the user wanted
   const red = (text: string) => (color ? `\u001b[31m${text}\u001b[39m` : text);
   const lines = [`${red("error:")} ${visible(error.message)}`];
   lines.push(...candidateLines(details).map(visible));

@@ -1,5 +1,6 @@
 import { CliError } from "../../errors.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
+import { firstNames } from "../../lib/plural.ts";
 import type { Command } from "../parse/command.ts";
 
 // The three texts of a command come from one phrase, its `action`:
@@ -24,9 +25,16 @@ export const successText = (command: Command, typed: Typed): string =>
     ? capitalized(conjugated(actionWith(command, typed), pastTense))
     : (withNames(command.done, command, typed) ?? withoutNames(command.done));
 
-/** The question before a command deletes something. */
-export const confirmationText = (command: Command, typed: Typed, size = ""): string =>
-  `${capitalized(actionWith(command, typed))}${size && ` (${size})`}? This cannot be undone.`;
+/** The question before a command deletes something, with its size if that is known. */
+export const confirmationText = (command: Command, typed: Typed, size?: string): string =>
+  `${capitalized(sizedAction(command, typed, size))}? This cannot be undone.`;
+
+/** What a dry run would delete. */
+export const dryDeletionText = (command: Command, typed: Typed, size?: string): string =>
+  `would ${sizedAction(command, typed, size)}`;
+
+const sizedAction = (command: Command, typed: Typed, size?: string) =>
+  `${actionWith(command, typed)}${size === undefined ? "" : `: ${size}`}`;
 
 /** Puts what failed before the message: `failed to list tags: connection refused: …`. */
 export function prefixError(error: CliError, { action }: AnyOperation): void {
@@ -56,7 +64,7 @@ function withNames(phrase: string, command: Command, typed: Typed): string | und
     const value = positional && typed[positional.name];
     if (Array.isArray(value) || (value === undefined && positional?.variadic)) {
       const names = value ?? [];
-      return `${noun.replace(/s? $/, names.length === 1 ? " " : "s ")}${shortened(names.join(", "))}`;
+      return `${noun.replace(/s? $/, names.length === 1 ? " " : "s ")}${firstNames(names.map((name) => shortened(String(name))))}`;
     }
     complete &&= typeof value === "string" && value !== "";
     return `${noun}${shortened(String(value))}`;

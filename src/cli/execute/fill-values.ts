@@ -34,7 +34,8 @@ export async function fillValues(
   await rejectIgnored(command, typed, known, objectAt);
   await fillAbsent(command, known, objectAt, lookup);
   if (lookup.checks) await requireModel(command, typed, known, { objectAt, lookup });
-  const rule = await fittingRule(command, known, lookup);
+  const rule =
+    (await fittingRule(command, known, lookup)) ?? (await firstRule(command, known, objectAt));
   if (rule !== undefined) known["process_rule"] = rule;
   return known;
 }
@@ -159,6 +160,14 @@ async function fittingRule(command: Command, known: Values, lookup: Lookup): Pro
     `${labelOf(command, "process_rule", param)} requires the mode ${rule.mode} for ${String(known["doc_form"])} documents`,
     "remove it to use the default rule",
   );
+}
+
+/** The chunking rule for the first document of a knowledge base, where the server has none to apply. */
+async function firstRule(command: Command, known: Values, objectAt: ObjectOf): Promise<unknown> {
+  const rule = command.params["process_rule"]?.firstValue;
+  if (rule === undefined || known["process_rule"] !== undefined) return undefined;
+  const count = "kb.document_count";
+  return fromObject(count, await objectAt(count)) === 0 ? rule : undefined;
 }
 
 /** Mode of the rule that the server uses by default; undefined if unknown. */

@@ -1,15 +1,16 @@
+import { createKnowledgeBase } from "../../operations/knowledge.ts";
 import { isList } from "../../operations/operation.ts";
 import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { ApiError, CliError, DryRunShown, refused } from "../../errors.ts";
-import { isObject } from "../../lib/json.ts";
-import type { AnyOperation } from "../../operations/operation.ts";
+import { isObject, valueAt } from "../../lib/json.ts";
+import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { createsNoun } from "../parse/create-nouns.ts";
 import { resolvedInput } from "../parse/input.ts";
 import type { Options } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import { confirmationText } from "./command-texts.ts";
+import { confirmationText, dryDeletionText } from "./command-texts.ts";
 import { lookupOf } from "./lookup.ts";
 import type { Lookup } from "./lookup.ts";
 import { callAndWait, indexingVerdict } from "./send-row.ts";
@@ -28,14 +29,15 @@ interface RowCommand {
 }
 
 /** Yields the result of a row: rows of a list, one object, or bytes; once per item of the last positional. */
-export async function* rowValues(run: RowCommand): AsyncGenerator<unknown> {
+export async function* rowValues(given: RowCommand): AsyncGenerator<unknown> {
+  const run = await withAnswers(given);
   const { command, input, session, options } = run;
   const { row } = command;
   if (!row) return;
   if (itemsOf(command, input).length > 1) return yield* itemValues(run, row);
   const ids = await resolvedIds(run);
   if (!ids) return;
-  await confirmDelete(run);
+  await confirmDelete(run, ids);
   const values: unknown[] = [];
   if (isList(row.returns)) {
     for await (const each of session.rows(row, ids, session.context.options.rows, run.counter)) {
@@ -51,6 +53,7 @@ export async function* rowValues(run: RowCommand): AsyncGenerator<unknown> {
     // The response of a file row is its unread bytes.
     if (row.returns.kind === "file") yield* response as AsyncIterable<Uint8Array>;
     else if (row.returns.kind !== "nothing") yield response;
+    if (row.id === createKnowledgeBase.id) await noticeTechnique(response, session);
     values.push(response);
   } catch (error) {
     if (isAlreadyDeleted(error, options.globals)) await session.context.notice("already deleted");
@@ -59,6 +62,20 @@ export async function* rowValues(run: RowCommand): AsyncGenerator<unknown> {
     } else throw error;
   }
   throwVerdict(row, values);
+}
+
+/** Asks on a terminal for what a new knowledge base needs and the line leaves open. */
+async function withAnswers(run: RowCommand): Promise<RowCommand> {
+  const { command, input, extra, options, session } = run;
+  const asks = options.input && !session.context.options.dryRun && !options.globals.ifNotExists;
+  if (command.row?.id !== createKnowledgeBase.id || !asks || extra) return run;
+  const { chooseTechnique } = await import("../../commands/kb/choose-technique.ts");
+  return { ...run, input: await chooseTechnique(input, session.context) };
+}
+
+async function noticeTechnique(kb: unknown, { context }: Session): Promise<void> {
+  const { noticeOpenTechnique } = await import("../../commands/kb/choose-technique.ts");
+  await noticeOpenTechnique(kb, context);
 }
 
 /** The values with names resolved; undefined where --if-exists allows that there is nothing to delete. */
@@ -75,9 +92,20 @@ async function resolvedIds({ command, input, session, options }: RowCommand) {
   }
 }
 
-async function confirmDelete({ command, input, session: { context } }: RowCommand): Promise<void> {
-  if (command.effect !== "destroys" || context.options.dryRun) return;
-  await context.confirm(confirmationText(command, input));
+/** Prompts before a delete; a dry run says what would be deleted. `ids` are those of a single object. */
+async function confirmDelete(run: RowCommand, ids?: Values): Promise<void> {
+  const { command, input, session, options } = run;
+  const { context } = session;
+  const { row, effect } = command;
+  if (!row || effect !== "destroys") return;
+  const { readDeletion, tryReadDeletion } = await import("./deletion.ts");
+  if (context.options.dryRun) {
+    const found = ids && (await tryReadDeletion(row, ids, session));
+    return context.notice(dryDeletionText(command, input, found?.size));
+  }
+  const asks = options.input && !options.globals.yes;
+  const found = ids && asks ? await readDeletion(row, ids, session) : undefined;
+  await context.confirm(confirmationText(command, input, found?.size), { type: found?.type });
 }
 
 function throwVerdict(row: AnyOperation, values: readonly unknown[]): void {
@@ -104,15 +132,15 @@ async function* itemValues(run: RowCommand, row: AnyOperation): AsyncGenerator<u
   for (const name of itemsOf(command, input)) {
     // A name that is not found fails only its own item.
     const ids = resolvedInput(command, { ...shared, [last.name]: name }, lookup);
-    items.push({ name: String(name), ...(await ids.then((ids) => ({ ids }), nameProblem)) });
+    items.push({ name: itemName(name), ...(await ids.then((ids) => ({ ids }), nameProblem)) });
   }
   if (items.some((item) => "ids" in item)) await confirmDelete(run);
   let shown: DryRunShown | undefined;
   const act = async (item: (typeof items)[number]) => {
     try {
       if ("error" in item) throw item.error;
-      await session.call(row, item.ids, { extra: run.extra });
-      return String(item.ids[last.name]);
+      const response = await session.call(row, item.ids, { extra: run.extra });
+      return idOf(row.returns, response) ?? String(item.ids[last.name]);
     } catch (error) {
       if (error instanceof DryRunShown) shown = error;
       else if (!isAlreadyDeleted(error, options.globals)) throw error;
@@ -125,6 +153,17 @@ async function* itemValues(run: RowCommand, row: AnyOperation): AsyncGenerator<u
   );
   if (shown) throw shown;
 }
+
+/** The ID in a response, where `-o name` finds it. */
+export function idOf(returns: Returns<never>, response: unknown): string | undefined {
+  const path = "namePath" in returns && returns.namePath !== undefined ? returns.namePath : "id";
+  const id = isObject(response) ? valueAt(response, path) : undefined;
+  return typeof id === "string" ? id : undefined;
+}
+
+/** A file by its path, anything else as given. */
+const itemName = (item: unknown): string =>
+  isObject(item) && typeof item["path"] === "string" ? item["path"] : String(item);
 
 /** The error of resolving a name; any other error ends the command. */
 function nameProblem(error: unknown): { readonly error: CliError } {

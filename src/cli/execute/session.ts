@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { PageCounter, RowLimit } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
-import type { CallOptions, Context } from "../../commands/command-spec.ts";
+import type { CallOptions, ConfirmOptions, Context } from "../../commands/command-spec.ts";
 import type { Setting } from "../../config/setting.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../config/settings.ts";
@@ -94,7 +94,7 @@ export function openSession(
     formulas: formulasIn(options.globals.safeCells === true, notice),
     progress,
     trace,
-    confirm: (question) => confirm(question, options, host),
+    confirm: (question, how = {}) => confirm(question, how, options, host),
     options: contextOptions(command, options, host, flags, () => format),
     signal,
     pause: (ms) =>
@@ -179,20 +179,27 @@ async function writeLine(text: string, host: Host): Promise<void> {
 }
 
 /** Prompts before something is deleted. Throws usage when declined or when no prompt is possible. */
-async function confirm(question: string, options: Options, host: Host): Promise<void> {
-  if (options.globals.yes) return;
-  if (!options.input) {
+async function confirm(
+  question: string,
+  { type, declined = "nothing was deleted" }: ConfirmOptions,
+  { globals, input }: Options,
+  host: Host,
+): Promise<void> {
+  if (globals.yes) return;
+  if (!input) {
     throw usage(
       `confirmation required: cannot prompt without a terminal: ${question}`,
       "pass --yes to skip the prompt",
       { code: "confirmation-needed" },
     );
   }
+  if (type !== undefined) await writeLine(question, host);
+  const asked = type === undefined ? `${question} [y/N] ` : `Type ${type} to delete: `;
   const { signal } = host;
-  const typed = await host.prompt(`${question} [y/N] `, { signal }).catch((error: unknown) => {
+  const typed = await host.prompt(asked, { signal }).catch((error: unknown) => {
     throw signal.aborted ? abortError(signal) : error;
   });
-  const reply = typed.trim().toLowerCase();
-  if (reply === "y" || reply === "yes") return;
-  throw usage("not confirmed", undefined, { code: "declined" });
+  const reply = typed.trim();
+  const isConfirmed = type === undefined ? /^(y|yes)$/i.test(reply) : reply === type.trim();
+  if (!isConfirmed) throw usage(declined, undefined, { code: "declined" });
 }

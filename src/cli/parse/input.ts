@@ -2,6 +2,7 @@ import type { Values } from "../../api/request.ts";
 import { CliError, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { bytesOf } from "../../lib/collect.ts";
+import { commandLine } from "../../lib/command-line.ts";
 import { isObject, setAt, valueAt } from "../../lib/json.ts";
 import type {
   AnyOperation,
@@ -59,6 +60,10 @@ export function sourcesOf(host: Host, globals: Globals): Sources {
         );
       }
     },
+    async isDirectory(path) {
+      const stats = path === "-" ? null : await host.files.stat(path).catch(() => null);
+      return stats?.isDirectory === true;
+    },
     async file(path): Promise<FileInput> {
       if (path === "-") {
         takeStdin();
@@ -87,11 +92,10 @@ export async function checkedInput(
     const label = labelOf(command, name, param);
     const value = typed[name];
     if (value !== undefined) {
+      await rejectDirectory(command, name, typed, sources);
       const repeats = Array.isArray(value) && !param.many;
       input[name] = repeats
-        ? await Promise.all(
-            (value as readonly string[]).map((item) => checkValue(label, param, item, sources)),
-          )
+        ? await checkItems(label, param, value as readonly string[], sources)
         : await checkValue(label, param, value, sources);
     } else if (param.required && param.from === undefined && param.shape?.kind !== "object") {
       missing.push(param.orFile ? `${label} or ${label}-file` : label);
@@ -100,6 +104,49 @@ export async function checkedInput(
   if (missing.length === 0) return input;
   const verb = missing.length === 1 ? "is" : "are";
   throw usage(`${missing.join(" and ")} ${verb} required`, helpHint(command));
+}
+
+/** Checks the values of a positional that is sent once for each. */
+async function checkItems(
+  label: string,
+  param: Param,
+  texts: readonly string[],
+  sources: Sources,
+): Promise<readonly unknown[]> {
+  const values = await Promise.all(texts.map((text) => checkValue(label, param, text, sources)));
+  if (param.kind !== "file") return values;
+  const paths = new Map<string, string>();
+  for (const { name, path } of values as readonly FileInput[]) {
+    const other = paths.get(name);
+    if (other !== undefined)
+      throw usage(
+        `${other} and ${path} have the same name, so one would replace the other`,
+        "upload them one at a time under different names, or sync their directory",
+      );
+    paths.set(name, path);
+  }
+  return values;
+}
+
+/** Throws usage for a directory where another command takes directories, with its line. */
+async function rejectDirectory(
+  command: Command,
+  name: string,
+  typed: Readonly<Record<string, TypedLine>>,
+  sources: Sources,
+): Promise<void> {
+  const instead = command.params[name]?.forDirectory;
+  if (instead === undefined) return;
+  const paths = [typed[name] ?? []].flat().map(String);
+  for (const path of paths) {
+    if (!(await sources.isDirectory(path))) continue;
+    const before = command.positionals.filter((positional) => positional.name !== name);
+    const words = before.map((positional) => String(typed[positional.name] ?? ""));
+    throw usage(
+      `${path} is a directory`,
+      `to upload its files, run ${commandLine(instead, [...words, path])}`,
+    );
+  }
 }
 
 /** A hint to the flags of a command. */
@@ -133,7 +180,16 @@ function alternativesOf({ anyOf, params }: AnyOperation): readonly string[] | un
 export function needChange(command: Command, input: Values, extra: Values | undefined): void {
   const problem = changeMissing(command, input, extra);
   if (problem === undefined) return;
-  throw usage(problem, helpHint(command));
+  throw usage(problem, commandAlone(command, input) ?? helpHint(command));
+}
+
+/** The line of the command that changes a given value alone. */
+function commandAlone({ row, positionals }: Command, input: Values): string | undefined {
+  const alone = Object.entries(row?.alone ?? {}).find(([name]) => input[name] !== undefined);
+  if (!alone) return undefined;
+  const [name, instead] = alone;
+  const words = [...positionals.map((positional) => input[positional.name]), input[name]];
+  return `to change only the ${name}: ${commandLine(instead, words.map(String))}`;
 }
 
 /** Additional fields of the body from --body and --body-set. */

@@ -47,9 +47,12 @@ const bodied = ({ row }: Command) =>
 const creates = ({ row }: Command) => row !== undefined && Object.hasOwn(createsNoun, row.id);
 const always = () => true;
 
-/** Can it run once per row of a file? It sends one request and the response is not a stream. */
-export const takesEach = ({ row, effect, returns }: Command): boolean =>
-  row !== undefined && effect !== "reads" && returns.kind !== "events" && returns.kind !== "file";
+/** Can it run once per row of a file? It sends one request, without a stream, or is a task for it. */
+export const takesEach = ({ row, task, effect, returns }: Command): boolean =>
+  (row ?? task?.each) !== undefined &&
+  effect !== "reads" &&
+  returns.kind !== "events" &&
+  returns.kind !== "file";
 
 /** Every shared flag by group, in the order of the help topic. */
 const groups = {

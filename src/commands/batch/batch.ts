@@ -70,8 +70,8 @@ export interface Batch<T, R> {
   readonly unknownPlace?: string;
   /** All rows in their order, checked; nothing was sent yet. */
   rows(earlier: BatchJournal): Promise<readonly BatchRow<T>[]>;
-  /** Prompts before rows are sent, e.g. `2 rows`. */
-  confirm?(rows: string): Promise<void>;
+  /** Prompts before these rows are sent; says in a dry run what they delete. */
+  confirm?(rows: readonly BatchRow<T>[]): Promise<void>;
   /** May the row be sent again if its end is unknown? */
   isRepeatable(input: T): boolean;
   /** Sends a row. Throws only what ends the batch, such as an internal error. */
@@ -119,8 +119,8 @@ export async function* batch<T, R>(spec: Batch<T, R>, context: Context): AsyncGe
     const earlier = isFile ? await openBatchJournal(journalPath, host.files) : emptyJournal;
     const rows = await spec.rows(earlier);
     const open = rows.filter(({ row }) => earlier.states.get(row.number)?.kind !== "done");
+    if (open.length > 0) await spec.confirm?.(open);
     if (options.dryRun) return await showRequests(spec, open, host);
-    if (open.length > 0) await spec.confirm?.(formatRowCount(open.length));
     if (open.length < rows.length) {
       await context.notice(
         `resuming: ${rows.length - open.length} of ${formatRowCount(rows.length)} already done; delete ${journalPath} to start over`,

@@ -45,6 +45,7 @@ import { runDatasourceNode, runPipeline, runPipelineBlocking } from "../../opera
 import type { PublishedRun } from "../../operations/pipeline.ts";
 import {
   dataset_id,
+  document_id,
   modelTypes,
   namedFileParam,
   required,
@@ -160,6 +161,42 @@ const docReplace = task({
   load: () => import("./documents/replace.ts"),
 });
 
+export const renameParams = {
+  dataset_id,
+  document_id,
+  name: local.text("New name", { length: [1, 200], required }),
+  no_wait: local.flag("Do not wait for indexing"),
+};
+
+const docRename = task({
+  command: "kb doc rename <kb> <doc> <name>",
+  action: "rename document {kb}/{doc} to {name}",
+  summary: "Rename a document and reindex it",
+  about:
+    "The server takes a new name only together with the content, so the content is downloaded and sent\nagain. Metadata, chunking rule and language are kept. The document is split into chunks again: if\nchunks were edited, added, disabled or removed by hand, the command names them and asks. A document\nfrom a file keeps its extension. With --each, the columns are doc and name.",
+  params: renameParams,
+  returns: record("name was=previous_name status=indexing_status id"),
+  sends: [
+    getDocument,
+    listDocuments,
+    listChunks,
+    downloadDocumentsZip,
+    replaceDocument,
+    updateDocumentByFile,
+    setDocumentMetadata,
+  ],
+  wraps: updateDocumentByText,
+  effect: "writes",
+  confirms: true,
+  each: { load: () => import("./documents/rename.ts") },
+  exits: ["unsupported", "remote-failed"],
+  examples: [
+    "kb doc rename Handbook leave.md holidays.md",
+    "kb doc rename Handbook --each names.csv --yes",
+  ],
+  load: () => import("./documents/rename.ts"),
+});
+
 export const downloadParams = {
   dataset_id,
   document_id: local.ref("document", "Document name or ID", {
@@ -207,7 +244,8 @@ export const metadataSetParams = {
 const metadataSet = task({
   command: "kb metadata set <kb> <doc...>",
   summary: "Set metadata values of documents",
-  about: "Other values are kept unless --replace is set. The field determines the type of a value.",
+  about:
+    "Other values are kept unless --replace is set. The field determines the type of a value.\n\n--each takes a file with the column document and a column for each field; an empty cell keeps the\nvalue. A column unset has the name of a field to clear, and in JSON Lines a list of them. A field\nwith the name of an argument is set in a column set, as field=value.",
   params: metadataSetParams,
   returns: setDocumentMetadata.returns,
   sends: [listMetadataFields, getDocument],
@@ -216,8 +254,9 @@ const metadataSet = task({
   examples: [
     "kb metadata set Handbook welcome.md leave.md --set team=people",
     "kb metadata set Handbook welcome.md --unset team",
-    "kb metadata set Handbook welcome.md --set team=people --replace",
+    "kb metadata set Handbook --each values.csv",
   ],
+  each: { columns: "any", load: () => import("./metadata-set.ts") },
   load: () => import("./metadata-set.ts"),
 });
 
@@ -650,6 +689,7 @@ export const kbTasks: readonly Task[] = [
   modelList,
   docWait,
   docReplace,
+  docRename,
   docDownload,
   metadataSet,
   pipelineRun,

@@ -99,7 +99,9 @@ export function updateDocument(
   if (getDisplayStatus(context, document) !== "available") {
     throw knowledgeRefusal("document unavailable");
   }
-  const rule_id = storeRule(context, dataset, input.process_rule, automaticRule);
+  const rule_id = input.process_rule
+    ? storeRule(context, dataset, input.process_rule, automaticRule)
+    : document.rule_id;
   const changes = { name: input.name, rule_id, doc_form, created_from: "web" };
   return requeue(context, document, storeContent?.(), changes);
 }

@@ -1,4 +1,6 @@
 import { CliError, usage, refused } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { firstNames } from "../../../lib/plural.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import { ambiguousContent, makeDocuments, planDocuments, syncFields } from "../changes/index.ts";
@@ -101,11 +103,9 @@ async function* syncOnce(
   const rules = { source, prune, adopt, mayExist };
   const changes = planDocuments(files, { documents, hashes }, rules);
   await noticeUnused(scanned, input.match ? patterns : [], entries, context);
-  if (!context.options.dryRun) {
-    const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
-    await confirmDeletes(changes, owned.length, input, context);
-    requireTechnique(changes, state, dataset_id);
-  }
+  requireTechnique(changes, state);
+  const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
+  await confirmDeletes(changes, owned.length, input, context);
   const wording = {
     verb: "sync",
     noun: "file",
@@ -119,28 +119,28 @@ async function* syncOnce(
     yield { ...row, path: row.name, document_id: row.id };
 }
 
-function requireTechnique(
-  changes: readonly DocumentChange[],
-  { settings }: KbState,
-  dataset_id: string,
-): void {
+function requireTechnique(changes: readonly DocumentChange[], { settings }: KbState): void {
   if (settings.indexing_technique !== null) return;
   if (changes.every(({ action }) => action !== "create")) return;
   throw refused(
     "the knowledge base has no indexing technique",
-    `kb update id:${dataset_id} --indexing-technique economy`,
+    commandLine("kb update", [settings.name], { "indexing-technique": "economy" }),
   );
 }
 
+/** Prompts before many documents are deleted; a dry run says that the sync would. */
 async function confirmDeletes(
   changes: readonly DocumentChange[],
   total: number,
   input: SyncInput,
   context: Context,
 ): Promise<void> {
-  const count = changes.filter(({ action }) => action === "delete").length;
-  if (count > maxDeletes(input, total))
-    await context.confirm(`Delete ${count} of ${total} documents (more than --max-delete)?`);
+  const deleted = changes.filter(({ action }) => action === "delete").map(({ name }) => name);
+  if (deleted.length <= maxDeletes(input, total)) return;
+  const names = firstNames(deleted);
+  const what = `${deleted.length} of ${total} documents (more than --max-delete): ${names}`;
+  if (context.options.dryRun) await context.notice(`would ask before deleting ${what}`);
+  else await context.confirm(`Delete ${what}?`);
 }
 
 /** Number of documents that may be deleted without a prompt: `20%` of 40 → 8. Throws usage. */

@@ -1,0 +1,289 @@
+import { requireField } from "../../../api/response-fields.ts";
+import { CliError, refused, usage } from "../../../errors.ts";
+import { collect } from "../../../lib/collect.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { counted, firstNames } from "../../../lib/plural.ts";
+import { countCharacters, decodeText } from "../../../lib/utf8.ts";
+import { listChunks } from "../../../operations/chunks.ts";
+import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
+import { setDocumentMetadata } from "../../../operations/metadata.ts";
+import type { Input, ResponseOf } from "../../../operations/operation.ts";
+import { readContents } from "./contents.ts";
+import { responseValues } from "./field-values.ts";
+import type { ResponseValue } from "./field-values.ts";
+import { handEdits } from "./hand-edits.ts";
+import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.ts";
+import { sendableRule } from "./process-rule.ts";
+import { replaceFile } from "./replace.ts";
+import type { Context, RowWork } from "../../command-spec.ts";
+import type { renameParams } from "../specs.ts";
+
+type RenameInput = Input<typeof renameParams>;
+type DocumentDetail = ResponseOf<typeof getDocument>;
+
+/** A renamed document. */
+interface RenamedDocument {
+  readonly id: string;
+  readonly name: string;
+  readonly previous_name: string;
+  readonly indexing_status: string;
+}
+
+/** A rename that nothing is known to prevent. */
+interface Rename {
+  readonly input: RenameInput;
+  /** The document as it is. */
+  readonly before: DocumentDetail;
+}
+
+/** Renames a document. */
+export async function* run(input: RenameInput, context: Context): AsyncGenerator<RenamedDocument> {
+  const rename = await checkRename(input, context);
+  if (rename.before.name === input.name) await context.notice("it already has this name");
+  yield await finishRename(rename, context);
+}
+
+/** The same for the rows of a file. */
+export const rowWork = (context: Context): RowWork<RenameInput, Rename> => {
+  const renamed = new Set<string>();
+  return {
+    async check(input) {
+      const key = `${input.dataset_id} ${input.name}`;
+      if (renamed.has(key)) throw usage(`another row has the name ${JSON.stringify(input.name)}`);
+      renamed.add(key);
+      return checkRename(input, context);
+    },
+    send: async (rename) => (await finishRename(rename, context)).id,
+  };
+};
+
+/**
+ * Reads what a rename depends on and refuses one that the server rejects or that would lose something.
+ * A rename sends the whole content again (server §9.4), so the server splits it into chunks again:
+ * changes of chunks by hand are lost, which needs a confirmation.
+ */
+async function checkRename(input: RenameInput, context: Context): Promise<Rename> {
+  const { dataset_id, document_id, name } = input;
+  const before = await context.call(getDocument, { dataset_id, document_id });
+  if (before.name === name) return { input, before };
+  requireAvailable(before, input);
+  requireFile(before);
+  const extension = extensionOf(before);
+  if (extension !== "txt") requireFileName(name, extension);
+  for await (const other of context.each(listDocuments, { dataset_id, keyword: name })) {
+    if (other.name !== name) continue;
+    throw refused(
+      `document ${JSON.stringify(name)} already exists`,
+      commandLine("kb doc show", [dataset_id, name]),
+    );
+  }
+  await confirmLosses(input, before, context);
+  return { input, before };
+}
+
+/** What makes a document of another status available, by status. */
+const nextSteps: Readonly<Record<string, string>> = {
+  disabled: "kb doc enable",
+  archived: "kb doc unarchive",
+  queuing: "kb doc wait",
+  indexing: "kb doc wait",
+};
+
+function requireAvailable({ display_status }: DocumentDetail, input: RenameInput): void {
+  const status = display_status ?? "available"; // then the server decides
+  if (status === "available") return;
+  const { dataset_id, document_id } = input;
+  throw refused(
+    `the document is ${status}; the server changes only available documents`,
+    commandLine(nextSteps[status] ?? "kb doc show", [dataset_id, document_id]),
+  );
+}
+
+/** Throws unsupported for a document that has no file, or whose chunks a pipeline made. */
+function requireFile({ data_source_type, created_from }: DocumentDetail): void {
+  const isFile = (data_source_type ?? "upload_file") === "upload_file";
+  if (isFile && created_from !== "rag-pipeline") return;
+  const origin = isFile ? "a pipeline" : data_source_type;
+  throw unsupported(`a document from ${origin} has no file that could be sent under another name`);
+}
+
+const unsupported = (message: string, hint?: string) =>
+  new CliError("unsupported", message, { sideEffect: "none", hint });
+
+/** The extension of the stored file: `txt` for every document that was created from text. */
+const extensionOf = ({ data_source_info }: DocumentDetail): string =>
+  (data_source_info?.upload_file?.extension ?? "").toLowerCase();
+
+/** Throws usage for a name that the file of a document cannot have. */
+function requireFileName(name: string, extension: string): void {
+  const shown = JSON.stringify(name);
+  if (/[/\\]/.test(name)) throw usage(`the name of a file cannot have slashes: ${shown}`);
+  const ending = `.${extension}`;
+  if (extension === "" || name.toLowerCase().endsWith(ending)) return;
+  throw usage(
+    `${shown} does not end in ${ending}`,
+    "the server reads the file by its extension, which a rename keeps",
+  );
+}
+
+async function confirmLosses(
+  { dataset_id, document_id, name }: RenameInput,
+  before: DocumentDetail,
+  context: Context,
+): Promise<void> {
+  const chunks = await collect(context.each(listChunks, { dataset_id, document_id }));
+  const generated = before.doc_form === "qa_model" ? ["its questions and answers"] : [];
+  const losses = [...generated, ...handEdits(chunks, before)];
+  if (losses.length === 0 || context.options.dryRun) {
+    if (losses.length > 0) await context.notice(`would lose ${firstNames(losses)}`);
+    return;
+  }
+  await context.confirm(
+    `Rename ${before.name} to ${name}? Its content is split into chunks again, which loses ${firstNames(losses)}.`,
+    { declined: "nothing was changed" },
+  );
+}
+
+/** Makes a checked rename, verifies that nothing was lost, and waits for indexing. */
+async function finishRename({ input, before }: Rename, context: Context): Promise<RenamedDocument> {
+  const { dataset_id, document_id, name } = input;
+  let after = before;
+  if (before.name !== name) {
+    const size = await sendRename(input, before, context);
+    after = await context.call(getDocument, { dataset_id, document_id });
+    requireSameSize(size, after);
+    after = await restoreMetadata(input, before, after, context);
+    requireSameState(before, after);
+  }
+  const indexing_status = input.no_wait
+    ? requireField(after.indexing_status, "indexing_status")
+    : await waitForDocument(input, context);
+  const previous_name = requireField(before.name, "name");
+  return { id: document_id, name, previous_name, indexing_status };
+}
+
+/** Sends name and content together, and returns the size that the server must report for it. */
+async function sendRename(
+  { dataset_id, document_id, name }: RenameInput,
+  before: DocumentDetail,
+  context: Context,
+): Promise<number> {
+  const bytes = await readBytes(dataset_id, before, context);
+  const shared = {
+    dataset_id,
+    document_id,
+    // It is required (server §9.4); without a rule, that of the document stays (server §9.8).
+    doc_form: (before.doc_form ?? undefined) as "text_model" | undefined,
+    doc_language: before.doc_language ?? undefined,
+  };
+  const text = extensionOf(before) === "txt" ? decodeText(bytes) : undefined;
+  try {
+    if (text) {
+      await context.call(updateDocumentByText, { ...shared, name, text });
+      return countCharacters(text);
+    }
+    requireFileName(name, extensionOf(before));
+    const type = before.data_source_info?.upload_file?.mime_type ?? undefined;
+    await replaceFile({ ...shared, file: { path: name, name, type, bytes } }, context);
+    return bytes.length;
+  } catch (error) {
+    const isUnknown = error instanceof CliError && error.info.sideEffect === "unknown";
+    throw isUnknown ? error.with({ hint: "run the same command again to continue" }) : error;
+  }
+}
+
+/** The bytes of a document, from a ZIP: a link truncates texts (server §9.7). */
+async function readBytes(
+  dataset_id: string,
+  before: DocumentDetail,
+  context: Context,
+): Promise<Uint8Array> {
+  let bytes: Uint8Array | undefined;
+  for await (const content of readContents(dataset_id, [before], context)) bytes = content.bytes;
+  if (bytes === undefined)
+    throw unsupported("the server does not give the content of the document");
+  const size = before.data_source_info?.upload_file?.size;
+  const characters = countCharacters(decodeText(bytes) ?? "");
+  // The size of a text is in characters (server §9.1).
+  if (size === undefined || size === bytes.length || size === characters) return bytes;
+  throw unsupported(
+    `the server gives ${counted(bytes.length, "byte")} of the document, whose size is ${size}`,
+  );
+}
+
+function requireSameSize(sent: number, { data_source_info }: DocumentDetail): void {
+  const size = data_source_info?.upload_file?.size;
+  if (size === sent) return;
+  throw incomplete(`the server stored ${size ?? "nothing"} of a content of size ${sent}`);
+}
+
+/** The error of a rename that the server made differently than announced. */
+const incomplete = (message: string, hint?: string) =>
+  new CliError("remote-failed", `renamed, but ${message}`, { sideEffect: "applied", hint });
+
+/** Sets metadata values again that an update did not keep, and returns the document with them. */
+async function restoreMetadata(
+  { dataset_id, document_id }: RenameInput,
+  before: DocumentDetail,
+  after: DocumentDetail,
+  context: Context,
+): Promise<DocumentDetail> {
+  if (lostValues(before, after).length === 0) return after;
+  const metadata_list = responseValues(before.doc_metadata);
+  const operation_data = [{ document_id, metadata_list, partial_update: true }];
+  let now = after;
+  let cause: unknown;
+  try {
+    await context.call(setDocumentMetadata, { dataset_id, operation_data });
+    now = await context.call(getDocument, { dataset_id, document_id });
+  } catch (error) {
+    cause = error;
+  }
+  const lost = lostValues(before, now);
+  if (lost.length === 0) return now;
+  const set = lost.map(({ name, value }) => `${name}=${value}`);
+  throw incomplete(
+    `the server lost the metadata ${lost.map(({ name }) => name).join(", ")}`,
+    commandLine("kb metadata set", [dataset_id, document_id], { set }),
+  ).with({ cause });
+}
+
+/** The metadata values of a document that it no longer has. */
+function lostValues(before: DocumentDetail, after: DocumentDetail): readonly ResponseValue[] {
+  const kept = new Map(responseValues(after.doc_metadata).map(({ id, value }) => [id, value]));
+  return responseValues(before.doc_metadata).filter(
+    ({ id, value }) => value !== null && kept.get(id) !== value,
+  );
+}
+
+/** What an update must not change, by its name in messages. */
+const stateOf = (document: DocumentDetail): Readonly<Record<string, unknown>> => ({
+  enabled: document.enabled,
+  archived: document.archived,
+  "chunk structure": document.doc_form,
+  language: document.doc_language,
+  "chunking rule": JSON.stringify(sendableRule(document.document_process_rule)),
+});
+
+function requireSameState(before: DocumentDetail, after: DocumentDetail): void {
+  const now = stateOf(after);
+  const changed = Object.entries(stateOf(before)).filter(([name, value]) => now[name] !== value);
+  if (changed.length === 0) return;
+  throw incomplete(`the server changed: ${changed.map(([name]) => name).join(", ")}`);
+}
+
+/** Waits until the document is indexed again, and returns its status. */
+async function waitForDocument(
+  { dataset_id, document_id }: RenameInput,
+  context: Context,
+): Promise<string> {
+  const poll = async () => [
+    indexingStatusOf(await context.call(getDocument, { dataset_id, document_id })),
+  ];
+  let last = "";
+  for await (const status of waitForIndexing(poll, context)) {
+    last = status.indexing_status;
+    if (!isIndexed(status)) throw incomplete(`indexing failed: ${status.error ?? last}`);
+  }
+  return last;
+}
