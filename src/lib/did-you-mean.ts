@@ -1,13 +1,30 @@
 import { closestMatch } from "leven";
 
-/** The word closest to `typed`, for "did you mean"; undefined if none is close. */
+/**
+ * The word that was probably meant, whatever its case: one that `typed` starts or continues by three
+ * letters or more, or one that is a single typing error away. Undefined if none is: a wrong guess
+ * misleads. So the first letter must be right: `top` is not a mistake for `stop`.
+ */
 export function didYouMean(typed: string, words: readonly string[]): string | undefined {
-  if (typed.length > 2) {
-    const longer = words.find((word) => word.startsWith(typed));
-    if (longer !== undefined) return longer;
-  }
-  return closestMatch(typed, [...words], {
-    // Two swapped letters are two edits: `tga` is close to `tag`.
-    maxDistance: typed.length < 3 ? 1 : Math.max(2, Math.floor(typed.length * 0.4)),
-  });
+  const text = bare(typed);
+  if (text.length < 3) return undefined;
+  const known = new Map(words.map((word) => [bare(word), word]));
+  const names = [...known.keys()];
+  const alike = names.filter((name) => name[0] === text[0]);
+  const swaps = swapsOf(text);
+  const near =
+    names.find((name) => name.startsWith(text)) ??
+    names.find((name) => swaps.includes(name)) ??
+    closestMatch(text, alike, { maxDistance: 1 }) ??
+    names.find((name) => name.length > 2 && text.startsWith(name));
+  return near === undefined ? undefined : known.get(near);
 }
+
+/** A word without the dashes of a flag, in lower case. */
+const bare = (word: string): string => word.replace(/^--/, "").toLowerCase();
+
+/** The text with each pair of neighbors swapped: `tga` is close to `tag`. */
+const swapsOf = (text: string): readonly string[] =>
+  Array.from({ length: text.length - 1 }, (_, at) =>
+    [text.slice(0, at), text[at + 1], text[at], text.slice(at + 2)].join(""),
+  );
