@@ -1,5 +1,6 @@
-// Writes docs/reference.md and the manual pages from the commands of both programs.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+// Writes docs/reference.md and the manual pages from the commands of both programs, and their list in
+// package.json.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build } from "rolldown";
@@ -26,13 +27,23 @@ try {
   });
   const built = (name) => import(pathToFileURL(join(folder, `${name}.js`)).href);
   const { referencePage } = await built("markdown");
-  const { manPage } = await built("man");
+  const { manPages } = await built("man");
   const docs = join(root, "docs");
-  mkdirSync(join(docs, "man"), { recursive: true });
+  const manuals = join(docs, "man");
+  rmSync(manuals, { recursive: true, force: true }); // pages of removed commands
+  mkdirSync(manuals, { recursive: true });
   writeFileSync(join(docs, "reference.md"), await referencePage());
-  for (const program of ["kb", "wf"]) {
-    writeFileSync(join(docs, "man", `${program}.1`), await manPage(program));
-  }
+  const pages = await manPages();
+  for (const [name, text] of pages) writeFileSync(join(manuals, name), text);
+  listManuals([...pages.keys()].sort());
 } finally {
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** Lists the pages in package.json: npm installs no page that it does not name. */
+function listManuals(names) {
+  const path = join(root, "package.json");
+  const manifest = JSON.parse(readFileSync(path, "utf8"));
+  manifest.man = names.map((name) => `docs/man/${name}`);
+  writeFileSync(path, `${JSON.stringify(manifest, null, 2)}\n`);
 }

@@ -1,57 +1,127 @@
-import { argumentRows } from "../../src/cli/help/help.ts";
+import { commandGroups } from "../../src/cli/help/groups.ts";
+import { argumentRows, childRows, exitsOf, requestFlagsText } from "../../src/cli/help/help.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { usageOf } from "../../src/cli/parse/command.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
 import { sharedFlagHelp, sharedFlags } from "../../src/cli/parse/shared-flags.ts";
+import type { SharedFlag } from "../../src/cli/parse/shared-flags.ts";
+import { exitCodes } from "../../src/errors.ts";
 import { version } from "../../src/lib/version.ts";
 import {
-  byNoun,
-  exitCodesOf,
   exitEntries,
   oneLine,
   otherTopics,
   ownFlagsOf,
   purposeOf,
   requestsOf,
-  sharedFlagNames,
 } from "./commands.ts";
 import type { Entry } from "./commands.ts";
 
-/** The manual page of a program: roff with the `man` macros, in ASCII. */
-export async function manPage(program: "kb" | "wf"): Promise<string> {
-  const commands = await commandsOf(program);
-  const other = program === "kb" ? "wf" : "kb";
-  const purpose = purposeOf(program, commands).replace(/\.$/, "");
+/** The page of the topics, which both programs share. */
+const TOPICS = "kb-wf";
+
+/** Every manual page by file name, `kb-doc.1`: roff with the `man` macros, in ASCII. */
+export async function manPages(): Promise<ReadonlyMap<string, string>> {
+  const pages = new Map([[`${TOPICS}.7`, topicsPage()]]);
+  for (const program of ["kb", "wf"] as const) {
+    const commands = await commandsOf(program);
+    const words = [...new Set(commands.map((command) => command.words[1] ?? ""))];
+    pages.set(`${program}.1`, overview(program, commands));
+    for (const word of words) {
+      const family = commands.filter((command) => command.words[1] === word);
+      pages.set(`${program}-${word}.1`, familyPage(program, word, family));
+    }
+  }
+  return pages;
+}
+
+function page(name: string, section: 1 | 7, purpose: string, blocks: readonly string[]): string {
+  const title = roff(name.toUpperCase());
+  const manual = section === 1 ? "User Commands" : "Topics";
   return `${[
-    `.TH ${program.toUpperCase()} 1 "" "kb-wf ${version}" "User Commands"`,
+    `.TH ${title} ${section} "" "kb-wf ${version}" "${manual}"`,
     ".ad l",
     ".nh",
     ".SH NAME",
-    `${program} \\- ${roff(purpose.charAt(0).toLowerCase() + purpose.slice(1))}`,
+    `${roff(name)} \\- ${roff(purpose)}`,
+    ...blocks,
+  ].join("\n")}\n`;
+}
+
+/** A program: its commands in groups, each with its page. */
+function overview(program: "kb" | "wf", commands: readonly Command[]): string {
+  const purpose = purposeOf(program, commands);
+  const rows = new Map(childRows([program], commands));
+  const groups = (commandGroups[program] ?? []).flatMap(([title, words]) => [
+    `.SS ${title}`,
+    ...words.flatMap((word) => entryManual([`${program}-${word}(1)`, rows.get(word) ?? ""])),
+  ]);
+  return page(program, 1, phrase(purpose), [
     ".SH SYNOPSIS",
     `.B ${program}`,
     roff("<command> [arguments] [flags]"),
+    ".SH DESCRIPTION",
+    roff(purpose),
     ".SH COMMANDS",
-    ...byNoun(commands).flatMap(commandManual),
-    ".SH SHARED FLAGS",
+    ...groups,
+    ".SH COMMON FLAGS",
+    `Each page describes those of its commands; ${reference(TOPICS, 7)} lists all.`,
+    ".SH EXIT STATUS",
+    ...exitEntries().flatMap(entryManual),
+    ".SH SEE ALSO",
+    [reference(program === "kb" ? "wf" : "kb", 1), reference(TOPICS, 7)].join(", "),
+  ]);
+}
+
+/** The commands that share their first word: `kb doc list`, `kb doc add`. */
+function familyPage(program: string, word: string, commands: readonly Command[]): string {
+  const [first] = commands;
+  const isSingle = commands.length === 1 && first?.words.length === 2;
+  const below = new Map(childRows([program], commands)).get(word) ?? "";
+  const common = sharedFlags.filter(({ only }) => commands.some(only));
+  const kinds = new Set<string>(["ok", ...commands.flatMap(exitsOf)]);
+  const exits = Object.entries(exitCodes)
+    .filter(([kind]) => kinds.has(kind))
+    .map(([, [code, meaning]]): Entry => [String(code), meaning]);
+  return page(`${program}-${word}`, 1, isSingle ? phrase(below) : below, [
+    ".SH SYNOPSIS",
+    ".nf",
+    ...commands.map((command) => roff(usageOf(command))),
+    ".fi",
+    isSingle ? ".SH DESCRIPTION" : ".SH COMMANDS",
+    ...commands.flatMap((command) => commandManual(command, isSingle)),
+    ".SH COMMON FLAGS",
+    ...common.flatMap((flag) => entryManual([flag.usage, commonHelp(flag, commands)])),
+    ".SH EXIT STATUS",
+    ...exits.flatMap(entryManual),
+    ".SH SEE ALSO",
+    [reference(program, 1), reference(TOPICS, 7)].join(", "),
+  ]);
+}
+
+const commonHelp = (flag: SharedFlag, commands: readonly Command[]): string =>
+  sharedFlagHelp(flag, commands.find(flag.only));
+
+const topicsPage = (): string =>
+  page(TOPICS, 7, "flags, exit codes, formats and other topics of kb and wf", [
+    ".SH COMMON FLAGS",
     ...sharedFlags.flatMap((flag) => entryManual([flag.usage, sharedFlagHelp(flag)])),
     ".SH EXIT STATUS",
     ...exitEntries().flatMap(entryManual),
     ...otherTopics().flatMap(([name, text]) => topicManual(name, text)),
     ".SH SEE ALSO",
-    `.BR ${other} (1)`,
-  ].join("\n")}\n`;
-}
+    [reference("kb", 1), reference("wf", 1)].join(", "),
+  ]);
 
-function commandManual(command: Command): string[] {
+function commandManual(command: Command, isSingle: boolean): string[] {
+  const request = requestFlagsText(command);
   const facts = [
     roff(`Effect: ${command.effect}.`),
     ...requestsOf(command).map(([route, id]) => `Sends ${breakable(route)} (${roff(id)}).`),
-    roff(`Exit codes: ${exitCodesOf(command)}.`),
-    roff(`Shared flags: ${sharedFlagNames(command).join(", ")}.`),
+    ...(request === "" ? [] : [roff(`${request}.`)]),
   ];
   return [
-    `.SS "${roff(usageOf(command)).replaceAll('"', "\\(dq")}"`,
+    ...(isSingle ? [] : [`.SS "${roff(usageOf(command)).replaceAll('"', "\\(dq")}"`]),
     roff(`${command.summary}.`),
     ...(command.about ? paragraphs(command.about) : []),
     ...[...argumentRows(command), ...ownFlagsOf(command)].flatMap(entryManual),
@@ -60,6 +130,12 @@ function commandManual(command: Command): string[] {
     ...verbatim(command.examples),
   ];
 }
+
+/** A sentence as the purpose of a page: `Show a run.` → `show a run` */
+const phrase = (sentence: string): string =>
+  sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, "");
+
+const reference = (name: string, section: number): string => `\\fB${roff(name)}\\fR(${section})`;
 
 /** Allows line breaks after each step of a path. */
 const breakable = (route: string): string => roff(route).replaceAll("/", "/\\:");

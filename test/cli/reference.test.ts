@@ -1,9 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { manPage } from "../../scripts/reference/man.ts";
+import { manPages } from "../../scripts/reference/man.ts";
 import { referencePage } from "../../scripts/reference/markdown.ts";
+import { commandsOf } from "../../src/cli/parse/command-list.ts";
+import { usageOf } from "../../src/cli/parse/command.ts";
 import { root } from "../lib/paths.ts";
 
 const docs = join(root, "docs");
@@ -14,9 +16,87 @@ test("docs/reference.md is up to date", async () => {
   expect(stored("reference.md"), hint).toBe(await referencePage());
 });
 
-test.each(["kb", "wf"] as const)("docs/man/%s.1 is up to date", async (program) => {
-  expect(stored(join("man", `${program}.1`)), hint).toBe(await manPage(program));
+const manuals = await manPages();
+
+test("docs/man is up to date", () => {
+  expect(readdirSync(join(docs, "man")).sort(), hint).toEqual([...manuals.keys()].sort());
+  for (const [name, text] of manuals) expect(stored(join("man", name)), hint).toBe(text);
 });
+
+test("package.json lists every page, because npm installs no others", () => {
+  const { man } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { man: string[] };
+  expect(man, hint).toEqual([...manuals.keys()].sort().map((name) => `docs/man/${name}`));
+});
+
+test("each command is described on one page: that of its program and first word", async () => {
+  for (const program of ["kb", "wf"] as const) {
+    for (const command of await commandsOf(program)) {
+      const usage = roffText(usageOf(command));
+      const pages = [...manuals].filter(([, text]) => lineOf(text).includes(usage));
+      expect(pages.map(([name]) => name)).toEqual([`${program}-${command.words[1]}.1`]);
+    }
+  }
+});
+
+test("the overview of a program names the page of each of its commands", async () => {
+  for (const program of ["kb", "wf"] as const) {
+    const text = roffText(manuals.get(`${program}.1`) ?? "");
+    for (const { words } of await commandsOf(program)) {
+      expect(text).toContain(`\nfB${program}-${words[1]}(1)fR\n`);
+    }
+    expect(text.split("\n").length).toBeLessThan(200);
+  }
+});
+
+/** Macros that the pages use, with the pattern of what follows them on the line. */
+const macros: Readonly<Record<string, RegExp>> = {
+  TH: /^ [A-Z\-\\]+ [17] "" "kb-wf [\d.]+" "[\w ]+"$/,
+  SH: /^ [A-Z \-\\]+$/,
+  SS: /^ (?:"[^"]+"|[A-Za-z ]+)$/,
+  B: /^ (kb|wf)$/,
+  TP: /^$/,
+  PP: /^$/,
+  RS: /^ 4$/,
+  RE: /^$/,
+  nf: /^$/,
+  fi: /^$/,
+  ad: /^ l$/,
+  nh: /^$/,
+};
+
+test.each([...manuals])("%s is well formed", (name, text) => {
+  const lines = text.trimEnd().split("\n");
+  const open: string[] = [];
+  for (const [index, line] of lines.entries()) {
+    expect(line, name).toMatch(open.includes("nf") ? /^[\x20-\x7e]*$/ : /^[\x20-\x7e]+$/);
+    // Every backslash starts an escape that roff knows.
+    expect(
+      line.replace(/\\(?:[e&:-]|\((?:aq|ga|ha|ti|dq)|f[BR]|\[u[0-9A-F]{4,5}\])/g, ""),
+    ).not.toContain("\\");
+    const [, macro, rest = ""] = /^\.(\w+)(.*)$/.exec(line) ?? [];
+    if (!line.startsWith(".")) continue;
+    expect(rest, line).toMatch(macros[macro ?? ""] ?? /no such macro/);
+    if (macro === "TP") expect(lines[index + 1], line).toMatch(/^\\fB.*\\fR$/);
+    if (macro === "nf" || macro === "RS") open.push(macro);
+    if (macro === "fi") expect(open.pop()).toBe("nf");
+    if (macro === "RE") expect(open.pop()).toBe("RS");
+  }
+  expect(open).toEqual([]);
+  const sections = lines.filter((line) => line.startsWith(".SH ")).map((line) => line.slice(4));
+  expect(sections).toEqual([...new Set(sections)]);
+  for (const section of ["NAME", "COMMON FLAGS", "EXIT STATUS", "SEE ALSO"])
+    expect(sections).toContain(section);
+  const [line = ""] = lines.slice(lines.indexOf(".SH NAME") + 1);
+  expect(line.replaceAll("\\-", "-")).toMatch(new RegExp(`^${name.replace(/\.\d$/, "")} - \\S`));
+});
+
+/** Roff with hyphens as they are printed, and with font changes as two letters. */
+const roffText = (text: string) =>
+  text.replaceAll("\\-", "-").replaceAll("\\fB", "fB").replaceAll("\\fR", "fR");
+const lineOf = (text: string) =>
+  roffText(text)
+    .split("\n")
+    .map((line) => line.replace(/^\.SS "|"$/g, ""));
 
 test("a command has its usage, arguments, effect, operation and examples", () => {
   const page = stored("reference.md");
@@ -47,13 +127,9 @@ test("shared flags, exit codes and shared commands are listed once", () => {
 const shell = (line: string) => spawnSync("sh", ["-c", line], { cwd: docs, encoding: "utf8" });
 const hasGroff = shell("command -v groff").status === 0;
 
-test.runIf(hasGroff).each(["kb", "wf"] as const)(
-  "docs/man/%s.1 renders without a warning",
-  (program) => {
-    const { status, stderr, stdout } = shell(`groff -man -Tascii -ww man/${program}.1`);
-    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    const text = stdout.replace(/.[\b]/g, ""); // bold is a letter struck twice
-    expect(text).toContain("EXIT STATUS");
-    expect(text).toContain(`${program} login`);
-  },
-);
+test.runIf(hasGroff).each([...manuals.keys()])("%s renders without a warning", (name) => {
+  const { status, stderr, stdout } = shell(`groff -man -Tascii -ww man/${name}`);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  const text = stdout.replace(/.[\b]/g, ""); // bold is a letter struck twice
+  expect(text).toContain("EXIT STATUS");
+});

@@ -56,8 +56,9 @@ test("the package contains the programs and their documentation, in less than 3 
     "docs/following.md",
     "docs/knowledge-bases.md",
     "docs/logs.md",
-    "docs/man/kb.1",
-    "docs/man/wf.1",
+    ...readdirSync(join(root, "docs", "man"))
+      .sort()
+      .map((name) => `docs/man/${name}`),
     "docs/output.md",
     "docs/performance.md",
     "docs/reference.md",

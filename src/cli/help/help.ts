@@ -53,7 +53,7 @@ function commandPage(command: Command, width: number, brief: boolean): HelpBlock
     { title: "Flags", rows: flagRows(command) },
     {
       lines: [
-        ...wrapWords(sharedFlagsText(command), width),
+        ...wrapWords(requestFlagsText(command), width),
         `Common flags: ${program} help flags · Exit codes: ${program} help exit-codes`,
       ],
     },
@@ -111,7 +111,7 @@ function limitsOf({ choices, length, range, many, kind, serverDefault }: Param):
 }
 
 /** Names of the request flags that the command shares with others, which not every command takes. */
-function sharedFlagsText(command: Command): string {
+export function requestFlagsText(command: Command): string {
   const names = sharedFlagGroups.Request.filter(({ only }) => only(command)).map(
     ({ long }) => long,
   );
@@ -212,7 +212,7 @@ const groupPage = (words: readonly string[], commands: readonly Command[]): Help
 ];
 
 /** The next words with a summary, or with the words below them: `doc` → `list, add, upload`. */
-function childRows(path: readonly string[], commands: readonly Command[]): HelpRow[] {
+export function childRows(path: readonly string[], commands: readonly Command[]): HelpRow[] {
   const children = new Map<string, Command[]>();
   for (const command of commands) {
     const word = command.words[path.length] ?? "";
