@@ -46,10 +46,12 @@ interface ParamOptions {
   readonly maxNameLength?: number;
   /** Name of the flag without dashes (default: the wire name). */
   readonly flag?: string;
-  /** Hidden aliases of the flag. */
+  /** Hidden aliases of the flag, without dashes; one letter is a short form. */
   readonly aliases?: readonly string[];
   /** Word of the positional in `command` (default: the wire name or the noun). */
   readonly placeholder?: string;
+  /** A positional that can also be given by its flag, together with it. */
+  readonly alsoFlag?: true;
   /** Value of the flag when it is given without one. */
   readonly bareValue?: string;
   /** One-letter form of the flag. */
@@ -190,6 +192,14 @@ export type Column<T = never> =
 type PathColumn =
   | string
   | readonly [label: string, path: string, kind?: "time" | "sparse" | undefined];
+
+/** Names of the declared columns of a response. */
+export const columnLabels = (returns: Returns<never>): readonly string[] =>
+  "columns" in returns
+    ? returns.columns
+        .filter((column) => column !== wideOnly)
+        .map((column) => (typeof column === "string" ? column : column[0]))
+    : [];
 
 /** Is the response a list, so that `--limit` and `--all` apply? */
 export const isList = (returns: Returns<never>): boolean =>

@@ -24,3 +24,9 @@ export function formatsOf(returns: Returns<never> | undefined): readonly Format[
   if (returns.kind !== "report") return formats;
   return returns.picture ? [...reportFormats, "svg"] : reportFormats;
 }
+
+/** A format under its own name, which `table` is not. */
+export const formatNamed = (name: string): string => (name === "table" ? "grid" : name);
+
+/** Formats of other programs with ours. */
+export const formatsElsewhere: Readonly<Record<string, Format>> = { text: "tsv", plain: "tsv" };

@@ -153,7 +153,9 @@ test("names of knowledge bases, documents, tags and fields come from the server"
   // The server chooses the order of objects created in the same second.
   const found = await values(["show", "Hand"], world);
   expect(found.toSorted()).toEqual(["Handbook", "Handbook 2"]);
-  expect(await values(["doc", "show", "Handbook", ""], world)).toEqual(["welcome.md"]);
+  expect(await completionLines(["doc", "show", "Handbook", ""], world)).toEqual([
+    "welcome.md\tavailable, 5 words",
+  ]);
   expect(await values(["metadata", "delete", "Handbook", ""], world)).toEqual(["team"]);
   expect(await values(["tag", "bind", "Handbook", "name:Te"], world)).toEqual([
     "name:Team Handbook",

@@ -12,7 +12,7 @@ import { ownFlags } from "../parse/flags.ts";
 import type { Flag, OwnFlag } from "../parse/flags.ts";
 import { sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
 import type { SharedFlag } from "../parse/shared-flags.ts";
-import { aliases } from "../parse/parser.ts";
+import { spellings } from "../parse/synonyms.ts";
 import { topicNames } from "../help/topic-names.ts";
 
 /** Source of the candidates for a place: words, a lookup, or the files of the shell. */
@@ -136,7 +136,7 @@ function lineOf(program: string, words: readonly string[], commands: readonly Co
       flags.set(pendingFlag.long, word);
       pendingFlag = undefined;
     } else if (flagsEnded || !/^-./.test(word)) {
-      const name = [word, longAlias(word)].find(isBelow);
+      const name = [word, spelledOut(word)].find(isBelow);
       if (name === undefined) positionals.push(word);
       else path = [...path, name];
     } else if (word === "--") flagsEnded = true;
@@ -148,8 +148,9 @@ function lineOf(program: string, words: readonly string[], commands: readonly Co
 const startsWith = (words: readonly string[], start: readonly string[]): boolean =>
   start.every((word, index) => words[index] === word);
 
-const longAlias = (word: string): string =>
-  Object.entries(aliases).find(([, alias]) => alias === word)?.[0] ?? word;
+/** The word that another spelling stands for. */
+const spelledOut = (word: string): string =>
+  Object.entries(spellings).find(([, others]) => others.includes(word))?.[0] ?? word;
 
 /** A flag with the source of its value; undefined for a flag without one. */
 interface KnownFlag extends Omit<Flag, "usage"> {
@@ -307,9 +308,9 @@ const references =
     const start = typed.startsWith("name:") ? typed.slice("name:".length) : typed;
     const names = await fetchNames(noun, { command, flags, within, typed: start }, host);
     return names
-      .map(({ name, id }) => ({
+      .map(({ name, about }) => ({
         value: start === typed ? asTyped(name) : `name:${name}`,
-        help: id,
+        help: about,
       }))
       .filter(({ value }) => !positionals.includes(value));
   };

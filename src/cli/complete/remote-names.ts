@@ -4,6 +4,7 @@ import { settingsFor } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
 import type { Host, Output } from "../../host/host.ts";
 import { isObject, own } from "../../lib/json.ts";
+import { counted } from "../../lib/plural.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
@@ -15,8 +16,24 @@ import type { Session } from "../execute/session.ts";
 /** An object with a name. */
 export interface Named {
   readonly name: string;
-  readonly id: string;
+  /** What tells it from the others: `available, 120 words`. */
+  readonly about: string;
 }
+
+/** Descriptions of names, from the rows of their lists. */
+const descriptions: Readonly<Record<Noun, (row: Values) => readonly (string | undefined)[]>> = {
+  kb: ({ document_count }) => [count(document_count, "document")],
+  document: ({ display_status, word_count }) => [text(display_status), count(word_count, "word")],
+  tag: ({ binding_count }) => [count(binding_count, "knowledge base")],
+  field: ({ type, count: values }) => [text(type), count(values, "document")],
+};
+
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" ? value : undefined;
+
+/** Some counts are sent as text. */
+const count = (value: unknown, noun: string): string | undefined =>
+  value === undefined || value === null ? undefined : counted(Number(value), noun);
 
 /** The names to complete. */
 interface NameQuery {
@@ -120,17 +137,18 @@ async function listNames(
       ? { [scope]: (await resolveName("kb", within, {}, lookup)).id }
       : {};
   const narrowed = narrows && keyword !== "" ? { keyword } : {};
-  const names = new Map<string, string>();
+  const names = new Map<string, Named>();
   for await (const object of session.rows(
     row,
     { ...inside, ...fixed, ...narrowed },
     { limit: MAX_NAMES },
   )) {
     if (!isObject(object)) continue;
-    const { id, name } = object;
-    if (typeof name === "string" && typeof id === "string") names.set(name, id);
+    const { name } = object;
+    const about = descriptions[noun](object).filter((part) => part !== undefined);
+    if (typeof name === "string") names.set(name, { name, about: about.join(", ") });
   }
-  return [...names].map(([name, id]) => ({ name, id }));
+  return [...names.values()];
 }
 
 /** Names from the cache, or from `fetch` if they are older than a minute. */

@@ -30,7 +30,7 @@ function errorStyle(
   const format = globals.output ?? (globals.json ? "json" : undefined);
   const typed = argv.some(
     (word, index) =>
-      word === "--json" ||
+      /^--json(=|$)/.test(word) ||
       /^(-o|--output=?)jsonl?$/.test(word) ||
       (/^(-o|--output)$/.test(word) && /^jsonl?$/.test(argv[index + 1] ?? "")),
   );

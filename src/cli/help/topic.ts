@@ -3,7 +3,6 @@ import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { own } from "../../lib/json.ts";
 import type { Command } from "../parse/command.ts";
-import { formerWords } from "../parse/former-words.ts";
 import { helpFor } from "./help.ts";
 import { showPage } from "./pager.ts";
 import { topicAliases, topicNames } from "./topic-names.ts";
@@ -42,22 +41,31 @@ export async function showHelpTopic(
     const { topicText } = await import("./topics.ts");
     return showPage(topicText(topic, style.width), host);
   }
-  const path = currentWords(program, words);
-  const below = commands.filter((command) => startsWith(command, [program, ...path]));
+  const path = await currentWords(program, words, commands);
+  const below = commandsBelow([program, ...path], commands);
   if (below.length === 0) throw unknownTopic(program, words, commands);
   if (!flags.includes("--json")) return showPage(helpFor(program, path, commands, style), host);
   const text = await jsonText(program, path, below, flags.includes("--compact"));
   await host.stdout.write(`${text}\n`);
 }
 
-const startsWith = ({ words }: Command, start: readonly string[]): boolean =>
-  start.every((word, index) => words[index] === word);
+const commandsBelow = (path: readonly string[], commands: readonly Command[]): Command[] =>
+  commands.filter(({ words }) => path.every((word, index) => words[index] === word));
 
-/** The words of today for a former name of a command. */
-function currentWords(program: string, words: readonly string[]): readonly string[] {
-  const name = [program, ...words].join(" ");
-  const former = formerWords.find((one) => one.words.join(" ") === name);
-  return former ? former.current.split(" ").slice(1) : words;
+/** The words of a command, also for a former name or a synonym; unknown words as they are. */
+async function currentWords(
+  program: string,
+  words: readonly string[],
+  commands: readonly Command[],
+): Promise<readonly string[]> {
+  if (commandsBelow([program, ...words], commands).length > 0) return words;
+  const { parseLine } = await import("../parse/parser.ts");
+  try {
+    const parsed = parseLine([program, ...words, "--help"], commands);
+    return parsed.kind === "help" ? parsed.path : words;
+  } catch {
+    return words;
+  }
 }
 
 /** One command, or those of a group or of the program. */

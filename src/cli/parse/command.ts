@@ -119,11 +119,12 @@ export const valueUsage = (param: Param): string => {
 export const flagOf = (name: string, param: Param): string =>
   param.flag ?? name.replace(/_+|\./g, "-");
 
-/** Parameters set by a flag: neither positional nor filled from the end user. */
+/** Parameters set by a flag: not only positional, and not filled from the end user. */
 export const flagParams = ({ params, positionals }: Command): [name: string, param: Param][] =>
   Object.entries(params).filter(
     ([name, param]) =>
-      param.from !== "user" && !positionals.some((positional) => positional.name === name),
+      param.from !== "user" &&
+      (param.alsoFlag || !positionals.some((positional) => positional.name === name)),
   );
 
 /** Must the command line set it? Objects made of flags and values filled from elsewhere need not. */

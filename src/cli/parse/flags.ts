@@ -6,7 +6,7 @@ import type { Command } from "./command.ts";
 export interface Flag {
   /** `-o, --output <format>`, or `[format]` where the value is optional. */
   readonly usage: string;
-  /** `--output` */
+  /** `--output`; a hidden alias can be one letter, `-f`. */
   readonly long: string;
   /** `-o` */
   readonly short?: string | undefined;
@@ -46,11 +46,14 @@ export const ownFlags = (command: Command): OwnFlag[] =>
         value,
         bareValue,
       },
-      ...aliases.map((alias): OwnFlag => variant(own, "alias", `--${alias}`, value)),
+      ...aliases.map((alias): OwnFlag => variant(own, "alias", dashed(alias), value)),
       ...(param.orFile ? [variant(own, "file", `${long}-file`, "path")] : []),
       ...(isNegatable(param) ? [variant(own, "no", long.replace("--", "--no-"))] : []),
     ];
   });
+
+/** `f` → `-f`, `after` → `--after` */
+const dashed = (name: string): string => (name.length === 1 ? `-${name}` : `--${name}`);
 
 const variant = (
   own: Pick<OwnFlag, "name" | "param" | "help" | "repeats">,
@@ -61,4 +64,4 @@ const variant = (
 
 /** The name of a flag's value among commander's options: `--no-headers` → `headers`. */
 export const optionName = (long: string): string =>
-  long.replace(/^--(no-)?/, "").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  long.replace(/^--?(no-)?/, "").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());

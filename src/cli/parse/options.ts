@@ -1,9 +1,10 @@
 import { usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import { own } from "../../lib/json.ts";
 import { isOn } from "../../lib/env-flag.ts";
 import type { ConnectionSettings } from "../../host/host.ts";
 import type { Returns } from "../../operations/operation.ts";
-import { formats, formatsOf } from "../../output/formats-list.ts";
+import { formatNamed, formats, formatsElsewhere, formatsOf } from "../../output/formats-list.ts";
 import type { Style } from "../../output/print.ts";
 import type { Formulas } from "../../commands/command-spec.ts";
 import type { Globals } from "./shared-flags.ts";
@@ -127,13 +128,13 @@ function formatFor(
   returns: Returns<never>,
 ): Style["format"] {
   const typed = json ? "json" : output;
-  const requested = typed ?? setting;
+  const requested = typed ?? (setting === undefined ? undefined : formatNamed(setting));
   const offered = formatsOf(returns);
   const format = offered.find((candidate) => candidate === requested);
   // A format of the settings is ignored by commands that lack it.
   const isIgnored = typed === undefined && formats.some((candidate) => candidate === requested);
   if (requested !== undefined && format === undefined && !isIgnored) {
-    const near = didYouMean(requested, offered);
+    const near = own(formatsElsewhere, requested) ?? didYouMean(requested, offered);
     throw usage(
       `--output ${JSON.stringify(requested)} is not one of ${offered.join(", ")}`,
       near === undefined ? undefined : `did you mean ${near}?`,

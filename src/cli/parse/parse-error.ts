@@ -1,5 +1,7 @@
 import type { Command as Commander, CommanderError } from "commander";
 import { CliError, usage } from "../../errors.ts";
+import { commandLine } from "../../lib/command-line.ts";
+import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { shellQuote } from "../../lib/shell-quote.ts";
 import { usageOf } from "./command.ts";
@@ -63,12 +65,45 @@ const invalidLine = (failure: Failure): Explanation => ({
 const usageHint = ({ command, program }: Failure): string =>
   command ? `usage: ${usageOf(command)}` : `run \`${program} --help\` to list the commands`;
 
+/** Flags of other programs with those that do the same here, the first that the command has. */
+const flagsElsewhere: Readonly<Record<string, readonly string[]>> = {
+  "--query": ["--jq"],
+  "--template": ["--jq"],
+  "--filter": ["--where", "--jq"],
+  "--fields": ["--columns"],
+  "--format": ["--output"],
+  "--force": ["--yes"],
+  "--confirm": ["--yes"],
+  "--debug": ["--verbose"],
+  "--silent": ["--quiet"],
+  "--no-color": ["--color"],
+  "--watch": ["--follow"],
+  "-w": ["--follow", "--watch"],
+  "-f": ["--follow"],
+  "-n": ["--limit"],
+  "--max-items": ["--limit"],
+  "--url": ["--base-url"],
+  "--host": ["--base-url"],
+  "--token": ["--profile"],
+  "--key": ["--profile"],
+};
+
+/** Commands for what is a flag elsewhere. */
+const commandsElsewhere: Readonly<Record<string, string>> = {};
+
 function unknownFlag(failure: Failure): Explanation {
-  const { node, quoted } = failure;
+  const { node, quoted, program } = failure;
+  const message = `unknown flag: ${quoted}`;
+  const name = quoted.startsWith("--") ? quoted : quoted.slice(0, 2);
+  const other = node.options.find(({ long }) => own(flagsElsewhere, name)?.includes(long ?? ""));
+  if (other) return { message, hint: `use ${other.flags}: ${other.description}` };
+  const command = own(commandsElsewhere, name);
+  if (command !== undefined)
+    return { message, hint: `use ${commandLine(`${program} ${command}`)}` };
   const known = node.options.filter(({ hidden }) => !hidden).flatMap(({ long }) => long ?? []);
   const near = quoted.startsWith("--") ? didYouMean(quoted, [...known, "--help"]) : undefined;
   return {
-    message: `unknown flag: ${quoted}`,
+    message,
     hint:
       near === undefined
         ? `run \`${nameOf(node)} --help\` to list the flags`

@@ -6,6 +6,9 @@ import { ownFlags } from "./flags.ts";
 import type { OwnFlag } from "./flags.ts";
 import { formerWords } from "./former-words.ts";
 import { commandLineError, unknownCommand } from "./parse-error.ts";
+import { withJsonColumns } from "./json-columns.ts";
+import { meaningOf, synonymError, synonymsBelow } from "./synonyms.ts";
+import type { Synonym } from "./synonyms.ts";
 import { sharedFlags, sharedFlagsOf } from "./shared-flags.ts";
 import type { Globals, SharedFlag } from "./shared-flags.ts";
 import { typedValues } from "./typed-values.ts";
@@ -33,13 +36,17 @@ export function parseLine(argv: readonly string[], commands: readonly Command[])
   return new LineParser(program, words, commands).parse();
 }
 
-/** Hidden short forms of verbs. */
-export const aliases: Readonly<Record<string, string>> = { list: "ls", delete: "rm" };
-
 /** A command under one of its names: `words` differ from its own under a former name. */
 interface Entry {
   readonly words: readonly string[];
   readonly command: Command;
+}
+
+/** Where commander is in the tree. */
+interface Reached {
+  readonly node: Commander;
+  readonly path: readonly string[];
+  readonly command: Command | undefined;
 }
 
 /**
@@ -57,15 +64,15 @@ class LineParser {
   private readonly commands: readonly Command[];
   /** Adds flags and children to a node that commander reaches. */
   private readonly prepare = new Map<Commander, () => void>();
-  /** The node that commander reached last, with its command if it is one. */
-  private reached: { readonly node: Commander; readonly command: Command | undefined };
+  /** The node that commander reached last, its words, and its command if it is one. */
+  private reached: Reached;
   private result: ParsedLine | undefined;
 
   constructor(program: string, words: readonly string[], commands: readonly Command[]) {
     this.program = program;
     this.words = words;
     this.commands = commands;
-    this.reached = { node: new Commander(program), command: undefined };
+    this.reached = { node: new Commander(program), path: [], command: undefined };
   }
 
   parse(): ParsedLine {
@@ -86,9 +93,18 @@ class LineParser {
       if (!(error instanceof CommanderError)) throw error;
       if (error.code === "commander.version") return { kind: "version" };
       const isHelp = error.code === "commander.helpDisplayed" || error.code === "commander.help";
-      if (!isHelp) throw commandLineError(error, { program: this.program, ...this.reached });
+      if (!isHelp) throw this.errorOf(error);
     }
     return this.result ?? this.help([]);
+  }
+
+  private errorOf(error: CommanderError): CliError {
+    const { node, path, command } = this.reached;
+    const [word = "-"] = node.args;
+    // Commander checks the flags of a group first, but they are those of a command.
+    return error.code === "commander.unknownOption" && !command && !word.startsWith("-")
+      ? this.unknownWord(node, path, word)
+      : commandLineError(error, { program: this.program, node, command });
   }
 
   private entries(): Entry[] {
@@ -139,6 +155,7 @@ class LineParser {
       return "";
     };
     describe(node, command);
+    joinJsonColumns(node, command);
     node.action(() => {
       const options = optionsGiven(node);
       const typed = typedValues(command, node.processedArgs, options);
@@ -155,11 +172,42 @@ class LineParser {
       if (word === undefined) continue;
       children.set(word, [...(children.get(word) ?? []), entry]);
     }
-    const next = this.wordAfter(path);
-    const named = [...children].filter(([word]) => word === next);
-    for (const [word, entries] of named.length > 0 ? named : children) {
-      this.addChild(node, [...path, word], entries);
+    const next = this.wordAfter(path) ?? "";
+    const named = children.get(next);
+    if (named) return this.addChild(node, [...path, next], named);
+    for (const [word, entries] of children) this.addChild(node, [...path, word], entries);
+    for (const synonym of synonymsBelow([this.program, ...path], [...children.keys()])) {
+      this.addSynonym(node, path, synonym);
     }
+  }
+
+  /** A child that takes everything after its word and parses the line it stands for. */
+  private addSynonym(node: Commander, path: readonly string[], synonym: Synonym): void {
+    const child = node.command(synonym.word).argument("[words...]");
+    child.helpOption(false).allowUnknownOption().passThroughOptions();
+    child.action(() => {
+      // Counted from the end, because flags may precede it; commander drops a `--` that follows it.
+      const last = this.words.length - child.args.length - 1;
+      const at = this.words[last] === synonym.word ? last : last - 1;
+      const before = without(this.words.slice(0, at), path);
+      this.result = this.parseSynonym(synonym, path, before, this.words.slice(at + 1));
+    });
+  }
+
+  private parseSynonym(
+    synonym: Synonym,
+    path: readonly string[],
+    before: readonly string[],
+    after: readonly string[],
+  ): ParsedLine {
+    const lines = meaningOf(synonym, after);
+    const named = [this.program, ...(lines.at(-1) ?? [])];
+    const command = this.commands.findLast(({ words }) => startsWith(named, words));
+    const asksHelp = after.some((word) => word === "-h" || word === "--help");
+    if (command && command.effect !== "reads" && !synonym.isSpelling && !asksHelp) {
+      throw synonymError(synonym, [this.program, ...path], after);
+    }
+    return new LineParser(this.program, [...before, ...lines.flat()], this.commands).parse();
   }
 
   private addChild(node: Commander, path: readonly string[], entries: readonly Entry[]): void {
@@ -167,10 +215,8 @@ class LineParser {
     const child = node.command(word);
     // A word can be a command and have commands below it: `wf logs`, `wf logs export`.
     const command = entries.find(({ words }) => words.length === path.length + 1)?.command;
-    const alias = command && aliases[word];
-    if (alias) child.alias(alias);
     this.prepare.set(child, () => {
-      this.reached = { node: child, command };
+      this.reached = { node: child, path, command };
       if (command) this.becomeCommand(child, command);
       else {
         addSharedFlags(child);
@@ -184,8 +230,22 @@ class LineParser {
 const startsWith = (words: readonly string[], start: readonly string[]): boolean =>
   start.every((word, index) => words[index] === word);
 
+/** The words without the first of each word of a path. */
+function without(words: readonly string[], path: readonly string[]): string[] {
+  const rest = [...words];
+  for (const word of path) rest.splice(rest.indexOf(word), 1);
+  return rest;
+}
+
+/** Adds the flags of a group, or of the program where they precede the command. */
 function addSharedFlags(node: Commander): void {
   for (const flag of sharedFlags) node.addOption(optionOf(flag));
+  joinJsonColumns(node);
+}
+
+function joinJsonColumns(node: Commander, command?: Command): void {
+  const parseOptions = node.parseOptions.bind(node);
+  node.parseOptions = (words) => parseOptions(withJsonColumns(words, node.options, command));
 }
 
 /** Options of a command and of the groups above it; those nearest to the command win. */
@@ -195,19 +255,31 @@ function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {
   const verbose = levels.flatMap(
     (level) => (level.opts()["verbose"] as unknown[] | undefined) ?? [],
   );
-  return Object.assign({}, ...levels.map((level) => level.opts()), { verbose });
+  const given = Object.assign({}, ...levels.map((level) => level.opts()), { verbose }) as Given;
+  const { json, ...rest } = given;
+  if (json === undefined) return rest;
+  return { ...(json !== "" && { columns: json }), ...rest, json: true };
 }
 
+/** Options as commander has them: `--json` with its columns, or an empty text. */
+type Given = Omit<Globals, "json"> & Record<string, unknown> & { readonly json?: string };
+
 function describe(node: Commander, command: Command): void {
-  for (const positional of command.positionals) node.argument(argumentOf(positional));
+  // Commander counts words, so those that are required come first.
+  const inOrder = [...command.positionals].sort((a, b) => Number(a.optional) - Number(b.optional));
+  for (const positional of inOrder) node.argument(argumentOf(positional));
   for (const flag of [...ownFlags(command), ...sharedFlagsOf(command)]) {
     node.addOption(optionOf(flag));
   }
 }
 
 function optionOf(flag: OwnFlag | SharedFlag): Option {
-  const option = new Option(flag.usage, flag.help);
-  if ("key" in flag) option.attributeName = () => flag.key;
+  const option = new Option(flag.usage.replace("[=", " ["), flag.help);
+  if ("key" in flag) {
+    option.attributeName = () => flag.key;
+    const { read } = flag;
+    if (read) option.argParser(read);
+  }
   if (flag.bareValue !== undefined) option.preset(flag.bareValue);
   if ("role" in flag && flag.role === "alias") option.hideHelp();
   return flag.repeats ? repeatable(option) : option;

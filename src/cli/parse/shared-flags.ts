@@ -1,5 +1,5 @@
 import { isList } from "../../operations/operation.ts";
-import { formatsOf } from "../../output/formats-list.ts";
+import { formatNamed, formatsOf } from "../../output/formats-list.ts";
 import { takesUser } from "./command.ts";
 import type { Command } from "./command.ts";
 import { createsNoun } from "./create-nouns.ts";
@@ -12,12 +12,14 @@ export interface SharedFlag extends Flag {
   readonly key: string;
   /** Allowed values for a command, or for any command; help lists them. */
   readonly choices?: ((command: Command | undefined) => readonly string[]) | undefined;
+  /** Replaces its value where it is parsed. */
+  readonly read?: ((value: string) => string) | undefined;
   /** Commands that take it. */
   readonly only: (command: Command) => boolean;
 }
 
 /** `key` differs from the name where a command's own flag would take the usual one (`--input`). */
-type Extras = Partial<Pick<SharedFlag, "repeats" | "choices" | "key">>;
+type Extras = Partial<Pick<SharedFlag, "repeats" | "choices" | "key" | "bareValue" | "read">>;
 
 /** Declares a flag by its usage, `-o, --output <format>`, from which its type follows. */
 function flag<const F extends string, const X extends Extras = Record<never, never>>(
@@ -26,7 +28,8 @@ function flag<const F extends string, const X extends Extras = Record<never, nev
   only: SharedFlag["only"] = () => true,
   extras?: X,
 ): SharedFlag & X & { readonly usage: F } {
-  const [, short, long = "", value] = /^(?:(-\w), )?(--[\w-]+)(?: <(.+)>)?$/.exec(usage) ?? [];
+  const [, short, long = "", value] =
+    /^(?:(-\w), )?(--[\w-]+)(?: <(.+)>|\[=.+\])?$/.exec(usage) ?? [];
   const parsed = { usage, short, long, value, help, only, repeats: false, key: optionName(long) };
   return { ...parsed, ...extras } as SharedFlag & X & { readonly usage: F };
 }
@@ -100,8 +103,9 @@ const groups = {
   Output: [
     flag("-o, --output <format>", "Output format", formatted, {
       choices: (command?: Command) => formatsOf(command?.returns),
+      read: formatNamed,
     }),
-    flag("--json", "Same as -o json", formatted),
+    flag("--json[=paths]", "Same as -o json, with these --columns", formatted, { bareValue: "" }),
     flag("--jq <filter>", "Filter the JSON with a jq expression; strings are printed raw", prints),
     flag(
       "--columns <paths>",
@@ -167,7 +171,10 @@ export const sharedFlagHelp = ({ help, choices }: SharedFlag, command?: Command)
   choices ? `${help} (one of: ${choices(command).join(", ")})` : help;
 
 type Camel<S> = S extends `${infer A}-${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S;
-type LongName<U> = U extends `${string}--${infer L} <${string}` | `${string}--${infer L}`
+type LongName<U> = U extends
+  | `${string}--${infer L} <${string}`
+  | `${string}--${infer L}[${string}`
+  | `${string}--${infer L}`
   ? L
   : never;
 type PositiveName<L> = L extends `no-${infer Name}` ? Name : L;

@@ -13,9 +13,12 @@ export function typedValues(
   options: Readonly<Record<string, unknown>>,
 ): Record<string, TypedLine> {
   const typed: Record<string, TypedLine> = {};
-  command.positionals.forEach(({ name }, index) => {
-    const value = args[index] as TypedLine | undefined; // commander types them as any
-    if (value !== undefined && !(Array.isArray(value) && value.length === 0)) typed[name] = value;
+  // Commander types them as any.
+  const words = (args as readonly (TypedLine | undefined)[]).filter(
+    (value) => value !== undefined && !(Array.isArray(value) && value.length === 0),
+  );
+  filledBy(words.length, command).forEach(({ name }, index) => {
+    typed[name] = words[index] ?? "";
   });
   const given = new Map<string, OwnFlag>();
   for (const flag of ownFlags(command)) {
@@ -24,10 +27,19 @@ export function typedValues(
     const other = given.get(flag.name);
     if (other) throw usage(`use either ${other.long} or ${flag.long}, not both`);
     given.set(flag.name, flag);
-    typed[flag.name] = value;
+    typed[flag.name] = flag.param.alsoFlag ? both(typed[flag.name], value) : value;
   }
   return typed;
 }
+
+/** The positionals that so many words fill: the required ones, then optional ones from the left. */
+function filledBy(count: number, { positionals }: Command): Command["positionals"] {
+  let spare = count - positionals.filter(({ optional }) => !optional).length;
+  return positionals.filter(({ optional }) => !optional || spare-- > 0);
+}
+
+const both = (words: TypedLine | undefined, flags: TypedLine): TypedLine =>
+  Array.isArray(words) && Array.isArray(flags) ? ([...words, ...flags] as string[]) : flags;
 
 /** Commander reads `--no-x` as x = false. The parser's own options define the types of values. */
 function valueOf({ role, long }: OwnFlag, option: unknown): TypedLine | undefined {

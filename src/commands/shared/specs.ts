@@ -104,7 +104,7 @@ const configExplain = task({
 });
 
 export const apiParams = {
-  method: local.text("GET, POST, PUT, PATCH or DELETE", { required }),
+  method: local.text("GET (default), POST, PUT, PATCH or DELETE"),
   path: local.text("Path below the base URL, e.g. /datasets", { required }),
   raw_field: local.text("Field as text: name=value", { many: true, short: "f" }),
   field: local.text("Typed field: true, false, null, a number or @file", {
@@ -118,7 +118,7 @@ export const apiParams = {
 };
 
 const api = task({
-  command: "api <method> <path>",
+  command: "api [method] <path>",
   action: "send request",
   summary: "Send a request to any path below the base URL",
   about:
@@ -129,8 +129,8 @@ const api = task({
   confirms: true,
   effect: "writes",
   examples: [
-    "kb api GET /datasets -f limit=1",
-    "kb api GET /datasets --all --jq '.[].name'",
+    "kb api /datasets -f limit=1",
+    "kb api /datasets --all --jq '.[].name'",
     "kb api POST /datasets -f name=Handbook -f indexing_technique=economy",
   ],
   load: () => import("./api/api.ts"),

@@ -80,7 +80,12 @@ export const expectParams = {
 
 export const runParams = {
   workflow_id: local.uuid("Published version of the workflow (default: newest)"),
-  input: local.text("Input as name=value; @path uploads a file", { many: true }),
+  input: local.text("Input as name=value; @path uploads a file", {
+    many: true,
+    short: "i",
+    placeholder: "name=value",
+    alsoFlag: true,
+  }),
   inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
   files: local.json("Input files: [{type, transfer_method, upload_file_id}]", {
     shape: { kind: "list", of: { kind: "object" } },
@@ -101,7 +106,7 @@ export const runParams = {
 } as const;
 
 const workflowRun = task({
-  command: "wf run",
+  command: "wf run [name=value...]",
   summary: "Run the workflow and follow it to the end",
   about:
     "Streams the events of the run. If the connection is lost, it reconnects to the same run and never\nstarts a second one. -o json prints the result at the end. The exit code is the outcome of the run.\nWith --each, the values of a row override --input.",
@@ -145,7 +150,7 @@ const started = {
 
 export const eventsParams = {
   workflow_run_id: local.uuid("Runs", { many: true, required, placeholder: "run" }),
-  follow: local.flag("Reconnect until the run has ended", { short: "F" }),
+  follow: local.flag("Reconnect until the run has ended", { short: "F", aliases: ["f"] }),
   through_pauses: local.flag("Keep following while the run is paused"),
   no_snapshot: local.flag("Show new events only"),
   only: local.text("Only these kinds of events, comma-separated", { many: true }),
@@ -312,7 +317,11 @@ const workflowWait = task({
 export const formSubmitParams = {
   form_token: submitForm.params.form_token,
   action: local.text("ID of the form's action to take"),
-  input: local.text("Input as name=value; @path uploads a file", { many: true }),
+  input: local.text("Input as name=value; @path uploads a file", {
+    many: true,
+    short: "i",
+    placeholder: "name=value",
+  }),
   inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
   user: userInBody,
 };
@@ -359,7 +368,7 @@ const workflowStop = task({
 
 export const logsParams = {
   ...logFilters,
-  follow: local.flag("Keep printing new runs", { short: "F" }),
+  follow: local.flag("Keep printing new runs", { short: "F", aliases: ["f"] }),
 };
 
 const workflowLogs = task({

@@ -21,11 +21,12 @@ const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
  * JSON body of other methods. Yields JSON, events or text; writes other content to stdout itself.
  */
 export async function* run(input: ApiInput, context: Context): AsyncGenerator<unknown> {
-  const method = input.method.toUpperCase();
+  const method = (input.method ?? "GET").toUpperCase();
   if (!methods.includes(method)) {
     const message = `invalid method ${JSON.stringify(input.method)}`;
     throw usage(message, `use one of ${methods.join(", ")}`);
   }
+  if (methods.includes(input.path.toUpperCase())) throw usage("missing argument: <path>");
   const request = buildRequest(method, input, await fieldsOf(input, context.host));
   const kind = context.options.program === "kb" ? "dataset" : "app";
   const send = (query: Readonly<Record<string, string>>) =>
