@@ -202,7 +202,7 @@ class LineParser {
   ): ParsedLine {
     const lines = meaningOf(synonym, after);
     const named = [this.program, ...(lines.at(-1) ?? [])];
-    const command = this.commands.findLast(({ words }) => startsWith(named, words));
+    const command = this.entries().findLast(({ words }) => startsWith(named, words))?.command;
     const asksHelp = after.some((word) => word === "-h" || word === "--help");
     if (command && command.effect !== "reads" && !synonym.isSpelling && !asksHelp) {
       throw synonymError(synonym, [this.program, ...path], after);
