@@ -3,6 +3,7 @@ import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { own } from "../../lib/json.ts";
 import type { Command } from "../parse/command.ts";
+import { parseLine } from "../parse/parser.ts";
 import { helpFor } from "./help.ts";
 import { showPage } from "./pager.ts";
 import { topicAliases, topicNames } from "./topic-names.ts";
@@ -41,7 +42,7 @@ export async function showHelpTopic(
     const { topicText } = await import("./topics.ts");
     return showPage(topicText(topic, style.width), host);
   }
-  const path = await currentWords(program, words, commands);
+  const path = currentWords(program, words, commands);
   const below = commandsBelow([program, ...path], commands);
   if (below.length === 0) throw unknownTopic(program, words, commands);
   if (!flags.includes("--json")) return showPage(helpFor(program, path, commands, style), host);
@@ -53,13 +54,12 @@ const commandsBelow = (path: readonly string[], commands: readonly Command[]): C
   commands.filter(({ words }) => path.every((word, index) => words[index] === word));
 
 /** The words of a command, also for a former name or a synonym; unknown words as they are. */
-async function currentWords(
+function currentWords(
   program: string,
   words: readonly string[],
   commands: readonly Command[],
-): Promise<readonly string[]> {
+): readonly string[] {
   if (commandsBelow([program, ...words], commands).length > 0) return words;
-  const { parseLine } = await import("../parse/parser.ts");
   try {
     const parsed = parseLine([program, ...words, "--help"], commands);
     return parsed.kind === "help" ? parsed.path : words;
