@@ -26,5 +26,5 @@ export function consoleUrlOf(text: string): string {
       "use a URL such as https://example.com, without a user name, query or fragment",
     );
   }
-  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+  return `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, "")}`;
 }

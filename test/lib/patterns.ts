@@ -64,17 +64,17 @@ const scope = createContext({});
 const search = new Script("text.replace(form, '')");
 const maxMs = 3000;
 
-/** Measures the ms for a text. */
+/** Measures the ms of processor time for a text: what else runs on the machine does not count. */
 function measure(form: RegExp, text: string): number {
   Object.assign(scope, { form, text });
   form.lastIndex = 0;
-  const began = performance.now();
+  const began = process.cpuUsage();
   try {
     search.runInContext(scope, { timeout: maxMs });
   } catch {
     return maxMs;
   }
-  return performance.now() - began;
+  return process.cpuUsage(began).user / 1000;
 }
 
 const best = (form: RegExp, text: string) => Math.min(...[1, 2, 3].map(() => measure(form, text)));

@@ -30,8 +30,8 @@ const isIn: Test = (value, expected) => {
   const list = Array.isArray(expected)
     ? expected.map(String)
     : String(expected)
-        .trim()
-        .split(/\s*,\s*/);
+        .split(",")
+        .map((each) => each.trim());
   return value !== null && list.includes(String(value));
 };
 
