@@ -1,6 +1,9 @@
 import { usage } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
-import { withoutUrlSecrets, withScheme } from "./base-url.ts";
+import { baseUrlOf, withoutUrlSecrets, withScheme } from "./base-url.ts";
+import { unset } from "./setting.ts";
+import type { Setting } from "./setting.ts";
+import type { Settings } from "./settings.ts";
 
 /** Services whose web console has another host than their API, by origin of the API. */
 const consoles: Readonly<Record<string, string>> = {
@@ -27,4 +30,14 @@ export function consoleUrlOf(text: string): string {
     );
   }
   return `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, "")}`;
+}
+
+/** The address of the web console: that of the profile if requests go to the profile's own server. */
+export function consoleSetting({ baseUrl, stored }: Pick<Settings, "baseUrl" | "stored">): Setting {
+  if (baseUrl.value === undefined) return unset;
+  const { baseUrl: own, consoleUrl } = stored ?? {};
+  const isOwn = own !== undefined && baseUrlOf(own, true) === baseUrl.value;
+  return stored && isOwn && consoleUrl !== undefined
+    ? { value: consoleUrlOf(consoleUrl), source: stored.source }
+    : { value: defaultConsoleUrl(baseUrl.value), source: "built-in" };
 }

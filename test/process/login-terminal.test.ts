@@ -51,6 +51,7 @@ async function terminal(program: "kb" | "wf", args: readonly string[], env = {})
 
 const address = /Address of the server, such as dify\.example\.com:/;
 const knowledgeKey = /Knowledge key \(dataset-…, hidden\):/;
+const place = "the web console has knowledge keys under Knowledge, Service API";
 const console = /Address of its web console \[\S+\]:/;
 
 test("a bare host name is completed, and the key is checked", async () => {
@@ -62,6 +63,7 @@ test("a bare host name is completed, and the key is checked", async () => {
   expect(await login.screen()).toEqual([
     "Address of the server, such as dify.example.com: HOST",
     "base URL http://HOST/v1",
+    place,
     "Knowledge key (dataset-…, hidden):",
     "Address of its web console [http://HOST]:",
     "the keyring is not available (KB_NO_KEYRING is set): the key is stored in HOME/profiles.json, readable only by you",
@@ -93,9 +95,9 @@ test("wrong replies are explained, and asked for again", async () => {
     "  use https://, or pass --insecure-http",
     "Address of the server, such as dify.example.com: HOST",
     "base URL http://HOST/v1",
+    place,
     "Knowledge key (dataset-…, hidden):",
     "✗ Access token is invalid (401 unauthorized)",
-    "  the web console shows the keys under Knowledge, API",
     "Knowledge key (dataset-…, hidden):",
     "Address of its web console [http://HOST]: javascript:alert(1)",
     '✗ invalid address of the web console: "javascript:alert(1)"',
@@ -115,6 +117,7 @@ test("a key of the other kind is offered for the other program", async () => {
   expect(await login.exit).toBe(0);
   const told = "✗ this is an application key (app-…), but kb uses a knowledge key (dataset-…)";
   expect((await login.screen()).filter((line) => !line.startsWith("the keyring"))).toEqual([
+    place,
     "Knowledge key (dataset-…, hidden):",
     told,
     "Store it for wf? [y/N] n",
@@ -146,6 +149,7 @@ test("a key that opens only some knowledge bases: their IDs are asked for", asyn
   await login.answer(/Enter to name them later\):/, id);
   expect(await login.exit).toBe(0);
   expect((await login.screen()).filter((line) => !line.startsWith("the keyring"))).toEqual([
+    place,
     "Knowledge key (dataset-…, hidden):",
     "the key is valid, but opens only some knowledge bases and cannot list them",
     `Their IDs, separated by commas (Enter to name them later): ${id}`,

@@ -1,4 +1,5 @@
 import { maskKey } from "../../config/api-key.ts";
+import { consoleSetting } from "../../config/console-url.ts";
 import { profilePath } from "../../config/profiles.ts";
 import type { Setting } from "../../config/setting.ts";
 import { settingsFor } from "../../config/settings.ts";
@@ -35,6 +36,7 @@ export async function* run(_: unknown, { host, options }: Context): AsyncGenerat
   yield row("end user", settings.user);
   yield row("output", settings.output);
   yield row("read only", settings.readOnly);
+  yield row("web console", consoleSetting(settings));
   yield row("profile file", { value: profilePath(host), source: "folder" });
   for (const [name, path] of Object.entries(host.directories)) {
     const variable = `KB_${name.toUpperCase()}_DIR`;

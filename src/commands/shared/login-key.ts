@@ -45,8 +45,8 @@ export interface Found {
 
 /** Where the web console shows the keys of a kind. */
 const places: Readonly<Record<KeyKind, string>> = {
-  dataset: "the web console shows the keys under Knowledge, API",
-  app: "the web console shows the keys of an application under API Access",
+  dataset: "the web console has knowledge keys under Knowledge, Service API",
+  app: "the web console has the keys of an application under API Access or Access Point",
 };
 
 /**
@@ -60,7 +60,8 @@ export async function findKey(signIn: SignIn, context: Context): Promise<Found> 
   if (given !== undefined) context.host.secrets.learn(given);
   if (given === "") throw usage("--key-file is empty");
   if (command !== undefined || given !== undefined) {
-    return examine({ command, text: given, label: "--key-file" }, signIn, context);
+    const hint = places[kindFor(context)];
+    return examine({ command, text: given, label: "--key-file", hint }, signIn, context);
   }
   if (context.options.input) return askForKey(signIn, context);
   const isNew = existing.base_url !== baseUrl && !input.no_check;
@@ -72,6 +73,7 @@ async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
   const app = appFor(kind, context);
   const stored = app === undefined ? signIn.existing : own(signIn.existing.apps, app);
   const keeps = stored !== undefined && hasKey(stored);
+  if (!keeps) await context.notice(places[kind]);
   const name = kind === "app" ? "Application key (app-…" : "Knowledge key (dataset-…";
   const found = await askUntilAccepted(
     {
@@ -83,7 +85,7 @@ async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
   );
   if (found !== undefined) return found;
   if (keeps) return { key: undefined, bases: signIn.bases };
-  throw usage("no key entered; nothing was stored", places[kind]);
+  throw usage("no key entered; nothing was stored");
 }
 
 /** A key as it was given: its text, or the command that prints it. */
@@ -92,6 +94,8 @@ interface GivenKey {
   readonly command?: string | undefined;
   /** What messages call the text. */
   readonly label: string;
+  /** What to do if the server rejects it. */
+  readonly hint?: string;
 }
 
 /** Checks a key: its form, its kind, and what it opens. */
@@ -116,7 +120,8 @@ async function examine(given: GivenKey, signIn: SignIn, context: Context): Promi
       const version = versionIn(error.response.version);
       return { key, value, ...(await boundKey(value, version, signIn, context)) };
     }
-    if (error instanceof ApiError && error.kind === "auth") error.with({ hint: places[kind] });
+    if (error instanceof ApiError && error.response.status === 401)
+      error.with({ hint: given.hint });
     throw error;
   }
 }

@@ -1,3 +1,4 @@
+import { kindOfKey } from "../../config/api-key.ts";
 import { baseUrlOf, withScheme } from "../../config/base-url.ts";
 import { consoleUrlOf, defaultConsoleUrl } from "../../config/console-url.ts";
 import type { Profile } from "../../config/profiles.ts";
@@ -28,7 +29,8 @@ export async function chooseServer(
   const text = given ?? (options.input ? undefined : configured);
   if (text !== undefined) return { baseUrl: await completeUrl(text, context), asked: false };
   if (!options.input) {
-    throw usage("--base-url is required", "pass --base-url https://example.com/v1");
+    const hint = "pass --base-url https://example.com/v1, or the name of a stored profile";
+    throw usage("--base-url is required", hint);
   }
   const baseUrl = await askUntilAccepted(
     {
@@ -47,7 +49,12 @@ export async function chooseServer(
 }
 
 /** The whole base URL, with a notice if it differs from the text. */
-async function completeUrl(text: string, { options, notice }: Context): Promise<string> {
+async function completeUrl(text: string, { options, notice, host }: Context): Promise<string> {
+  // A key at the wrong prompt would be looked up as a host name.
+  if (kindOfKey(text) !== undefined) {
+    host.secrets.learn(text);
+    throw usage("this is a key, not an address; its prompt comes next");
+  }
   const url = baseUrlOf(withScheme(text), options.flags.insecureHttp ?? false);
   if (url !== text.replace(/(?<!\/)\/+$/, "")) await notice(`base URL ${url}`);
   return url;

@@ -117,17 +117,21 @@ function sentence({ key, report }: Found): string {
   return key === undefined ? "profile saved" : "key saved without a check";
 }
 
-/** What the user should know about the profile that was stored. */
+/** What the user should know about the stored profile. */
 async function advise(
   { name, default: isDefault }: ProfileRow,
   isLocal: boolean,
-  { notice, options: { program } }: Context,
+  { host, notice, options: { program } }: Context,
 ): Promise<void> {
+  const variables = ["KB_PROFILE", "KB_BASE_URL", program === "kb" ? "KB_KEY" : "KB_APP_KEY"];
+  const set = variables.filter((variable) => host.env[variable]);
   if (isLocal) {
     const example = commandLine(`${program} doctor`, [], { p: sandboxProfile });
-    await notice(
-      `this is a sandbox: its port changes with each start, so use ${example} instead of this profile`,
-    );
+    await notice(`a sandbox changes its port with each start: ${example} finds it`);
+  } else if (set.length > 0) {
+    const example = commandLine(`${program} doctor`, [], { p: name });
+    const names = set.join(", ");
+    await notice(`the environment overrides this profile (${names}): ${example} selects it`);
   } else if (!isDefault) {
     const use = commandLine(`${program} profile use`, [name]);
     await notice(`another profile is the default; ${use} changes that`);

@@ -9,14 +9,11 @@ interface Browser {
   readonly options?: SpawnOptions;
 }
 
-/**
- * Opens an address in a browser: with the command in BROWSER, else with the program of the operating
- * system. Returns why that failed, or undefined.
- */
-export async function openInBrowser(url: string, host: Host): Promise<string | undefined> {
-  const browser = browserFor(url, host);
-  if (browser === undefined) return "no browser found; BROWSER names one";
-  const { command, args, options } = browser;
+/** Starts a browser and waits for it. Returns why that failed, or undefined. */
+export async function startBrowser(
+  { command, args, options }: Browser,
+  host: Host,
+): Promise<string | undefined> {
   try {
     const exit = await host.spawn(command, args, options).exit;
     return exit === 0 ? undefined : `the browser failed (exit code ${exit})`;
@@ -25,7 +22,11 @@ export async function openInBrowser(url: string, host: Host): Promise<string | u
   }
 }
 
-function browserFor(url: string, { env, platform }: Host): Browser | undefined {
+/**
+ * The program for an address: the command in BROWSER, else that of the operating system. Undefined if
+ * there is none.
+ */
+export function browserFor(url: string, { env, platform }: Host): Browser | undefined {
   const isWindows = platform.includes("win32");
   const custom = env["BROWSER"];
   if (custom) {

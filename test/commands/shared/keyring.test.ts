@@ -38,7 +38,7 @@ async function machine(world: World = {}) {
 
 const signedIn =
   "✓ work: server 1.14.2, this key opens 0 knowledge bases\n" +
-  "this is a sandbox: its port changes with each start, so use `kb doctor -p sandbox` instead of this profile\n";
+  "a sandbox changes its port with each start: `kb doctor -p sandbox` finds it\n";
 
 const knowledge = "kb login work";
 const application = "wf login work --app echo";

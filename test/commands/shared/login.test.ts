@@ -91,7 +91,14 @@ const failing = await rawServer([(socket) => socket.end(http(500, "{}"))]);
 
 test.each<[string, string, string, string, number, RegExp]>([
   ["a rejected key", "kb", server.baseUrl, "dataset-bad-0123", 4, /Access token is invalid \(401/],
-  ["a rejected key", "wf", server.baseUrl, "app-bad-0123", 4, /under API Access/],
+  [
+    "a rejected key",
+    "wf",
+    server.baseUrl,
+    "app-bad-0123",
+    4,
+    /under API Access or Access Point; nothing was stored; --no-check stores/,
+  ],
   ["an unreachable server", "kb", "http://127.0.0.1:9", good, 11, /connection refused/],
   ["a web page", "kb", page.baseUrl, good, 6, /not an API endpoint/],
   ["a redirect", "kb", redirect.baseUrl, good, 6, /redirects to/],
@@ -194,6 +201,14 @@ test("a second profile says that it is not the default", async () => {
   );
 });
 
+test("variables that take precedence over the profile are named", async () => {
+  const { run } = await machine({ env: { KB_BASE_URL: "http://127.0.0.1:9/v1", KB_KEY: "k" } });
+  const ran = await run(`kb login work --base-url ${server.baseUrl} --key-file -`, { stdin: good });
+  expect(ran.err).toContain(
+    "the environment overrides this profile (KB_BASE_URL, KB_KEY): `kb doctor -p work` selects it\n",
+  );
+});
+
 test("a dry run checks and stores nothing", async () => {
   const { run, file } = await machine();
   const line = `kb login work --base-url ${server.baseUrl} --key-file - -n -o json`;
@@ -211,7 +226,7 @@ test("a sandbox is recognized, and the way to it named", async () => {
     stdin: "dataset-sandbox",
   });
   expect(ran.err).toContain(
-    "this is a sandbox: its port changes with each start, so use `kb doctor -p sandbox` instead of this profile\n",
+    "a sandbox changes its port with each start: `kb doctor -p sandbox` finds it\n",
   );
   const builtIn = await run("kb login sandbox");
   expect(builtIn).toMatchObject({ exit: 2 });
@@ -255,9 +270,9 @@ test.each<[string, readonly string[], number, readonly string[]]>([
   ["no address", [""], 2, ["Address of the server, such as dify.example.com: "]],
   [
     "wrong addresses, then none",
-    ["ftp://x", "http://example.com", "127.0.0.1:9", ""],
+    ["ftp://x", "http://example.com", "127.0.0.1:9", "dataset-typed-0123", ""],
     2,
-    ["ftp:", "unencrypted", "connection refused"],
+    ["ftp:", "unencrypted", "connection refused", "✗ this is a key, not an address"],
   ],
   ["no key", [server.baseUrl, ""], 2, ["no key entered; nothing was stored"]],
 ])("on a terminal, %s: nothing is stored", async (_, answers, exit, texts) => {

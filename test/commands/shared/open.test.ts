@@ -11,7 +11,10 @@ const origin = new URL(server.env["KB_BASE_URL"] ?? "").origin;
 /** The same server, not as the built-in profile of the sandbox. */
 const plain = { KB_PROFILE: "", KB_APP_KEY: "app-echo" };
 const run = (line: string, world: World = {}) =>
-  server.cli(line.split(" "), { ...world, env: { ...plain, ...world.env } });
+  server.cli(
+    line.split(" ").map((word) => word.replace("~", " ")),
+    { ...world, env: { ...plain, ...world.env } },
+  );
 const printed = async (line: string) => (await run(line)).out.trim();
 
 let [kb, doc, runId, appId] = ["", "", "", ""];
@@ -75,6 +78,12 @@ test("the web console is that of the profile, for the profile's own server", asy
   expect(other.out).toBe("https://other.example/datasets\n");
   const cloud = await own("kb open --print", { KB_BASE_URL: "https://api.dify.ai/v1" });
   expect(cloud.out).toBe("https://cloud.dify.ai/datasets\n");
+  const explained = await own('kb config explain --jq .[]|select(.setting=="web~console")');
+  expect(JSON.parse(explained.out)).toEqual({
+    setting: "web console",
+    value: "https://console.example/at",
+    source: "profile work",
+  });
 });
 
 test("only http and https are opened", async () => {
@@ -115,8 +124,8 @@ test("on a terminal the browser of the system, or that of BROWSER, opens the add
 test("without a browser that works, the address is printed", async () => {
   const address = `${origin}/datasets\n`;
   const none = await opened({});
-  expect(none).toMatchObject({ exit: 0, out: address, started: [] });
-  expect(none.err).toContain("no browser found; BROWSER names one\n");
+  const said = "no browser found; set BROWSER\n";
+  expect(none).toEqual({ exit: 0, out: address, err: said, started: [] });
   const failed = await opened({ BROWSER: "false" }, 1);
   expect(failed).toMatchObject({ exit: 0, out: address });
   expect(failed.err).toContain("the browser failed (exit code 1)\n");

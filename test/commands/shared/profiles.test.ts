@@ -35,6 +35,16 @@ test.each([
   },
 );
 
+test.each([
+  ["kb list", "hint: sign in with `kb login work`, or set KB_KEY\n"],
+  ["wf logs", "hint: sign in with `wf login work`, or set KB_APP_KEY\n"],
+])("%s without a key of its kind says how to sign in", async (line, hint) => {
+  const { run } = await machine({ work: { base_url: url } });
+  const ran = await run(`${line} -p work`);
+  expect(ran.exit).toBe(4);
+  expect(ran.err).toContain(hint);
+});
+
 test("the built-in profile can be the default, shown and listed, not removed", async () => {
   const { run } = await machine();
   expect(await run("kb profile use sandbox")).toMatchObject({
