@@ -23,9 +23,9 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [["kb", "list", "-o"], "--output needs a value", "--output <format>: Output format"],
   // commander.excessArguments
   [
-    ["kb", "doc", "upload", "HB", "a.md", "b.md", "c.md"],
-    "too many arguments: expected 2, got 4",
-    "pass one file at a time: kb doc upload HB a.md",
+    ["kb", "doc", "replace", "HB", "a.md", "b.md", "c.md"],
+    "too many arguments: expected 3, got 4",
+    "pass one file at a time: kb doc replace HB a.md b.md",
   ],
   [
     ["kb", "search", "HB", "what's", "new"],
@@ -60,6 +60,8 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [["kb", "show", "HB", "--force"], "unknown flag: --force", "run `kb show --help` to list"],
   [["wf", "logs", "--watch"], "unknown flag: --watch", "use -F, --follow: Keep printing"],
   [["wf", "events", "r", "-w"], "unknown flag: -w", "use -F, --follow: Reconnect"],
+  [["kb", "show", "HB", "--web"], "unknown flag: --web", "use `kb open`"],
+  [["kb", "list", "-w"], "unknown flag: -w", "use `kb open`"],
   // invalid choices
   [
     ["kb", "create", "A", "--indexing-technique", "econmy"],

@@ -23,7 +23,7 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf .* message suggested/, 5, "the sandbox has no model that suggests"],
   [/^wf .* reply status/, 6, "the sandbox has no model and so no such job"],
   [/ login .*--key-command/, 4, "the password manager has no such key"],
-  [/^wf api \w+ \/datasets/, 4, "the route needs a knowledge key"],
+  [/^wf api (\w+ )?\/datasets/, 4, "the route needs a knowledge key"],
   [/^wf diff .*--exit-code/, 14, "the runs ended differently"],
   [/^kb plan .*--exit-code/, 14, "the description would change"],
   [/sandbox --data/, 130, "it runs until it is interrupted"],

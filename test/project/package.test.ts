@@ -54,6 +54,7 @@ test("the package contains the programs and their documentation, in less than 3 
     "docs/configuration.md",
     "docs/evaluation.md",
     "docs/following.md",
+    "docs/from-the-web-console.md",
     "docs/knowledge-bases.md",
     "docs/logs.md",
     ...readdirSync(join(root, "docs", "man"))

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
+import { parseLine } from "../../src/cli/parse/parser.ts";
 import { topicNames } from "../../src/cli/help/topic-names.ts";
 import { exitCodes } from "../../src/errors.ts";
 import { checkPage, pages, stepsOf, textOf } from "../lib/pages.ts";
@@ -64,6 +65,20 @@ test("the table of exit codes is the programs' own", () => {
     ([name, [code, meaning]]) => `| ${code} | ${name} | ${meaning} |`,
   );
   for (const row of rows) expect(textOf("docs/ci.md")).toContain(row);
+});
+
+test("every command of the page for users of the console parses", async () => {
+  const lines = [...textOf("docs/from-the-web-console.md").matchAll(/`((?:kb|wf) [^`]+)`/g)].map(
+    ([, line = ""]) => line,
+  );
+  expect(lines.length).toBeGreaterThan(50);
+  for (const line of lines) {
+    const [program = "", ...words] = (line.match(/'[^']*'|\S+/g) ?? []).map((word) =>
+      word.replaceAll("'", ""),
+    );
+    const commands = await commandsOf(program === "wf" ? "wf" : "kb");
+    expect(parseLine([program, ...words], commands), line).toMatchObject({ kind: "run" });
+  }
 });
 
 test("every kb and wf command that the pages name exists", async () => {

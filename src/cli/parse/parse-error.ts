@@ -89,7 +89,7 @@ const flagsElsewhere: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Commands for what is a flag elsewhere. */
-const commandsElsewhere: Readonly<Record<string, string>> = {};
+const commandsElsewhere: Readonly<Record<string, string>> = { "--web": "open", "-w": "open" };
 
 function unknownFlag(failure: Failure): Explanation {
   const { node, quoted, program } = failure;
@@ -128,8 +128,8 @@ function missingValue({ node, quoted }: Failure): Explanation {
  * The hint is a command that works: unquoted words of a last text argument are joined, otherwise the
  * excess arguments are dropped.
  *
- *     kb search Handbook parental leave → kb search Handbook 'parental leave'
- *     kb doc upload Handbook a.md b.md  → kb doc upload Handbook a.md
+ *     kb search Handbook parental leave       → kb search Handbook 'parental leave'
+ *     kb doc replace Handbook a.md b.md c.md  → kb doc replace Handbook a.md b.md
  */
 function excessArguments(failure: Failure): Explanation {
   const { node, command } = failure;

@@ -58,6 +58,7 @@ const lines: Readonly<Record<"both" | "kb" | "wf", Readonly<Record<string, strin
     "config list": "config explain",
     "config show": "config explain",
     diagnose: "doctor",
+    browse: "open",
     init: "login",
     auth: "login",
     setup: "login",

@@ -133,7 +133,7 @@ const workflowRun = task({
   effect: "writes",
   exits: ["paused", "remote-failed", "partial", "cut", "gate"],
   examples: [
-    "wf run --input query=hello",
+    "wf run query=hello",
     `wf run --inputs '{"query":"hello"}' --only-output query`,
     "wf --app review run --input query=hello --answer approve.json",
     "wf run --each questions.csv --errors-to failed.csv",
