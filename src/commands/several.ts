@@ -13,7 +13,7 @@ export interface ItemOutcome {
 /** Output of a command over several items. */
 export const itemOutcomes = withNamePath(
   "id",
-  list<ItemOutcome>("", "name", "status", "id", "error"),
+  list<ItemOutcome>("", "name status error id:id"),
 );
 
 /** One of several items; `act` returns its ID, or undefined if there was nothing to do. */

@@ -18,8 +18,9 @@ export function parseBytes(option: string, text: string): number {
   throw usage(`${option}: invalid size ${JSON.stringify(text)}`, "examples: 10MB, 4MiB, 500000");
 }
 
-/** Formats a size, e.g. `16.0 MiB`. */
+/** Formats a size: `812 B`, `16.0 MiB`. */
 export function formatBytes(bytes: number): string {
+  if (bytes < 2 ** 10) return `${bytes} B`;
   const [unit, size] = bytes < 2 ** 20 ? ["KiB", 2 ** 10] : ["MiB", 2 ** 20];
   return `${(bytes / Number(size)).toFixed(1)} ${unit}`;
 }

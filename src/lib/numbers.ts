@@ -5,6 +5,10 @@ export function sum(numbers: Iterable<number>): number {
   return total;
 }
 
+/** A number with its digits in groups: `480,574`. */
+export const groupDigits = (number: number): string =>
+  String(number).replace(/^-?\d+$/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ","));
+
 /**
  * The percentile by nearest rank (definition 1 of Hyndman and Fan, "Sample Quantiles in Statistical
  * Packages", 1996; SQL's percentile_disc): the smallest value that at least `percent` of all values do

@@ -16,7 +16,7 @@ const annotation_id = path.uuid("Annotation ID", { placeholder: "annotation" });
 const question = body.text("Question", { required });
 const answer = body.text("Answer", { required });
 
-const sheet = record("id question answer hit_count created=created_at:time");
+const sheet = record("question answer hits=hit_count:count created=created_at:time id:id");
 
 export const listAnnotations = wfOperation({
   id: "getAnnotationList",
@@ -25,7 +25,7 @@ export const listAnnotations = wfOperation({
   summary: "List annotations",
   route: "GET /apps/annotations",
   params: { keyword: query.text("Only annotations that contain this text") },
-  returns: page("id question answer hit_count … created=created_at:time"),
+  returns: page("question answer hits=hit_count:count id:id … created=created_at:time"),
   examples: [
     "wf --app chat annotation list --keyword leave",
     "wf --app chat annotation list --all -o csv",

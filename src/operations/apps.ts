@@ -122,8 +122,8 @@ export const getEndUser = wfOperation({
     end_user_id: path.uuid("End user ID, not the name that --user sends", { placeholder: "id" }),
   },
   returns: record(
-    "id session_id name type is_anonymous created=created_at:time",
-    "updated=updated_at:time",
+    "name session_id type is_anonymous created=created_at:time",
+    "updated=updated_at:time id:id",
     "… external_user_id app_id tenant_id",
   ),
   since: "1.13.0",

@@ -48,9 +48,9 @@ export interface Message extends AnswerMetadata {
 }
 
 const conversationColumns =
-  "id name created=created_at:time updated=updated_at:time … status introduction inputs";
+  "name created=created_at:time updated=updated_at:time id:id … status introduction inputs";
 const variableColumns =
-  "id name value_type value updated=updated_at:time … description created=created_at:time";
+  "name value_type value updated=updated_at:time id:id … description created=created_at:time";
 
 const conversation_id = path.uuid("Conversation ID", { placeholder: "conversation" });
 const message_id = path.uuid("Message ID", { placeholder: "message" });
@@ -85,7 +85,7 @@ export const sendMessageBlocking = wfOperation({
     { event: "text", message_id: "id", conversation_id: "id", "workflow_run_id?": "id" },
     record<ChatResponse>(
       "answer conversation_id message_id created=created_at:time",
-      "tokens=metadata.usage.total_tokens",
+      "tokens=metadata.usage.total_tokens:count",
       "… event mode task_id workflow_run_id",
       [
         "sources",
@@ -158,7 +158,7 @@ export const listFeedback = wfOperation({
   route: "GET /app/feedbacks",
   params: {},
   returns: page(
-    "id rating content message_id created=created_at:time",
+    "content rating created=created_at:time message_id id:id",
     "… conversation_id from_source from_end_user_id from_account_id",
     "updated=updated_at:time",
   ),
@@ -261,7 +261,7 @@ export const listMessages = wfOperation({
   },
   returns: cursor<Message>(
     "first_id",
-    "id created=created_at:time query answer status feedback=feedback.rating …",
+    "query answer status feedback=feedback.rating created=created_at:time id:id …",
     ["files", (row) => joinTexts(row.message_files.map(({ filename }) => filename))],
     [
       "sources",

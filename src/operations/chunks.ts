@@ -32,20 +32,21 @@ export interface Chunk {
 }
 
 const columns: readonly Column<Chunk>[] = [
-  "id position status word_count hit_count content answer=answer:sparse",
+  "position content status words=word_count:count hits=hit_count:count answer=answer:sparse",
   ["child_chunks", (chunk) => chunk.child_chunks.length || null, "sparse"],
-  "…",
+  "id:id …",
   ["keywords", (chunk) => joinTexts(chunk.keywords)],
-  "enabled tokens error created=created_at:time updated=updated_at:time",
+  "enabled tokens:count error created=created_at:time updated=updated_at:time",
 ];
 
 const sheet = withNamePath(
   "data.id",
   record<{ readonly data: Chunk }>(
-    ...within("data", "id position status enabled content answer"),
+    ...within("data", "position status enabled content answer"),
     ["keywords", ({ data }) => joinTexts(data.keywords)],
-    ...within("data", "word_count hit_count error updated=updated_at:time"),
-    ...within("data", "… child_chunks=child_chunks.length tokens summary created=created_at:time"),
+    ...within("data", "words=word_count:count hits=hit_count:count error"),
+    ...within("data", "updated=updated_at:time id:id"),
+    ...within("data", "… child_chunks=child_chunks.length tokens:count summary created=created_at:time"),
     "doc_form",
   ),
 );
@@ -53,7 +54,7 @@ const sheet = withNamePath(
 const childSheet = withNamePath(
   "data.id",
   record(
-    ...within("data", "id position type word_count content"),
+    ...within("data", "position type words=word_count:count content id:id"),
     ...within("data", "… chunk=segment_id created=created_at:time updated=updated_at:time"),
   ),
 );
@@ -239,7 +240,7 @@ export const listChildChunks = kbOperation({
     keyword: query.text("Only child chunks that contain this text"),
   },
   returns: page(
-    "id position type word_count content",
+    "position content type words=word_count:count id:id",
     "… created=created_at:time updated=updated_at:time",
   ),
   examples: [

@@ -30,7 +30,7 @@ export const createCompletionBlocking = wfOperation({
   returns: withFields(
     { answer: "text", message_id: "id" },
     record<Completion>(
-      "answer message_id created=created_at:time tokens=metadata.usage.total_tokens",
+      "answer message_id created=created_at:time tokens=metadata.usage.total_tokens:count",
       "… event mode task_id",
     ),
   ),

@@ -86,11 +86,13 @@ const inBatch = withFields(
   withNamePath(
     "document.id",
     record<DocumentInBatch>(
-      ...within("document", "id name display_status"),
-      "batch …",
+      ...within("document", "name status=display_status"),
+      "batch",
+      ...within("document", "id:id"),
+      "…",
       ...within(
         "document",
-        "doc_form size=data_source_detail_dict.upload_file.size created=created_at:time",
+        "doc_form size=data_source_detail_dict.upload_file.size:bytes created=created_at:time",
       ),
     ),
   ),
@@ -137,9 +139,9 @@ export const listDocuments = kbOperation({
   returns: withFields(
     documentFields,
     page(
-      "id name display_status word_count hit_count created=created_at:time",
-      "… indexing_status error doc_form tokens",
-      "size=data_source_detail_dict.upload_file.size data_source_type created_from",
+      "name status=display_status words=word_count:count hits=hit_count:count error:sparse",
+      "created=created_at:time id:id … indexing_status doc_form tokens:count",
+      "size=data_source_detail_dict.upload_file.size:bytes data_source_type created_from",
       "position",
     ),
   ),
@@ -186,11 +188,11 @@ export const getDocument = kbOperation({
     },
     // With the metadata "only", there is nothing else but the ID.
     record<{ readonly document_process_rule?: Partial<StoredProcessRule> }>(
-      "id name display_status error doc_form doc_language segment_count",
-      "average_segment_length tokens hit_count doc_metadata created=created_at:time",
-      "updated=updated_at:time completed=completed_at:time",
+      "name status=display_status error doc_form doc_language chunks=segment_count:count",
+      "average_segment_length:count tokens:count hits=hit_count:count doc_metadata",
+      "created=created_at:time updated=updated_at:time completed=completed_at:time id:id",
       "… indexing_status enabled archived position created_from data_source_type",
-      "data_source_info document_process_rule indexing_latency",
+      "data_source_info document_process_rule indexing_latency:seconds",
     ),
   ),
   examples: [
@@ -418,8 +420,8 @@ export const getIndexingStatus = kbOperation({
     },
     rows(
       "data",
-      "id indexing_status completed_segments total_segments error",
-      "completed=completed_at:time",
+      "status=indexing_status completed_segments:count total_segments:count error",
+      "completed=completed_at:time id:id",
       "… started=processing_started_at:time parsed=parsing_completed_at:time",
       "cleaned=cleaning_completed_at:time split=splitting_completed_at:time",
       "paused=paused_at:time stopped=stopped_at:time",

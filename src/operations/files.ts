@@ -17,7 +17,7 @@ export const uploadFile = wfOperation({
   route: "POST /files/upload",
   params: { file: fileParam, content_type, user: userInForm },
   returns: record<UploadedFile>(
-    "id name size extension mime_type created=created_at:time",
+    "name size:bytes extension mime_type created=created_at:time id:id",
     "… created_by source_url preview_url",
   ),
   examples: ["wf file upload welcome.md", "wf file upload welcome.md -o name"],

@@ -60,11 +60,12 @@ const tagNames: Column<KnowledgeBase> = [
 ];
 
 const sheet = record<KnowledgeBase>(
-  "id name description indexing_technique doc_form permission",
+  "name description indexing=indexing_technique doc_form permission",
   tagNames,
-  "document_count word_count created=created_at:time updated=updated_at:time",
+  "documents=document_count:count words=word_count:count",
+  "created=created_at:time updated=updated_at:time id:id",
   "… provider embedding_model_provider embedding_model retrieval_model_dict",
-  "total_available_documents app_count built_in_field_enabled runtime_mode",
+  "total_available_documents:count apps=app_count:count built_in_field_enabled runtime_mode",
   "enable_api created_by",
 );
 
@@ -102,10 +103,10 @@ export const listKnowledgeBases = kbOperation({
     }),
   },
   returns: page<KnowledgeBase>(
-    "id name indexing_technique document_count word_count created=created_at:time",
-    "… description permission provider doc_form embedding_model",
+    "name indexing=indexing_technique documents=document_count:count words=word_count:count",
+    "created=created_at:time id:id … description permission provider doc_form embedding_model",
     tagNames,
-    "app_count updated=updated_at:time",
+    "apps=app_count:count updated=updated_at:time",
   ),
   examples: [
     "kb list --keyword hand",
@@ -249,10 +250,11 @@ export const searchKnowledgeBase = kbOperation({
       "segment.id",
       rows<SearchRecord>(
         "records",
+        ...within("segment", "document=document.name"),
         "score",
-        ...within("segment", "document=document.name content answer=answer:sparse"),
+        ...within("segment", "content answer=answer:sparse"),
         ["child", bestChild, "sparse"],
-        "… chunk=segment.id position=segment.position",
+        "chunk=segment.id:id … position=segment.position",
         ["keywords", ({ segment }) => joinTexts(segment.keywords)],
       ),
     ),

@@ -30,7 +30,7 @@ export const listMetadataFields = kbOperation({
   summary: "List the metadata fields of a knowledge base",
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
-  returns: withFields(fields, rows<MetadataField>("doc_metadata", "id name type count")),
+  returns: withFields(fields, rows<MetadataField>("doc_metadata", "name type documents=count:count id:id")),
   examples: ["kb metadata list Handbook", "kb metadata list Handbook --jq '.[].name'"],
 });
 
@@ -60,7 +60,7 @@ export const createMetadataField = kbOperation({
     type: body.choice(types, "Data type", { required }),
     name: body.text("Name, unique in the knowledge base", { length: [1, 255], required }),
   },
-  returns: record<MetadataField>("id name type"),
+  returns: record<MetadataField>("name type id:id"),
   examples: [
     "kb metadata create Handbook team --type string",
     "kb metadata create Handbook reviewed --type time",
@@ -78,7 +78,7 @@ export const renameMetadataField = kbOperation({
     metadata_id,
     name: body.text("New name, unique in the knowledge base", { length: [1, 255], required }),
   },
-  returns: record<MetadataField>("id name type"),
+  returns: record<MetadataField>("name type id:id"),
   examples: [
     "kb metadata rename Handbook team department",
     "kb metadata rename Handbook --each fields.csv",

@@ -178,20 +178,24 @@ export const form = paramsIn("form");
 export const local = paramsIn("local");
 
 /**
+ * What a column contains. A time is in Unix seconds, or ISO 8601 in UTC without a zone. A terminal shows
+ * a count in groups of digits, seconds and bytes with a unit, and the first characters of the row's own
+ * ID, which is the last column everywhere. A grid hides a sparse column if it is empty.
+ */
+export type ColumnKind = "time" | "count" | "seconds" | "bytes" | "id" | "sparse";
+
+/**
  * A column of a table: a path into the row (`data_source_info.size`), or a label with a path or a
- * cell. A time is in Unix seconds, or ISO 8601 in UTC without a zone. A grid hides a sparse column if
- * it is empty.
+ * cell, and its kind. The most important column is declared first: a narrow terminal drops the last.
  *
- * Rows declare several columns as one text: `id size=file.size created=created_at:time … error`.
+ * Rows declare several columns as one text: `name size=file.size:bytes created=created_at:time id:id … error`.
  */
 export type Column<T = never> =
   | PathColumn
-  | readonly [label: string, cell: (row: T) => unknown, sparse?: "sparse"];
+  | readonly [label: string, cell: (row: T) => unknown, kind?: ColumnKind];
 
 /** A column without code. */
-type PathColumn =
-  | string
-  | readonly [label: string, path: string, kind?: "time" | "sparse" | undefined];
+type PathColumn = string | readonly [label: string, path: string, kind?: ColumnKind | undefined];
 
 /** Names of the declared columns of a response. */
 export const columnLabels = (returns: Returns<never>): readonly string[] =>
@@ -236,19 +240,36 @@ const splitColumns = <T>(columns: readonly Column<T>[]): Column<T>[] =>
   );
 
 function columnOf(text: string): PathColumn {
-  const [label = "", source] = text.split("=");
-  if (source === undefined) return label;
-  const [path = "", kind] = source.split(":");
-  return [label, path, kind as "time" | "sparse" | undefined]; // the table is ours
+  const [source = "", kind] = text.split(":");
+  const [label = "", path = label] = source.split("=");
+  return path === label && kind === undefined
+    ? label
+    : [label, path, kind as ColumnKind | undefined]; // the table is ours
 }
 
-/** The label of a column, and what it shows of a row. */
-export function readColumn(column: Column): { label: string; value(row: unknown): unknown } {
+/** A column: its label, its kind, and its value in a row. */
+interface ReadColumn {
+  readonly label: string;
+  readonly kind?: ColumnKind | undefined;
+  value(row: unknown): unknown;
+}
+
+/** Columns in the order of display, the row's own ID last; those after `wideOnly` only with `all`. */
+export function readColumns(columns: readonly Column[], all = true): ReadColumn[] {
+  const end = columns.indexOf(wideOnly);
+  const read = columns
+    .filter((column, index) => column !== wideOnly && (all || end === -1 || index < end))
+    .map(readColumn);
+  const isId = ({ kind }: ReadColumn) => kind === "id";
+  return [...read.filter((column) => !isId(column)), ...read.filter(isId)];
+}
+
+function readColumn(column: Column): ReadColumn {
   if (typeof column === "string") return { label: column, value: (row) => valueAt(row, column) };
   const [label, cell, kind] = column;
   if (typeof cell === "string") {
     const at = (row: unknown) => valueAt(row, cell);
-    return { label, value: kind === "time" ? (row) => timeOf(at(row)) : at };
+    return { label, kind, value: kind === "time" ? (row) => timeOf(at(row)) : at };
   }
   const read = cell as (row: unknown) => unknown; // the rows of the operation that declares it
   const value = (row: unknown) => {
@@ -260,7 +281,7 @@ export function readColumn(column: Column): { label: string; value(row: unknown)
       throw error;
     }
   };
-  return { label, value };
+  return { label, kind, value };
 }
 
 function timeOf(value: unknown): Date | undefined {
@@ -318,7 +339,22 @@ interface Layout<T> {
   readonly namePath?: string;
   /** Fields that each row, or the record, must have for tasks and after a write. */
   readonly fields?: RequiredFields;
+  /** What a terminal shows instead of a table. */
+  readonly terminalForm?: TerminalForm;
 }
+
+/** A form of rows on a terminal other than a table, which `-o grid` prints. */
+export type TerminalForm =
+  /** Checks, by the labels of their columns: `✓ name: text`, and below them what to do next. */
+  | {
+      readonly form: "checks";
+      readonly result: string;
+      readonly name: string;
+      readonly text: string;
+      readonly next?: string;
+    }
+  /** Search results with the words of the query in bold. */
+  | { readonly form: "hits"; readonly query: string };
 
 /**
  * The response of an operation. `rows` is the path of the rows in the response, "" for the response
@@ -394,6 +430,12 @@ export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"c
 
 /** The same response with another path for `-o name`. */
 export const withNamePath = <R>(path: string, returns: R): R => ({ ...returns, namePath: path });
+
+/** The same rows with a form of their own on a terminal. */
+export const onTerminal = <R>(terminalForm: TerminalForm, returns: R): R => ({
+  ...returns,
+  terminalForm,
+});
 
 /** The same response with the fields that callers rely on, which are part of its type. */
 export const withFields = <const F extends RequiredFields, R extends Returns<never>>(

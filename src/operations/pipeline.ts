@@ -120,7 +120,7 @@ export const uploadPipelineFile = kbOperation({
   summary: "Upload a file for pipeline runs",
   route: "POST /datasets/pipeline/file-upload",
   params: { file: fileParam, content_type },
-  returns: record("id name size extension mime_type created=created_at:time … created_by"),
+  returns: record("name size:bytes extension mime_type created=created_at:time id:id … created_by"),
   since: "1.13.0",
   examples: ["kb pipeline upload welcome.md", "kb pipeline upload welcome.md -o name"],
 });

@@ -17,7 +17,7 @@ export const listTags = kbOperation({
   summary: "List the tags of knowledge bases, newest first",
   route: "GET /datasets/tags",
   params: {},
-  returns: withFields({ id: "id", name: "text" }, rows<Tag>("", "id name binding_count … type")),
+  returns: withFields({ id: "id", name: "text" }, rows<Tag>("", "name bindings=binding_count:count id:id … type")),
   examples: ["kb tag list", `kb tag list --jq '.[] | select(.binding_count == "0") | .name'`],
 });
 
@@ -28,7 +28,7 @@ export const createTag = kbOperation({
   summary: "Create a tag",
   route: "POST /datasets/tags",
   params: { name: body.text("Name, unique in the workspace", { length: [1, 50], required }) },
-  returns: record<Tag>("id name binding_count … type"),
+  returns: record<Tag>("name bindings=binding_count:count id:id … type"),
   examples: [
     "kb tag create draft",
     "kb tag create published --if-not-exists",
@@ -46,7 +46,7 @@ export const renameTag = kbOperation({
     tag_id,
     name: body.text("New name, unique in the workspace", { length: [1, 50], required }),
   },
-  returns: record<Tag>("id name binding_count … type"),
+  returns: record<Tag>("name bindings=binding_count:count id:id … type"),
   examples: ["kb tag rename draft published", "kb tag rename --each renames.csv"],
 });
 
@@ -97,6 +97,6 @@ export const listBoundTags = kbOperation({
   summary: "List the tags bound to a knowledge base",
   route: "GET /datasets/{dataset_id}/tags",
   params: { dataset_id },
-  returns: rows<Tag>("data", "id name"),
+  returns: rows<Tag>("data", "name id:id"),
   examples: ["kb tag bound Handbook", "kb tag bound Handbook --jq '.[].name'"],
 });

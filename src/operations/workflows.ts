@@ -152,12 +152,12 @@ const waiting = {
     withNamePath(
       "workflow_run_id",
       record<BlockingRun>(
-        "run=workflow_run_id",
         ...within(
           "data",
-          "status outputs error started=created_at:time elapsed=elapsed_time",
-          "tokens=total_tokens steps=total_steps … finished=finished_at:time",
+          "status outputs error elapsed=elapsed_time:seconds tokens=total_tokens:count",
+          "steps=total_steps:count started=created_at:time",
         ),
+        "run=workflow_run_id:id … finished=data.finished_at:time",
         "task_id workflow_id=data.workflow_id",
         ["paused_nodes", ({ data }) => joinTexts(data.paused_nodes)],
       ),
@@ -197,8 +197,8 @@ export const getWorkflowRun = wfOperation({
   returns: withFields(
     { status: "text", "error?": "text", "inputs?": "text" },
     record<WorkflowRun>(
-      "status error=error:sparse outputs elapsed_time total_tokens total_steps",
-      "started=created_at:time finished=finished_at:time id",
+      "status error:sparse outputs elapsed=elapsed_time:seconds tokens=total_tokens:count",
+      "steps=total_steps:count started=created_at:time finished=finished_at:time id:id",
       ["inputs", (run) => sortedInputs(run.inputs)],
       "… workflow_id",
     ),
@@ -285,8 +285,8 @@ export const listWorkflowLogs = wfOperation({
       page<WorkflowLog>(
         ...within(
           "workflow_run",
-          "run=id status started=created_at:time elapsed=elapsed_time",
-          "tokens=total_tokens steps=total_steps",
+          "started=created_at:time status elapsed=elapsed_time:seconds",
+          "tokens=total_tokens:count steps=total_steps:count run=id:id",
         ),
         ["by", (log) => log.created_by_end_user?.session_id ?? log.created_by_account?.email],
         ...within(

@@ -1,7 +1,7 @@
 import { usage } from "../errors.ts";
 import type { Output } from "../host/host.ts";
 import { valueAt } from "../lib/json.ts";
-import type { Returns } from "../operations/operation.ts";
+import type { Returns, TerminalForm } from "../operations/operation.ts";
 import type { Report } from "./report-model.ts";
 import { cellLines } from "./formats/cell-lines.ts";
 import type { LineFormat } from "./formats/cell-lines.ts";
@@ -9,6 +9,7 @@ import type { Format } from "./formats-list.ts";
 import { asLine, jsonArray, jsonLine, prettyJson, yamlText } from "./formats/text-formats.ts";
 import type { Style } from "./formats/text-formats.ts";
 import { printGrid } from "./table/grid.ts";
+import { sheetText } from "./table/sheet.ts";
 import { checkFilter, applyFilter } from "./formats/jq.ts";
 import type { EventPrinter } from "./live/event-printer.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
@@ -21,7 +22,6 @@ import {
   fieldNamed,
   fieldsOf,
   isColumn,
-  recordTable,
   sortRows,
 } from "./table/table.ts";
 import type { TableStyle, TableField } from "./table/table.ts";
@@ -101,11 +101,13 @@ export async function render(
 }
 
 /** How values are printed: in the requested format, or in the default form of their kind. */
-type Form = Exclude<Format, "svg"> | "jq" | "sheet" | "values";
+type Form = Exclude<Format, "svg"> | "jq" | "sheet" | "values" | TerminalForm["form"];
 
 function formOf({ returns, style, out }: Printing): Form {
-  const { format, jq } = style;
+  const { format, jq, columns } = style;
   if (jq !== undefined) return "jq";
+  const form = out.isTTY && columns === undefined && terminalFormOf(returns)?.form;
+  if (form && (format === undefined || (form === "hits" && format === "wide"))) return form;
   if (returns.kind === "json" && isDefaultForm(style)) return "values";
   if (returns.kind === "record" && (format === "grid" || format === "wide")) return "sheet";
   if (returns.kind === "record" && format === undefined) return out.isTTY ? "sheet" : "tsv";
@@ -119,6 +121,9 @@ const isDefaultForm = ({ format, jq, columns }: Style): boolean =>
   jq === undefined &&
   columns === undefined &&
   (format === undefined || format === "grid" || format === "wide");
+
+const terminalFormOf = (returns: Returns<never>): TerminalForm | undefined =>
+  "terminalForm" in returns ? returns.terminalForm : undefined;
 
 interface Printing {
   readonly returns: Returns<never>;
@@ -197,6 +202,8 @@ const printers: Readonly<Record<Form, Print>> = {
   grid: printTable,
   wide: printTable,
   sheet: printSheets,
+  checks: printChecks,
+  hits: printHits,
   values: (rows, { out }) =>
     each(rows, out, (value) =>
       typeof value === "string"
@@ -296,6 +303,8 @@ async function tableStyle({ style, out }: Printing): Promise<TableStyle> {
     headers: style.headers,
     accessible: style.accessible,
     unicode: style.unicode,
+    human: out.isTTY,
+    keepsAll: style.format === "wide" || style.columns !== undefined,
   };
 }
 
@@ -309,7 +318,7 @@ async function printReports(reports: AsyncIterable<Report>, printing: Printing):
   if (format === "json" || format === "yaml") return printers[format](data, asJson);
   if (format === "jsonl") return printers.jsonl(flat(data), asJson);
   const { reportText } = await import("./table/print-report.ts");
-  const sectionStyle = await tableStyle(printing);
+  const sectionStyle = { ...(await tableStyle(printing)), keepsAll: false };
   const form = reportFormOf(format, out);
   const texts = mapped(reports, (report) => reportText(report, form, style, sectionStyle, out));
   return each(texts, out, (text) => text);
@@ -329,15 +338,37 @@ async function printTable(rows: AsyncIterable<unknown>, printing: Printing): Pro
 async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
   const style = await tableStyle(printing);
   let between = "";
-  const sheets = mapped(rows, async (row) => {
+  return each(rows, printing.out, (row) => {
     const isFilled = (field: TableField) =>
-      !field.sparse || cellText(field.value(row), style.times) !== "";
+      field.kind !== "sparse" || cellText(field.value(row), style.times) !== "";
     const fields = fieldsFor(printing, row).filter(isFilled);
-    const text = between + (await recordTable(row, fields, style, printing.out));
+    const text = between + sheetText(row, fields, style, printing.out);
     between = "\n";
     return text;
   });
-  return each(sheets, printing.out, (text) => text);
+}
+
+async function printChecks(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+  const { returns, out } = printing;
+  const columns = terminalFormOf(returns);
+  if (columns?.form !== "checks") return 0;
+  const style = await tableStyle(printing);
+  const { checkText } = await import("./table/check-list.ts");
+  const fieldOf = (label: string) => fieldNamed(returns, label);
+  return each(rows, out, (row) => checkText(row, columns, fieldOf, { style, out }));
+}
+
+async function printHits(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+  const { returns, out } = printing;
+  const form = terminalFormOf(returns);
+  if (form?.form !== "hits") return 0;
+  const style = await tableStyle(printing);
+  const { hitText } = await import("./table/search-hits.ts");
+  let rank = 0;
+  return each(rows, out, (row) => {
+    rank += 1;
+    return `${rank === 1 ? "" : "\n"}${hitText(row, rank, form.query, { style, out })}`;
+  });
 }
 
 /** Prints objects as lines of name, tab and value. */

@@ -189,7 +189,7 @@ const cases: readonly [
     [],
     { columns: ["id", "name"] },
     80,
-    "id  name\n──  ────\n",
+    "",
   ],
   // order
   [
@@ -242,8 +242,16 @@ const cases: readonly [
     books,
     [{ id: "a1", name: "日本語の長い名前", pages: 5 }],
     { columns: ["id", "name", "pages"] },
+    24,
+    "id  name           pages\n──  ─────────────  ─────\na1  日本語の長い…      5\n",
+  ],
+  [
+    "requested columns that do not fit are lines",
+    books,
+    [{ id: "a1", name: "日本語の長い名前", pages: 5 }, { id: "b2" }],
+    { columns: ["id", "name", "pages"] },
     20,
-    "id  name         pa…\n──  ───────────  ───\na1  日本語の長…    5\n",
+    "id\n  a1\nname\n  日本語の長い名前\npages\n  5\n\nid\n  b2\nname\n\npages\n\n",
   ],
   // records
   [
@@ -252,7 +260,7 @@ const cases: readonly [
     few,
     {},
     80,
-    'id             a1\nname           Über 日本\npages          12\ncreated (UTC)  2026-11-21 00:06\ntags           ["x","y"]\n',
+    'id             a1\nname           Über 日本\npages          12\ncreated (UTC)  2026-11-21 00:06\ntags           x, y\n',
   ],
   [
     "texts of a sheet keep their lines",
@@ -502,23 +510,25 @@ test("no line of a grid is wider than the terminal, from 20 to 200 columns", asy
     },
   ];
   for (let terminal = 20; terminal <= 200; terminal++) {
-    const text = await printed(books, awkward, { format: "wide" }, { terminal });
-    const lines = text.split("\n");
-    expect(lines).toHaveLength(5);
-    for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(terminal);
+    for (const format of ["grid", "wide"] as const) {
+      const text = await printed(books, awkward, { format }, { terminal });
+      const lines = text.split("\n");
+      if (format === "grid") expect(lines).toHaveLength(5);
+      for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(terminal);
+    }
   }
 });
 
-test("ids and times are whole while names can be shortened", async () => {
+test("times are whole while ids and names are shortened", async () => {
   const row = {
     id: "8db0bec1-0055-4fbd-9e11-480b795194bc",
-    name: "A long name of a book that goes on",
+    name: "A long name of a book that needs more than half of the line",
     pages: 7,
     created_at: 1795219617,
   };
   const text = await printed(books, [row], {}, { terminal: 80 });
   expect(text.split("\n")[2]).toBe(
-    "8db0bec1-0055-4fbd-9e11-480b795194bc  A long name of a b…    7  2026-11-21 00:06",
+    "8db0bec1  A long name of a book that needs more than h…      7  2026-11-21 00:06",
   );
 });
 
@@ -705,4 +715,57 @@ test.each([
 
 test("column names include those of the wide table", () => {
   expect(columnNames(books)).toEqual(["id", "name", "pages", "created", "tags", "author"]);
+});
+
+const declared = page<{ id: string }>(
+  "name status words=word_count:count took=seconds:seconds size:bytes created=created_at:time id:id",
+);
+const many = [1, 2, 3].map((index) => ({
+  name: `policies/human-resources/europe/germany/parental-leave-${index}.md`,
+  status: "available",
+  word_count: 480_574,
+  seconds: 2.3,
+  size: 12_345,
+  created_at: 1795219617 + index,
+  id: `8db0bec${index}-0055-4fbd-9e11-480b795194bc`,
+}));
+
+test.each([
+  [
+    110,
+    `name                                       status       words    took      size  created (UTC)        id
+─────────────────────────────────────────  ─────────  ───────  ──────  ────────  ───────────────────  ────────
+policies/human-resou…/parental-leave-1.md  available  480,574  2.30 s  12.1 KiB  2026-11-21 00:06:58  8db0bec1
+policies/human-resou…/parental-leave-2.md  available  480,574  2.30 s  12.1 KiB  2026-11-21 00:06:59  8db0bec2
+policies/human-resou…/parental-leave-3.md  available  480,574  2.30 s  12.1 KiB  2026-11-21 00:07:00  8db0bec3
+`,
+  ],
+  [
+    80,
+    `name                              status       words    took      size  id
+────────────────────────────────  ─────────  ───────  ──────  ────────  ────────
+policies/hu…/parental-leave-1.md  available  480,574  2.30 s  12.1 KiB  8db0bec1
+policies/hu…/parental-leave-2.md  available  480,574  2.30 s  12.1 KiB  8db0bec2
+policies/hu…/parental-leave-3.md  available  480,574  2.30 s  12.1 KiB  8db0bec3
+`,
+  ],
+  [
+    40,
+    `name                 status     id
+───────────────────  ─────────  ────────
+pol…/parenta…e-1.md  available  8db0bec1
+pol…/parenta…e-2.md  available  8db0bec2
+pol…/parenta…e-3.md  available  8db0bec3
+`,
+  ],
+])("a terminal of %d columns drops the least important ones", async (terminal, expected) => {
+  expect(await printed(declared, many, {}, { terminal })).toBe(expected);
+});
+
+test("in a pipe, the columns have the same order and values are as they are", async () => {
+  expect(await printed(declared, many.slice(0, 1), { format: "tsv" })).toBe(
+    `name\tstatus\twords\ttook\tsize\tcreated\tid
+policies/human-resources/europe/germany/parental-leave-1.md\tavailable\t480574\t2.3\t12345\t2026-11-21T00:06:58Z\t8db0bec1-0055-4fbd-9e11-480b795194bc
+`,
+  );
 });

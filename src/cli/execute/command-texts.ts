@@ -36,6 +36,21 @@ export const dryDeletionText = (command: Command, typed: Typed, size?: string): 
 const sizedAction = (command: Command, typed: Typed, size?: string) =>
   `${actionWith(command, typed)}${size === undefined ? "" : `: ${size}`}`;
 
+/**
+ * What a terminal shows for a list without rows: `no documents in knowledge base Handbook`. Undefined for
+ * a task that reports on its own.
+ */
+export function emptyText(command: Command, typed: Typed): string | undefined {
+  const action = actionWith(command, typed);
+  if (!action.startsWith("list ")) {
+    return command.row || command.task?.wraps ? "no results" : undefined;
+  }
+  const isFiltered = Object.keys(typed).some(
+    (name) => !command.positionals.some((positional) => positional.name === name),
+  );
+  return action.replace("list", isFiltered ? "no matching" : "no");
+}
+
 /** Puts what failed before the message: `failed to list tags: connection refused: …`. */
 export function prefixError(error: CliError, { action }: AnyOperation): void {
   error.message = `${failedTo(withoutNames(action))}${error.message}`;

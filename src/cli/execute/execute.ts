@@ -16,7 +16,7 @@ import { optionsFor, styleFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import type { RequestLog } from "../trace/request-log.ts";
-import { nameError, progressText, successText } from "./command-texts.ts";
+import { emptyText, nameError, progressText, successText } from "./command-texts.ts";
 import { withTimeLimit } from "./deadline.ts";
 import { lookupOf } from "./lookup.ts";
 import { itemsOf, rowValues } from "./row-values.ts";
@@ -126,7 +126,7 @@ async function returnsOf(
 
 /** Prints the values, or writes them to --output-file. */
 async function print(
-  { command, options: { globals }, host, session: { context } }: Execution,
+  { command, typed, options: { globals }, host, session: { context } }: Execution,
   {
     returns,
     style,
@@ -158,9 +158,10 @@ async function print(
     buffer?.flush(),
   );
   await context.formulas.warn();
-  // A task reports on its own, and --jq does not count rows.
-  const countsRows = command.row !== undefined && globals.jq === undefined && isList(returns);
-  if (countsRows && printed === 0 && host.stdout.isTTY) await context.notice("no results");
+  // --jq does not count rows, and a task that changes something reports on its own.
+  const countsRows = command.effect === "reads" && globals.jq === undefined && isList(returns);
+  const empty = countsRows && printed === 0 ? emptyText(command, typed) : undefined;
+  if (empty !== undefined && host.stdout.isTTY) await context.notice(empty);
 }
 
 /** May a success message follow? Only after a single write, on a terminal. */

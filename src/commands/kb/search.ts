@@ -1,5 +1,8 @@
+import { DEFAULT_CONCURRENCY, mapConcurrent } from "../../api/concurrent-map.ts";
 import { requireField } from "../../api/response-fields.ts";
 import { isObject, withoutNulls } from "../../lib/json.ts";
+import { ApiError } from "../../errors.ts";
+import { getDocument } from "../../operations/documents.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../operations/knowledge.ts";
 import type { SearchRecord } from "../../operations/knowledge.ts";
 import type { Input } from "../../operations/operation.ts";
@@ -18,7 +21,38 @@ export async function* run(input: SearchInput, context: Context): AsyncGenerator
     ? retrieval_model
     : await storedSettings(input.dataset_id, context);
   const settings = changedSettings(stored, { search_method, top_k, score_threshold });
-  yield* await context.call(searchKnowledgeBase, { ...request, retrieval_model: settings });
+  const records = await context.call(searchKnowledgeBase, { ...request, retrieval_model: settings });
+  yield* showsHits(context) ? await withChunkCounts(records, input.dataset_id, context) : records;
+}
+
+/** Whether the results are shown as text with `chunk 3/7`, for which the response lacks the count. */
+const showsHits = ({ host, options: { format } }: Context): boolean =>
+  host.stdout.isTTY && (format === undefined || format === "wide");
+
+/** The results with the number of chunks of their documents, where the server tells it. */
+async function withChunkCounts(
+  records: readonly SearchRecord[],
+  dataset_id: string,
+  context: Context,
+): Promise<SearchRecord[]> {
+  const ids = new Set(records.flatMap(({ segment }) => segment.document?.id ?? []));
+  const counts = new Map<string, number | null | undefined>();
+  const read = async (document_id: string) => {
+    try {
+      const document = await context.call(getDocument, { dataset_id, document_id });
+      counts.set(document_id, document.segment_count);
+    } catch (error) {
+      // The results are complete without it.
+      if (!(error instanceof ApiError)) throw error;
+    }
+  };
+  for await (const _ of mapConcurrent(ids, DEFAULT_CONCURRENCY, read));
+  return records.map((record) => {
+    const { document } = record.segment;
+    if (!document) return record;
+    const segment_count = counts.get(document.id);
+    return { ...record, segment: { ...record.segment, document: { ...document, segment_count } } };
+  });
 }
 
 /** Search settings, changed by flags. */

@@ -1,4 +1,4 @@
-import { list, local, withNamePath, noContent, record } from "../../operations/operation.ts";
+import { list, local, onTerminal, withNamePath, noContent, record } from "../../operations/operation.ts";
 import { required } from "../../operations/shared.ts";
 import { MAX_LOGGED_ERRORS } from "../../host/error-log.ts";
 import { task } from "../command-spec.ts";
@@ -136,7 +136,10 @@ const api = task({
   load: () => import("./api/api.ts"),
 });
 
-const capabilityList = withNamePath("capability", list("", "capability supported how"));
+const capabilityList = onTerminal(
+  { form: "checks", result: "supported", name: "capability", text: "how" },
+  withNamePath("capability", list("", "capability supported how")),
+);
 
 export const doctorParams = {
   capabilities: local.flag("Show what the server supports"),
@@ -154,7 +157,10 @@ const doctor = task({
   about:
     "Changes nothing. Each check that fails names the next step.\n\n--capabilities requests IDs that do not exist to detect supported routes: kb with the knowledge key,\nwf with the application key. Write-only features are judged by the server version.\n\n--last-error sends nothing. The state directory keeps the last 20 errors of requests and internal\nerrors: command line, error, last requests, and the failed request as a curl command. Credentials\nare redacted, long words truncated, and bodies reduced to fields and lengths. KB_KEEP_ERRORS=0\ndisables this log.",
   params: doctorParams,
-  returns: withNamePath("check", list("", "check result found next")),
+  returns: onTerminal(
+    { form: "checks", result: "result", name: "check", text: "found", next: "next" },
+    withNamePath("check", list("", "check result found next")),
+  ),
   output({ last_error, capabilities }) {
     if (last_error !== undefined) return { kind: "json" };
     return capabilities ? capabilityList : undefined;

@@ -141,7 +141,7 @@ const workflowRun = task({
   load: () => import("./run/run.ts"),
 });
 
-const eachRow = withNamePath("run", list("", "row status run elapsed outputs error"));
+const eachRow = withNamePath("run", list("", "row status elapsed:seconds error outputs run:id"));
 
 const started = {
   ...record<{ workflow_run_id: string; task_id: string }>("workflow_run_id task_id"),

@@ -3,6 +3,8 @@ import type { Style } from "./text-formats.ts";
 /** Formats dates in cells. */
 export interface Times {
   text(date: Date): string;
+  /** The text with seconds, for rows of the same minute; undefined if the text has what there is. */
+  readonly toTheSecond?: (date: Date) => string;
   /** `UTC` or `+01:00` for the header, unless the text contains it. */
   readonly zone?: string;
 }
@@ -19,17 +21,17 @@ export function timesFor(style: TimeStyle, forHumans: boolean): Times {
     return { text: write((date) => distance(now - date.getTime())) };
   }
   if (!forHumans) return { text: write(isoSeconds) };
-  const day = clock(style, { dateStyle: "short", timeStyle: "short" });
   const offset = offsets(style);
   const zone = offset(style.now());
-  // A date from the other side of a clock change has its own offset.
-  return {
-    zone,
-    text: write((date) => {
+  const textTo = (timeStyle: "short" | "medium") => {
+    const day = clock(style, { dateStyle: "short", timeStyle });
+    // A date from the other side of a clock change has its own offset.
+    return write((date) => {
       const own = offset(date);
       return own === zone ? day(date) : `${day(date)} ${own}`;
-    }),
+    });
   };
+  return { zone, text: textTo("short"), toTheSecond: textTo("medium") };
 }
 
 /** Formats the time of day of an event: `14:03:22`, or ISO 8601 if not `forHumans`. */

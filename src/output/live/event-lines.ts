@@ -4,6 +4,7 @@ import { eventFields } from "../../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../../lib/server-event.ts";
 import { nodeError } from "../../runs/trace.ts";
 import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
+import { wrapParts } from "../table/text-lines.ts";
 import type { Colors } from "../table/display-width.ts";
 import type { Times } from "../formats/times.ts";
 import { colorOfStatus } from "../table/colors.ts";
@@ -16,7 +17,7 @@ export interface LiveStyle {
   /** Formats dates that may be days away. */
   readonly times: Times;
   readonly now: () => Date;
-  /** Columns for data of unknown structure; Infinity in a pipe. */
+  /** Columns of the terminal; Infinity in a pipe. */
   readonly columns: number;
 }
 
@@ -124,11 +125,6 @@ function depthOf({ event, fields }: ServerEvent): number {
   return fields.iteration_id || fields.loop_id ? 2 : 0;
 }
 
-function colored(part: string, kind: string, colors: Colors): string {
-  const color = kind === "error" ? "red" : colorOfStatus(part);
-  return color === undefined ? part : colors[color](part);
-}
-
 const kindWidth = "workflow_finished".length;
 
 /** The line of an event, without a line end: time, kind and details. */
@@ -149,12 +145,15 @@ export function eventLineAfter(start: string, event: ServerEvent, style: LiveSty
   const kind = pad(visible(isClientEvent ? event.event.slice(1) : event.event), kindWidth);
   const detailsOf = own(details, event.event);
   const parts = detailsOf
-    ? detailsOf(event.fields)
-        .filter((part) => part !== undefined)
-        .map((part) => colored(visible(part), event.event, colors))
+    ? detailsOf(event.fields).filter((part) => part !== undefined)
     : [compact(dataOfUnknown(event), style.columns - widthOf(`${start}${kind}  `))];
   const head = `${colors.dim(start)}${isClientEvent ? colors.yellow(kind) : colors.bold(kind)}`;
-  return [head, ...parts].join("  ").trimEnd();
+  const texts = parts.map((part) => ({
+    text: visible(part),
+    color: event.event === "error" ? ("red" as const) : colorOfStatus(part),
+  }));
+  const rest = wrapParts([{ text: start + kind }, ...texts], colors, style.columns);
+  return `${head}${rest.slice(start.length + kind.length)}`.trimEnd();
 }
 
 /** Any data on one line. */

@@ -72,35 +72,60 @@ function* graphemesOf(text: string): Generator<string> {
   for (const { segment } of segmenter.segment(text)) yield segment;
 }
 
-/** The text if it fits into `width` columns, otherwise its start and an ellipsis. */
-export function shorten(text: string, width: number): string {
-  if (widthOf(text, width) <= width) return text;
-  if (width < 1) return "";
+/** Characters of a text that are enough to fill the columns: only few have no width. */
+const charactersOf = (columns: number): number => 4 * Math.max(0, columns) + 64;
+
+/** The longest start of a text that fits into `width` columns. */
+export function startOf(text: string, width: number): string {
+  if (plain.test(text)) return text.slice(0, Math.max(0, width));
   let start = "";
   let used = 0;
   for (const grapheme of graphemesOf(text)) {
     used += graphemeWidth(grapheme);
-    if (used > width - 1) break;
+    if (used > width) break;
     start += grapheme;
   }
-  return `${start}…`;
+  return start;
 }
 
-/** A line as lines of at most `width` columns. */
-export function wrap(line: string, width: number): string[] {
-  if (widthOf(line, width) <= width) return [line];
-  const lines: string[] = [];
-  let [last, used] = ["", 0];
-  for (const grapheme of graphemesOf(line)) {
-    const columns = graphemeWidth(grapheme);
-    if (used + columns > width) {
-      lines.push(last);
-      [last, used] = ["", 0];
-    }
-    last += grapheme;
-    used += columns;
+/** The longest end of a text that fits into `width` columns. */
+export function endOf(text: string, width: number): string {
+  if (plain.test(text)) return width > 0 ? text.slice(-width) : "";
+  let end = "";
+  let used = 0;
+  for (const grapheme of [...graphemesOf(text.slice(-charactersOf(width)))].reverse()) {
+    used += graphemeWidth(grapheme);
+    if (used > width) break;
+    end = grapheme + end;
   }
-  return [...lines, last];
+  return end;
+}
+
+/** The text if it fits into `width` columns, otherwise its start and an ellipsis. */
+export function shorten(text: string, width: number): string {
+  if (widthOf(text, width) <= width) return text;
+  return width < 1 ? "" : `${startOf(text, width - 1)}…`;
+}
+
+/** A line as lines of at most `width` columns, broken at blanks where it has any. */
+export function wrap(line: string, width: number): string[] {
+  const lines: string[] = [];
+  let rest = line;
+  for (;;) {
+    const next = rest.slice(0, charactersOf(width));
+    if (next.length === rest.length && widthOf(rest, width) <= width) return [...lines, rest];
+    const start = startOf(next, width) || firstGrapheme(next);
+    // A blank right after the start ends a word, too.
+    const blank = rest[start.length] === " " ? start.length : start.lastIndexOf(" ");
+    const end = blank > 0 && start.slice(0, blank).trim() !== "" ? blank : start.length;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(end === blank ? end + 1 : end);
+  }
+}
+
+function firstGrapheme(text: string): string {
+  const [first = ""] = graphemesOf(text);
+  return first;
 }
 
 /** Text padded with spaces to `width` columns. `colored` is the text with colors, which have no width. */

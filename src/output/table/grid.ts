@@ -1,22 +1,20 @@
-import { sum } from "../../lib/numbers.ts";
 import type { Output } from "../../host/host.ts";
-import { isUuid } from "../../lib/uuid.ts";
-import { availableWidth, cellText } from "./table.ts";
-import type { TableField, TableStyle } from "./table.ts";
-import { pad, shorten, visible, widthOf } from "./display-width.ts";
+import { cut, cutDistinct, ellipsis, shortIdLength } from "./cut.ts";
+import { lineWidth } from "./column-widths.ts";
+import { pad, shorten, widthOf } from "./display-width.ts";
 import { MAX_TABLE_ROWS, columnGap, drawTable } from "./draw-table.ts";
 import type { TableCell, TableColumn } from "./draw-table.ts";
-import { fittedWidths, narrowest } from "./widths.ts";
-
-interface GridColumn extends TableColumn {
-  readonly field: TableField;
-  readonly label: string;
-}
+import { gridTexts, layOut, shortId } from "./layout.ts";
+import type { GridColumn } from "./layout.ts";
+import { sheetText } from "./sheet.ts";
+import { availableWidth } from "./table.ts";
+import type { TableField, TableStyle } from "./table.ts";
 
 /**
  * Prints rows as aligned columns and resolves to their number. The rows that are available at once,
  * at most 100, set the widths. If these are all, they are drawn as a table; otherwise each row is
- * printed as a line when it arrives.
+ * printed as a line when it arrives. Where all columns are required and do not fit on a line, each row
+ * is a sheet.
  */
 export async function printGrid(
   rows: AsyncIterable<unknown>,
@@ -25,16 +23,15 @@ export async function printGrid(
   out: Output,
 ): Promise<number> {
   let count = 0;
-  let columns: readonly GridColumn[] | undefined;
+  let linesOf: ((rows: readonly unknown[]) => string) | undefined;
   for await (const { group, isAll } of firstTogether(rows)) {
     let text = "";
-    if (isAll) text = await gridText(group, fields, style, out);
-    else {
-      if (!columns) {
-        columns = gridColumns(group, fields, style, out);
-        text = gridHead(columns, style, out);
-      }
-      for (const row of group) text += gridLine(row, columns, style, out);
+    if (isAll) {
+      const isEmpty = group.length === 0 && out.isTTY; // said on stderr
+      text = isEmpty ? "" : await gridText(group, fields, style, out);
+    } else {
+      linesOf ??= rowPrinter(group, fields, style, out);
+      text = linesOf(group);
     }
     count += group.length;
     if (text !== "") await out.write(text);
@@ -50,22 +47,54 @@ export async function gridText(
   style: TableStyle,
   out: Output,
 ): Promise<string> {
-  const columns = gridColumns(rows, fields, style, out);
+  const columns = layOut(rows, fields, style, out);
+  if (!columns) return sheetTexts(rows, fields, style, out);
+  const cells = gridTexts(rows, columns, style).map((texts, index) =>
+    rowCells(rows[index], texts, columns, style),
+  );
   if (!out.isTTY || columns.length === 0 || rows.length > MAX_TABLE_ROWS) {
-    const lines = rows.map((row) => gridLine(row, columns, style, out));
-    return gridHead(columns, style, out) + lines.join("");
+    return gridHead(columns, style, out) + cells.map((each) => lineOf(each, columns)).join("");
   }
   const { headers, colors } = style;
   const rule = ruleFor(style, out);
-  const lines = await drawTable(
-    columns,
-    rows.map((row) => rowCells(row, rowTexts(row, columns, style), columns, style)),
-    { head: headers ? headCells(columns) : [], rule },
-  );
+  const lines = await drawTable(columns, cells, {
+    head: headers ? headCells(columns, style) : [],
+    rule,
+  });
   if (headers) lines[0] = colors.bold(lines[0] ?? "");
   if (rule !== "") lines[1] = colors.dim(lines[1] ?? "");
   return lines.map((line) => `${line}\n`).join("");
 }
+
+/** Prints rows that arrive one by one in the columns of the first ones. */
+function rowPrinter(
+  first: readonly unknown[],
+  fields: readonly TableField[],
+  style: TableStyle,
+  out: Output,
+): (rows: readonly unknown[]) => string {
+  const columns = layOut(first, fields, style, out);
+  const printed = new PrintedTexts();
+  return (rows) => {
+    const isFirst = rows === first;
+    if (!columns) return (isFirst ? "" : "\n") + sheetTexts(rows, fields, style, out);
+    if (!isFirst) return rows.map((row) => laterLine(row, columns, printed, style, out)).join("");
+    const lines = gridTexts(rows, columns, style).map((texts, index) => {
+      const row = rows[index];
+      for (const [place, column] of columns.entries())
+        printed.add(column, texts[place] ?? "", column.text(row));
+      return lineOf(rowCells(row, texts, columns, style), columns);
+    });
+    return gridHead(columns, style, out) + lines.join("");
+  };
+}
+
+const sheetTexts = (
+  rows: readonly unknown[],
+  fields: readonly TableField[],
+  style: TableStyle,
+  out: Output,
+): string => rows.map((row) => sheetText(row, fields, style, out)).join("\n");
 
 /**
  * Yields the rows that are available without waiting as one group, at most 100, then each by itself.
@@ -111,79 +140,22 @@ async function* firstTogether(
 const nextTick = (): Promise<undefined> =>
   new Promise((resolve) => setImmediate(() => resolve(undefined)));
 
-function gridColumns(
-  rows: readonly unknown[],
-  fields: readonly TableField[],
-  { times, headers }: TableStyle,
-  out: Output,
-): readonly GridColumn[] {
-  const isFilled = (field: TableField) =>
-    rows.some((row) => cellText(field.value(row), times) !== "");
-  const filled = fields.filter((field) => !field.sparse || isFilled(field));
-  const fitting = out.isTTY
-    ? filled.slice(0, Math.floor((out.columns + columnGap.length) / (narrowest + columnGap.length)))
-    : filled;
-  const measured = fitting.map((field) => {
-    const values = rows
-      .map((row) => field.value(row))
-      .filter((value) => value !== null && value !== undefined);
-    const hasDates = values.some((value) => value instanceof Date);
-    const areNumbers = values.length > 0 && values.every((value) => typeof value === "number");
-    const label = visible(
-      hasDates && times.zone !== undefined ? `${field.label} (${times.zone})` : field.label,
-    );
-    const texts = values.map((value) =>
-      widthOf(visible(cellText(value, times)), availableWidth(out)),
-    );
-    const charts = rows.map((row) => field.chart?.(row)?.width ?? 0);
-    return {
-      field,
-      label,
-      headWidth: Math.max(1, headers ? widthOf(label) : 0),
-      cellWidth: Math.max(largest(texts), largest(charts)),
-      whole: values.length > 0 && (field.right === true || values.every(isUselessInPart)),
-      align: (field.right ?? areNumbers) ? "right" : "left",
-    } as const;
-  });
-  const gaps = columnGap.length * (measured.length - 1);
-  const widths = fittedWidths(measured, availableWidth(out) - gaps);
-  return measured.map(({ field, label, align }, index) => ({
-    field,
-    label,
-    align,
-    width: widths[index] ?? 0,
-  }));
-}
-
-const largest = (numbers: readonly number[]): number =>
-  numbers.reduce((max, each) => Math.max(max, each), 0);
-
-/** Numbers, times, and IDs are useless when they are shortened. */
-const isUselessInPart = (value: unknown): boolean =>
-  typeof value === "number" ||
-  value instanceof Date ||
-  (typeof value === "string" && isUuid(value));
-
 /** The character of the rule below the head; empty where there is none. */
 const ruleFor = ({ headers, accessible, unicode }: TableStyle, { isTTY }: Output): string => {
   if (!headers || accessible || !isTTY) return "";
   return unicode ? "─" : "-";
 };
 
-const headCells = (columns: readonly GridColumn[]): readonly TableCell[] =>
+const headCells = (
+  columns: readonly GridColumn[],
+  { unicode }: TableStyle,
+): readonly TableCell[] =>
   columns.map(({ label, width }) => {
-    const text = shorten(label, width);
+    const text = unicode ? shorten(label, width) : cut(label, width, "");
     return { text, colored: text };
   });
 
-/** Full texts of the cells of a row. */
-const rowTexts = (
-  row: unknown,
-  columns: readonly GridColumn[],
-  { times }: TableStyle,
-): readonly string[] => columns.map(({ field }) => visible(cellText(field.value(row), times)));
-
-/** Cells of a row: its texts, shortened to the widths, or charts instead of them. */
+/** Cells of a row: its texts, or charts instead of them. */
 const rowCells = (
   row: unknown,
   texts: readonly string[],
@@ -191,12 +163,12 @@ const rowCells = (
   { colors }: TableStyle,
 ): readonly TableCell[] =>
   columns.map(({ field, width }, index) => {
-    const text = field.chart?.(row)?.draw(width) ?? shorten(texts[index] ?? "", width);
+    const text = field.chart?.(row)?.draw(width) ?? texts[index] ?? "";
     const color = field.color?.(row);
     return { text, colored: color === undefined ? text : colors[color](text) };
   });
 
-const lineOf = (cells: readonly TableCell[], columns: readonly TableColumn[]): string =>
+const joinCells = (cells: readonly TableCell[], columns: readonly TableColumn[]): string =>
   cells
     .map(({ text, colored }, index) => {
       const { width = 0, align } = columns[index] ?? {};
@@ -205,45 +177,89 @@ const lineOf = (cells: readonly TableCell[], columns: readonly TableColumn[]): s
     .join(columnGap)
     .trimEnd();
 
+const lineOf = (cells: readonly TableCell[], columns: readonly TableColumn[]): string =>
+  `${joinCells(cells, columns)}\n`;
+
 function gridHead(columns: readonly GridColumn[], style: TableStyle, out: Output): string {
   if (!style.headers) return "";
   const rule = ruleFor(style, out);
-  const head = `${style.colors.bold(lineOf(headCells(columns), columns))}\n`;
+  const head = `${style.colors.bold(joinCells(headCells(columns, style), columns))}\n`;
   if (rule === "") return head;
   const rules = columns.map(({ width }) => rule.repeat(width));
   return `${head}${style.colors.dim(rules.join(columnGap))}\n`;
 }
 
-/** A row as a line. On a terminal the line is not wider than it. */
-function gridLine(
+/** A row that arrived after the widths were set, as a line that is not wider than the terminal. */
+function laterLine(
   row: unknown,
   columns: readonly GridColumn[],
+  printed: PrintedTexts,
   style: TableStyle,
   out: Output,
 ): string {
-  const texts = rowTexts(row, columns, style);
-  const widened = widenedFor(row, texts, columns, out);
-  return `${lineOf(rowCells(row, texts, widened, style), widened)}\n`;
+  const full = columns.map((column) => column.text(row));
+  const fitted = widenedFor(full, columns, availableWidth(out));
+  const free = availableWidth(out) - lineWidth(fitted.map(({ width }) => width));
+  const mark = ellipsis(style.unicode);
+  const texts = fitted.map((column, index) => printed.cutNew(column, full[index] ?? "", mark, free));
+  return lineOf(rowCells(row, texts, fitted, style), fitted);
 }
 
-/** The columns for a row that arrived after the widths were set: it may use the space that they left. */
+/** The columns for a row whose texts need more width: it takes what the columns left free. */
 function widenedFor(
-  row: unknown,
   texts: readonly string[],
   columns: readonly GridColumn[],
-  out: Output,
+  available: number,
 ): readonly GridColumn[] {
-  const textAt = (index: number) => texts[index] ?? "";
-  if (columns.every(({ width }, index) => widthOf(textAt(index), width) <= width)) return columns;
-  const available = availableWidth(out) - columnGap.length * (columns.length - 1);
-  if (sum(columns.map(({ width }) => width)) === available) return columns;
-  const widths = fittedWidths(
-    columns.map(({ field, width }, index) => ({
-      headWidth: width,
-      cellWidth: widthOf(textAt(index), availableWidth(out)),
-      whole: isUselessInPart(field.value(row)),
-    })),
-    available,
-  );
+  const missing = (index: number) => {
+    const column = columns[index];
+    if (!column) return 0;
+    const text = shortId(texts[index] ?? "", column);
+    return Math.max(0, widthOf(text, available) - column.width);
+  };
+  const tooNarrow = [...columns.keys()].filter((index) => missing(index) > 0);
+  if (tooNarrow.length === 0) return columns;
+  const widths = columns.map(({ width }) => width);
+  let free = available - lineWidth(widths);
+  // A cut number is a wrong one, so it may take width from the name.
+  for (const index of tooNarrow.toSorted((one, other) => rank(columns[one]) - rank(columns[other]))) {
+    const added = Math.min(columns[index]?.role === "value" ? Infinity : free, missing(index));
+    widths[index] = (widths[index] ?? 0) + added;
+    free -= added;
+  }
+  if (free < 0) widths[0] = Math.max(0, (widths[0] ?? 0) + free);
   return columns.map((column, index) => ({ ...column, width: widths[index] ?? 0 }));
 }
+
+const rank = (column: GridColumn | undefined): number =>
+  ["value", "id", "name", "text", "chart"].indexOf(column?.role ?? "chart");
+
+/** Cut names and IDs that are printed, to keep later ones different from them. */
+class PrintedTexts {
+  /** Full texts by the label of the column and the cut text. */
+  #full = new Map<string, string>();
+
+  add({ label, role }: GridColumn, shown: string, full: string): void {
+    if (shown === full || (role !== "name" && role !== "id")) return;
+    if (this.#full.size >= MAX_REMEMBERED) this.#full = new Map();
+    this.#full.set(`${label}\0${shown}`, full);
+  }
+
+  /** Cuts the text of a later row; an ID may take the free columns, since it is the last. */
+  cutNew(column: GridColumn, full: string, mark: string, free: number): string {
+    const isShortId = column.idLength < full.length;
+    let shown = isShortId ? shortId(full, column) : cut(full, column.width, mark);
+    if (shown === full) return shown;
+    const earlier = this.#full.get(`${column.label}\0${shown}`);
+    if (earlier !== undefined && earlier !== full) {
+      shown = isShortId
+        ? full.slice(0, Math.min(shortIdLength([earlier, full]), column.width + free))
+        : (cutDistinct([earlier, full], column.width, mark)[1] ?? shown);
+    }
+    this.add(column, shown, full);
+    return shown;
+  }
+}
+
+/** Cut texts that later ones are compared with; enough for any screen. */
+const MAX_REMEMBERED = 20_000;

@@ -1,21 +1,21 @@
 import type { Output } from "../../host/host.ts";
+import { formatBytes } from "../../lib/bytes.ts";
+import { formatDuration } from "../../lib/duration.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
-import { readColumn, wideOnly } from "../../operations/operation.ts";
-import type { Column, Returns } from "../../operations/operation.ts";
+import { groupDigits } from "../../lib/numbers.ts";
+import { readColumns } from "../../operations/operation.ts";
+import type { Column, ColumnKind, Returns } from "../../operations/operation.ts";
 import type { Times } from "../formats/times.ts";
-import { visible, widthOf } from "./display-width.ts";
 import { columnColor } from "./colors.ts";
-import { columnGap, drawTable } from "./draw-table.ts";
 import type { Colors } from "./display-width.ts";
 
 /** One column of a table. */
 export interface TableField {
   readonly label: string;
   value(row: unknown): unknown;
+  readonly kind?: ColumnKind | undefined;
   /** Aligned right; by default numbers are. */
   readonly right?: boolean;
-  /** Omitted from a grid in which no row has a value. */
-  readonly sparse?: boolean;
   /** Drawn in a grid instead of the value. */
   chart?(row: unknown): TextChart | undefined;
   /** Color of the cell in a grid. */
@@ -30,9 +30,12 @@ export interface TextChart {
   draw(width: number): string;
 }
 
-function fieldAt(path: string): TableField {
-  const color = columnColor(path);
-  return { label: path, value: (row) => valueAt(row, path), ...(color && { color }) };
+const fieldAt = (path: string): TableField =>
+  withColor({ label: path, value: (row) => valueAt(row, path) });
+
+function withColor(field: TableField): TableField {
+  const color = columnColor(field.label);
+  return color ? { ...field, color: (row) => color(field.value(row)) } : field;
 }
 
 /** Columns of an event stream as a table. */
@@ -49,24 +52,15 @@ function columnsOf(returns: Returns<never>): readonly Column[] {
   return returns.kind === "events" ? eventColumns : [];
 }
 
-function fieldOf(column: Column): TableField {
-  if (typeof column === "string") return fieldAt(column);
-  return { ...readColumn(column), ...(column[2] === "sparse" && { sparse: true }) };
-}
-
-/** The declared columns; those after `wideOnly` only with `all`. Empty if none are declared. */
-export function declaredFields(returns: Returns<never>, all: boolean): readonly TableField[] {
-  const columns = columnsOf(returns);
-  const end = columns.indexOf(wideOnly);
-  return columns
-    .filter((column, index) => column !== wideOnly && (all || end === -1 || index < end))
-    .map(fieldOf);
-}
+/** The declared columns, without `all` only those of the narrow table. Empty if none are declared. */
+export const declaredFields = (returns: Returns<never>, all: boolean): readonly TableField[] =>
+  readColumns(columnsOf(returns), all).map(withColor);
 
 /** A column by its label, or by the path of any field of the row. */
 export const fieldNamed = (returns: Returns<never>, name: string): TableField => {
   const declared = declaredFields(returns, true).find(({ label }) => label === name);
-  return declared ? { ...declared, sparse: false } : fieldAt(name);
+  if (!declared) return fieldAt(name);
+  return declared.kind === "sparse" ? { ...declared, kind: undefined } : declared;
 };
 
 /** Columns of values whose operation declares none: the fields of the first value. */
@@ -84,7 +78,7 @@ function fieldsRead(column: Column): string[] {
   const [, cell] = column;
   if (typeof cell === "string") return cell.split(".", 1);
   const read: string[] = [];
-  fieldOf(column).value(
+  readColumns([column])[0]?.value(
     new Proxy({}, { get: (_, field) => void (typeof field === "string" && read.push(field)) }),
   );
   return read;
@@ -117,6 +111,38 @@ export function cellText(value: unknown, times: Times): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
+/**
+ * Text of a cell as it is displayed: for people, numbers are in groups of digits and have units where
+ * their column says so.
+ */
+export function cellTextOf(
+  { kind, value }: TableField,
+  row: unknown,
+  { times, human }: Pick<TableStyle, "times" | "human">,
+): string {
+  const each = value(row);
+  if (!human || typeof each !== "number") return cellText(each, times);
+  switch (kind) {
+    case "count":
+      return groupDigits(each);
+    case "seconds":
+      return formatDuration(each * 1000);
+    case "bytes":
+      return formatBytes(each);
+    default:
+      return cellText(each, times);
+  }
+}
+
+/** Times for a column with these values: with seconds if two of them are in the same minute. */
+export function humanTimes(values: readonly unknown[], times: Times): Times {
+  if (!times.toTheSecond) return times;
+  const dates = values.filter((value) => value instanceof Date);
+  const seconds = new Set(dates.map((date) => Math.floor(date.getTime() / 1000)));
+  const minutes = new Set([...seconds].map((second) => Math.floor(second / 60)));
+  return seconds.size > minutes.size ? { ...times, text: times.toTheSecond } : times;
+}
+
 /** Rows sorted by one column: numbers and dates by value, texts in natural order, gaps last. */
 export function sortRows(rows: readonly unknown[], field: TableField): unknown[] {
   const texts = new Intl.Collator("en", { numeric: true });
@@ -144,51 +170,11 @@ export interface TableStyle {
   readonly headers: boolean;
   readonly accessible: boolean;
   readonly unicode: boolean;
+  /** Values are written for people; otherwise as they are. */
+  readonly human: boolean;
+  /** All columns are shown, however narrow the terminal. */
+  readonly keepsAll: boolean;
 }
 
 /** Columns that a line may take: unlimited in a pipe. */
 export const availableWidth = ({ isTTY, columns }: Output): number => (isTTY ? columns : Infinity);
-
-/**
- * One object as a table of names and values. Line ends of texts stay; an object that does not fit on
- * the line is written one field a line.
- */
-export async function recordTable(
-  row: unknown,
-  fields: readonly TableField[],
-  { times, colors, headers }: TableStyle,
-  out: Output,
-): Promise<string> {
-  const labels = fields.map((field) => {
-    const hasZone = field.value(row) instanceof Date && times.zone !== undefined;
-    return visible(hasZone ? `${field.label} (${times.zone})` : field.label);
-  });
-  const labelWidth = Math.max(1, ...labels.map((label) => widthOf(label)));
-  const indent = headers ? labelWidth + columnGap.length : 0;
-  const rows = fields.map((field, index) => {
-    const available = availableWidth(out) - indent;
-    const text = visible(sheetText(field.value(row), times, available), { newlines: true });
-    const value = text.replaceAll("\n", `\n${" ".repeat(indent)}`);
-    const label = labels[index] ?? "";
-    return [
-      ...(headers ? [{ text: label, colored: colors.bold(label) }] : []),
-      { text: value, colored: value },
-    ];
-  });
-  const lines = await drawTable(
-    [
-      ...(headers ? [{ width: labelWidth, align: "left" } as const] : []),
-      { width: Infinity, align: "left" },
-    ],
-    rows,
-  );
-  return lines.map((line) => `${line}\n`).join("");
-}
-
-function sheetText(value: unknown, times: Times, available: number): string {
-  const text = cellText(value, times);
-  if (!isObject(value) || value instanceof Date || text.length <= available) return text;
-  return Object.entries(value)
-    .map(([key, each]) => `${key}: ${cellText(each, times)}`)
-    .join("\n");
-}

@@ -39,8 +39,9 @@ function withTrend(part: TextPart, unicode: boolean): TextPart {
   return { ...part, text: `${text} ${chart.draw(trend.length)}` };
 }
 
-function rowsOf(parts: readonly TextPart[], room: number): TextPart[][] {
-  const rows: TextPart[][] = [];
+/** Parts on rows of at most `room` columns. */
+function rowsOf<P extends { readonly text: string }>(parts: readonly P[], room: number): P[][] {
+  const rows: P[][] = [];
   let used = Infinity;
   for (const part of parts) {
     const width = widthOf(part.text);
@@ -50,7 +51,7 @@ function rowsOf(parts: readonly TextPart[], room: number): TextPart[][] {
       used += gap.length + width;
       continue;
     }
-    for (const text of wrapAtBlanks(part.text, room)) {
+    for (const text of wrap(part.text, room)) {
       rows.push([{ ...part, text }]);
       used = widthOf(text);
     }
@@ -58,17 +59,23 @@ function rowsOf(parts: readonly TextPart[], room: number): TextPart[][] {
   return rows;
 }
 
-/** A text as rows of at most `width` columns. Only words that are wider are broken. */
-function wrapAtBlanks(text: string, width: number): string[] {
-  const rows: string[] = [];
-  for (const word of text.split(" ").flatMap((each) => wrap(each, width))) {
-    const last = rows.at(-1);
-    if (last !== undefined && widthOf(last) + 1 + widthOf(word) <= width)
-      rows[rows.length - 1] = `${last} ${word}`;
-    else rows.push(word);
-  }
-  return rows;
-}
-
 const colored = (row: readonly TextPart[], colors: Colors): string =>
   row.map(({ text, tone }) => (tone === undefined ? text : colors[tones[tone]](text))).join(gap);
+
+/** Indentation of the lines after the first. */
+const indent = "    ";
+
+/** Parts of a line on as many lines as they need, without a line end: none is wider than `width`. */
+export function wrapParts(
+  parts: readonly { readonly text: string; readonly color?: keyof Colors | undefined }[],
+  colors: Colors,
+  width: number,
+): string {
+  const shown = parts.filter(({ text }) => text !== "");
+  const whole = sum(shown.map(({ text }) => widthOf(text) + gap.length)) - gap.length;
+  const rows = whole <= width ? [shown] : rowsOf(shown, Math.max(1, width - indent.length));
+  const texts = rows.map((row) =>
+    row.map(({ text, color }) => (color === undefined ? text : colors[color](text))).join(gap),
+  );
+  return texts.join(`\n${indent}`);
+}

@@ -208,16 +208,22 @@ function fromError(error: CliError, row: AnyOperation): Verdict {
   const how = `${row.route}: ${[status, serverCode].filter((part) => part !== undefined).join(" ")}`;
   if (error.kind === "not-found") {
     // A route without an ID has no object to miss: servers before 1.11.3 lack the one for tags.
-    return { supported: row.route.includes("{") ? "yes" : "no", how };
+    return row.route.includes("{") ? existing(row, error) : { supported: "no", how };
   }
   if (error.kind === "unsupported" && status !== 501 && version !== undefined) {
     const why = serverCode?.includes("app") ? "wrong kind of application" : "no such route";
     return { supported: "no", how: `${how}: ${why}` };
   }
   // The route exists: it rejected the missing end user or the unused ID.
-  if (error.kind === "refused" && version !== undefined) return { supported: "yes", how };
+  if (error.kind === "refused" && version !== undefined) return existing(row, error);
   return { supported: "unknown", how: error.message };
 }
+
+/** A route that rejected an unused ID, or a request without an end user. */
+const existing = (row: AnyOperation, { response: { status } }: ApiError): Verdict => ({
+  supported: "yes",
+  how: `${row.route}: exists (${status} to a test request)`,
+});
 
 const onlyByWrite: Verdict = { supported: "unknown", how: "cannot be tested without a write" };
 

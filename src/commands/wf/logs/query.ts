@@ -1,6 +1,6 @@
 import { secondsIn, timeOf } from "../../../api/time-windows.ts";
 import { usage } from "../../../errors.ts";
-import { readColumn, wideOnly } from "../../../operations/operation.ts";
+import { readColumns } from "../../../operations/operation.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
@@ -136,9 +136,7 @@ export async function logOf(
 }
 
 /** The columns of `wf logs`, in their order. */
-export const logColumns = listWorkflowLogs.returns.columns
-  .filter((column) => column !== wideOnly)
-  .map(readColumn);
+export const logColumns = readColumns(listWorkflowLogs.returns.columns);
 
 const logField = (name: keyof typeof logFields): ConditionField<WorkflowLog> => {
   const column = logColumns.find(({ label }) => label === name);

@@ -1,0 +1,169 @@
+import type { Output } from "../../host/host.ts";
+import { isUuid } from "../../lib/uuid.ts";
+import { fittingColumns, lineWidth, minNameWidth, minTextWidth, sharedWidths } from "./column-widths.ts";
+import type { MeasuredColumn } from "./column-widths.ts";
+import { cut, cutDistinct, ellipsis, shortIdLength } from "./cut.ts";
+import { visible, widthOf } from "./display-width.ts";
+import type { TableColumn } from "./draw-table.ts";
+import { availableWidth, cellTextOf, humanTimes } from "./table.ts";
+import type { TableField, TableStyle } from "./table.ts";
+
+/** A column of a grid with its place on the line. */
+export interface GridColumn extends TableColumn {
+  readonly field: TableField;
+  readonly label: string;
+  readonly role: MeasuredColumn["role"];
+  /** Characters shown of an ID. */
+  readonly idLength: number;
+  /** Text of a cell in full, safe for a terminal. */
+  text(row: unknown): string;
+}
+
+/** A column with its measures and the texts of its cells. */
+interface Measured extends Omit<GridColumn, "width">, MeasuredColumn {
+  readonly texts: readonly string[];
+}
+
+/** Minimum of a chart. */
+const minChartWidth = 8;
+
+/** The columns of a grid that fit on a line; undefined if all are required and do not fit. */
+export function layOut(
+  rows: readonly unknown[],
+  fields: readonly TableField[],
+  style: TableStyle,
+  out: Output,
+): readonly GridColumn[] | undefined {
+  const available = availableWidth(out);
+  const measured = fields
+    .map((field, index) => measure(field, index, { rows, style, available }))
+    .filter(({ field, texts }) => field.kind !== "sparse" || texts.some((text) => text !== ""));
+  const minWidths = lineWidth(measured.map(({ min }) => min));
+  if (style.keepsAll && minWidths > available) return undefined;
+  const kept = fittingColumns(measured, available).flatMap((index) => measured[index] ?? []);
+  const widths = sharedWidths(kept, available);
+  return kept.map((column, index) => ({ ...column, width: widths[index] ?? 0 }));
+}
+
+interface Scene {
+  readonly rows: readonly unknown[];
+  readonly style: TableStyle;
+  readonly available: number;
+}
+
+function measure(field: TableField, index: number, { rows, style, available }: Scene): Measured {
+  const present = rows
+    .map((row) => field.value(row))
+    .filter((value) => value !== null && value !== undefined);
+  const times = humanTimes(present, style.times);
+  const text = (row: unknown) =>
+    withPlainMarks(visible(cellTextOf(field, row, { ...style, times })), style);
+  const texts = rows.map(text);
+  const role = roleOf(field, present, index);
+  const hasDates = present.some((value) => value instanceof Date);
+  const label = visible(
+    hasDates && times.zone !== undefined ? `${field.label} (${times.zone})` : field.label,
+  );
+  const widest = (each: readonly string[]) => largest(each.map((cell) => widthOf(cell, available)));
+  const idLength = style.human && areIds(field, present) ? shortIdLength(texts) : Infinity;
+  const shortest = widest(texts.map((each) => shortId(each, { idLength })));
+  const headWidth = Math.max(1, style.headers ? widthOf(label) : 0);
+  const chartWidth = largest(rows.map((row) => field.chart?.(row)?.width ?? 0));
+  const full = Math.max(headWidth, chartWidth, style.keepsAll ? widest(texts) : shortest);
+  const areNumbers = present.length > 0 && present.every((value) => typeof value === "number");
+  return {
+    field,
+    label,
+    role,
+    text,
+    texts,
+    idLength,
+    full,
+    min: Math.min(full, idLength === Infinity ? minimumOf(role, full, available) : shortest),
+    align: (field.right ?? areNumbers) ? "right" : "left",
+  };
+}
+
+const areIds = ({ kind }: TableField, present: readonly unknown[]): boolean =>
+  kind === "id" ||
+  (present.length > 0 && present.every((value) => typeof value === "string" && isUuid(value)));
+
+function roleOf(
+  field: TableField,
+  present: readonly unknown[],
+  index: number,
+): MeasuredColumn["role"] {
+  if (field.kind === "id") return "id";
+  if (index === 0) return "name";
+  if (field.chart && present.length === 0) return "chart";
+  const isValue = (value: unknown) =>
+    typeof value === "number" || typeof value === "boolean" || value instanceof Date;
+  return field.right === true || (present.length > 0 && present.every(isValue)) ? "value" : "text";
+}
+
+function minimumOf(role: MeasuredColumn["role"], full: number, available: number): number {
+  switch (role) {
+    case "name":
+      return minNameWidth(available);
+    case "text":
+      return minTextWidth(available);
+    case "chart":
+      return minChartWidth;
+    case "id":
+    case "value":
+      return full;
+  }
+}
+
+const largest = (numbers: readonly number[]): number =>
+  numbers.reduce((max, each) => Math.max(max, each), 0);
+
+/** The start of a UUID; other IDs have no known structure and stay whole. */
+export const shortId = (text: string, { idLength }: Pick<GridColumn, "idLength">): string =>
+  idLength < text.length && isUuid(text) ? text.slice(0, idLength) : text;
+
+const withPlainMarks = (text: string, { human, unicode }: TableStyle): string =>
+  human && !unicode ? text.replaceAll("⏎", "\\n") : text;
+
+/** Texts of the cells of a column, cut to its width; different names stay different. */
+function cellsOf(column: GridColumn, texts: readonly string[], mark: string): string[] {
+  const { role, width } = column;
+  if (texts.every((text) => widthOf(text, width) <= width)) return [...texts];
+  const short = texts.map((text) => shortId(text, column));
+  return role === "name" ? cutDistinct(short, width, mark) : short.map((text) => cut(text, width, mark));
+}
+
+/** Texts of all cells, by row. Rows that look alike where they differ show the difference. */
+export function gridTexts(
+  rows: readonly unknown[],
+  columns: readonly GridColumn[],
+  { unicode }: TableStyle,
+): string[][] {
+  const mark = ellipsis(unicode);
+  const full = columns.map((column) => rows.map((row) => column.text(row)));
+  const shown = columns.map((column, index) => cellsOf(column, full[index] ?? [], mark));
+  for (const alike of alikeRows(rows.length, shown)) {
+    for (const [index, { role, width }] of columns.entries()) {
+      if (role !== "text") continue;
+      const texts = cutDistinct(
+        alike.map((row) => full[index]?.[row] ?? ""),
+        width,
+        mark,
+      );
+      for (const [place, row] of alike.entries()) shown[index]?.splice(row, 1, texts[place] ?? "");
+    }
+  }
+  return rows.map((_, row) => shown.map((texts) => texts[row] ?? ""));
+}
+
+/** Indexes of rows with the same texts, in groups. */
+function alikeRows(count: number, shown: readonly (readonly string[])[]): number[][] {
+  const groups = new Map<string, number[]>();
+  for (let row = 0; row < count; row++) {
+    const line = shown.map((texts) => texts[row] ?? "").join("\0");
+    const group = groups.get(line);
+    if (group) group.push(row);
+    else groups.set(line, [row]);
+  }
+  return [...groups.values()].filter(({ length }) => length > 1);
+}

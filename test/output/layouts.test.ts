@@ -1,0 +1,252 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import stringWidth from "string-width";
+import { beforeAll, describe, expect, test } from "vitest";
+import { commandsOf } from "../../src/cli/parse/command-list.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryDirectory } from "../lib/support.ts";
+
+const server = await testSandbox();
+const folder = await temporaryDirectory();
+const files = await temporaryDirectory();
+
+const documents = [
+  "policies/human-resources/europe/germany/parental-leave-1.md",
+  "policies/human-resources/europe/germany/parental-leave-2.md",
+  "policies/human-resources/europe/germany/parental-leave-3.md",
+  "policies/human-resources/europe/austria/parental-leave-1.md",
+  "会议记录/第一季度/产品团队/每周产品评审会议的详细纪要和行动项目列表-第一周.md",
+  "会议记录/第一季度/产品团队/每周产品评审会议的详细纪要和行动项目列表-第二周.md",
+  "日本語の文書 とても長い名前のナレッジベース 東京本社 総務部 規程集 第一版",
+  "日本語の文書 とても長い名前のナレッジベース 東京本社 総務部 規程集 第二版",
+  "👩‍👩‍👧 family 🇯🇵 ❤️ handbook for all the new colleagues 🎉🎉🎉 2025.md",
+  "👩‍👩‍👧 family 🇯🇵 ❤️ handbook for all the new colleagues 🎉🎉🎉 2026.md",
+];
+const text = [
+  "---",
+  "team: people",
+  "owner: 総務部",
+  "---",
+  "Parental leave: 14 weeks with full pay, for every colleague in every office of the company worldwide.",
+  "育児休暇は十四週間で、全額支給されます。社内規程の第三章をご覧ください。詳しくは総務部まで。",
+  "产假十四周，全薪。请参阅内部规定第三章。有任何问题请联系人力资源部门的同事。",
+  "https://intranet.example.com/policies/human-resources/europe/germany/parental-leave-1.md?version=2026",
+].join("\n");
+
+/** Values of the variables in the lines. */
+const values: Record<string, string> = {};
+
+const run = async (line: string, more: Readonly<Record<string, string>> = {}): Promise<string> => {
+  const ran = await server.cli(wordsOf(line), { folder, stdin: "dataset-sandbox", env: more });
+  expect([0, 8, 9], `${line}: ${ran.err}`).toContain(ran.exit);
+  return ran.out.trim();
+};
+
+/** Words between blanks; a variable is one word. */
+const wordsOf = (line: string): string[] =>
+  line.split(" ").map((word) => word.replace(/^\$(\w+)$/, (_, name: string) => values[name] ?? ""));
+
+beforeAll(async () => {
+  await server.cli(["kb", "create", "Handbook", "--indexing-technique", "economy"]);
+  for (const name of ["会议记录会议记录会议记录会议记录会议记录会议记录", "日本語のナレッジベース 📚 とても長い名前です"]) {
+    await server.cli(["kb", "create", name, "--indexing-technique", "economy"]);
+  }
+  for (const name of documents) {
+    const line = ["kb", "doc", "add", "Handbook", name, "--text", text, "--jq", ".batch"];
+    values["BATCH"] = (await server.cli(line)).out.trim();
+  }
+  await run("kb doc wait Handbook");
+  values["DOC"] = documents[0] ?? "";
+  values["RUN"] = await run("wf run --input query=二〇二六年の休暇 --jq .id");
+  for (const name of ["team", "担当者👩‍👩‍👧", "所有者"]) {
+    await run(`kb metadata create Handbook ${name} --type string`);
+    await run(`kb metadata set Handbook $DOC --set ${name}=総務部の担当者📚`);
+  }
+  for (const name of ["draft", "公開済み", "📚"]) await run(`kb tag create ${name}`);
+  await run("kb tag bind Handbook draft 公開済み 📚");
+  values["CHUNK"] = await run("kb chunk list Handbook $DOC -o name");
+  await run("kb chunk child add Handbook $DOC $CHUNK --content 十四週間の育児休暇と全額支給の規程");
+  await server.cli(["wf", "--app", "broken", "run", "--input", "query=一"]);
+  const events = await run("wf --app review run --input query=休暇 -o jsonl");
+  values["TOKEN"] = /"form_token": ?"(\w+)"/.exec(events)?.[1] ?? "";
+  const file = await server.cli(["wf", "file", "upload", join(files, "a.md"), "--json"]);
+  expect(file.exit).toBe(2);
+  await writeFile(join(files, "a.md"), text);
+  const uploaded = JSON.parse(
+    (await server.cli(["wf", "file", "upload", join(files, "a.md"), "--json"])).out,
+  ) as { created_by: string };
+  values["USER"] = uploaded.created_by;
+  const said = await server.cli(
+    ["wf", "--app", "chat", "chat", "send", "休暇は何日ですか 👩‍👩‍👧", "--blocking", "--json"],
+  );
+  values["CONVERSATION"] = (JSON.parse(said.out) as { conversation_id: string }).conversation_id;
+  for (const question of ["休暇は何日ですか", "Where is the office? ".repeat(8).trim()]) {
+    const line = ["wf", "--app", "chat", "annotation", "create", "--question", question];
+    await server.cli([...line, "--answer", "三十日です。".repeat(20)]);
+  }
+  values["RECORDING"] = join(files, "run.jsonl");
+  await run("wf --app loop run --input query=休暇 --record $RECORDING");
+  values["FILES"] = join(files, "docs");
+  for (const name of [...documents.slice(0, 6), documents[9] ?? ""]) {
+    await mkdir(join(files, "docs", name, ".."), { recursive: true });
+    await writeFile(join(files, "docs", name), name.includes("1") ? "---\nbroken: [\n" : text);
+  }
+  values["PLAN"] = join(files, "plan.yml");
+  await writeFile(
+    values["PLAN"],
+    "knowledge_base: Handbook\ndescription: 新しい同僚が尋ねること 📚\n",
+  );
+  values["QUESTIONS"] = join(files, "questions.jsonl");
+  await writeFile(
+    values["QUESTIONS"],
+    documents.map((name) => `${JSON.stringify({ question: `育児休暇 ${name.slice(-60)}`, documents: [name] })}\n`).join(""),
+  );
+  values["EXPORT"] = join(files, "export");
+  await run("kb profile add work --base-url https://knowledge.example.com/v1 --key-file -");
+  await run("kb profile add 総務部 --base-url https://knowledge.example.com/v1 --key-file -");
+}, 60_000);
+
+/** Lines that print a list, a sheet, a report or events. */
+const lines = [
+  "kb list",
+  "kb list -o wide",
+  "kb list --columns id,name,permission,created,updated",
+  "kb show Handbook",
+  "kb doc list Handbook",
+  "kb doc list Handbook -o wide",
+  "kb doc show Handbook $DOC",
+  "kb doc show Handbook $DOC -o wide",
+  "kb doc status Handbook $BATCH",
+  "kb doc wait Handbook",
+  "kb doc link Handbook $DOC",
+  "kb chunk list Handbook $DOC",
+  "kb chunk list Handbook $DOC -o wide",
+  "kb chunk show Handbook $DOC $CHUNK",
+  "kb chunk child list Handbook $DOC $CHUNK",
+  "kb metadata list Handbook",
+  "kb metadata built-in list Handbook",
+  "kb tag list",
+  "kb tag bound Handbook",
+  "kb search Handbook 育児休暇",
+  "kb search Handbook leave -o wide",
+  "kb search Handbook parental -o grid",
+  "kb model list text-embedding",
+  "kb lint $FILES",
+  "kb plan $PLAN",
+  "kb sync Handbook $FILES --dry-run",
+  "kb eval Handbook $QUESTIONS --failures",
+  "kb doctor",
+  "kb doctor --capabilities",
+  "kb doctor -o grid",
+  "kb config explain",
+  "kb profile list",
+  "kb profile show work",
+  "wf logs",
+  "wf --app broken logs",
+  "wf logs -o wide",
+  "wf show $RUN",
+  "wf wait $RUN",
+  "wf events $RUN",
+  "wf run --input query=二〇二六年の休暇と育児休暇の規程について教えてください",
+  "wf --app loop run --input query=休暇",
+  "wf stats",
+  "wf replay $RECORDING --speed max",
+  "wf timeline $RECORDING",
+  "wf diff $RECORDING $RECORDING",
+  "wf form show $TOKEN",
+  "wf user show $USER",
+  "wf app info",
+  "wf app meta",
+  "wf app parameters",
+  "wf app site",
+  "wf --app chat conversation list",
+  "wf --app chat conversation messages $CONVERSATION",
+  "wf --app chat annotation list",
+  "wf --app chat feedback list",
+  "wf --app chat chat send 休暇は何日ですか",
+  "wf --app convo conversation variables $CONVERSATION",
+];
+
+/** Readings that are covered by another command, or that the sandbox cannot print. */
+const elsewhere = new Map([
+  ["kb pipeline plugins", "a knowledge base without a pipeline"],
+  ["wf message suggested", "the sandbox has no model that suggests"],
+  ["wf annotation reply status", "the sandbox has no such job"],
+  ["wf conversation variables", "the chat application has none"],
+  ["kb doc download", "prints the files that it wrote"],
+  ["kb export", "prints the files that it wrote"],
+  ["kb verify", "prints differences like kb plan"],
+  ["kb sandbox", "runs until it is interrupted"],
+  ["wf logs export", "writes a file"],
+  ["wf audio transcribe", "the sandbox has no model for speech"],
+]);
+
+const printing = new Set(["list", "page", "cursor", "record", "report", "events"]);
+
+test("every reading command that prints rows, sheets, reports or events has a line", async () => {
+  const commands = [...(await commandsOf("kb")), ...(await commandsOf("wf"))];
+  const shared = new Set(["api", "doctor", "config", "profile", "sandbox", "completion"]);
+  const missing = commands
+    .filter(({ effect, returns }) => effect === "reads" && printing.has(returns.kind))
+    .map(({ words }) => words.join(" "))
+    .filter((name) => !(name.startsWith("wf ") && shared.has(name.split(" ")[1] ?? "")))
+    .filter((name) => {
+      const covered = lines.some((line) => ` ${line.replace(/ --app \w+/, "")} `.includes(` ${name} `));
+      return !covered && !elsewhere.has(name);
+    });
+  expect(missing).toEqual([]);
+});
+
+describe.each([40, 80, 120])("on %d columns", (columns) => {
+  test.each(lines)("%s", async (line) => {
+    const { exit, out, err } = await server.cli(wordsOf(line), { tty: true, columns, folder });
+    expect([0, 1, 3, 5, 6, 8, 9, 10, 14], err).toContain(exit);
+    const printed = stripVTControlCharacters(out).split("\n");
+    for (const each of printed) {
+      // An address stays whole, so that it can be copied.
+      if (/^\S*\s*https?:\/\/\S+$/.test(each)) continue;
+      // The text of a model grows, so the terminal wraps it.
+      if (/^(二〇二六年|You said: )/.test(each)) continue;
+      expect(stringWidth(each), each).toBeLessThanOrEqual(columns);
+    }
+  });
+});
+
+describe.each([40, 80, 120])("rows on %d columns can be told apart", (columns) => {
+  test.each([
+    "kb list",
+    "kb doc list Handbook",
+    "kb metadata list Handbook",
+    "kb tag list",
+    "kb lint $FILES",
+    "kb sync Handbook $FILES --dry-run",
+    "wf --app chat annotation list",
+    "kb profile list",
+    "kb config explain",
+  ])("%s", async (line) => {
+    const { out } = await server.cli(wordsOf(line), { tty: true, columns, folder });
+    const rows = out.trimEnd().split("\n");
+    expect(rows.length).toBeGreaterThan(2);
+    expect(new Set(rows).size).toBe(rows.length);
+  });
+
+  test("names of documents", async () => {
+    const { out } = await server.cli(["kb", "doc", "list", "Handbook"], { tty: true, columns, folder });
+    const names = out.trimEnd().split("\n").slice(2).map((line) => line.split(/ {2,}/)[0]);
+    expect(names).toHaveLength(documents.length);
+    expect(new Set(names).size).toBe(documents.length);
+  });
+
+  test("the ID that a list shows is the start of the right one", async () => {
+    const line = ["kb", "doc", "list", "Handbook"];
+    const all = JSON.parse((await server.cli([...line, "--json"])).out) as { id: string }[];
+    const { out } = await server.cli(line, { tty: true, columns, folder });
+    const shown = out.trimEnd().split("\n").slice(2).map((row) => row.split(" ").at(-1) ?? "");
+    expect(shown).toHaveLength(all.length);
+    for (const [index, id] of shown.entries()) {
+      expect(id.length).toBeGreaterThanOrEqual(8);
+      expect(all.filter((each) => each.id.startsWith(id))).toEqual([all[index]]);
+    }
+  });
+});
