@@ -178,11 +178,11 @@ export const form = paramsIn("form");
 export const local = paramsIn("local");
 
 /**
- * What a column contains. A time is in Unix seconds, or ISO 8601 in UTC without a zone. A terminal shows
+ * What a column contains. The name of a row is never dropped; it is the first column by default. A time is in Unix seconds, or ISO 8601 in UTC without a zone. A terminal shows
  * a count in groups of digits, seconds and bytes with a unit, and the first characters of the row's own
  * ID, which is the last column everywhere. A grid hides a sparse column if it is empty.
  */
-export type ColumnKind = "time" | "count" | "seconds" | "bytes" | "id" | "sparse";
+export type ColumnKind = "name" | "time" | "count" | "seconds" | "bytes" | "id" | "sparse";
 
 /**
  * A column of a table: a path into the row (`data_source_info.size`), or a label with a path or a

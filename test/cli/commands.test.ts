@@ -480,7 +480,7 @@ describe("profiles", () => {
 
   test("on a terminal an empty list has a notice, an empty --jq result has none", async () => {
     const none = await run("kb list --keyword nobody-has-this", { tty: true });
-    expect(none.err).toBe("no results\n");
+    expect(none).toMatchObject({ out: "", err: "no matching knowledge bases\n" });
     const length = await run("kb list --keyword nobody-has-this --jq length", { tty: true });
     expect(length).toMatchObject({ exit: 0, out: "0\n", err: "" });
   });

@@ -423,7 +423,7 @@ const kbSync = task({
   about:
     "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
   params: syncParams,
-  returns: withNamePath("document_id", list("", "path action note document_id:id")),
+  returns: withNamePath("document_id", list("", "action path:name note document_id:id")),
   sends: syncRequests,
   effect: "writes",
   plans: true,
@@ -441,7 +441,7 @@ const kbSync = task({
 const map_model = local.text("Replace an embedding model: provider/model=provider/model", {
   many: true,
 });
-const madeThere = withNamePath("id", list("", "name what action note id:id"));
+const madeThere = withNamePath("id", list("", "action what name:name note id:id"));
 const makes = [...settingChanges, ...transfers, disableDocuments, archiveDocuments];
 const reads = [
   getKnowledgeBase,
@@ -467,7 +467,7 @@ const kbExport = task({
   about:
     "Writes the documents, byte for byte, and a manifest with settings, metadata, tags and checksums.\nUnchanged documents are not downloaded again. Earlier files are removed last, so an interrupted\nexport leaves the previous one intact. Prints the files that changed.",
   params: exportParams,
-  returns: withNamePath("file", list("", "document action bytes:bytes file")),
+  returns: withNamePath("file", list("", "action document:name file bytes:bytes")),
   sends: [...reads, listChunks],
   effect: "reads",
   runsToEnd: true,
@@ -539,7 +539,7 @@ const kbVerify = task({
   about:
     "Each side is a knowledge base or the directory of an export. Lists differences in documents,\ncontent, status, metadata, fields, tags and settings, and exits with code 14 if there are any.",
   params: verifyParams,
-  returns: withNamePath("name", list("", "name what a b")),
+  returns: withNamePath("name", list("", "what name:name a b")),
   sends: reads,
   effect: "reads",
   exits: ["gate"],
@@ -551,7 +551,7 @@ const kbFile = local.text("YAML file that describes a knowledge base", {
   required,
   placeholder: "file",
 });
-const planRows = withNamePath("name", list("", "name what action from to note"));
+const planRows = withNamePath("name", list("", "action what name:name from to note"));
 
 const kbPull = task({
   command: "kb pull <kb>",
@@ -673,7 +673,7 @@ const kbLint = task({
   about:
     "Sends nothing. An error is a file that would be rejected, truncated or confused with another one; a\nwarning is a file that would be imported badly. Errors exit with code 14. Hidden files and those\nof .gitignore and .kbignore are skipped.",
   params: lintParams,
-  returns: withNamePath("file", list("", "file severity finding problem fix")),
+  returns: withNamePath("file", list("", "severity file:name finding problem fix")),
   effect: "reads",
   exits: ["gate"],
   examples: [

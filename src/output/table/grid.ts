@@ -227,7 +227,8 @@ function widenedFor(
     widths[index] = (widths[index] ?? 0) + added;
     free -= added;
   }
-  if (free < 0) widths[0] = Math.max(0, (widths[0] ?? 0) + free);
+  const name = columns.findIndex(({ role }) => role === "name");
+  if (free < 0) widths[name] = Math.max(0, (widths[name] ?? 0) + free);
   return columns.map((column, index) => ({ ...column, width: widths[index] ?? 0 }));
 }
 

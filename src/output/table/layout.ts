@@ -35,8 +35,9 @@ export function layOut(
   out: Output,
 ): readonly GridColumn[] | undefined {
   const available = availableWidth(out);
+  const name = fields.find(({ kind }) => kind === "name") ?? fields[0];
   const measured = fields
-    .map((field, index) => measure(field, index, { rows, style, available }))
+    .map((field) => measure(field, field === name, { rows, style, available }))
     .filter(({ field, texts }) => field.kind !== "sparse" || texts.some((text) => text !== ""));
   const minWidths = lineWidth(measured.map(({ min }) => min));
   if (style.keepsAll && minWidths > available) return undefined;
@@ -51,7 +52,7 @@ interface Scene {
   readonly available: number;
 }
 
-function measure(field: TableField, index: number, { rows, style, available }: Scene): Measured {
+function measure(field: TableField, isName: boolean, { rows, style, available }: Scene): Measured {
   const present = rows
     .map((row) => field.value(row))
     .filter((value) => value !== null && value !== undefined);
@@ -59,7 +60,7 @@ function measure(field: TableField, index: number, { rows, style, available }: S
   const text = (row: unknown) =>
     withPlainMarks(visible(cellTextOf(field, row, { ...style, times })), style);
   const texts = rows.map(text);
-  const role = roleOf(field, present, index);
+  const role = roleOf(field, present, isName);
   const hasDates = present.some((value) => value instanceof Date);
   const label = visible(
     hasDates && times.zone !== undefined ? `${field.label} (${times.zone})` : field.label,
@@ -91,10 +92,10 @@ const areIds = ({ kind }: TableField, present: readonly unknown[]): boolean =>
 function roleOf(
   field: TableField,
   present: readonly unknown[],
-  index: number,
+  isName: boolean,
 ): MeasuredColumn["role"] {
   if (field.kind === "id") return "id";
-  if (index === 0) return "name";
+  if (isName) return "name";
   if (field.chart && present.length === 0) return "chart";
   const isValue = (value: unknown) =>
     typeof value === "number" || typeof value === "boolean" || value instanceof Date;
