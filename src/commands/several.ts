@@ -11,10 +11,7 @@ export interface ItemOutcome {
 }
 
 /** Output of a command over several items. */
-export const itemOutcomes = withNamePath(
-  "id",
-  list<ItemOutcome>("", "name status error id:id"),
-);
+export const itemOutcomes = withNamePath("id", list<ItemOutcome>("", "name status error id:id"));
 
 /** One of several items; `act` returns its ID, or undefined if there was nothing to do. */
 export interface Item {

@@ -32,7 +32,7 @@ export interface Chunk {
 }
 
 const columns: readonly Column<Chunk>[] = [
-  "position content status words=word_count:count hits=hit_count:count answer=answer:sparse",
+  "position content answer:sparse status words=word_count:count hits=hit_count:count",
   ["child_chunks", (chunk) => chunk.child_chunks.length || null, "sparse"],
   "id:id …",
   ["keywords", (chunk) => joinTexts(chunk.keywords)],
@@ -46,7 +46,10 @@ const sheet = withNamePath(
     ["keywords", ({ data }) => joinTexts(data.keywords)],
     ...within("data", "words=word_count:count hits=hit_count:count error"),
     ...within("data", "updated=updated_at:time id:id"),
-    ...within("data", "… child_chunks=child_chunks.length tokens:count summary created=created_at:time"),
+    ...within(
+      "data",
+      "… child_chunks=child_chunks.length tokens:count summary created=created_at:time",
+    ),
     "doc_form",
   ),
 );

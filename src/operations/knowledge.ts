@@ -252,7 +252,7 @@ export const searchKnowledgeBase = kbOperation({
         "records",
         ...within("segment", "document=document.name"),
         "score",
-        ...within("segment", "content answer=answer:sparse"),
+        ...within("segment", "content answer:sparse"),
         ["child", bestChild, "sparse"],
         "chunk=segment.id:id … position=segment.position",
         ["keywords", ({ segment }) => joinTexts(segment.keywords)],

@@ -30,7 +30,10 @@ export const listMetadataFields = kbOperation({
   summary: "List the metadata fields of a knowledge base",
   route: "GET /datasets/{dataset_id}/metadata",
   params: { dataset_id },
-  returns: withFields(fields, rows<MetadataField>("doc_metadata", "name type documents=count:count id:id")),
+  returns: withFields(
+    fields,
+    rows<MetadataField>("doc_metadata", "name type documents=count:count id:id"),
+  ),
   examples: ["kb metadata list Handbook", "kb metadata list Handbook --jq '.[].name'"],
 });
 

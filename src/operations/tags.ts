@@ -17,7 +17,10 @@ export const listTags = kbOperation({
   summary: "List the tags of knowledge bases, newest first",
   route: "GET /datasets/tags",
   params: {},
-  returns: withFields({ id: "id", name: "text" }, rows<Tag>("", "name bindings=binding_count:count id:id … type")),
+  returns: withFields(
+    { id: "id", name: "text" },
+    rows<Tag>("", "name bindings=binding_count:count id:id … type"),
+  ),
   examples: ["kb tag list", `kb tag list --jq '.[] | select(.binding_count == "0") | .name'`],
 });
 

@@ -49,7 +49,10 @@ const wordsOf = (line: string): string[] =>
 
 beforeAll(async () => {
   await server.cli(["kb", "create", "Handbook", "--indexing-technique", "economy"]);
-  for (const name of ["会议记录会议记录会议记录会议记录会议记录会议记录", "日本語のナレッジベース 📚 とても長い名前です"]) {
+  for (const name of [
+    "会议记录会议记录会议记录会议记录会议记录会议记录",
+    "日本語のナレッジベース 📚 とても長い名前です",
+  ]) {
     await server.cli(["kb", "create", name, "--indexing-technique", "economy"]);
   }
   for (const name of documents) {
@@ -77,9 +80,16 @@ beforeAll(async () => {
     (await server.cli(["wf", "file", "upload", join(files, "a.md"), "--json"])).out,
   ) as { created_by: string };
   values["USER"] = uploaded.created_by;
-  const said = await server.cli(
-    ["wf", "--app", "chat", "chat", "send", "休暇は何日ですか 👩‍👩‍👧", "--blocking", "--json"],
-  );
+  const said = await server.cli([
+    "wf",
+    "--app",
+    "chat",
+    "chat",
+    "send",
+    "休暇は何日ですか 👩‍👩‍👧",
+    "--blocking",
+    "--json",
+  ]);
   values["CONVERSATION"] = (JSON.parse(said.out) as { conversation_id: string }).conversation_id;
   for (const question of ["休暇は何日ですか", "Where is the office? ".repeat(8).trim()]) {
     const line = ["wf", "--app", "chat", "annotation", "create", "--question", question];
@@ -100,7 +110,12 @@ beforeAll(async () => {
   values["QUESTIONS"] = join(files, "questions.jsonl");
   await writeFile(
     values["QUESTIONS"],
-    documents.map((name) => `${JSON.stringify({ question: `育児休暇 ${name.slice(-60)}`, documents: [name] })}\n`).join(""),
+    documents
+      .map(
+        (name) =>
+          `${JSON.stringify({ question: `育児休暇 ${name.slice(-60)}`, documents: [name] })}\n`,
+      )
+      .join(""),
   );
   values["EXPORT"] = join(files, "export");
   await run("kb profile add work --base-url https://knowledge.example.com/v1 --key-file -");
@@ -192,7 +207,9 @@ test("every reading command that prints rows, sheets, reports or events has a li
     .map(({ words }) => words.join(" "))
     .filter((name) => !(name.startsWith("wf ") && shared.has(name.split(" ")[1] ?? "")))
     .filter((name) => {
-      const covered = lines.some((line) => ` ${line.replace(/ --app \w+/, "")} `.includes(` ${name} `));
+      const covered = lines.some((line) =>
+        ` ${line.replace(/ --app \w+/, "")} `.includes(` ${name} `),
+      );
       return !covered && !elsewhere.has(name);
     });
   expect(missing).toEqual([]);
@@ -232,8 +249,16 @@ describe.each([40, 80, 120])("rows on %d columns can be told apart", (columns) =
   });
 
   test("names of documents", async () => {
-    const { out } = await server.cli(["kb", "doc", "list", "Handbook"], { tty: true, columns, folder });
-    const names = out.trimEnd().split("\n").slice(2).map((line) => line.split(/ {2,}/)[0]);
+    const { out } = await server.cli(["kb", "doc", "list", "Handbook"], {
+      tty: true,
+      columns,
+      folder,
+    });
+    const names = out
+      .trimEnd()
+      .split("\n")
+      .slice(2)
+      .map((line) => line.split(/ {2,}/)[0]);
     expect(names).toHaveLength(documents.length);
     expect(new Set(names).size).toBe(documents.length);
   });
@@ -242,7 +267,11 @@ describe.each([40, 80, 120])("rows on %d columns can be told apart", (columns) =
     const line = ["kb", "doc", "list", "Handbook"];
     const all = JSON.parse((await server.cli([...line, "--json"])).out) as { id: string }[];
     const { out } = await server.cli(line, { tty: true, columns, folder });
-    const shown = out.trimEnd().split("\n").slice(2).map((row) => row.split(" ").at(-1) ?? "");
+    const shown = out
+      .trimEnd()
+      .split("\n")
+      .slice(2)
+      .map((row) => row.split(" ").at(-1) ?? "");
     expect(shown).toHaveLength(all.length);
     for (const [index, id] of shown.entries()) {
       expect(id.length).toBeGreaterThanOrEqual(8);

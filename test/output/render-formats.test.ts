@@ -183,14 +183,7 @@ const cases: readonly [
     undefined,
     "| id |\n| --- |\n",
   ],
-  [
-    "an empty list on a terminal",
-    books,
-    [],
-    { columns: ["id", "name"] },
-    80,
-    "",
-  ],
+  ["an empty list on a terminal", books, [], { columns: ["id", "name"] }, 80, ""],
   // order
   [
     "sorted by numbers, gaps last",
@@ -260,7 +253,7 @@ const cases: readonly [
     few,
     {},
     80,
-    'id             a1\nname           Über 日本\npages          12\ncreated (UTC)  2026-11-21 00:06\ntags           x, y\n',
+    "id             a1\nname           Über 日本\npages          12\ncreated (UTC)  2026-11-21 00:06\ntags           x, y\n",
   ],
   [
     "texts of a sheet keep their lines",

@@ -21,7 +21,10 @@ export async function* run(input: SearchInput, context: Context): AsyncGenerator
     ? retrieval_model
     : await storedSettings(input.dataset_id, context);
   const settings = changedSettings(stored, { search_method, top_k, score_threshold });
-  const records = await context.call(searchKnowledgeBase, { ...request, retrieval_model: settings });
+  const records = await context.call(searchKnowledgeBase, {
+    ...request,
+    retrieval_model: settings,
+  });
   yield* showsHits(context) ? await withChunkCounts(records, input.dataset_id, context) : records;
 }
 

@@ -1,4 +1,11 @@
-import { list, local, onTerminal, withNamePath, noContent, record } from "../../operations/operation.ts";
+import {
+  list,
+  local,
+  onTerminal,
+  withNamePath,
+  noContent,
+  record,
+} from "../../operations/operation.ts";
 import { required } from "../../operations/shared.ts";
 import { MAX_LOGGED_ERRORS } from "../../host/error-log.ts";
 import { task } from "../command-spec.ts";

@@ -54,7 +54,9 @@ const wordColumns = new Set([
 const sides: Readonly<Record<string, ColorName>> = { from: "red", to: "green" };
 
 /** How the values of a column are colored; undefined if they are not. */
-export function columnColor(label: string): ((value: unknown) => ColorName | undefined) | undefined {
+export function columnColor(
+  label: string,
+): ((value: unknown) => ColorName | undefined) | undefined {
   const name = label.slice(label.lastIndexOf(".") + 1);
   if (wordColumns.has(name)) return (value) => colorOfStatus(String(value));
   const side = own(sides, label);

@@ -146,10 +146,7 @@ const ruleFor = ({ headers, accessible, unicode }: TableStyle, { isTTY }: Output
   return unicode ? "─" : "-";
 };
 
-const headCells = (
-  columns: readonly GridColumn[],
-  { unicode }: TableStyle,
-): readonly TableCell[] =>
+const headCells = (columns: readonly GridColumn[], { unicode }: TableStyle): readonly TableCell[] =>
   columns.map(({ label, width }) => {
     const text = unicode ? shorten(label, width) : cut(label, width, "");
     return { text, colored: text };
@@ -201,7 +198,9 @@ function laterLine(
   const fitted = widenedFor(full, columns, availableWidth(out));
   const free = availableWidth(out) - lineWidth(fitted.map(({ width }) => width));
   const mark = ellipsis(style.unicode);
-  const texts = fitted.map((column, index) => printed.cutNew(column, full[index] ?? "", mark, free));
+  const texts = fitted.map((column, index) =>
+    printed.cutNew(column, full[index] ?? "", mark, free),
+  );
   return lineOf(rowCells(row, texts, fitted, style), fitted);
 }
 
@@ -222,7 +221,9 @@ function widenedFor(
   const widths = columns.map(({ width }) => width);
   let free = available - lineWidth(widths);
   // A cut number is a wrong one, so it may take width from the name.
-  for (const index of tooNarrow.toSorted((one, other) => rank(columns[one]) - rank(columns[other]))) {
+  for (const index of tooNarrow.toSorted(
+    (one, other) => rank(columns[one]) - rank(columns[other]),
+  )) {
     const added = Math.min(columns[index]?.role === "value" ? Infinity : free, missing(index));
     widths[index] = (widths[index] ?? 0) + added;
     free -= added;

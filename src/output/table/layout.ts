@@ -1,6 +1,12 @@
 import type { Output } from "../../host/host.ts";
 import { isUuid } from "../../lib/uuid.ts";
-import { fittingColumns, lineWidth, minNameWidth, minTextWidth, sharedWidths } from "./column-widths.ts";
+import {
+  fittingColumns,
+  lineWidth,
+  minNameWidth,
+  minTextWidth,
+  sharedWidths,
+} from "./column-widths.ts";
 import type { MeasuredColumn } from "./column-widths.ts";
 import { cut, cutDistinct, ellipsis, shortIdLength } from "./cut.ts";
 import { visible, widthOf } from "./display-width.ts";
@@ -131,7 +137,9 @@ function cellsOf(column: GridColumn, texts: readonly string[], mark: string): st
   const { role, width } = column;
   if (texts.every((text) => widthOf(text, width) <= width)) return [...texts];
   const short = texts.map((text) => shortId(text, column));
-  return role === "name" ? cutDistinct(short, width, mark) : short.map((text) => cut(text, width, mark));
+  return role === "name"
+    ? cutDistinct(short, width, mark)
+    : short.map((text) => cut(text, width, mark));
 }
 
 /** Texts of all cells, by row. Rows that look alike where they differ show the difference. */

@@ -69,7 +69,9 @@ function listLines(list: readonly unknown[]): string[] {
   if (!list.some((each) => typeof each === "object" && each !== null)) {
     return [list.map(asText).join(", ")];
   }
-  return list.flatMap((each) => nestedLines(each).map((line, index) => `${index ? " " : "-"} ${line}`));
+  return list.flatMap((each) =>
+    nestedLines(each).map((line, index) => `${index ? " " : "-"} ${line}`),
+  );
 }
 
 /** Such as a metadata field of a document. */

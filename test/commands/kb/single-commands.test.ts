@@ -617,10 +617,10 @@ describe("columns of searches and chunk lists", () => {
     const both = await canned.run(search(qa, parent), line);
     expect(both.err).toBe("");
     expect(both.out).toBe(
-      "0.9\ta.md\tHow long?\t30 days.\t\n0.8\ta.md\tA long parent\t\tthis child\n",
+      "a.md\t0.9\tHow long?\t30 days.\t\t00000000-0000-4000-8000-000000000000\na.md\t0.8\tA long parent\t\tthis child\t00000000-0000-4000-8000-000000000000\n",
     );
     // A grid has no empty columns.
-    const grid = await canned.run(search(qa), line, { tty: true });
+    const grid = await canned.run(search(qa), [...line, "-o", "grid"], { tty: true });
     expect(grid.out).toContain("answer");
     expect(grid.out).not.toContain("child");
   });
@@ -633,7 +633,7 @@ describe("columns of searches and chunk lists", () => {
     };
     const ran = await canned.run(routes, ["kb", "chunk", "list", base, doc, "-o", "csv"]);
     expect(ran.out.split(/\r?\n/)[0]).toBe(
-      "id,position,status,word_count,hit_count,content,answer,child_chunks",
+      "position,content,answer,status,words,hits,child_chunks,id",
     );
     expect(ran.out).toContain("How long?,30 days.,");
   });

@@ -248,7 +248,7 @@ describe("a file that changes during a sync", () => {
         afterReading(name, () => write(dir, { [name]: null })),
       );
       expect(ran.exit, ran.err).toBe(10);
-      expect(ran.out).toMatch(`failed\t${name}\t\tfailed to read the file: file not found`);
+      expect(ran.out).toMatch(`failed\t${name}\tfailed to read the file: file not found\t\n`);
       expect(await hashes()).toEqual([valid, valid]);
     },
   );

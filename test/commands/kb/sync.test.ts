@@ -119,7 +119,7 @@ describe("sync", () => {
     const before = server.seen.length;
     const ran = await sync("--dry-run");
     expect(ran.out).toBe(
-      "create\ta.md\t\t11 characters to embed\ncreate\tpeople/leave.md\t\t7 characters to embed\ncreate\tprices.csv\t\t4 characters to embed\n",
+      "create\ta.md\t11 characters to embed\t\ncreate\tpeople/leave.md\t7 characters to embed\t\ncreate\tprices.csv\t4 characters to embed\t\n",
     );
     expect(ran.err).toContain("3 files: 3 created; 22 characters would be embedded");
     expect(writes(before)).toEqual([]);
@@ -155,7 +155,7 @@ describe("existing documents", () => {
     await write(dir, { "a.md": "changed" });
     const ran = await sync();
     expect(ran.out).toMatch(
-      /^skip\ta\.md\t[0-9a-f-]{36}\tthe document is disabled and its content differs\n$/,
+      /^skip\ta\.md\tthe document is disabled and its content differs\t[0-9a-f-]{36}\n$/,
     );
     expect((await contents())["a.md"]).toBe("first — ü\r\n");
   });
