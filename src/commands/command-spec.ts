@@ -62,7 +62,7 @@ export interface Formulas {
 
 /** How a prompt before a delete is answered. */
 export interface ConfirmOptions {
-  /** Text that must be typed to go on, instead of `y`. */
+  /** Text that must be typed to continue, instead of `y`. */
   readonly type?: string | undefined;
   /** What is said after any other answer (default: `nothing was deleted`). */
   readonly declined?: string;

@@ -16,7 +16,7 @@ import {
   within,
 } from "./operation.ts";
 import {
-  automaticRule,
+  automaticProcessRule,
   content_type,
   dataset_id,
   deletes,
@@ -255,7 +255,7 @@ export const createDocumentByFile = kbOperation({
       serverDefault: "the knowledge base's, or text_model",
     }),
     ...inData(indexing),
-    process_rule: { ...inData({ process_rule }).process_rule, firstValue: automaticRule },
+    process_rule: { ...inData({ process_rule }).process_rule, firstValue: automaticProcessRule },
     duplicate: data.flag("Replace a document with the same name", { serverDefault: "true" }),
     ...inData({ original_document_id }),
   },

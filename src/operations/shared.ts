@@ -120,7 +120,7 @@ export const processRuleShape = {
 } as const;
 
 /** The rule that splits documents as the platform sees fit. */
-export const automaticRule = { mode: "automatic" } as const;
+export const automaticProcessRule = { mode: "automatic" } as const;
 
 /** Default rule of parent-child documents; with another mode they get no chunks (server §9.8). */
 export const hierarchicalRule = {

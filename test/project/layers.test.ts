@@ -147,7 +147,7 @@ test("every section of docs/server.md that the code cites exists", () => {
 });
 
 /** Modules of commands that `load` chooses by a name: they export the same names, like `run`. */
-const entryPoints = ["run", "enable", "disable"];
+const entryPoints = ["run", "rowWork", "enable", "disable"];
 
 test("an exported name has one meaning in src", () => {
   const homes = new Map<string, string[]>();

@@ -76,7 +76,7 @@ const rowContext = (context: Context, yes: boolean): Context => ({
   confirm: (question) =>
     yes
       ? Promise.resolve()
-      : Promise.reject(usage(question, "pass --yes to go on", { code: "confirmation-needed" })),
+      : Promise.reject(usage(question, "pass --yes to continue", { code: "confirmation-needed" })),
 });
 
 /** The file with only the columns of these names. */

@@ -414,7 +414,7 @@ describe("invalid input sends nothing", () => {
     [
       "a directory to upload",
       async () => ["kb", "doc", "upload", kb, folder],
-      '": it is a directory',
+      "is a directory\nhint: to upload its files, run `kb sync",
     ],
     [
       "a missing file",

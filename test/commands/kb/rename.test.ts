@@ -389,7 +389,7 @@ describe("kb doc rename --each", () => {
       { row: 3, status: "ok" },
     ]);
     expect(await names()).toEqual(["1.md", "3.md", "b.md", ""]);
-    // The rest of the same file goes on with the ids of the first time.
+    // The same file continues with the ids of the first time.
     await done("doc", "enable", kb, "b.md");
     const again = await rename("--each", path, "-o", "json");
     expect(again.exit, again.err).toBe(0);

@@ -135,7 +135,10 @@ async function confirmDeletes(
   input: SyncInput,
   context: Context,
 ): Promise<void> {
-  const deleted = changes.filter(({ action }) => action === "delete").map(({ name }) => name);
+  const deleted = changes
+    .filter(({ action }) => action === "delete")
+    .map(({ name }) => name)
+    .sort();
   if (deleted.length <= maxDeletes(input, total)) return;
   const names = firstNames(deleted);
   const what = `${deleted.length} of ${total} documents (more than --max-delete): ${names}`;

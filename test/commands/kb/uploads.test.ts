@@ -1,0 +1,164 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
+import type { World } from "../../lib/support.ts";
+
+const server = await testSandbox();
+const kb = "Handbook";
+let folder = "";
+
+const run = (argv: readonly string[], world: World = {}) =>
+  server.cli(["kb", ...argv], { folder, ...world });
+
+async function done(...argv: string[]) {
+  const ran = await run(argv);
+  expect(ran.exit, ran.err).toBe(0);
+  return ran;
+}
+
+const path = (name: string) => join(folder, name);
+const upload = (...words: string[]) => run(["doc", "upload", kb, ...words]);
+const names = async () =>
+  (await done("doc", "list", kb, "--jq", '[.[].name] | sort | join(" ")')).out.trim();
+const writesSince = (since: number) =>
+  server.seen.slice(since).filter(({ method }) => method !== "GET");
+
+beforeAll(async () => {
+  folder = await temporaryDirectory();
+  await mkdir(path("more"));
+  for (const name of ["a.md", "b.md", "c.exe", "more/a.md"]) await writeFile(path(name), name);
+});
+beforeEach(async () => {
+  server.sandbox.setFaults([]);
+  await run(["delete", kb, "--yes", "--if-exists"]);
+  await done("create", kb, "--indexing-technique", "economy");
+});
+
+describe("kb doc upload", () => {
+  test("takes several files, the first of an empty knowledge base without a rule", async () => {
+    const ran = await upload(path("a.md"), path("b.md"), "-o", "json");
+    expect(ran).toMatchObject({ exit: 0, err: "" });
+    expect(JSON.parse(ran.out)).toMatchObject([
+      { name: path("a.md"), status: "ok", error: null },
+      { name: path("b.md"), status: "ok", error: null },
+    ]);
+    expect(await names()).toBe("a.md b.md");
+    await done("doc", "wait", kb);
+    const { id } = (JSON.parse(ran.out) as { id: string }[])[0] ?? {};
+    const shown = await done("doc", "show", kb, id ?? "", "--jq", ".document_process_rule.mode");
+    expect(shown.out).toBe("automatic\n");
+  });
+
+  test("a later file takes the newest rule of the knowledge base", async () => {
+    const custom = `{"mode":"custom","rules":{"pre_processing_rules":[],"segmentation":{"separator":"\\n","max_tokens":80}}}`;
+    await done("doc", "add", kb, "first.md", "--text", "x", "--process-rule", custom);
+    await done("doc", "upload", kb, path("a.md"));
+    const shown = await done("doc", "show", kb, "a.md", "--jq", ".document_process_rule.mode");
+    expect(shown.out).toBe("custom\n");
+  });
+
+  test("a rejected file is one of the results, and the exit code is 10", async () => {
+    const ran = await upload(path("a.md"), path("c.exe"), path("b.md"), "-o", "json");
+    expect(ran.exit).toBe(10);
+    expect(JSON.parse(ran.out)).toMatchObject([
+      { name: path("a.md"), status: "ok" },
+      { name: path("c.exe"), status: "failed", id: null },
+      { name: path("b.md"), status: "ok" },
+    ]);
+    expect(await names()).toBe("a.md b.md");
+  });
+
+  test("a dry run prints the request of each file", async () => {
+    const before = server.seen.length;
+    const ran = await upload(path("a.md"), path("b.md"), "--dry-run");
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.out.match(/file "[ab]\.md"/g)).toEqual(['file "a.md"', 'file "b.md"']);
+    expect(ran.out.match(/"mode":"automatic"/g)).toHaveLength(2);
+    expect(writesSince(before)).toEqual([]);
+  });
+
+  test.each<[string, () => string[], RegExp]>([
+    [
+      "a directory",
+      () => [path("a.md"), path("more")],
+      /more is a directory\nhint: .*`kb sync Handbook \S*more`/,
+    ],
+    [
+      "two files of one name",
+      () => [path("a.md"), path("more/a.md")],
+      /a\.md and \S*more\/a\.md have the same name/,
+    ],
+    ["a missing file", () => [path("a.md"), path("z.md")], /z\.md.*file not found/],
+  ])("%s: nothing is sent", async (name, files, message) => {
+    const before = server.seen.length;
+    const ran = await upload(...files());
+    expect(ran).toMatchObject({ exit: 2, out: "", err: expect.stringMatching(message) as string });
+    expect(server.seen.slice(before), name).toEqual([]);
+  });
+});
+
+describe("kb create asks for the technique", () => {
+  const create = (answers: readonly string[], ...flags: string[]) => {
+    const questions: string[] = [];
+    const line = ["create", "Asked", ...flags];
+    return run(line, { tty: true, answers, questions }).then((ran) => ({ ...ran, questions }));
+  };
+  const technique = async () =>
+    (await done("show", "Asked", "--jq", ".indexing_technique")).out.trim();
+  beforeEach(() => run(["delete", "Asked", "--yes", "--if-exists"]));
+
+  test.each([
+    ["Enter, without an embedding model", [""]],
+    ["its number", ["1"]],
+    ["its name", ["economy"]],
+    ["something else first", ["3", "what?", "1"]],
+  ])("%s: economy", async (_, answers) => {
+    const ran = await create(answers);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.questions).toEqual(
+      answers.map(() => "Technique, 1 (economy) or 2 (high_quality) [1]: "),
+    );
+    expect(ran.err).toContain("it needs an embedding model, and none is active");
+    expect(await technique()).toBe("economy");
+  });
+
+  test.each([
+    ["a given technique", ["--indexing-technique", "economy"]],
+    ["--no-input", ["--no-input"]],
+    ["a dry run", ["--dry-run"]],
+    ["external knowledge", ["--provider", "external", "--external-knowledge-id", "x"]],
+  ])("not with %s", async (_, flags) => {
+    expect((await create([], ...flags)).questions).toEqual([]);
+  });
+
+  test("in a script, a notice says that there is none and how to set it", async () => {
+    const ran = await run(["create", "Asked", "-o", "name"]);
+    expect(ran.exit).toBe(0);
+    expect(ran.err).toBe(
+      "it has no indexing technique yet, which files need: `kb update Asked --indexing-technique economy`, or high_quality with a model\n",
+    );
+    expect((await run(["create", "Asked2", "-q"])).err).toBe("");
+    await done("delete", "Asked2", "--yes");
+  });
+});
+
+test("a dry run of a sync into a knowledge base without a technique fails as the sync does", async () => {
+  await run(["delete", "Bare", "--yes", "--if-exists"]);
+  await run(["create", "Bare"]);
+  for (const flags of [["--dry-run"], []]) {
+    const ran = await run(["sync", "Bare", path("more"), ...flags]);
+    expect(ran).toMatchObject({ exit: 5, out: "" });
+    expect(ran.err).toContain("hint: `kb update Bare --indexing-technique economy`");
+  }
+});
+
+test("a lost connection ends an upload of several files", async () => {
+  server.sandbox.setFaults([parseFault("POST /datasets/*/create-by-file reset skip=1")]);
+  const ran = await upload(path("a.md"), path("b.md"), "-o", "json");
+  expect(JSON.parse(ran.out)).toMatchObject([{ status: "ok" }, { status: "unknown" }]);
+  expect(ran.exit).toBe(10);
+  expect(ran.err).toContain('"changed":"unknown"');
+});
