@@ -58,6 +58,9 @@ export const changedInJson = { none: "nothing", unknown: "unknown", applied: "ye
 /** Code of the error for a run that the server accepted and then failed to start. */
 export const startRefused = "start-refused";
 
+/** Code of the error for a prompt that was ended by Ctrl-D. */
+export const endOfInput = "end-of-input";
+
 /** An expected failure; anything else that is thrown is an internal error. */
 export class CliError extends Error {
   readonly kind: FailureKind;

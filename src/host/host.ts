@@ -165,11 +165,16 @@ export interface RawHost {
     options: SpawnOptions & { readonly env: RawHost["env"] },
   ): Child;
   /**
-   * Prompts on the terminal; `hidden` does not echo the input. Throws CliError interrupted on Ctrl-C
-   * and Ctrl-D; rejects when the signal is aborted.
+   * Prompts on the terminal; `hidden` does not echo the input, `multiline` takes all lines of a pasted
+   * text. Throws CliError interrupted on Ctrl-C, and with the code `endOfInput` on Ctrl-D; rejects when
+   * the signal is aborted.
    */
   prompt(
     question: string,
-    options?: { readonly hidden?: boolean; readonly signal?: AbortSignal },
+    options?: {
+      readonly hidden?: boolean;
+      readonly multiline?: boolean;
+      readonly signal?: AbortSignal;
+    },
   ): Promise<string>;
 }

@@ -2,6 +2,7 @@ import { CliError } from "../errors.ts";
 import { valueAt } from "../lib/json.ts";
 import { eventFields } from "../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../lib/server-event.ts";
+import { commandLine } from "../lib/command-line.ts";
 
 /** How a run ended or paused, from its final event or its record. */
 export interface RunOutcome {
@@ -10,7 +11,7 @@ export interface RunOutcome {
   readonly exceptions?: number | undefined;
   /** Open forms of a paused run. */
   readonly forms?: readonly Form[];
-  /** Why no answer of --answer matched the forms of a paused run. */
+  /** Why no form of a paused run was submitted; empty by choice. */
   readonly unanswered?: string | undefined;
 }
 
@@ -24,6 +25,8 @@ export interface Form {
   readonly actions: readonly string[];
   /** Inputs without a value. */
   readonly inputs: readonly string[];
+  /** A value for each input, as `name=value`: its default, or an example. */
+  readonly values: readonly string[];
 }
 
 /** The outcome that an event announces; undefined while the run continues. */
@@ -51,12 +54,26 @@ export const outcomeOf = (
 export function formIn(reason: EventFields): readonly Form[] {
   const { form_token: token, node_title: node, node_id: nodeId, actions, inputs } = reason;
   if (token === undefined) return [];
-  const names = (inputs ?? [])
-    .filter((input) => !valueAt(input, "default.value"))
-    .flatMap((input) => textAt(input, "output_variable_name"))
-    .filter((name) => !valueAt(reason.resolved_default_values, name));
+  const fields = (inputs ?? []).flatMap((input) =>
+    textAt(input, "output_variable_name").map((name) => ({
+      name,
+      value: valueAt(reason.resolved_default_values, name) || valueAt(input, "default.value"),
+      example: exampleOf(input),
+    })),
+  );
+  const names = fields.filter(({ value }) => !value).map(({ name }) => name);
+  const values = fields.map(
+    ({ name, value, example }) => `${name}=${value ? String(value) : example}`,
+  );
   const ids = (actions ?? []).flatMap((action) => textAt(action, "id"));
-  return [{ token, node, nodeId, actions: ids, inputs: names }];
+  return [{ token, node, nodeId, actions: ids, inputs: names, values }];
+}
+
+/** A value for an input without a default: its first choice, or the word for what it takes. */
+function exampleOf(input: unknown): string {
+  const [choice] = textAt(input, "option_source.value.0");
+  if (choice !== undefined) return choice;
+  return String(valueAt(input, "type")).startsWith("file") ? "@FILE" : "TEXT";
 }
 
 /** The string at a path as a list of one, or an empty list. */
@@ -64,10 +81,13 @@ const textAt = (value: unknown, path: string): readonly string[] =>
   [valueAt(value, path)].filter((each) => typeof each === "string");
 
 /** The command that submits a form. */
-function submitCommand({ token, actions: [action = "…", ...others], inputs }: Form): string {
-  const values = inputs.map((name) => ` --input ${name}=…`).join("");
-  const or = others.length > 0 ? ` (or --action ${others.join(", ")})` : "";
-  return `wf form submit ${token} --action ${action}${values}${or}`;
+export function submitCommand({
+  token,
+  actions: [action = "ACTION", ...others],
+  values,
+}: Form): string {
+  const submit = commandLine("wf form submit", [token], { action, input: values });
+  return `answer it with ${submit}${others.length > 0 ? ` (or --action ${others.join(", ")})` : ""}`;
 }
 
 /** Whether a run with this status has succeeded, even if only after failed attempts (server §13). */
@@ -98,11 +118,13 @@ export async function raiseOutcome(
   }
   if (status === "paused") {
     const [form] = forms;
-    const why = unanswered === undefined ? "" : `: ${unanswered}`;
+    const why = unanswered ? `: ${unanswered}` : "";
     throw new CliError("paused", `run ${runId} is waiting for human input${why}`, {
       isResult: true,
       details: { run: runId, forms },
-      hint: form ? submitCommand(form) : `wf events ${runId}`,
+      hint: form
+        ? submitCommand(form)
+        : `see what it waits for: ${commandLine("wf events", [runId])}`,
     });
   }
   const stopped = endingOf(outcome) === "stopped";
@@ -113,7 +135,7 @@ export async function raiseOutcome(
       code: stopped ? "stopped" : "failed",
       isResult: true,
       details: { run: runId, status: endingOf(outcome) },
-      hint: `wf show ${runId}`,
+      hint: `see its inputs and figures: ${commandLine("wf show", [runId])}`,
     },
   );
 }

@@ -36,6 +36,7 @@ export class RunTexts {
         return this.#piece(selector, fields.answer);
       case "text_replace":
       case "message_replace":
+      case "_answer":
         return { kind: "all", text: fields.text ?? fields.answer ?? "" };
       case "node_started":
         this.#running.set(node, new Map());

@@ -58,9 +58,10 @@ export const eventsText = (...events: readonly object[]): string =>
 /** A server with these routes, matched by prefix, for a workflow without inputs. */
 export async function runServer(routes: Readonly<Record<string, Route>>): Promise<RawServer> {
   const all: Readonly<Record<string, Route>> = {
-    ...routes,
+    ...routes, // in the order in which they are matched
     "GET /v1/parameters": json({ user_input_form: [] }),
     "GET /v1/info": json({ name: "A", mode: "workflow" }),
+    ...routes,
   };
   const counts = new Map<string, number>();
   return rawServer([

@@ -104,12 +104,10 @@ test("a pause prints the open form", async () => {
   );
   expect(text).toContain(`12:00:00  human_input_required  Review
   Please review: invoice 42
-
-  {{#$output.comment#}}
   input    comment (paragraph, default "looks fine")
   action   approve: Approve
   action   reject: Reject
-  expires  2026-11-21 01:07 UTC
+  expired (01:07)
   form     pbd0XGPuYgrshMbvy8wxrM
 00:07:16  workflow_paused    paused  62ms  0 tokens  2 steps
 `);

@@ -84,19 +84,19 @@ test("Ctrl-Z and fg: the view continues below the output of the shell", async ()
 });
 
 test("a form is printed at the pause, followed by the run and the error", async () => {
-  const run = onTerminal(["--app", "review", "run", "--input", "query=hello"]);
+  const run = onTerminal(["--app", "review", "run", "--input", "query=hello", "--no-input"]);
   expect(await run.exit).toBe(8);
   const lines = steady(await run.lines());
   expect(lines.slice(0, 4)).toEqual([
     "✓ succeeded T  Start",
     "‖ paused T  Review",
     "  Please review: hello",
-    "",
+    '  input    comment (paragraph, default "looks fine")',
   ]);
   expect(lines.slice(-3)).toEqual([
     "‖ paused T  run ID  0 tokens  2 steps",
-    "error: run ID is waiting for human input",
-    expect.stringMatching(/^hint: wf form submit [\w-]+ --action approve /),
+    "paused: run ID is waiting for human input",
+    expect.stringMatching(/^hint: answer it with `wf form submit [\w-]+ --action approve /),
   ]);
 });
 

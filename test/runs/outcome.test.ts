@@ -3,7 +3,12 @@ import { CliError } from "../../src/errors.ts";
 import { endingOf, isEnded, raiseOutcome } from "../../src/runs/outcome.ts";
 import type { RunOutcome } from "../../src/runs/outcome.ts";
 
-const form = { token: "t", actions: ["approve", "reject"], inputs: ["name"] };
+const form = {
+  token: "t",
+  actions: ["approve", "reject"],
+  inputs: ["name"],
+  values: ["name=TEXT", "why=looks fine"],
+};
 
 /** Notice or error of an outcome, and the hint. */
 async function ending(outcome: RunOutcome): Promise<readonly (string | undefined)[]> {
@@ -31,23 +36,32 @@ test.each<[RunOutcome, readonly string[]]>([
       "run r partial-succeeded: some failed attempts were retried or handled by an error branch or a default value",
     ],
   ],
-  [{ status: "failed", error: "no" }, ["remote-failed", "run r failed: no", "wf show r"]],
-  [{ status: "stopped" }, ["remote-failed", "run r was stopped", "wf show r"]],
+  [
+    { status: "failed", error: "no" },
+    ["remote-failed", "run r failed: no", "see its inputs and figures: `wf show r`"],
+  ],
+  [
+    { status: "stopped" },
+    ["remote-failed", "run r was stopped", "see its inputs and figures: `wf show r`"],
+  ],
   [
     { status: "failed", error: "Aborted: x" },
-    ["remote-failed", "run r was stopped: Aborted: x", "wf show r"],
+    ["remote-failed", "run r was stopped: Aborted: x", "see its inputs and figures: `wf show r`"],
   ],
-  [{ status: "paused" }, ["paused", "run r is waiting for human input", "wf events r"]],
+  [
+    { status: "paused" },
+    ["paused", "run r is waiting for human input", "see what it waits for: `wf events r`"],
+  ],
   [
     { status: "paused", unanswered: "no file" },
-    ["paused", "run r is waiting for human input: no file", "wf events r"],
+    ["paused", "run r is waiting for human input: no file", "see what it waits for: `wf events r`"],
   ],
   [
     { status: "paused", forms: [form] },
     [
       "paused",
       "run r is waiting for human input",
-      "wf form submit t --action approve --input name=… (or --action reject)",
+      "answer it with `wf form submit t --action approve --input name=TEXT --input 'why=looks fine'` (or --action reject)",
     ],
   ],
 ])("%j ends with %j", async (outcome, expected) => {

@@ -100,11 +100,16 @@ const sideEffects = {
   applied: "some changes were made",
 } as const;
 
+/** A paused run is a state to act on, not a failure. */
+function labelOf({ kind }: CliError, color: boolean): string {
+  const [code, label] = kind === "paused" ? [33, "paused:"] : [31, "error:"];
+  return color ? `\u001b[${code}m${label}\u001b[39m` : label;
+}
+
 function plainText(error: CliError, { color, verbosity, visible }: ErrorStyle): string {
   const { hint, sideEffect, details, code } = error.info;
   if (code === "declined") return `${visible(error.message)}\n`; // as the user wanted
-  const red = (text: string) => (color ? `\u001b[31m${text}\u001b[39m` : text);
-  const lines = [`${red("error:")} ${visible(error.message)}`];
+  const lines = [`${labelOf(error, color)} ${visible(error.message)}`];
   lines.push(...candidateLines(details).map(visible));
   // No side effect is the default, and the hint may state it already.
   if (sideEffect !== undefined && sideEffect !== "none" && !hint?.includes(sideEffects[sideEffect]))

@@ -2,6 +2,7 @@ import { getAppParameters } from "../../operations/apps.ts";
 import { sendMessage, sendMessageBlocking } from "../../operations/chats.ts";
 import type { ChatResponse } from "../../operations/chats.ts";
 import type { Input } from "../../operations/operation.ts";
+import { commandLine } from "../../lib/command-line.ts";
 import { isObject } from "../../lib/json.ts";
 import { serverEvent } from "../../lib/server-event.ts";
 import { finalOutcome } from "../../runs/outcome.ts";
@@ -9,8 +10,8 @@ import { raiseOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 import { citations } from "./collect-reply.ts";
 import { startStream } from "./follow/index.ts";
-import { blockingFailure, ReplyPrinter } from "./reply-events.ts";
-import { asEvents } from "../stream-or-wait.ts";
+import { promptsForForms } from "./forms/index.ts";
+import { blockingFailure, replyForm, ReplyPrinter } from "./reply-events.ts";
 import type { chatParams } from "./specs.ts";
 
 type ChatInput = Input<typeof chatParams>;
@@ -30,21 +31,44 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
     if (outcome) await raiseOutcome(reply.workflow_run_id ?? noRunId, outcome, context.notice);
     return;
   }
-  const live = asEvents(input, context.options.format);
-  const printer = new ReplyPrinter();
-  yield* printer.print(await startStream(sendMessage, body, context), live, context);
-  const { outcome } = printer;
+  const form = replyForm(context.options.format);
+  const printer = new ReplyPrinter(form, promptsForForms(context));
+  yield* printer.print(await startStream(sendMessage, body, context), context);
   const reply = printer.reply.response();
-  if (live && context.options.format === undefined) await printCitations(reply, context);
   await warnAboutConversation(input, reply.conversation_id, context);
-  if (outcome) await raiseOutcome(reply.workflow_run_id ?? noRunId, outcome, context.notice);
+  if (form === "text") await printBelow(reply, context);
+  await raiseReply(printer, context);
 }
 
 /** Shown if the server sent no run ID. */
 const noRunId = "(no id)";
 
+/** Throws the outcome of the run behind a reply, or that its text is incomplete. */
+export async function raiseReply(
+  { reply, outcome, incomplete }: ReplyPrinter,
+  { notice }: Context,
+): Promise<void> {
+  if (outcome) await raiseOutcome(reply.id("workflow_run_id") ?? noRunId, outcome, notice);
+  if (incomplete) throw incomplete;
+}
+
+/** Prints the sources of a reply, and the command that continues its conversation. */
+async function printBelow(reply: Partial<ChatResponse>, context: Context): Promise<void> {
+  await printCitations(reply, context);
+  const { conversation_id } = reply;
+  if (conversation_id === undefined) return;
+  const next = commandLine("wf chat send", ["…"], {
+    "conversation-id": conversation_id,
+    user: context.options.flags.user,
+  });
+  await context.notice(`continue with ${next}`);
+}
+
 /** Prints the sources of a reply, which only its last event has. */
-async function printCitations(reply: Partial<ChatResponse>, { notice }: Context): Promise<void> {
+export async function printCitations(
+  reply: Partial<ChatResponse>,
+  { notice }: Context,
+): Promise<void> {
   for (const line of citations(reply)) await notice(line);
 }
 

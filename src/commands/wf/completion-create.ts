@@ -5,8 +5,7 @@ import { createCompletion, createCompletionBlocking } from "../../operations/com
 import type { Input } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
 import { startStream } from "./follow/index.ts";
-import { blockingFailure, ReplyPrinter } from "./reply-events.ts";
-import { asEvents } from "../stream-or-wait.ts";
+import { blockingFailure, replyForm, ReplyPrinter } from "./reply-events.ts";
 import type { completionParams } from "./specs.ts";
 
 type CompletionInput = Input<typeof completionParams>;
@@ -21,9 +20,8 @@ export async function* run(input: CompletionInput, context: Context): AsyncGener
     });
     return;
   }
-  const live = asEvents(input, context.options.format);
-  const stream = await startStream(createCompletion, body, context);
-  yield* new ReplyPrinter().print(stream, live, context);
+  const printer = new ReplyPrinter(replyForm(context.options.format));
+  yield* printer.print(await startStream(createCompletion, body, context), context);
 }
 
 /** The query is an input if the form has a field of that name (server §18). */

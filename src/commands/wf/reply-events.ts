@@ -1,17 +1,18 @@
-import type { EventBatches } from "../../api/sse.ts";
+import type { EventBatches, EventStage } from "../../api/sse.ts";
 import { serverEvent } from "../../lib/server-event.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { ApiError, CliError } from "../../errors.ts";
 import { backoff, delays } from "../../lib/backoff.ts";
-import { pipe } from "../../lib/pipe.ts";
+import { pipe, resultOfStream } from "../../lib/pipe.ts";
 import { listMessages } from "../../operations/chats.ts";
 import type { Message } from "../../operations/chats.ts";
 import { asText } from "../../operations/operation.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 import { ReplyCollector } from "./collect-reply.ts";
-import { followDisplayed } from "./follow/index.ts";
+import { followDisplayed, TextStream } from "./follow/index.ts";
 import type { EventStream } from "./follow/index.ts";
+import type { AnswerPause } from "./forms/index.ts";
 
 /** The end of a reply. */
 interface ReplyEnd {
@@ -30,6 +31,7 @@ const MAX_POLLS = 6;
  */
 async function* replyEvents(
   { events, close }: EventStream,
+  answer: AnswerPause | undefined,
   context: Context,
 ): EventBatches<ReplyEnd> {
   try {
@@ -40,8 +42,9 @@ async function* replyEvents(
       const options = {
         first: { events: all, close },
         reconnect: true,
-        throughPauses: false,
+        throughPauses: answer !== undefined,
         snapshot: true,
+        answer,
       };
       return yield* followDisplayed(options, context);
     }
@@ -52,24 +55,72 @@ async function* replyEvents(
   }
 }
 
-/** A reply to print: its events as they arrive, or the whole of it at the end. */
+/** What is printed of a reply: its events, its text as it grows, or one response at the end. */
+export type ReplyForm = "events" | "text" | "response";
+
+/** The form of a reply for an output format of the command line or the settings. */
+export function replyForm(format: string | undefined): ReplyForm {
+  if (format === undefined) return "text";
+  return format === "jsonl" ? "events" : "response";
+}
+
+/** A reply to print, which is collected at the same time. */
 export class ReplyPrinter {
   readonly reply = new ReplyCollector();
   /** Outcome of the run behind the reply, if there is one. */
   outcome: RunOutcome | undefined;
+  /** The error if the printed text is known to be incomplete. */
+  incomplete: CliError | undefined;
+  private readonly form: ReplyForm;
+  private readonly answer: AnswerPause | undefined;
 
-  /** Yields batches of events if `live`, otherwise one response. */
-  async *print(stream: EventStream, live: boolean, context: Context): AsyncGenerator<unknown> {
-    const end = ({ outcome }: ReplyEnd) => {
-      this.outcome = outcome;
+  /** `answer` submits the forms of a reply that is paused. */
+  constructor(form: ReplyForm, answer?: AnswerPause) {
+    this.form = form;
+    this.answer = answer;
+  }
+
+  /** Yields batches of events, pieces of text, or one response. */
+  async *print(stream: EventStream, context: Context): AsyncGenerator<unknown> {
+    const collect: EventStage<ReplyEnd> = {
+      batch: (batch) => {
+        for (const event of batch) this.reply.add(event);
+        return batch;
+      },
+      end: ({ outcome }) => {
+        this.outcome = outcome;
+      },
     };
-    for await (const batch of pipe(replyEvents(stream, context), { end })) {
-      for (const event of batch) this.reply.add(event);
-      if (live) yield batch;
+    const events = pipe(replyEvents(stream, this.answer, context), collect);
+    if (this.form === "events") yield* events;
+    else if (this.form === "response") {
+      await resultOfStream(events);
+      yield this.reply.response();
+    } else {
+      const text = new TextStream({ text: true, late: false }, context);
+      yield* text.read(pipe(events, traceSteps(context)));
+      this.incomplete = text.incomplete;
     }
-    if (!live) yield this.reply.response();
   }
 }
+
+/** Prints the steps behind a text with -v: nodes and tools. */
+const traceSteps = ({ trace }: Context): EventStage => ({
+  async batch(batch) {
+    for (const { event, fields } of batch) {
+      const { title, status, tool, tool_input, observation } = fields;
+      if (event === "node_finished") await trace(1, `node ${title} ${status}`);
+      if (event !== "agent_thought" || tool === undefined) continue;
+      await trace(
+        1,
+        observation === undefined
+          ? `tool ${tool} ${tool_input}`
+          : `tool ${tool} gave ${observation}`,
+      );
+    }
+    return batch;
+  },
+});
 
 /** Puts back the first batch. */
 async function* resume(first: readonly ServerEvent[], events: EventBatches): EventBatches {

@@ -1,10 +1,11 @@
 import { commandLine } from "../../lib/command-line.ts";
 import type { WorkflowRun } from "../../operations/workflows.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
+import { noticeForms } from "./forms/index.ts";
 import { loadNodes } from "./task-ids.ts";
 import type { Context } from "../command-spec.ts";
 
-/** Yields the record of a run; prints what it does not show: a later end, and the nodes that failed. */
+/** Yields the record of a run; prints what it does not show: a later end, failed nodes, open forms. */
 export async function* run(
   { workflow_run_id }: { readonly workflow_run_id: string },
   context: Context,
@@ -15,6 +16,7 @@ export async function* run(
   const { status } = state.record;
   if (status === "failed" || status === "partial-succeeded")
     await noticeNodes(workflow_run_id, context);
+  if (status === "paused") await noticeForms(workflow_run_id, context);
 }
 
 /** Says at which nodes a run failed, or how to learn it the next time: its record has no nodes. */

@@ -26,6 +26,7 @@ import {
   someEvents,
   textChunks,
 } from "../../operations/operation.ts";
+import type { Returns } from "../../operations/operation.ts";
 import { required, userInBody, userInQuery, workflow_run_id } from "../../operations/shared.ts";
 import {
   getWorkflowRun,
@@ -37,6 +38,7 @@ import {
   streamRunEvents,
 } from "../../operations/workflows.ts";
 import { asEvents } from "../stream-or-wait.ts";
+import type { OpenForm } from "./forms/index.ts";
 import { logFilters } from "./log-filters.ts";
 import { figureKinds, groupings, units } from "./stats-fields.ts";
 import { task } from "../command-spec.ts";
@@ -47,6 +49,16 @@ export const completionParams = {
   blocking: local.flag("Wait for one response instead of streaming"),
 };
 
+/** A reply is text as it grows, events with -o jsonl, and one response in other formats. */
+function replyOutput(
+  input: { readonly blocking?: boolean | undefined },
+  format: string | undefined,
+  response: Returns<never>,
+): Returns<never> | undefined {
+  if (!asEvents(input, format)) return response;
+  return format === undefined ? textChunks : undefined;
+}
+
 const completionCreate = task({
   command: "wf text create",
   summary: "Generate text with a text generation application",
@@ -54,8 +66,7 @@ const completionCreate = task({
     "Streams the text; -o json prints it when it is complete. --query is also sent as an input if the\napplication's form has a field of that name. Exits with code 9 if the model fails.",
   params: completionParams,
   returns: events,
-  output: (input, format) =>
-    asEvents(input, format) ? undefined : createCompletionBlocking.returns,
+  output: (input, format) => replyOutput(input, format, createCompletionBlocking.returns),
   sends: [createCompletionBlocking, getAppParameters],
   wraps: createCompletion,
   effect: "writes",
@@ -109,7 +120,7 @@ const workflowRun = task({
   command: "wf run [name=value...]",
   summary: "Run the workflow and follow it to the end",
   about:
-    "Streams the events of the run. If the connection is lost, it reconnects to the same run and never\nstarts a second one. -o json prints the result at the end. The exit code is the outcome of the run.\nWith --each, the values of a row override --input.",
+    "Streams the events of the run. If the connection is lost, it reconnects to the same run and never\nstarts a second one. -o json prints the result at the end. The exit code is the outcome of the run.\nWith --each, the values of a row override --input.\n\nOn a terminal it prompts for required inputs that are missing, and for the form of a pause.",
   params: runParams,
   returns: events,
   output(input, format) {
@@ -271,6 +282,7 @@ const workflowShow = task({
   summary: "Show a run with its inputs and outputs",
   params: { workflow_run_id },
   returns: getWorkflowRun.returns,
+  sends: [streamRunEvents, getForm],
   wraps: getWorkflowRun,
   effect: "reads",
   examples: ["wf show $RUN", "wf show $RUN --jq .outputs"],
@@ -330,17 +342,40 @@ const formSubmit = task({
   command: "wf form submit <token>",
   summary: "Submit the form of a paused run so that it continues",
   about:
-    "On a terminal it shows the form and prompts for missing values. Inputs are checked against the form;\nfiles are uploaded first.",
+    "On a terminal it shows the form and prompts for the action and for missing inputs. Inputs are\nchecked against the form; files are uploaded first.",
   params: formSubmitParams,
   returns: withNamePath("form_token", record("form_token action inputs")),
   sends: [getForm, uploadFile],
   wraps: submitForm,
   effect: "writes",
+  exits: ["paused"],
   examples: [
     "wf --app review form submit $TOKEN --action approve --input comment=fine",
     `wf --app review form submit $TOKEN --action reject --inputs '{"comment":""}'`,
   ],
-  load: () => import("./run/form-submit.ts"),
+  load: () => import("./forms/submit.ts"),
+});
+
+export const formListParams = {
+  created_at__after: {
+    ...logFilters.created_at__after,
+    help: "Only runs since this time (default 7d, the time that a form waits)",
+  },
+};
+
+const formList = task({
+  command: "wf form list",
+  action: "list open forms",
+  summary: "List the forms that paused runs are waiting for",
+  about:
+    "Reads the log, which has the paused runs of workflows, and the events of each paused run, which have\nits form. Runs of chat applications are not in the log: only those that were followed on this machine\nare listed. The API shows no forms of runs that were started in the console or by a trigger.",
+  params: formListParams,
+  returns: withNamePath("token", list<OpenForm>("", "node by expires=expires:time run token")),
+  sends: [listWorkflowLogs, streamRunEvents, getAppInfo],
+  effect: "reads",
+  exits: ["partial"],
+  examples: ["wf --app review form list", "wf --app review form list -o name"],
+  load: () => import("./forms/list.ts"),
 });
 
 export const stopParams = {
@@ -472,20 +507,54 @@ export const chatParams = {
   blocking: local.flag("Wait for one response instead of streaming"),
 };
 
+export const conversationParams = {
+  conversation_id: sendMessage.params.conversation_id,
+  inputs: sendMessage.params.inputs,
+  workflow_id: sendMessage.params.workflow_id,
+  user: userInBody,
+} as const;
+
+const chat = task({
+  command: "wf chat",
+  action: "chat",
+  summary: "Chat with a chat application in the terminal",
+  about:
+    "Prompts for a message, streams the reply, and so on; Ctrl-D or /exit ends the conversation and prints\nthe command that continues it. Required inputs of the application are asked for first.",
+  params: conversationParams,
+  returns: pastEvents,
+  output: () => textChunks,
+  sends: [
+    getAppParameters,
+    listMessages,
+    streamRunEvents,
+    getWorkflowRun,
+    getForm,
+    submitForm,
+    uploadFile,
+  ],
+  wraps: sendMessage,
+  effect: "writes",
+  exits: ["paused", "remote-failed", "cut"],
+  examples: ["wf --app chat chat", "wf --app chat chat --conversation-id $CONVERSATION"],
+  load: () => import("./chat.ts"),
+});
+
 const chatSend = task({
   command: "wf chat send <query>",
   summary: "Send a message to a chat application",
   about:
-    "Streams the answer; -o json prints it when it is complete. If the connection is lost, the rest comes\nfrom the run or the stored message; the message is never sent twice. Sources are printed to stderr\nbelow the answer. Exits with code 9 if the model fails.",
+    "Streams the text of the reply; -o json prints the response when it is complete, -o jsonl the events.\nIf the connection is lost, the rest comes from the run or the stored message; the message is never\nsent twice. Sources, and the command that continues the conversation, are printed to stderr. Exits\nwith code 9 if the model fails.",
   params: chatParams,
   returns: pastEvents,
-  output: (input, format) => (asEvents(input, format) ? undefined : sendMessageBlocking.returns),
+  output: (input, format) => replyOutput(input, format, sendMessageBlocking.returns),
   sends: [
     sendMessageBlocking,
     listMessages,
     streamRunEvents,
     getWorkflowRun,
     getForm,
+    submitForm,
+    uploadFile,
     getAppParameters,
   ],
   wraps: sendMessage,
@@ -587,9 +656,11 @@ export const workflowTasks: readonly Task[] = [
   workflowDiff,
   workflowStop,
   formSubmit,
+  formList,
   workflowLogs,
   workflowLogsExport,
   workflowStats,
+  chat,
   chatSend,
   chatStop,
   conversationVariables,

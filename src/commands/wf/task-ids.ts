@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { attempt } from "../../lib/attempt.ts";
 import { isObject, tryParseJson } from "../../lib/json.ts";
 import { eventFields } from "../../lib/server-event.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
@@ -17,6 +18,8 @@ interface SavedRun {
   readonly failures?: readonly NodeFailure[] | undefined;
   /** Absolute path of a recording. */
   readonly recording?: string | undefined;
+  /** Whether it was paused when it was last followed: runs of chats are in no log (server §12). */
+  readonly paused?: boolean | undefined;
   readonly base_url: string;
 }
 
@@ -52,6 +55,9 @@ export const saveFailures = (
 /** Saves where a run is recorded. */
 export const saveRecording = (run: string, recording: string, context: Context): Promise<void> =>
   save(run, { recording }, context);
+/** Saves whether a run is paused. */
+export const saveRunPaused = (run: string, paused: boolean, context: Context): Promise<void> =>
+  save(run, { paused }, context);
 
 /** Merges facts into the file of a run. A directory that is not writable is not an error. */
 async function save(
@@ -102,18 +108,42 @@ export async function loadNodes(
 const isFailure = (value: unknown): value is NodeFailure =>
   isObject(value) && typeof value["node"] === "string" && typeof value["error"] === "string";
 
+/** Returns the IDs of the runs on this server that were paused when they were last followed here. */
+export async function pausedRuns(context: Context): Promise<readonly string[]> {
+  const base_url = await context.baseUrl();
+  const directory = directoryOf(context);
+  /** By ID, newest first: a run that was saved again has several files. */
+  const runs = new Map<string, SavedRun>();
+  for (const name of await listedFiles(context)) {
+    const id = attempt(() => decodeURIComponent(name.replace(/^\d+-|\.json$/g, "")));
+    if (id === undefined || runs.has(id)) continue;
+    const saved = await readSaved(join(directory, name), context);
+    if (saved?.base_url === base_url) runs.set(id, saved);
+  }
+  return [...runs].flatMap(([id, { paused }]) => (paused === true ? [id] : []));
+}
+
+/** Names of the files of runs, newest first; empty if none was saved. */
+const listedFiles = async (context: Context): Promise<readonly string[]> =>
+  (await context.host.files.list(directoryOf(context)).catch(() => []))
+    .filter((name) => name.endsWith(".json"))
+    .reverse();
+
+/** The content of the file of a run; undefined for a damaged file. */
+async function readSaved(path: string, { host }: Context): Promise<SavedRun | undefined> {
+  const bytes = await host.files.read(path).catch(() => undefined);
+  const value = tryParseJson(new TextDecoder().decode(bytes));
+  return isObject(value) ? (value as unknown as SavedRun) : undefined;
+}
+
 /** End of a file name, after the time. Run IDs may hold any character; throws on invalid Unicode. */
 const suffixOf = (run: string) => `-${encodeURIComponent(run)}.json`;
 
 /** Loads a run if it belongs to the current server, and the names of all files, newest first. */
 async function load(run: string, context: Context) {
-  const { files } = context.host;
-  const directory = directoryOf(context);
   const base_url = await context.baseUrl();
-  const names = (await files.list(directory)).filter((name) => name.endsWith(".json")).reverse();
+  const names = await listedFiles(context);
   const name = names.find((each) => each.replace(/^\d+/, "") === suffixOf(run));
-  const bytes = name === undefined ? undefined : await files.read(join(directory, name));
-  const value = tryParseJson(new TextDecoder().decode(bytes));
-  const isKnown = isObject(value) && value["base_url"] === base_url; // ignores damaged files
-  return { names, base_url, saved: isKnown ? (value as unknown as SavedRun) : undefined };
+  const saved = name && (await readSaved(join(directoryOf(context), name), context));
+  return { names, base_url, saved: saved && saved.base_url === base_url ? saved : undefined };
 }

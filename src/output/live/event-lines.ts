@@ -2,6 +2,7 @@ import { counted } from "../../lib/plural.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
 import { eventFields } from "../../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../../lib/server-event.ts";
+import { expiryText, formText } from "../../runs/form-text.ts";
 import { nodeError } from "../../runs/trace.ts";
 import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
@@ -243,10 +244,10 @@ const lines = (texts: readonly string[]): string =>
     )
     .join("");
 
-function formLines(form: EventFields, { times }: LiveStyle): string[] {
+function formLines(form: EventFields, { times, now }: LiveStyle): string[] {
   const { expiration_time: expires, inputs = [], actions = [] } = form;
   const lines: readonly Part[] = [
-    ...(form.form_content?.split("\n") ?? []),
+    ...(form.form_content === undefined ? [] : formText(form.form_content).split("\n")),
     ...inputs.map((input) => inputLine(input, form.resolved_default_values)),
     ...actions.map((action) => {
       const { id, title } = eventFields(action);
@@ -254,7 +255,7 @@ function formLines(form: EventFields, { times }: LiveStyle): string[] {
     }),
     expires === undefined
       ? undefined
-      : `expires  ${times.text(new Date(expires * 1000))} ${times.zone ?? ""}`,
+      : expiryText(new Date(expires * 1000), now(), (date) => times.text(date)),
     after("form    ", form.form_token),
   ];
   return lines.filter((line) => line !== undefined);

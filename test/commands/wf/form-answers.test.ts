@@ -229,5 +229,5 @@ test("a paused blocking run shows the command that submits its form", async () =
     env: { KB_APP_KEY: "app-x", KB_BASE_URL: server.baseUrl },
   });
   expect(ran.exit, ran.err).toBe(8);
-  expect(ran.err).toContain("hint: wf form submit tok --action yes");
+  expect(ran.err).toContain("hint: answer it with `wf form submit tok --action yes`");
 });

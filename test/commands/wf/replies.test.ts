@@ -65,15 +65,14 @@ describe("an agent app, which only streams", () => {
     expect((await against(routes, [...send, "--jq", ".answer"])).out).toBe(`${answer}\n`);
   });
 
-  test("prints its tools as lines, and no thoughts that are already text", async () => {
-    const ran = await against(routes, send);
-    expect(ran.exit, ran.err).toBe(0);
-    const thoughts = ran.out.split("\n").filter((line) => line.includes("agent_thought"));
-    expect(thoughts.map((line) => line.replace(/^\S+  agent_thought\s+/, ""))).toEqual([
-      'current_time  {"current_time": {}}',
-      'current_time  {"current_time": {}}  gave {"current_time": "2026"}',
+  test("prints its text, with -v its tools, and no thoughts that are already text", async () => {
+    const ran = await against(routes, [...send, "-v"]);
+    expect([ran.exit, ran.out]).toEqual([0, `${answer}\n`]);
+    expect(ran.err.split("\n").filter((line) => line.startsWith("tool "))).toEqual([
+      'tool current_time {"current_time": {}}',
+      'tool current_time gave {"current_time": "2026"}',
     ]);
-    expect(ran.out).not.toContain("tool_labels");
+    expect((await against(routes, send)).err).toMatch(/^continue with `wf chat send .*`\n$/);
   });
 
   test("rejects --blocking with a hint", async () => {
@@ -249,6 +248,7 @@ test("prints the sources of a reply on stderr, except with JSON", async () => {
       "source 1  leave.md  (HQ handbook)  0.62",
       "source 2  leave.md  (HQ handbook)  0.48",
       "source 3  leave.md  (HQ handbook)  0.22",
+      `continue with \`wf chat send '…' --conversation-id ${conversation}\``,
       "",
     ].join("\n"),
   );

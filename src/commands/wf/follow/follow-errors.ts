@@ -50,6 +50,8 @@ export function explainFormError(
 ): unknown {
   if (context.signal.aborted) return withResumeHint(error, runId);
   if (!(error instanceof CliError)) return error;
+  // Interrupted in a prompt: nothing was submitted.
+  if (error.kind === "interrupted") return error.with({ details: { run: runId } });
   return error.with({
     details: { run: runId },
     hint: `run \`wf events ${runId} --follow\` to see whether the run continued`,

@@ -34,7 +34,8 @@ export interface FollowOptions {
   readonly snapshot: boolean;
   /**
    * Submits one of the forms of a paused run, called while a connection is open that will show what
-   * follows (server §15.6). Returns true if the run will continue, otherwise why it stays paused.
+   * follows (server §15.6). Returns true if the run will continue, otherwise why it stays paused
+   * (empty: by choice).
    */
   readonly answer?: ((forms: readonly Form[]) => Promise<true | string>) | undefined;
 }

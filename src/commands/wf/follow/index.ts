@@ -2,7 +2,7 @@ export { newFollowCounts } from "./event-filter.ts";
 export { followMany } from "./follow-many.ts";
 export { followRun } from "./follow.ts";
 export type { FollowResult } from "./follow.ts";
-export { startStream } from "./open-stream.ts";
+export { openStream, startStream } from "./open-stream.ts";
 export type { EventStream } from "./open-stream.ts";
 export { countEvents, filterKinds, followDisplayed } from "./stages.ts";
 export { TextStream } from "./stream-text.ts";

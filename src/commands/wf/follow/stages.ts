@@ -8,7 +8,7 @@ import { getForm } from "../../../operations/forms.ts";
 import { finalOutcome } from "../../../runs/outcome.ts";
 import type { FollowCounts } from "./event-filter.ts";
 import { followRun } from "./follow.ts";
-import { saveFailures, saveTaskId, saveRunEnd } from "../task-ids.ts";
+import { saveFailures, saveRunEnd, saveRunPaused, saveTaskId } from "../task-ids.ts";
 import type { NodeFailure } from "../task-ids.ts";
 import { endingOf } from "../../../runs/outcome.ts";
 import { nodeError } from "../../../runs/trace.ts";
@@ -20,7 +20,12 @@ type Batch = readonly ServerEvent[];
 export const followDisplayed = (
   ...[options, context, counts]: Parameters<typeof followRun>
 ): ReturnType<typeof followRun> =>
-  pipe(followRun(options, context, counts), warnAboutGaps(context), rememberRun(context));
+  pipe(
+    followRun(options, context, counts),
+    warnAboutGaps(context),
+    rememberRun(context),
+    rememberPauses(context),
+  );
 
 /** Adds the text of forms, and warns where text may be missing. */
 const warnAboutGaps = (context: Context): EventStage => ({
@@ -75,6 +80,23 @@ function failureIn({ event, fields }: ServerEvent, { host }: Context): readonly 
   if (event !== "node_finished" || error === undefined) return [];
   const node = fields.title ?? fields.node_id ?? "";
   return [{ node, error: host.secrets.masked(error.slice(0, MAX_SAVED_ERROR)) }];
+}
+
+/** Saves whether a run is paused: the log has no runs of chats (server §12). */
+function rememberPauses(context: Context): EventStage {
+  let isPaused = false;
+  return {
+    async batch(batch) {
+      for (const { event, fields } of batch) {
+        const pauses = event === "workflow_paused";
+        if (isPaused === pauses || !/^workflow_(paused|started|finished)$/.test(event)) continue;
+        isPaused = pauses;
+        if (fields.workflow_run_id !== undefined)
+          await saveRunPaused(fields.workflow_run_id, isPaused, context);
+      }
+      return batch;
+    },
+  };
 }
 
 /** Prints a summary line when the events end, for whatever reason. */

@@ -60,6 +60,8 @@ export class TextStream {
     if (change?.kind === "all") yield* this.replace(change.text);
     if (event.event === "_gap" || isResumedChatflow(event)) this.hasGap = this.holdAll = true;
     if (event.event === "workflow_finished") yield* this.finish(event);
+    // A prompt for the form starts on a new line.
+    if (event.event === "workflow_paused" && this.live && this.lastKind !== undefined) yield "\n";
     if (event.event === "reasoning_chunk" && this.options.reasoning)
       yield* this.separate("reasoning", event.fields.reasoning ?? "");
     if (this.holdAll) return;

@@ -13,7 +13,7 @@ import type { FollowResult } from "../follow/index.ts";
 import { readRunState } from "../run-state.ts";
 import type { RunState } from "../run-state.ts";
 import type { MakeInputs } from "./inputs.ts";
-import { uploadInputFiles } from "./upload-files.ts";
+import { uploadInputFiles } from "../forms/index.ts";
 
 /** Input of `wf run` with --each. */
 type EachInput = Input<typeof runParams> & { readonly each: string };

@@ -1,9 +1,9 @@
 import { ApiError, CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
-import { appFields, checkValues, parseAssignments } from "./form-fields.ts";
-import type { Field } from "./form-fields.ts";
-import { requireFiles } from "./upload-files.ts";
+import { appFields, checkValues, parseAssignments, requireFiles } from "../forms/index.ts";
+import type { Field } from "../forms/index.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Inputs from the command line or a row. */
@@ -15,24 +15,33 @@ export interface RawInputs {
 
 export type MakeInputs = (raw: RawInputs) => Promise<Record<string, unknown>>;
 
-/**
- * Returns a function that parses and checks inputs by the form of the application, before anything is
- * sent or uploaded. It throws `usage` for an unknown, missing or invalid input, and `unsupported` if
- * the key does not belong to a workflow.
- */
-export async function inputMaker(context: Context): Promise<MakeInputs> {
+/** The input form of an application. */
+export interface InputForm {
+  readonly fields: readonly Field[];
+  /**
+   * Parses and checks inputs, before anything is sent or uploaded. Throws `usage` for an unknown,
+   * missing or invalid input, and `unsupported` if the key does not belong to a workflow.
+   */
+  readonly makeInputs: MakeInputs;
+}
+
+/** Reads the input form of the workflow. */
+export async function readInputForm(context: Context): Promise<InputForm> {
   const fields = await readFields(context);
-  return async ({ input = [], inputs }) => {
-    try {
-      const values = parseAssignments(input, fields, isObject(inputs) ? inputs : {});
-      checkValues(fields, values);
-      await requireFiles(values, context);
-      return values;
-    } catch (error) {
-      // With the key of another type of application, that is the actual mistake.
-      await requireWorkflow(context);
-      throw error;
-    }
+  return {
+    fields,
+    async makeInputs({ input = [], inputs }) {
+      try {
+        const values = parseAssignments(input, fields, isObject(inputs) ? inputs : {});
+        checkValues(fields, values);
+        await requireFiles(values, context);
+        return values;
+      } catch (error) {
+        // With the key of another type of application, that is the actual mistake.
+        await requireWorkflow(context);
+        throw error;
+      }
+    },
   };
 }
 
@@ -46,7 +55,8 @@ async function readFields(context: Context): Promise<readonly Field[]> {
   }
 }
 
-async function requireWorkflow(context: Context): Promise<void> {
+/** Throws `unsupported` if the key belongs to another type of application. */
+export async function requireWorkflow(context: Context): Promise<void> {
   const { mode } = await context.call(getAppInfo, {});
   if (mode === undefined || mode === "workflow") return;
   throw new CliError(
@@ -54,7 +64,7 @@ async function requireWorkflow(context: Context): Promise<void> {
     `the key belongs to an application of mode ${mode}, not a workflow`,
     {
       sideEffect: "none",
-      hint: "send messages to chat applications with `wf chat send`",
+      hint: `send messages to chat applications with ${commandLine("wf chat send")}`,
     },
   );
 }

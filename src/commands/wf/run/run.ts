@@ -22,10 +22,17 @@ import { checkRecord, recordTo } from "../recording/index.ts";
 import { asEvents } from "../../stream-or-wait.ts";
 import { saveTaskId } from "../task-ids.ts";
 import { runEach } from "./batch.ts";
-import { formAnswerer, readAnswers } from "./form-answers.ts";
-import type { FormAnswer } from "./form-answers.ts";
-import { inputMaker } from "./inputs.ts";
-import { uploadInputFiles } from "./upload-files.ts";
+import {
+  formAnswerer,
+  promptsForForms,
+  readAnswers,
+  submitWithAnswers,
+  uploadInputFiles,
+  withoutChoices,
+} from "../forms/index.ts";
+import type { AnswerPause, FormAnswer } from "../forms/index.ts";
+import { withAskedInputs } from "./ask-inputs.ts";
+import { readInputForm } from "./inputs.ts";
 import type { runParams } from "../specs.ts";
 
 type RunInput = Input<typeof runParams>;
@@ -39,18 +46,19 @@ const bodyOf = ({ files }: RunInput, inputs: Body["inputs"]): Body => ({
 });
 
 /** Starts a run and follows it to its end, reconnecting to its events; never starts it twice. */
-export async function* run(input: RunInput, context: Context): AsyncGenerator<unknown> {
-  checkFlags(input, context);
-  await checkRecord(input, context);
-  const expectations = await readExpectations(input, context);
-  const answers = await readAnswers(input.answer ?? [], context);
-  const makeInputs = await inputMaker(context);
-  if (input.each !== undefined) {
+export async function* run(typed: RunInput, context: Context): AsyncGenerator<unknown> {
+  checkFlags(typed, context);
+  await checkRecord(typed, context);
+  const expectations = await readExpectations(typed, context);
+  const answers = await readAnswers(typed.answer ?? [], context);
+  const { fields, makeInputs } = await readInputForm(context);
+  if (typed.each !== undefined) {
     const startRow = (inputs: Body["inputs"]) =>
-      follow(input, bodyOf(input, inputs), answers, context);
-    yield* runEach({ ...input, each: input.each }, makeInputs, startRow, context);
+      follow(typed, bodyOf(typed, inputs), answererOf(typed, answers, context), context);
+    yield* runEach({ ...typed, each: typed.each }, makeInputs, startRow, context);
     return;
   }
+  const input = await withAskedInputs(typed, fields, context);
   const body = bodyOf(input, await uploadInputFiles(await makeInputs(input), context));
   if (input.blocking) {
     yield* runBlocking(input, body, context);
@@ -68,11 +76,13 @@ export async function* run(input: RunInput, context: Context): AsyncGenerator<un
   const readRecord = async ({ runId }: FollowResult) => {
     if (printsRecord) record = await context.call(getWorkflowRun, { workflow_run_id: runId });
   };
+  const prompts = promptsAtPauses(input, context);
   const events = pipe(
-    follow(input, body, answers, context),
+    follow(input, body, prompts ?? answererOf(input, answers, context), context),
     recordTo(input, context),
     { end: readRecord }, // before the evaluation, which reports if reading fails
     evaluation,
+    prompts ? withoutChoices : {},
   );
   const text = new TextStream({ text: true, late: false }, context);
   if (!printsRecord) yield* input.text ? text.read(events) : events;
@@ -122,25 +132,39 @@ const start = ({ workflow_id }: RunInput, body: Body, context: Context): Promise
 async function* follow(
   input: RunInput,
   body: Body,
-  answers: readonly FormAnswer[],
+  answer: AnswerPause | undefined,
   context: Context,
 ): EventBatches<FollowResult> {
   const options = {
     first: await start(input, body, context),
     reconnect: true,
-    throughPauses: input.through_pauses || answers.length > 0,
+    throughPauses: input.through_pauses || answer !== undefined,
     snapshot: true,
-    answer: answers.length > 0 ? answererOf(input, answers, context) : undefined,
+    answer,
   };
   return yield* followDisplayed(options, context);
 }
 
-/** With --through-pauses, a form without an answer file is left to others. */
-function answererOf(input: RunInput, answers: readonly FormAnswer[], context: Context) {
-  const answer = formAnswerer(answers, context);
+/** Prompts for the forms of a pause, unless flags say how to treat them. */
+function promptsAtPauses(
+  { through_pauses, answer, only_output, text }: RunInput,
+  context: Context,
+): AnswerPause | undefined {
+  if (through_pauses || answer || only_output !== undefined) return undefined;
+  return promptsForForms(context, { isShown: !text });
+}
+
+/** Submits the forms of --answer. With --through-pauses, a form without one is left to others. */
+function answererOf(
+  input: RunInput,
+  answers: readonly FormAnswer[],
+  context: Context,
+): AnswerPause | undefined {
+  if (answers.length === 0) return undefined;
+  const answer = formAnswerer(submitWithAnswers(answers, context));
   if (!input.through_pauses) return answer;
-  return async (...forms: Parameters<typeof answer>): Promise<true> => {
-    const unanswered = await answer(...forms);
+  return async (forms) => {
+    const unanswered = await answer(forms);
     if (unanswered !== true) await context.notice(unanswered);
     return true;
   };

@@ -5,10 +5,13 @@ import type { FormInput } from "../../../operations/forms.ts";
 /** An input field of an application, or of the form of a paused run. */
 export interface Field {
   readonly variable: string;
+  /** Its name for people. */
+  readonly label: string;
   /** text-input, paragraph, number, select, checkbox, file, file-list, json_object. */
   readonly control: string;
   readonly required: boolean;
-  readonly hasDefault: boolean;
+  /** Undefined if there is none, or an empty one. */
+  readonly default: unknown;
   /** Empty if any value is valid. */
   readonly options: readonly string[];
   /** Maximum number of characters, or of files. */
@@ -32,12 +35,13 @@ export function appFields(form: readonly unknown[]): readonly Field[] {
     Object.entries(isObject(entry) ? entry : {}).flatMap(([control, field]) => {
       const variable = isObject(field) ? field["variable"] : undefined;
       if (!isObject(field) || typeof variable !== "string") return [];
-      const { max_length: max, default: value } = field;
+      const { max_length: max, label } = field;
       return {
         variable,
+        label: typeof label === "string" && label !== "" ? label : variable,
         control,
         required: field["required"] === true,
-        hasDefault: value !== undefined && value !== null && value !== "",
+        default: unlessEmpty(field["default"]),
         options: texts(field["options"]),
         max: typeof max === "number" && max > 0 ? max : undefined,
         files: rulesIn(field),
@@ -53,13 +57,17 @@ export const formFields = (
 ): readonly Field[] =>
   inputs.map((input) => ({
     variable: input.output_variable_name,
+    label: input.output_variable_name,
     control: input.type,
     required: false,
-    hasDefault: (own(defaults, input.output_variable_name) ?? input.default?.value ?? "") !== "",
+    default: unlessEmpty(own(defaults, input.output_variable_name) ?? input.default?.value),
     options: input.option_source?.type === "constant" ? input.option_source.value : [],
     max: input.number_limits,
     files: rulesIn({ ...input }),
   }));
+
+const unlessEmpty = (value: unknown): unknown =>
+  value === null || value === "" ? undefined : value;
 
 const rulesIn = (field: Readonly<Record<string, unknown>>): FileRules => ({
   types: texts(field["allowed_file_types"]),
@@ -131,7 +139,7 @@ function checkValue(field: Field, value: unknown): void {
   const { variable: name, max, options } = field;
   const empty = value === undefined || value === null || value === "";
   if (empty || (Array.isArray(value) && value.length === 0)) {
-    if (!field.required || field.hasDefault) return;
+    if (!field.required || field.default !== undefined) return;
     throw usage(`input ${JSON.stringify(name)} is required`, `add --input ${name}=…`);
   }
   if (options.length > 0 && !options.includes(String(value)))
@@ -151,12 +159,12 @@ function parseValue(field: Field, text: string): unknown {
     case "number": {
       const value = Number(text);
       if (text.trim() === "" || !Number.isFinite(value))
-        throw usage(`--input ${variable}=${JSON.stringify(text)} is not a number`);
+        throw usage(`input ${variable}: ${JSON.stringify(text)} is not a number`);
       return value;
     }
     case "checkbox":
       if (text !== "true" && text !== "false")
-        throw usage(`--input ${variable}=${JSON.stringify(text)} is not true or false`);
+        throw usage(`input ${variable}: ${JSON.stringify(text)} is not true or false`);
       return text === "true";
     case "file":
     case "file-list":
@@ -172,7 +180,7 @@ function parseJson(variable: string, text: string, hint?: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw usage(`--input ${variable}: invalid JSON`, hint);
+    throw usage(`input ${variable}: invalid JSON`, hint);
   }
 }
 
@@ -191,7 +199,7 @@ function parseFile({ variable, files }: Field, text: string): unknown {
   if (/^https?:\/\//.test(text)) {
     requireMethod("remote_url");
     if (!URL.canParse(text))
-      throw usage(`--input ${variable}=${JSON.stringify(text)} is not a valid URL`);
+      throw usage(`input ${variable}: ${JSON.stringify(text)} is not a valid URL`);
     const type = typeOf(variable, new URL(text).pathname, files);
     return { type, transfer_method: "remote_url", url: text };
   }

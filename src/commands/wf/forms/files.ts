@@ -2,7 +2,7 @@ import { define } from "../../../lib/json.ts";
 import { basename } from "node:path";
 import { usage } from "../../../errors.ts";
 import { uploadFile } from "../../../operations/files.ts";
-import { isLocalFile } from "./form-fields.ts";
+import { isLocalFile } from "./fields.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Throws `usage` if a local file does not exist. */
@@ -16,7 +16,7 @@ export async function requireFiles(
       const stat = await context.host.files.stat(file.path);
       if (stat && !stat.isDirectory) continue;
       const problem = stat ? "is a directory" : "not found";
-      throw usage(`--input ${name}: ${file.path} ${problem}`);
+      throw usage(`input ${name}: ${file.path} ${problem}`);
     }
   }
 }

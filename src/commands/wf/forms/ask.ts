@@ -1,0 +1,166 @@
+import { CliError, usage } from "../../../errors.ts";
+import type { Context } from "../../command-spec.ts";
+import { checkValues, parseAssignments } from "./fields.ts";
+import type { Field } from "./fields.ts";
+import { requireFiles } from "./files.ts";
+
+/** Invalid replies in a row before giving up: a program may be typing. */
+const MAX_ATTEMPTS = 10;
+
+/** Something to choose from a list. */
+export interface Choice<T> {
+  readonly label: string;
+  /** Texts that select it besides its number, and their beginnings. */
+  readonly names: readonly string[];
+  readonly value: T;
+}
+
+/** Prompts on the terminal; without spaces around the reply. Throws `interrupted` on Ctrl-C. */
+export async function ask(
+  question: string,
+  context: Context,
+  options: { readonly multiline?: boolean } = {},
+): Promise<string> {
+  const { host, signal } = context;
+  const typed = await host.prompt(question, { signal, ...options }).catch((error: unknown) => {
+    throw signal.aborted ? context.abortError() : error;
+  });
+  return typed.trim();
+}
+
+/** Prompts until `read` returns a value; it returns a text if the reply is invalid. */
+async function askUntil<T extends object>(
+  question: string,
+  read: (typed: string) => T | string | Promise<T | string>,
+  context: Context,
+  options: { readonly multiline?: boolean } = {},
+): Promise<T> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const result = await read(await ask(question, context, options));
+    if (typeof result !== "string") return result;
+    await context.notice(result);
+  }
+  throw usage(`no valid reply after ${MAX_ATTEMPTS} attempts`);
+}
+
+/** Prints numbered choices and prompts for one; Enter takes the preset. */
+export async function askChoice<T>(
+  question: string,
+  choices: readonly Choice<T>[],
+  context: Context,
+  preset?: Choice<T>,
+): Promise<T> {
+  // Numbers would be ambiguous beside choices that are numbers.
+  const numbered = !choices.some(({ names }) => names.some((name) => /^\d+$/.test(name)));
+  for (const [index, { label }] of choices.entries())
+    await context.notice(numbered ? `  ${index + 1}  ${label}` : `  ${label}`);
+  const range = numbered && choices.length > 1 ? ` (1-${choices.length})` : "";
+  const read = (typed: string) => {
+    if (typed === "" && preset) return preset;
+    const found = findChoice(typed, choices, numbered);
+    if (found) return found;
+    const problem = typed === "" ? "no choice" : `${JSON.stringify(typed)} is not one of them`;
+    return `${problem}; type ${numbered ? "a number or " : ""}a name`;
+  };
+  const shown = preset === undefined ? "" : ` [${preset.label}]`;
+  return (await askUntil(`${question}${range}${shown}: `, read, context)).value;
+}
+
+function findChoice<T>(
+  typed: string,
+  choices: readonly Choice<T>[],
+  numbered: boolean,
+): Choice<T> | undefined {
+  const text = typed.toLowerCase();
+  const matching = (fits: (name: string) => boolean) =>
+    choices.filter(({ names }) => names.some((name) => fits(name.toLowerCase())));
+  const [exact] = matching((name) => name === text);
+  if (exact || text === "") return exact;
+  if (/^\d+$/.test(text)) return numbered ? choices[Number(text) - 1] : undefined;
+  const [first, ...others] = matching((name) => name.startsWith(text));
+  return others.length === 0 ? first : undefined;
+}
+
+/** Prompts for the value of a field until it is valid. Returns it as `name=value`, files each. */
+export async function askField(field: Field, context: Context): Promise<readonly string[]> {
+  const { label, options, control } = field;
+  if (options.length > 0) {
+    await context.notice(`${label}:`);
+    const choices = options.map((each) => ({ label: each, names: [each], value: each }));
+    const preset = choices.find(({ value }) => value === defaultText(field));
+    return [assignment(field, await askChoice(label, choices, context, preset))];
+  }
+  if (control === "file-list") return askFiles(field, context);
+  const preset = defaultText(field);
+  const question = `${label} (${kindOf(field)})${preset === undefined ? "" : ` [${preset}]`}: `;
+  const read = async (typed: string) => {
+    const text = typed === "" && preset !== undefined ? preset : typed;
+    return checked(field, [assignment(field, text)], text, context);
+  };
+  return askUntil(question, read, context, { multiline: control === "paragraph" });
+}
+
+/** Prompts for the files of a list one by one, up to an empty reply. */
+async function askFiles(field: Field, context: Context): Promise<readonly string[]> {
+  const { label, max = Infinity } = field;
+  const assignments: string[] = [];
+  while (assignments.length < max) {
+    const hint = assignments.length > 0 ? "; Enter to finish" : "";
+    const question = `${label} (file ${assignments.length + 1}: path or URL${hint}): `;
+    const read = async (typed: string) => {
+      if (typed === "" && assignments.length > 0) return [];
+      return checked(field, [...assignments, assignment(field, typed)], typed, context);
+    };
+    const next = await askUntil(question, read, context);
+    if (next.length === 0) break;
+    assignments.splice(0, assignments.length, ...next);
+  }
+  return assignments;
+}
+
+const isFile = ({ control }: Field): boolean => control === "file" || control === "file-list";
+
+/** The default as text; undefined for one that a line cannot show. */
+function defaultText({ default: value }: Field): string | undefined {
+  const isPlain = ["string", "number", "boolean"].includes(typeof value);
+  const text = isPlain ? String(value) : "";
+  return text === "" || text.includes("\n") ? undefined : text;
+}
+
+/** The kind of a value, for a prompt. */
+function kindOf({ control, max }: Field): string {
+  if (control === "number") return "number";
+  if (control === "checkbox") return "yes or no";
+  if (control === "json_object") return "JSON";
+  if (control === "file") return "path or URL of a file";
+  return max === undefined ? "text" : `text, at most ${max} characters`;
+}
+
+/** A reply as an argument of `--input`: a path gets its `@`, yes and no become true and false. */
+function assignment(field: Field, typed: string): string {
+  const { variable, control } = field;
+  const isPath = isFile(field) && typed !== "" && !/^(@|https?:\/\/|\{)/.test(typed);
+  if (isPath) return `${variable}=@${typed}`;
+  if (control === "checkbox" && /^y(es)?$/i.test(typed)) return `${variable}=true`;
+  if (control === "checkbox" && /^no?$/i.test(typed)) return `${variable}=false`;
+  return `${variable}=${typed}`;
+}
+
+/** The assignments if they are valid, or what is wrong with them. */
+async function checked(
+  field: Field,
+  assignments: readonly string[],
+  typed: string,
+  context: Context,
+): Promise<readonly string[] | string> {
+  if (typed === "" && (field.required || isFile(field))) return `${field.label} is required`;
+  try {
+    const values = parseAssignments(assignments, [field], {});
+    checkValues([field], values);
+    await requireFiles(values, context);
+    return assignments;
+  } catch (error) {
+    if (error instanceof CliError && error.kind === "usage") return error.message;
+    throw error;
+  }
+}

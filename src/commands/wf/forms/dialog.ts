@@ -1,0 +1,161 @@
+import { ApiError, CliError } from "../../../errors.ts";
+import { isObject } from "../../../lib/json.ts";
+import { serverEvent } from "../../../lib/server-event.ts";
+import type { EventStage } from "../../../api/sse.ts";
+import { getForm } from "../../../operations/forms.ts";
+import type { HumanInputForm } from "../../../operations/forms.ts";
+import { submitCommand } from "../../../runs/outcome.ts";
+import type { Form } from "../../../runs/outcome.ts";
+import type { Context } from "../../command-spec.ts";
+import { askChoice, askField } from "./ask.ts";
+import type { Choice } from "./ask.ts";
+import { formFields } from "./fields.ts";
+import type { Field } from "./fields.ts";
+import { formAnswerer } from "./pauses.ts";
+import type { AnswerPause, SubmitOne } from "./pauses.ts";
+import { printForm } from "./print-forms.ts";
+import { checkAndSubmitForm, requireAction } from "./submission.ts";
+import type { SubmittedForm } from "./submission.ts";
+
+/** What is known of a submission before the dialog. */
+export interface KnownValues {
+  readonly action?: string | undefined;
+  readonly inputs: Readonly<Record<string, unknown>>;
+  /** Inputs as `name=value`. */
+  readonly assignments: readonly string[];
+}
+
+const nothingKnown: KnownValues = { inputs: {}, assignments: [] };
+
+/** How often values that the server rejects are asked for again. */
+const MAX_REJECTIONS = 5;
+
+/**
+ * Prompts for the action to take on a form, then for its inputs, and submits it. Values that the
+ * server rejects are asked for again, with the typed values as defaults. Returns undefined if the reply
+ * is to do it later; throws what `checkAndSubmitForm` throws.
+ */
+export async function promptForForm(
+  form_token: string,
+  known: KnownValues,
+  context: Context,
+  { title = "Action", showsText = true } = {},
+): Promise<SubmittedForm | undefined> {
+  let { assignments } = known;
+  for (let attempt = 0; ; attempt++) {
+    const form = await context.call(getForm, { form_token });
+    if (attempt === 0 && showsText) await printForm(form, context);
+    const action = known.action ?? (await askChoice(title, actionsOf(form), context));
+    if (action === undefined) return undefined;
+    requireAction(form, action);
+    const isRetry = attempt > 0;
+    const fields = fieldsToAsk(form, { ...known, assignments }, isRetry);
+    const typed: string[] = isRetry ? [] : [...assignments];
+    for (const field of fields) typed.push(...(await askField(field, context)));
+    assignments = typed;
+    try {
+      const values = { action, inputs: known.inputs, assignments };
+      return await checkAndSubmitForm(form_token, values, context, form);
+    } catch (error) {
+      if (!isRejectedValue(error) || attempt === MAX_REJECTIONS) throw error;
+      await context.notice(error.message);
+    }
+  }
+}
+
+/** The actions of a form, and to do it later, whose value is undefined. */
+function actionsOf({ user_actions }: HumanInputForm): readonly Choice<string | undefined>[] {
+  const actions = user_actions.map(({ id, title }) => ({
+    label: title.toLowerCase() === id.toLowerCase() ? title : `${title} (${id})`,
+    names: [id, title],
+    value: id,
+  }));
+  return [...actions, { label: "later", names: ["later"], value: undefined }];
+}
+
+/** With a given action only inputs that are missing are asked for; after a rejection all of them. */
+function fieldsToAsk(
+  form: HumanInputForm,
+  { action, inputs, assignments }: KnownValues,
+  isRetry: boolean,
+): readonly Field[] {
+  const fields = formFields(form.inputs, form.resolved_default_values);
+  const given = new Map(assignments.map((each) => splitAssignment(each)));
+  if (isRetry)
+    return fields.map((field) => ({
+      ...field,
+      default: given.get(field.variable) || field.default,
+    }));
+  return fields.filter(
+    (field) =>
+      !given.has(field.variable) &&
+      !Object.hasOwn(inputs, field.variable) &&
+      (action === undefined || !Object.hasOwn(form.resolved_default_values, field.variable)),
+  );
+}
+
+function splitAssignment(text: string): readonly [name: string, value: string] {
+  const at = text.indexOf("=");
+  return [text.slice(0, at), text.slice(at + 1)];
+}
+
+const isRejectedValue = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.response.serverCode === "invalid_form_data";
+
+/** Submits a form of a paused run by prompts; `showsText` prints its text first. */
+const submitByPrompts =
+  (context: Context, { showsText }: { readonly showsText: boolean }): SubmitOne =>
+  async ([form]) => {
+    if (form === undefined) return "";
+    const { token, node: title } = form;
+    try {
+      const submitted = await promptForForm(token, nothingKnown, context, { title, showsText });
+      if (!submitted) return "";
+      await context.notice(`submitted form with action ${submitted.action}`);
+    } catch (error) {
+      const gone = goneText(error);
+      if (gone === undefined) throw withAnswerHint(error, form);
+      await context.notice(`${gone}; following the run`);
+    }
+    return { token };
+  };
+
+/**
+ * Submits the forms of a paused run by prompts, on a terminal that shows the run; undefined
+ * elsewhere. The text of the forms is printed first, unless `isShown`.
+ */
+export function promptsForForms(
+  context: Context,
+  { isShown = false } = {},
+): AnswerPause | undefined {
+  const { input, terminal, format } = context.options;
+  if (!input || !terminal || format !== undefined) return undefined;
+  return formAnswerer(submitByPrompts(context, { showsText: !isShown }));
+}
+
+/** Why a form is not open any more; undefined for other errors. */
+function goneText(error: unknown): string | undefined {
+  const code = error instanceof ApiError ? error.response.serverCode : undefined;
+  if (code === "human_input_form_submitted") return "the form was submitted in the meantime";
+  return code === "human_input_form_expired" ? "the form has expired" : undefined;
+}
+
+/** After Ctrl-C in a prompt the form is still open. */
+const withAnswerHint = (error: unknown, form: Form): unknown =>
+  error instanceof CliError && error.kind === "interrupted"
+    ? error.with({
+        sideEffect: undefined,
+        hint: `the run stays paused; ${submitCommand(form)}`,
+      })
+    : error;
+
+/** Removes from displayed forms what the dialog asks for: inputs, actions and the token. */
+export const withoutChoices: EventStage = {
+  batch: (batch) =>
+    batch.map((event) => {
+      const form = event.data["data"];
+      if (event.event !== "human_input_required" || !isObject(form)) return event;
+      const data = { ...form, inputs: [], actions: [], form_token: null };
+      return { ...event, ...serverEvent({ ...event.data, data }, event.raw) };
+    }),
+};

@@ -1,0 +1,11 @@
+export { readAnswers, submitWithAnswers } from "./answers.ts";
+export type { FormAnswer } from "./answers.ts";
+export { ask, askField } from "./ask.ts";
+export { promptsForForms, withoutChoices } from "./dialog.ts";
+export { appFields, checkValues, parseAssignments } from "./fields.ts";
+export type { Field } from "./fields.ts";
+export { requireFiles, uploadInputFiles } from "./files.ts";
+export { formAnswerer } from "./pauses.ts";
+export type { AnswerPause } from "./pauses.ts";
+export type { OpenForm } from "./open-forms.ts";
+export { noticeForms } from "./print-forms.ts";

@@ -1,0 +1,132 @@
+import { timeOf } from "../../../api/time-windows.ts";
+import { CliError } from "../../../errors.ts";
+import { mapConcurrent } from "../../../api/concurrent-map.ts";
+import { eachEvent } from "../../../api/sse.ts";
+import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows.ts";
+import type { EventFields } from "../../../lib/server-event.ts";
+import type { Context } from "../../command-spec.ts";
+import { openStream } from "../follow/index.ts";
+import { pausedRuns, saveRunPaused } from "../task-ids.ts";
+
+/** A form that a paused run is waiting for. */
+export interface OpenForm {
+  /** Title of the node that asks; null if the form cannot be read. */
+  readonly node: string | null;
+  readonly run: string;
+  /** End user or account that started the run, if known. */
+  readonly by: string | null;
+  /** Unix seconds. */
+  readonly expires: number | null;
+  /** Null if the form cannot be submitted through the API. */
+  readonly token: string | null;
+}
+
+/** A run that may be paused. */
+interface PausedRun {
+  readonly run: string;
+  readonly by?: string | undefined;
+  /** The end user who may read its events. */
+  readonly user?: string | undefined;
+  /** Whether the server reported it as paused; otherwise it was paused when last seen here. */
+  readonly isLogged: boolean;
+}
+
+/** ms to wait for the pause in the events of a paused run. */
+const MAX_READ = 60_000;
+
+/**
+ * The forms that wait: those of the paused runs in the log since a Unix second, and of runs that were
+ * paused when they were last followed on this machine. A run whose form cannot be read has a row
+ * without a node. Throws what requests throw, and `partial` at the end if the log is incomplete.
+ */
+export async function* openForms(since: number, context: Context): AsyncGenerator<OpenForm> {
+  const { runs, incomplete } = await findPausedRuns(since, context);
+  const forms = mapConcurrent(runs, context.limitConcurrency(), (run) => readForms(run, context));
+  for await (const each of forms) yield* each;
+  if (incomplete) throw incomplete;
+}
+
+/**
+ * The forms that a run is waiting for, as its events announce them; none if it is not paused. `user` is
+ * the end user that started it (default: that of the settings). Throws `not-found` for another user.
+ */
+export async function readPause(
+  run: string,
+  context: Context,
+  user?: string,
+): Promise<readonly EventFields[]> {
+  const input = { workflow_run_id: run, include_state_snapshot: true, ...(user && { user }) };
+  const { events, close } = await openStream(streamRunEvents, input, context);
+  const done = new AbortController();
+  let timedOut = false;
+  const timer = context.host.sleep(MAX_READ, done.signal).then(
+    () => {
+      timedOut = true;
+      close();
+    },
+    () => {}, // the events came first
+  );
+  const forms: EventFields[] = [];
+  try {
+    for await (const { event, fields } of eachEvent(events)) {
+      if (event === "workflow_started") forms.length = 0;
+      if (event === "human_input_required") forms.push(fields);
+      if (event === "workflow_paused") return forms;
+      if (event === "workflow_finished") return [];
+    }
+  } catch (error) {
+    if (!timedOut) throw error;
+  } finally {
+    done.abort();
+    await timer;
+    await events.return();
+  }
+  return [];
+}
+
+const openForm = (run: string, user: string | undefined, fields: EventFields): OpenForm => ({
+  node: fields.node_title ?? fields.node_id ?? null,
+  run,
+  by: user ?? null,
+  expires: fields.expiration_time ?? null,
+  token: fields.form_token ?? null,
+});
+
+async function findPausedRuns(since: number, context: Context) {
+  const runs = new Map<string, PausedRun>();
+  let incomplete: CliError | undefined;
+  try {
+    // The server cannot filter by this status (server §12).
+    const filters = { created_at__after: timeOf(since) };
+    for await (const log of context.each(listWorkflowLogs, filters)) {
+      if (log.workflow_run?.status !== "paused") continue;
+      const { id: run } = log.workflow_run;
+      const user = log.created_by_end_user?.session_id;
+      runs.set(run, { run, user, by: user ?? log.created_by_account?.email, isLogged: true });
+    }
+  } catch (error) {
+    if (!(error instanceof CliError) || error.kind !== "partial") throw error;
+    incomplete = error;
+  }
+  for (const run of await pausedRuns(context))
+    if (!runs.has(run)) runs.set(run, { run, isLogged: false });
+  return { runs: [...runs.values()], incomplete };
+}
+
+/** The forms of a run, or a row without a node if the API does not show them. */
+async function readForms(
+  { run, by, user, isLogged }: PausedRun,
+  context: Context,
+): Promise<readonly OpenForm[]> {
+  try {
+    const pause = await readPause(run, context, user);
+    const forms = pause.map((fields) => openForm(run, user, fields));
+    if (!isLogged && forms.length === 0) await saveRunPaused(run, false, context);
+    return forms;
+  } catch (error) {
+    if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
+    // A run that was followed here may belong to another application or end user.
+    if (!isLogged) return [];
+    return [{ node: null, run, by: by ?? null, expires: null, token: null }];
+  }
+}
