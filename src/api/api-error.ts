@@ -3,6 +3,7 @@ import type { ErrorInfo, FailureKind, ServerResponse } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { plainMessage, parseErrorBody } from "./error-body.ts";
 import type { ErrorResponse, ErrorBody } from "./error-body.ts";
+import { commandLine } from "../lib/command-line.ts";
 
 /** The request that failed. `row` is absent for `api`. */
 export interface RequestContext {
@@ -123,7 +124,7 @@ function explain(response: ErrorResponse, body: ErrorBody, context: RequestConte
   if (status === 401) {
     return {
       kind: "auth",
-      hint: `check the key: this command needs ${keyName(context)}; run \`kb doctor\` to see what a key is for`,
+      hint: `check the key: this command needs ${keyName(context)}; run ${commandLine(`${programOf(context)} doctor`)} to see what a key is for`,
     };
   }
   if (status === 403) return forbidden(body, context);
@@ -141,7 +142,7 @@ function explain(response: ErrorResponse, body: ErrorBody, context: RequestConte
   if (wrongAppCodes.test(code)) {
     return {
       kind: "unsupported",
-      hint: "`wf app info` shows the type of the application of this key",
+      hint: `${commandLine("wf app info")} shows the type of the application of this key`,
     };
   }
   return { kind: "refused", ...rejected(status, body, context) };
@@ -210,7 +211,7 @@ const rejections: readonly (Partial<Explanation> & {
     // The server also says "by another user" to the user who submitted it (server §14).
     matches: ({ code }) => code === "human_input_form_submitted",
     text: "the form is already submitted",
-    hint: "`wf logs` shows the status of its run",
+    hint: `${commandLine("wf logs")} shows the status of its run`,
   },
   {
     // The vector table of a knowledge base is created with its first document (server §8).
@@ -253,6 +254,8 @@ function rejected(status: number, body: ErrorBody, { file }: RequestContext): Pa
   return known;
 }
 
+const programOf = ({ row }: RequestContext) => (row?.key === "app" ? "wf" : "kb");
+
 function keyName({ row }: RequestContext): string {
   if (row === undefined) return "a key of the matching type";
   return row.key === "dataset" ? "a knowledge key (dataset-…)" : "an application key (app-…)";
@@ -271,9 +274,9 @@ function forbidden(body: ErrorBody, { row, path }: RequestContext): Explanation 
     return { kind: "limited", hint: "the plan of the workspace is exhausted" };
   }
   if (body.code === "archived_document_immutable") {
-    const [, kb, doc] = /\/datasets\/([^/]+)\/documents\/([^/]+)/.exec(path) ?? [];
-    const command = kb === undefined ? "kb doc unarchive" : `kb doc unarchive ${kb} ${doc}`;
-    return { kind: "refused", hint: `unarchive it first: ${command}` };
+    const [, kb = "KB", doc = "DOC"] = /\/datasets\/([^/]+)\/documents\/([^/]+)/.exec(path) ?? [];
+    const unarchive = commandLine("kb doc unarchive", [kb, doc]);
+    return { kind: "refused", hint: `unarchive it first: ${unarchive}` };
   }
   if (row?.key !== "dataset") {
     return {
@@ -289,8 +292,7 @@ function forbidden(body: ErrorBody, { row, path }: RequestContext): Explanation 
 }
 
 /** The hint for a key that cannot list knowledge bases. */
-export const limitedKeyHint =
-  "the key may be limited to some knowledge bases: set KB_DATASET_IDS to their IDs, or run kb login <name> --kb <name>=<id>";
+export const limitedKeyHint = `the key may be limited to some knowledge bases: set KB_DATASET_IDS to their IDs, or run ${commandLine("kb login", ["PROFILE"], { kb: "NAME=ID" })}`;
 
 /** A route that the server does not have: an older server, or not the API at all (server §19). */
 function missingRoute({ headers }: ErrorResponse, context: RequestContext): Explanation {

@@ -13,8 +13,8 @@ import type { RequestLog } from "./trace/request-log.ts";
 
 /** What an error report needs beside the error. */
 interface Reported {
-  /** Empty until the command line is parsed. */
-  globals: Globals;
+  /** Undefined until the command line is parsed. */
+  globals?: Globals;
   readonly requests: RequestLog;
 }
 
@@ -24,13 +24,17 @@ interface Reported {
  */
 export async function run(argv: readonly string[], rawHost: RawHost): Promise<number> {
   const host = withRedaction(rawHost);
-  const reported: Reported = { globals: {}, requests: emptyRequestLog() };
+  const reported: Reported = { requests: emptyRequestLog() };
   try {
     await runLine(argv, host, reported);
     return 0;
   } catch (error) {
-    const failure = toCliError(error, Object.values(rawHost.directories));
-    const { globals, requests } = reported;
+    const { globals = {}, requests } = reported;
+    const { scopeIn, withScope } = await import("./errors/line-scope.ts");
+    const failure = await withScope(toCliError(error, Object.values(rawHost.directories)), {
+      globals: reported.globals ?? scopeIn(argv),
+      names: requests.names,
+    });
     const { printError } = await import("./errors/print-error.ts");
     await printError(failure, argv, globals, requests, host);
     // The error of a wrong command line needs no report.

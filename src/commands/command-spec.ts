@@ -12,6 +12,7 @@ import type {
   AnyOperation,
   Input,
   InputOf,
+  ListedNoun,
   Noun,
   Params,
   Returns,
@@ -105,8 +106,8 @@ export interface Context {
   fingerprint(values: readonly unknown[], content: Uint8Array): Promise<string>;
   /** Base URL of the API without a trailing slash. */
   baseUrl(): Promise<string>;
-  /** Resolves a name or ID to an ID, like a positional. Throws not-found and refused. */
-  resolveId(noun: Noun, text: string): Promise<string>;
+  /** Resolves a name, an ID or its beginning to an ID, like a positional. Throws not-found and refused. */
+  resolveId(noun: Noun | ListedNoun, text: string): Promise<string>;
   /** The same context with the settings of another profile. */
   withProfile(profile: string): Context;
   /** Prints a line to stderr unless --quiet is set. */

@@ -19,7 +19,32 @@ export function commandLine(
     const dashed = name.length === 1 ? `-${name}` : `--${name}`;
     if (value === true) return [dashed];
     const values = typeof value === "string" ? [value] : value;
-    return values.flatMap((each) => [dashed, shellQuote(each)]);
+    return values.flatMap((each) => [dashed, each]);
   });
-  return `\`${[command, ...args.map(shellQuote), ...words].join(" ")}\``;
+  // After --, a name such as -draft.md is an argument.
+  const rest = args.some((word) => word.startsWith("-"))
+    ? [...words, "--", ...args]
+    : [...args, ...words];
+  return inBackticks([...command.split(" "), ...rest]);
 }
+
+/** Replaces the words of each command that `commandLine` has put into a text. */
+export const mapCommands = (
+  text: string,
+  change: (words: readonly string[]) => readonly string[],
+): string =>
+  text.replace(shownCommand, (_, line: string) =>
+    inBackticks(change([...line.matchAll(shellWord)].map(([word]) => unquoted(word)))),
+  );
+
+/** A word as shellQuote writes it: `it's` is `'it'\''s'`. */
+const shellWord = /(?:'[^']*'|\\.|[^\s'`\\])+/g;
+const shownCommand = new RegExp(`\`((?:kb|wf)(?: ${shellWord.source})*)\``, "g");
+
+const inBackticks = (words: readonly string[]) => `\`${words.map(shellQuote).join(" ")}\``;
+
+const unquoted = (word: string) =>
+  word.replace(
+    /'([^']*)'|\\(.)/g,
+    (_, quoted?: string, escaped?: string) => quoted ?? escaped ?? "",
+  );

@@ -13,6 +13,7 @@ export function didYouMean(typed: string, words: readonly string[]): string | un
   const alike = names.filter((name) => name[0] === text[0]);
   const swaps = swapsOf(text);
   const near =
+    names.find((name) => name === text) ??
     names.find((name) => name.startsWith(text)) ??
     names.find((name) => swaps.includes(name)) ??
     closestMatch(text, alike, { maxDistance: 1 }) ??

@@ -12,7 +12,10 @@ export interface ReplyStatus extends ReplyJob {
   readonly error_msg: string | null;
 }
 
-const annotation_id = path.uuid("Annotation ID", { placeholder: "annotation" });
+const annotation_id = path.uuid("Annotation ID", {
+  placeholder: "annotation",
+  listed: "annotation",
+});
 const question = body.text("Question", { required });
 const answer = body.text("Answer", { required });
 

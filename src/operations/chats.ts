@@ -52,7 +52,10 @@ const conversationColumns =
 const variableColumns =
   "name value_type value updated=updated_at:time id:id … description created=created_at:time";
 
-const conversation_id = path.uuid("Conversation ID", { placeholder: "conversation" });
+const conversation_id = path.uuid("Conversation ID", {
+  placeholder: "conversation",
+  listed: "conversation",
+});
 const message_id = path.uuid("Message ID", { placeholder: "message" });
 
 const message = {
@@ -61,7 +64,9 @@ const message = {
   params: {
     query: body.text("Message to send", { required }),
     inputs: runWorkflow.params.inputs,
-    conversation_id: body.uuid("Conversation to continue (default: a new one)"),
+    conversation_id: body.uuid("Conversation to continue (default: a new one)", {
+      listed: "conversation",
+    }),
     files: runWorkflow.params.files,
     auto_generate_name: body.flag("Name a new conversation automatically", {
       serverDefault: "true",
@@ -238,6 +243,7 @@ export const setConversationVariable = wfOperation({
     conversation_id,
     variable_id: path.uuid("Variable ID from `wf conversation variables`", {
       placeholder: "variable",
+      listed: "variable",
     }),
     value: body.json("New value, of the variable's type", { required }),
     user: userInBody,
@@ -256,7 +262,11 @@ export const listMessages = wfOperation({
   summary: "List the messages of a conversation, newest page first",
   route: "GET /messages",
   params: {
-    conversation_id: query.uuid("Conversation ID", { placeholder: "conversation", required }),
+    conversation_id: query.uuid("Conversation ID", {
+      placeholder: "conversation",
+      listed: "conversation",
+      required,
+    }),
     user: userInQuery,
   },
   returns: cursor<Message>(

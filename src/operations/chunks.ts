@@ -13,6 +13,7 @@ import {
 } from "./operation.ts";
 import type { Column } from "./operation.ts";
 import { dataset_id, deletes, document_id, required } from "./shared.ts";
+import { commandLine } from "../lib/command-line.ts";
 
 const statuses = ["waiting", "indexing", "completed", "error", "paused", "re_segment"] as const;
 
@@ -62,8 +63,8 @@ const childSheet = withNamePath(
   ),
 );
 
-const segment_id = path.uuid("Chunk ID", { placeholder: "chunk" });
-const child_chunk_id = path.uuid("Child chunk ID", { placeholder: "child" });
+const segment_id = path.uuid("Chunk ID", { placeholder: "chunk", listed: "chunk" });
+const child_chunk_id = path.uuid("Child chunk ID", { placeholder: "child", listed: "child" });
 
 export const listChunks = kbOperation({
   id: "listSegments",
@@ -138,12 +139,12 @@ export const createChunks = kbOperation({
     {
       message: "Document is not completed",
       kind: "refused",
-      hint: "run `kb doc wait {dataset_id} {document_id}` until it is indexed",
+      hint: `run ${commandLine("kb doc wait", ["{dataset_id}", "{document_id}"])} until it is indexed`,
     },
     {
       message: "Document is disabled",
       kind: "refused",
-      hint: "run `kb doc enable {dataset_id} {document_id}` first",
+      hint: `run ${commandLine("kb doc enable", ["{dataset_id}", "{document_id}"])} first`,
     },
   ],
   ordered: true,

@@ -31,6 +31,7 @@ import {
   retrieval_model,
   indexingTechniques,
 } from "./shared.ts";
+import { commandLine } from "../lib/command-line.ts";
 
 const displayStatuses = [
   "queuing",
@@ -290,7 +291,7 @@ export const updateDocumentByText = kbOperation({
     {
       message: "Document is not available",
       kind: "refused",
-      hint: "only enabled, indexed documents can be changed: run `kb doc show {dataset_id} {document_id}`",
+      hint: `only enabled, indexed documents can be changed: run ${commandLine("kb doc show", ["{dataset_id}", "{document_id}"])}`,
     },
   ],
   returns: inBatch,

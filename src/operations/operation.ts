@@ -7,8 +7,18 @@ import { valueAt } from "../lib/json.ts";
 /** Objects with a name and an ID; a parameter of kind `ref` takes either. */
 export type Noun = "kb" | "document" | "tag" | "field";
 
-/** Objects without an ID that a `ref` picks from a list: a model, written `provider/model`. */
-export type ListedNoun = "model";
+/**
+ * Objects of other lists: a model, written `provider/model`, and objects without a name, which the
+ * beginning of an ID can select.
+ */
+export type ListedNoun =
+  | "model"
+  | "chunk"
+  | "child"
+  | "run"
+  | "conversation"
+  | "variable"
+  | "annotation";
 
 /** Where a value is sent: `data` is the JSON part of a multipart form, `local` is never sent. */
 export type ParamLocation = "path" | "query" | "body" | "data" | "form" | "local";
@@ -48,6 +58,8 @@ interface ParamOptions {
   readonly flag?: string;
   /** Hidden aliases of the flag, without dashes; one letter is a short form. */
   readonly aliases?: readonly string[];
+  /** The list in which the beginning of an ID, or a model, is looked up. */
+  readonly listed?: ListedNoun;
   /** Word of the positional in `command` (default: the wire name or the noun). */
   readonly placeholder?: string;
   /** A positional that can also be given by its flag, together with it. */
@@ -120,7 +132,6 @@ export interface Param extends ParamOptions {
   readonly help: string;
   readonly choices?: readonly string[];
   readonly noun?: Noun;
-  readonly listed?: ListedNoun;
 }
 
 export type Params = Readonly<Record<string, Param>>;

@@ -11,7 +11,7 @@ export const dataset_id = path.ref("kb", "Knowledge base name or ID");
 export const document_id = path.ref("document", "Document name or ID", { placeholder: "doc" });
 
 /** Run of a workflow, from `wf run` or `wf logs` (`workflow_run.id`, not the ID of the log). */
-export const workflow_run_id = path.uuid("Run ID", { placeholder: "run" });
+export const workflow_run_id = path.uuid("Run ID", { placeholder: "run", listed: "run" });
 
 /**
  * The end user (server §2), filled from `--user`, `KB_USER`, the profile or the default `kb-wf`; rows

@@ -11,8 +11,16 @@ export interface RunOutcome {
   readonly exceptions?: number | undefined;
   /** Open forms of a paused run. */
   readonly forms?: readonly Form[];
+  /** The node that made the run fail, if its events were seen. */
+  readonly node?: FailedNode | undefined;
   /** Why no form of a paused run was submitted; empty by choice. */
   readonly unanswered?: string | undefined;
+}
+
+/** A node that failed, by its title, and why. */
+interface FailedNode {
+  readonly title: string;
+  readonly error: string;
 }
 
 /** An open form. */
@@ -107,7 +115,7 @@ export async function raiseOutcome(
   outcome: RunOutcome,
   notice: (text: string) => Promise<void>,
 ): Promise<void> {
-  const { status, error, exceptions, forms = [], unanswered } = outcome;
+  const { status, exceptions, forms = [], unanswered } = outcome;
   if (status === "succeeded") return;
   if (status === "partial-succeeded") {
     // The server counts failed attempts, even if a retry succeeded (server §13).
@@ -127,17 +135,26 @@ export async function raiseOutcome(
         : `see what it waits for: ${commandLine("wf events", [runId])}`,
     });
   }
-  const stopped = endingOf(outcome) === "stopped";
-  throw new CliError(
-    "remote-failed",
-    `run ${runId} ${stopped ? "was stopped" : status}${error ? `: ${error}` : ""}`,
-    {
-      code: stopped ? "stopped" : "failed",
-      isResult: true,
-      details: { run: runId, status: endingOf(outcome) },
-      hint: `see its inputs and figures: ${commandLine("wf show", [runId])}`,
-    },
-  );
+  throw endedBadly(runId, outcome);
+}
+
+/** The error of a run that failed or was stopped; it names the node, if that is known. */
+function endedBadly(runId: string, { node, ...outcome }: RunOutcome): CliError {
+  const status = endingOf(outcome);
+  const stopped = status === "stopped";
+  const where = stopped
+    ? "was stopped"
+    : `${outcome.status}${node ? ` at node ${node.title}` : ""}`;
+  const why = outcome.error || node?.error;
+  const show = `${commandLine("wf show", [runId])} shows its inputs and outputs`;
+  // The server sends node events only during a run (server §15.3).
+  const nodes = `its nodes are known only from a recording: ${commandLine("wf run", [], { record: "FILE" })}`;
+  return new CliError("remote-failed", `run ${runId} ${where}${why ? `: ${why}` : ""}`, {
+    code: stopped ? "stopped" : "failed",
+    isResult: true,
+    details: { run: runId, status, ...(node && { node }) },
+    hint: stopped || node ? show : `${show}; ${nodes}`,
+  });
 }
 
 /** The status of a run. A stopped run streams `failed`; only its error text differs (server §13). */

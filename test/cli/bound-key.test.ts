@@ -22,7 +22,7 @@ const run = (line: string, env: Readonly<Record<string, string>> = {}) =>
   server.cli(line.split(" "), { env: { KB_PROFILE: "", KB_KEY, ...env } });
 
 const hint =
-  "hint: the key may be limited to some knowledge bases: set KB_DATASET_IDS to their IDs, or run kb login <name> --kb <name>=<id>\n";
+  "hint: the key may be limited to some knowledge bases: set KB_DATASET_IDS to their IDs, or run `kb login PROFILE --kb NAME=ID`\n";
 
 test("ids work as ever", async () => {
   const ran = await run(`kb doc list ${handbook} -o name`);

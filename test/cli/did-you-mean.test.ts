@@ -44,3 +44,7 @@ test.each([
 ])("%s: no suggestion", (typed) => {
   expect(didYouMean(typed, words)).toBeUndefined();
 });
+
+test("an equal word in another case comes before a longer one", () => {
+  expect(didYouMean("hand", ["Handbook", "Hand"])).toBe("Hand");
+});

@@ -13,7 +13,27 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   ],
   [["kb", "tag", "--zzzzzzz"], "unknown flag: --zzzzzzz", "run `kb tag --help` to list the flags"],
   // commander.missingArgument
-  [["kb", "doc", "show", "HB"], "missing argument: <doc>", "usage: kb doc show <kb> <doc> [flags]"],
+  [
+    ["kb", "doc", "show", "HB"],
+    "which document? <doc> is missing",
+    "usage: kb doc show <kb> <doc> [flags]; `kb doc list HB` lists them",
+  ],
+  [
+    ["kb", "show"],
+    "which knowledge base? <kb> is missing",
+    "usage: kb show <kb> [flags]; `kb list` lists them",
+  ],
+  [
+    ["kb", "doc", "show"],
+    "which knowledge base? <kb> is missing",
+    "usage: kb doc show <kb> <doc> [flags]; `kb list` lists them",
+  ],
+  [
+    ["wf", "show"],
+    "which run? <run> is missing",
+    "usage: wf show <run> [flags]; `wf logs` lists them",
+  ],
+  [["kb", "tag", "create"], "missing argument: <name>", "usage: kb tag create <name> [flags]"],
   // commander.optionMissingArgument
   [
     ["kb", "create", "A", "--description"],
@@ -25,17 +45,17 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [
     ["kb", "doc", "replace", "HB", "a.md", "b.md", "c.md"],
     "too many arguments: expected 3, got 4",
-    "pass one file at a time: kb doc replace HB a.md b.md",
+    "pass one file at a time: `kb doc replace HB a.md b.md`",
   ],
   [
     ["kb", "search", "HB", "what's", "new"],
     "too many arguments: expected 2, got 3",
-    "quote text with spaces: kb search HB 'what'\\''s new'",
+    "quote text with spaces: `kb search HB 'what'\\''s new'`",
   ],
   [
     ["kb", "show", "Team", "Handbook"],
     "too many arguments: expected 1, got 2",
-    "quote names with spaces: kb show 'Team Handbook'",
+    "quote names with spaces: `kb show 'Team Handbook'`",
   ],
   [["kb", "list", "HB"], "too many arguments: expected 0, got 1", "usage: kb list [flags]"],
   // unknown commands
@@ -101,5 +121,5 @@ test.each(wrong)("%j", async (words, error, hint) => {
 test("the hint for words that were not quoted works as printed", async () => {
   const { err } = await cli(["kb", "search", "HB", "new", "rules"]);
   const line = /^hint: .*?: (.*)$/m.exec(err)?.[1] ?? "";
-  expect(line).toBe("kb search HB 'new rules'");
+  expect(line).toBe("`kb search HB 'new rules'`");
 });

@@ -459,7 +459,7 @@ function wrong(param: Param): string[] {
   const { range, length, shape } = param;
   const step = param.kind === "integer" ? 1 : 0.01;
   return [
-    ...(param.kind === "uuid" ? ["abc", "11111111-1111-4111-8111-11111111111"] : []),
+    ...(param.kind === "uuid" ? ["abc", "11111111-1111-4111-8111-1111111111111"] : []),
     ...(param.kind === "choice" ? ["no such choice", ""] : []),
     ...(param.kind === "integer" ? ["1.5", "many"] : []),
     ...(param.kind === "number" ? ["much", ""] : []),

@@ -48,7 +48,7 @@ test("Ctrl-C keeps the printed lines and prints how to resume", async () => {
     "✓ succeeded T  Start",
     "• running T  Wait",
     "error: interrupted",
-    "hint: the run continues; run `wf events ID --follow` to resume",
+    "hint: the run continues; run `wf events ID --follow --app slow` to resume",
   ]);
 });
 

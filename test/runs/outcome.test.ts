@@ -38,15 +38,31 @@ test.each<[RunOutcome, readonly string[]]>([
   ],
   [
     { status: "failed", error: "no" },
-    ["remote-failed", "run r failed: no", "see its inputs and figures: `wf show r`"],
+    [
+      "remote-failed",
+      "run r failed: no",
+      "`wf show r` shows its inputs and outputs; its nodes are known only from a recording: `wf run --record FILE`",
+    ],
+  ],
+  [
+    { status: "failed", error: "no", node: { title: "Fetch", error: "no" } },
+    ["remote-failed", "run r failed at node Fetch: no", "`wf show r` shows its inputs and outputs"],
+  ],
+  [
+    { status: "failed", node: { title: "Fetch", error: "timed out" } },
+    [
+      "remote-failed",
+      "run r failed at node Fetch: timed out",
+      "`wf show r` shows its inputs and outputs",
+    ],
   ],
   [
     { status: "stopped" },
-    ["remote-failed", "run r was stopped", "see its inputs and figures: `wf show r`"],
+    ["remote-failed", "run r was stopped", "`wf show r` shows its inputs and outputs"],
   ],
   [
     { status: "failed", error: "Aborted: x" },
-    ["remote-failed", "run r was stopped: Aborted: x", "see its inputs and figures: `wf show r`"],
+    ["remote-failed", "run r was stopped: Aborted: x", "`wf show r` shows its inputs and outputs"],
   ],
   [
     { status: "paused" },

@@ -15,7 +15,7 @@ import { isAlreadyDeleted } from "../execute/row-values.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
 import type { CheckedRow } from "./row-input.ts";
 import type { Session } from "../execute/session.ts";
-import { isUuid } from "../../lib/uuid.ts";
+import { isIdPrefix, isUuid } from "../../lib/uuid.ts";
 
 /** With more distinct names than this, the whole list is read instead of one search per name. */
 const MAX_KEYWORD_LOOKUPS = 20;
@@ -101,13 +101,13 @@ function lookupFor(
   checked: readonly CheckedRow[],
   session: Session,
 ): (input: Values) => Lookup {
-  const refs = Object.entries(command.params).filter(([, { noun }]) => noun !== undefined);
+  const refs = Object.entries(command.params).filter(([, { noun, listed }]) => noun ?? listed);
   const textsOf = (input: Values, noun?: Noun) =>
     refs
       .filter(([, param]) => noun === undefined || param.noun === noun)
       .flatMap(([name]) => [input[name] ?? []].flat().map(String))
       .filter((text) => !isUuid(text))
-      .map((text) => text.replace(/^name:/, ""));
+      .map((text) => text.replace(/^(name|id):/, ""));
 
   const kbs = new Set<string>();
   const documents = new Map<unknown, Set<string>>();
@@ -135,7 +135,10 @@ function lookupFor(
       const names = "dataset_id" in query ? documents.get(input["dataset_id"]) : kbs;
       const many = row.returns.kind === "list" || (names?.size ?? 0) > MAX_KEYWORD_LOOKUPS;
       const list = await byName(row, many ? unfiltered : query);
-      for (const text of new Set(textsOf(input))) yield* list.get(text) ?? [];
+      const texts = new Set(textsOf(input));
+      // The beginning of an ID can be that of any row.
+      if ([...texts].some(isIdPrefix)) for (const same of list.values()) yield* same;
+      else for (const text of texts) yield* list.get(text) ?? [];
     },
     one(row, query) {
       const key = `${row.id} ${JSON.stringify(query)}`;

@@ -8,7 +8,8 @@ import { counted } from "../../lib/plural.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import { listings, resolveName } from "../execute/resolve-names.ts";
+import { listings } from "../execute/listings.ts";
+import { resolveName } from "../execute/resolve-names.ts";
 import { optionsFor } from "../parse/options.ts";
 import { openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
@@ -128,13 +129,15 @@ async function listNames(
     rows: (list: AnyOperation, values: Values) => session.rows(list, values, { limit: Infinity }),
     one: (show: AnyOperation, values: Values) => session.call(show, values),
     base: async (name: string) => own((await session.settings()).bases, name),
+    followedRuns: () => Promise.resolve([]),
+    entered: () => {},
     trace: () => Promise.resolve(),
     notice: () => Promise.resolve(),
     checks: false,
   };
   const inside =
     scope && within !== undefined
-      ? { [scope]: (await resolveName("kb", within, {}, lookup)).id }
+      ? { dataset_id: (await resolveName("kb", within, {}, lookup)).id }
       : {};
   const narrowed = narrows && keyword !== "" ? { keyword } : {};
   const names = new Map<string, Named>();

@@ -5,10 +5,12 @@ import { getDocument, listDocuments } from "../../operations/documents.ts";
 import type { ListedNoun, Noun, Param } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
+import { nouns } from "../parse/nouns.ts";
 import { helpHint, labelOf } from "../parse/input.ts";
 import type { Lookup } from "./lookup.ts";
-import { fromObject, objectOf, titleOf } from "./resolve-names.ts";
+import { fromObject, objectOf } from "./resolve-names.ts";
 import type { Resolved } from "./resolve-names.ts";
+import { commandLine } from "../../lib/command-line.ts";
 
 /** The resolved names, by noun. */
 type ResolvedRefs = Map<Noun | ListedNoun, Resolved>;
@@ -92,8 +94,8 @@ async function rejectIgnored(
     const field = param.lockedBy.slice(noun.length + 1).replaceAll("_", " ");
     throw usageError(
       command,
-      `${labelOf(command, name, param)} has no effect: the ${titleOf(noun)} already has the ${field} ${String(current)}`,
-      "remove it, or change the knowledge base with `kb update`",
+      `${labelOf(command, name, param)} has no effect: the ${nouns[noun].title} already has the ${field} ${String(current)}`,
+      `remove it, or change the knowledge base with ${commandLine("kb update", [], { help: true })}`,
     );
   }
 }

@@ -12,6 +12,10 @@ export interface Lookup {
   /** ID that the profile stores for the name of a knowledge base; sends nothing. */
   base(name: string): Promise<string | undefined>;
   one(row: AnyOperation, input: Values): Promise<unknown>;
+  /** IDs of the runs on this server that were started or followed on this machine. */
+  followedRuns(): Promise<readonly string[]>;
+  /** Remembers the name that an ID was resolved from, for hints. */
+  entered(id: string, name: string): void;
   trace(level: 1, text: string): Promise<void>;
   notice(text: string): Promise<void>;
   /** Are IDs checked that the server would silently ignore? A dry run sends no such reads. */
@@ -21,8 +25,9 @@ export interface Lookup {
 /** Looks names up through a session; a list that is one response is requested once. */
 export function lookupOf(
   source: Pick<Requests, "call" | "rows"> & {
-    readonly context: Pick<Context, "trace" | "notice" | "options">;
+    readonly context: Context;
     readonly settings: () => Promise<Settings>;
+    readonly names: Map<string, string>;
   },
 ): Lookup {
   const { context } = source;
@@ -41,6 +46,14 @@ export function lookupOf(
     },
     base: async (name) => own((await source.settings()).bases, name),
     one: (row, input) => source.call(row, input),
+    async followedRuns() {
+      const { savedRunIds } = await import("../../commands/wf/task-ids.ts");
+      return savedRunIds(context);
+    },
+    entered(id, name) {
+      // What a command itself looks up later was not entered.
+      if (!source.names.has(id)) source.names.set(id, name);
+    },
     trace: context.trace,
     notice: context.notice,
     checks: !context.options.dryRun,

@@ -3,6 +3,7 @@ import type { Values } from "../../api/request.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
 import { prefixError } from "./command-texts.ts";
+import { commandLine, mapCommands } from "../../lib/command-line.ts";
 
 /**
  * Adds what the row knows to an error of its request: the action that failed, the meaning of a known
@@ -20,7 +21,9 @@ export function explainRequestError(
   prefixError(explained, row);
   if (explained.info.code === "invalid-response" && row.route.startsWith("GET ")) {
     const program = row.key === "dataset" ? "kb" : "wf";
-    explained.with({ hint: `run \`${program} api GET '${path}'\` to see the response` });
+    explained.with({
+      hint: `run ${commandLine(`${program} api`, ["GET", path])} to see the response`,
+    });
   }
   const name = /(?:^|[\s"'])([\w.]+) is required/.exec(message)?.[1] ?? "";
   const param = Object.hasOwn(row.params, name) ? row.params[name] : undefined;
@@ -37,6 +40,8 @@ function withKnownMeaning(error: CliError, row: AnyOperation, input: Values): Cl
   const { message, response, info } = error;
   const known = row.knownErrors?.find((each) => message.includes(each.message));
   if (!known) return error;
-  const hint = known.hint.replace(/\{(\w+)\}/g, (_, name: string) => String(input[name]));
+  const hint = mapCommands(known.hint, (words) =>
+    words.map((word) => word.replace(/^\{(\w+)\}$/, (_, name: string) => String(input[name]))),
+  );
   return new ApiError(known.kind, message, response, { ...info, code: known.kind, hint });
 }

@@ -59,7 +59,7 @@ export async function* rowValues(given: RowCommand): AsyncGenerator<unknown> {
     if (isAlreadyDeleted(error, options.globals)) await session.context.notice("already deleted");
     else if (options.globals.ifNotExists && isAlreadyExists(error)) {
       yield await existingObject(command, ids, error, session);
-    } else throw error;
+    } else throw withExistsHint(error, row);
   }
   throwVerdict(row, values);
 }
@@ -180,6 +180,13 @@ export const isAlreadyDeleted = (error: unknown, globals: Globals): boolean =>
 export const isAlreadyExists = (error: unknown): boolean =>
   error instanceof ApiError &&
   (error.response.serverCode === "dataset_name_duplicate" || /already exists/.test(error.message));
+
+/** Adds how to use the object that already has the name. */
+function withExistsHint(error: unknown, row: AnyOperation): unknown {
+  const isNew = error instanceof CliError && Object.hasOwn(createsNoun, row.id);
+  if (!isNew || !isAlreadyExists(error) || error.info.hint !== undefined) return error;
+  return error.with({ hint: "add --if-not-exists to use the existing one" });
+}
 
 /** The object that already has the name, for a create with --if-not-exists. */
 async function existingObject(

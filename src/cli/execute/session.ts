@@ -30,6 +30,8 @@ export interface Session extends Pick<Requests, "call" | "rows" | "open"> {
   close(): Promise<void>;
   /** How many writes the server has accepted. */
   writes(): number;
+  /** Names as entered, by the IDs that they were resolved to. */
+  readonly names: Map<string, string>;
 }
 
 /** Opens the session of one command. Nothing is read or sent before it is needed. */
@@ -58,7 +60,9 @@ export function openSession(
     if (options.verbosity >= level) await writeLine(text, host);
   };
   const notice: Context["notice"] = async (text) => {
-    if (!options.quiet) await writeLine(text, host);
+    if (options.quiet) return;
+    const { inScope } = await import("../errors/line-scope.ts");
+    await writeLine(await inScope(text, { globals: options.globals, names: log.names }), host);
   };
   const connection = openTransport(options, host, log, settings, trace);
   const requests = new Requests({ options, host, connection, settings, trace, notice });
@@ -110,6 +114,7 @@ export function openSession(
     call: requests.call.bind(requests),
     rows: requests.rows.bind(requests),
     open: requests.open.bind(requests),
+    names: log.names,
     writes: () => others.reduce((sum, other) => sum + other.writes(), requests.writes),
     async close() {
       await connection.close();

@@ -7,6 +7,7 @@ import { parseLine } from "../parse/parser.ts";
 import { helpFor } from "./help.ts";
 import { showPage } from "./pager.ts";
 import { topicAliases, topicNames } from "./topic-names.ts";
+import { commandLine } from "../../lib/command-line.ts";
 
 /** Shows what -h or --help requests. */
 export const showHelp = (
@@ -31,7 +32,7 @@ export async function showHelpTopic(
   if (unknown !== undefined) {
     throw usage(
       `unknown flag: ${unknown}`,
-      `run \`${program} help --json\` or \`${program} help --json --compact\``,
+      `run ${commandLine(`${program} help`, [], { json: true })} or ${commandLine(`${program} help`, [], { json: true, compact: true })}`,
     );
   }
   const words = args.filter((word) => !word.startsWith("-"));
@@ -93,7 +94,7 @@ function unknownTopic(
   return usage(
     `no help for ${JSON.stringify(words.join(" "))}`,
     near === undefined || near === first
-      ? `run \`${program} help\` to list commands and topics`
-      : `did you mean \`${program} help ${near}\`?`,
+      ? `run ${commandLine(`${program} help`)} to list commands and topics`
+      : `did you mean ${commandLine(`${program} help`, [near])}?`,
   );
 }

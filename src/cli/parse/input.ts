@@ -11,6 +11,7 @@ import type {
   Noun,
   Param,
 } from "../../operations/operation.ts";
+import { isUuid } from "../../lib/uuid.ts";
 import { flagOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import { timeZoneFor } from "./options.ts";
@@ -151,7 +152,7 @@ async function rejectDirectory(
 
 /** A hint to the flags of a command. */
 export const helpHint = ({ words }: Command) =>
-  `run \`${words.join(" ")} --help\` to list the flags`;
+  `run ${commandLine(words.join(" "), [], { help: true })} to list the flags`;
 
 /** The problem with a request that would change nothing; undefined if it changes something. */
 export function changeMissing(
@@ -246,8 +247,11 @@ export async function resolvedInput(
 ): Promise<Values> {
   requireModelOf(command, input);
   const known: Record<string, unknown> = { ...input };
-  const isLookedUp = ([name, { noun, listed, needs }]: [string, Param]) =>
-    (noun ?? listed ?? needs) !== undefined && input[name] !== undefined;
+  const isLookedUp = ([name, { kind, noun, listed, needs }]: [string, Param]) =>
+    (noun ?? listed ?? needs) !== undefined &&
+    input[name] !== undefined &&
+    // A whole ID needs no list, and none is loaded for it.
+    !(kind === "uuid" && [input[name]].flat().every((id) => isUuid(String(id))));
   if (!Object.entries(command.params).some(isLookedUp)) return known;
   // Loaded on demand: they import the list operations of both programs.
   const { requireKnown, resolveName } = await import("../execute/resolve-names.ts");

@@ -3,8 +3,8 @@ import { CliError, usage } from "../../errors.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { shellQuote } from "../../lib/shell-quote.ts";
 import { usageOf } from "./command.ts";
+import { listCommand, nouns } from "./nouns.ts";
 import type { Command } from "./command.ts";
 
 /** Where commander stopped. */
@@ -25,10 +25,7 @@ interface Explanation {
 /** Commander's error codes in our words; none of its own sentences is printed. */
 const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> = {
   "commander.unknownOption": unknownFlag,
-  "commander.missingArgument": (failure) => ({
-    message: `missing argument: <${failure.quoted}>`,
-    hint: usageHint(failure),
-  }),
+  "commander.missingArgument": missingArgument,
   "commander.optionMissingArgument": missingValue,
   "commander.excessArguments": excessArguments,
 };
@@ -52,8 +49,8 @@ export function unknownCommand(
   return usage(
     `unknown command ${JSON.stringify(word)} for ${name}`,
     near === undefined
-      ? `run \`${name} --help\` to list the commands`
-      : `did you mean \`${name} ${near}\`?`,
+      ? `run ${commandLine(name, [], { help: true })} to list the commands`
+      : `did you mean ${commandLine(name, [near])}?`,
   );
 }
 
@@ -63,7 +60,28 @@ const invalidLine = (failure: Failure): Explanation => ({
 });
 
 const usageHint = ({ command, program }: Failure): string =>
-  command ? `usage: ${usageOf(command)}` : `run \`${program} --help\` to list the commands`;
+  command
+    ? `usage: ${usageOf(command)}`
+    : `run ${commandLine(program, [], { help: true })} to list the commands`;
+
+/** Names what is missing, and where to find it: `which document? (missing <doc>)`. */
+function missingArgument(failure: Failure): Explanation {
+  const { command, node, quoted } = failure;
+  const missing = command?.positionals.find(({ word }) => word === quoted);
+  const param = missing && command?.params[missing.name];
+  const noun = param?.noun ?? param?.listed;
+  if (noun === undefined) {
+    return { message: `missing argument: <${quoted}>`, hint: usageHint(failure) };
+  }
+  const { title, within = [] } = nouns[noun];
+  const given = new Map(command?.positionals.map(({ name }, at) => [name, node.args[at]]));
+  const known = within.every((name) => given.get(name) !== undefined);
+  const list = known ? `; ${listCommand(nouns[noun], (name) => given.get(name))} lists them` : "";
+  return {
+    message: `which ${title}? <${quoted}> is missing`,
+    hint: `${usageHint(failure)}${list}`,
+  };
+}
 
 /** Flags of other programs with those that do the same here, the first that the command has. */
 const flagsElsewhere: Readonly<Record<string, readonly string[]>> = {
@@ -106,7 +124,7 @@ function unknownFlag(failure: Failure): Explanation {
     message,
     hint:
       near === undefined
-        ? `run \`${nameOf(node)} --help\` to list the flags`
+        ? `run ${commandLine(nameOf(node), [], { help: true })} to list the flags`
         : `did you mean ${near}?`,
   };
 }
@@ -138,7 +156,7 @@ function excessArguments(failure: Failure): Explanation {
   const last = command?.positionals.at(-1);
   const kind = last && command?.params[last.name]?.kind;
   if (!command || last === undefined) return { message, hint: usageHint(failure) };
-  const line = (args: readonly string[]) => [...command.words, ...args].map(shellQuote).join(" ");
+  const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
   const first = node.args.slice(0, expected - 1);
   if (kind === "text" || kind === "ref") {
     const joined = [...first, node.args.slice(expected - 1).join(" ")];

@@ -5,7 +5,7 @@ import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import { timeInWords } from "./time-words.ts";
 import type { TypedLine } from "./typed-values.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { isUuid } from "../../lib/uuid.ts";
+import { isIdPrefix, isUuid } from "../../lib/uuid.ts";
 
 /** Files, stdin and the clock, for checking values. */
 export interface Sources {
@@ -54,13 +54,7 @@ function single(label: string, param: Param, text: string, sources: Sources): un
     case "ref":
       return textValue(label, param, text);
     case "uuid":
-      if (isUuid(text)) return text;
-      throw invalidValue(
-        label,
-        text,
-        "is not a UUID",
-        "IDs look like 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e",
-      );
+      return idValue(label, param, text);
     case "integer":
     case "number":
       return numberValue(label, param, text);
@@ -79,6 +73,17 @@ function single(label: string, param: Param, text: string, sources: Sources): un
     case "content":
       return sources.text(text);
   }
+}
+
+function idValue(label: string, { listed }: Param, text: string): string {
+  if (isUuid(text) || (listed && isIdPrefix(text.replace(/^id:/, "")))) return text;
+  const enough = listed ? "; the first 8 characters are enough" : "";
+  throw invalidValue(
+    label,
+    text,
+    "is not a UUID",
+    `IDs look like 0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e${enough}`,
+  );
 }
 
 function textValue(label: string, param: Param, text: string): string {

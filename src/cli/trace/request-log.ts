@@ -24,13 +24,15 @@ export interface RequestLog {
   count: number;
   /** The output format of the settings, once they are read. */
   output?: string | undefined;
+  /** Names as entered, by the IDs that they were resolved to; hints show them. */
+  readonly names: Map<string, string>;
 }
 
 /** Attempts that the log holds. */
 const MAX_ATTEMPTS = 10;
 
 /** A log without attempts. */
-export const emptyRequestLog = (): RequestLog => ({ attempts: [], count: 0 });
+export const emptyRequestLog = (): RequestLog => ({ attempts: [], count: 0, names: new Map() });
 
 /** Sends a request and adds the attempt to the log. */
 export async function logRequests(

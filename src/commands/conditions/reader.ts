@@ -1,6 +1,7 @@
 import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { parseDuration } from "../../lib/duration.ts";
+import { commandLine } from "../../lib/command-line.ts";
 
 // A character class of a pattern may contain a slash.
 const PATTERN = /\/((?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\[])+)\/(\w*)/sy;
@@ -48,7 +49,7 @@ export class ConditionReader {
   constructor(
     source: string,
     condition: string,
-    hint = "run `wf help conditions` for the syntax",
+    hint = `run ${commandLine("wf help", ["conditions"])} for the syntax`,
     firstWords: FirstWords = { fields: [], sentences: [] },
   ) {
     this.source = source;

@@ -12,6 +12,7 @@ import { waitForDocuments } from "./documents/index.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 import type { pipelineRunParams } from "./specs.ts";
+import { commandLine } from "../../lib/command-line.ts";
 
 type PipelineInput = Input<typeof pipelineRunParams>;
 
@@ -42,7 +43,7 @@ export async function* run(input: PipelineInput, context: Context): AsyncGenerat
   }
   throw new CliError("cut", "lost the event stream before the pipeline run finished", {
     sideEffect: "unknown",
-    hint: `kb doc list ${input.dataset_id}`,
+    hint: `check its documents: ${commandLine("kb doc list", [input.dataset_id])}`,
   });
 }
 
@@ -82,7 +83,8 @@ async function waitForBatch(
     for await (const _ of waitForDocuments(input, context)) count++;
   } catch (error) {
     if (!(error instanceof CliError) || error.info.isResult) throw error;
-    const hint = `kb doc wait ${input.dataset_id} --batch ${input.batch}`;
+    const wait = commandLine("kb doc wait", [input.dataset_id], { batch: input.batch });
+    const hint = `the documents were created; wait for them with ${wait}`;
     throw error.with({ sideEffect: "applied", details: input, hint });
   }
   await context.notice(`indexed ${counted(count, "document")}`);

@@ -6,6 +6,7 @@ import type { Sandbox } from "../../sandbox/http/server.ts";
 import type { Input } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
 import type { sandboxParams } from "./specs.ts";
+import { commandLine } from "../../lib/command-line.ts";
 
 type SandboxInput = Input<typeof sandboxParams>;
 
@@ -152,7 +153,7 @@ async function* serve(
       profile: sandboxProfile,
       data: directory,
     };
-    const example = `kb -p ${sandboxProfile} list`;
+    const example = commandLine("kb list", [], { p: sandboxProfile });
     await context.notice(`to use it, run for example: ${example}; press Ctrl-C to stop`);
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();

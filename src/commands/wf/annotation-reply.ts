@@ -8,6 +8,7 @@ import {
 import type { ReplyStatus } from "../../operations/annotations.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
+import { commandLine } from "../../lib/command-line.ts";
 
 type Action = "enable" | "disable";
 
@@ -56,7 +57,7 @@ async function waitForJob(action: Action, job_id: string, context: Context): Pro
       throw new CliError("deadline", `job ${job_id} has not started after ${seconds}s`, {
         details: job,
         sideEffect: "unknown",
-        hint: `wf annotation reply status ${action} ${job_id}`,
+        hint: `look again later: ${commandLine("wf annotation reply status", [action, job_id])}`,
       });
     }
     await context.pause(backoff(attempt, delays.job));

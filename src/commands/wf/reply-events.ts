@@ -13,6 +13,7 @@ import { ReplyCollector } from "./collect-reply.ts";
 import { followDisplayed, TextStream } from "./follow/index.ts";
 import type { EventStream } from "./follow/index.ts";
 import type { AnswerPause } from "./forms/index.ts";
+import { commandLine } from "../../lib/command-line.ts";
 
 /** The end of a reply. */
 interface ReplyEnd {
@@ -206,7 +207,7 @@ const replyLost = (reason: string, reply: ReplyCollector): CliError => {
     hint:
       conversation === undefined
         ? "the reply may be complete on the server, which cannot send it again"
-        : `wf conversation messages ${conversation}`,
+        : `read it with ${commandLine("wf conversation messages", [conversation])}`,
   });
 };
 

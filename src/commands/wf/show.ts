@@ -28,7 +28,7 @@ async function noticeNodes(runId: string, context: Context): Promise<void> {
     await context.notice(`its nodes are recorded: ${commandLine("wf timeline", [recording])}`);
   } else if (failures.length === 0) {
     await context.notice(
-      "the nodes of a finished run are only known from a recording (wf run --record FILE)",
+      `the nodes of a finished run are only known from a recording: ${commandLine("wf run", [], { record: "FILE" })}`,
     );
   }
 }

@@ -160,7 +160,12 @@ const started = {
 };
 
 export const eventsParams = {
-  workflow_run_id: local.uuid("Runs", { many: true, required, placeholder: "run" }),
+  workflow_run_id: local.uuid("Runs", {
+    many: true,
+    required,
+    placeholder: "run",
+    listed: "run",
+  }),
   follow: local.flag("Reconnect until the run has ended", { short: "F", aliases: ["f"] }),
   through_pauses: local.flag("Keep following while the run is paused"),
   no_snapshot: local.flag("Show new events only"),
@@ -383,7 +388,7 @@ export const stopParams = {
     required,
     placeholder: "task",
   }),
-  run: local.uuid("Run ID, to verify that it stopped"),
+  run: local.uuid("Run ID, to verify that it stopped", { listed: "run" }),
   user: userInBody,
 };
 

@@ -11,6 +11,8 @@ import type { Context } from "../command-spec.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
 import { loadTaskId, saveRunEnd } from "./task-ids.ts";
 import type { stopParams } from "./specs.ts";
+import { commandLine } from "../../lib/command-line.ts";
+import { isIdPrefix } from "../../lib/uuid.ts";
 
 /** How often to check whether a stopped run has ended. */
 const MAX_POLLS = 30;
@@ -48,7 +50,7 @@ export async function* run(input: StopInput, context: Context): AsyncGenerator<u
   if (before.status === "paused") {
     throw refused(
       `run ${runId} is paused; a paused run cannot be stopped`,
-      "submit its form with `wf form submit`, or let it expire",
+      `submit its form, which ${commandLine("wf events", [runId])} shows, or let it expire`,
     );
   }
   if (context.options.dryRun) return stopTask(task_id, context);
@@ -94,7 +96,7 @@ async function waitForEnd(runId: string, listener: EndListener, context: Context
   throw new CliError(
     "failure",
     `stop requested, but neither the record nor the event stream of run ${runId} shows that it ended`,
-    { sideEffect: "unknown", hint: `wf wait ${runId}` },
+    { sideEffect: "unknown", hint: `wait for its end: ${commandLine("wf wait", [runId])}` },
   );
 }
 
@@ -151,10 +153,11 @@ async function resolveTask(
   context: Context,
 ): Promise<{ readonly task_id: string; readonly runId: string | undefined }> {
   if (runId !== undefined) return { task_id, runId };
-  const task = await loadTaskId(task_id, context);
-  if (task !== undefined) return { task_id: task, runId: task_id };
-  await rejectRunId(task_id, context);
-  return { task_id, runId: undefined };
+  const id = isIdPrefix(task_id) ? await context.resolveId("run", task_id) : task_id;
+  const task = await loadTaskId(id, context);
+  if (task !== undefined) return { task_id: task, runId: id };
+  await rejectRunId(id, context);
+  return { task_id: id, runId: undefined };
 }
 
 /** Throws if the ID is that of a running run: the server accepts it and stops nothing (server §13). */
@@ -169,11 +172,11 @@ async function rejectRunId(id: string, context: Context): Promise<void> {
   if (mode !== "workflow") {
     throw new CliError("unsupported", `${id} is a run of a chat application`, {
       sideEffect: "none",
-      hint: "run `wf chat stop` with the task_id from the events of the reply",
+      hint: `run ${commandLine("wf chat stop", ["TASK_ID"])} with the task_id from the events of the reply`,
     });
   }
   throw usage(
     `${id} is a run whose task ID is unknown on this machine`,
-    `run \`wf events ${id}\` to see and save its task_id`,
+    `run ${commandLine("wf events", [id])} to see and save its task_id`,
   );
 }

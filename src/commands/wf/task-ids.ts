@@ -108,11 +108,19 @@ export async function loadNodes(
 const isFailure = (value: unknown): value is NodeFailure =>
   isObject(value) && typeof value["node"] === "string" && typeof value["error"] === "string";
 
+/** Returns the IDs of the runs on this server that were started or followed on this machine. */
+export const savedRunIds = async (context: Context): Promise<readonly string[]> => [
+  ...(await savedRuns(context)).keys(),
+];
+
 /** Returns the IDs of the runs on this server that were paused when they were last followed here. */
-export async function pausedRuns(context: Context): Promise<readonly string[]> {
+export const pausedRuns = async (context: Context): Promise<readonly string[]> =>
+  [...(await savedRuns(context))].flatMap(([id, { paused }]) => (paused === true ? [id] : []));
+
+/** The saved runs of this server by ID, newest first: a run that was saved again has several files. */
+async function savedRuns(context: Context): Promise<ReadonlyMap<string, SavedRun>> {
   const base_url = await context.baseUrl();
   const directory = directoryOf(context);
-  /** By ID, newest first: a run that was saved again has several files. */
   const runs = new Map<string, SavedRun>();
   for (const name of await listedFiles(context)) {
     const id = attempt(() => decodeURIComponent(name.replace(/^\d+-|\.json$/g, "")));
@@ -120,7 +128,7 @@ export async function pausedRuns(context: Context): Promise<readonly string[]> {
     const saved = await readSaved(join(directory, name), context);
     if (saved?.base_url === base_url) runs.set(id, saved);
   }
-  return [...runs].flatMap(([id, { paused }]) => (paused === true ? [id] : []));
+  return runs;
 }
 
 /** Names of the files of runs, newest first; empty if none was saved. */

@@ -4,6 +4,7 @@ import type { WorkflowRun } from "../../operations/workflows.ts";
 import { raiseOutcome, isEnded } from "../../runs/outcome.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
 import type { Context } from "../command-spec.ts";
+import { commandLine } from "../../lib/command-line.ts";
 
 /** Failed polls in a row before giving up. */
 const MAX_FAILURES = 10;
@@ -44,7 +45,7 @@ export async function* run(
       if (running > LONG_RUN && !hasWarned) {
         hasWarned = true;
         await context.notice(
-          `the record of run ${workflow_run_id} has shown running for ${minutes(running)}; run \`wf events ${workflow_run_id}\` to see whether it is active`,
+          `the record of run ${workflow_run_id} has shown running for ${minutes(running)}; run ${commandLine("wf events", [workflow_run_id])} to see whether it is active`,
         );
       }
       await context.trace(1, `run ${workflow_run_id} is ${status}`);
@@ -68,7 +69,7 @@ const gaveUp = (run: string) =>
     `gave up on run ${run}: its record has shown running for ${minutes(MAX_RUN)}, which may be outdated if the run was stopped`,
     {
       details: { run },
-      hint: `run \`wf events ${run}\` to see whether it is active; --timeout sets another limit`,
+      hint: `run ${commandLine("wf events", [run])} to see whether it is active; --timeout sets another limit`,
     },
   );
 
@@ -77,6 +78,6 @@ const withWaitHint = (error: unknown, run: string): unknown =>
     ? new CliError(error.kind, error.message, {
         ...error.info,
         sideEffect: undefined,
-        hint: `the run continues; run \`wf wait ${run}\` to wait again`,
+        hint: `the run continues; run ${commandLine("wf wait", [run])} to wait again`,
       })
     : error;

@@ -367,7 +367,7 @@ describe("name resolution", () => {
     const ran = await sandbox.cli(["kb", "show", "id:Handbook"]);
     expect(ran.exit).toBe(2);
     expect(ran.err).toBe(
-      'error: "Handbook" is not a valid knowledge base ID\nhint: IDs are UUIDs; remove id: to use a name\n',
+      'error: "Handbook" is not a valid knowledge base ID\nhint: IDs are UUIDs, or the first 8 or more characters of one; remove id: to use a name\n',
     );
     expect(sandbox.seen).toEqual([]);
   });

@@ -8,6 +8,7 @@ import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import type { Ran } from "../../lib/support.ts";
+import { hintedCommands } from "../../lib/hinted.ts";
 
 const server = await testSandbox({ speed: 200 });
 const home = await temporaryDirectory();
@@ -384,9 +385,9 @@ describe("a copy", () => {
       setting,
     );
     const copied = await done("copy", base, "--name", `${base} copy`);
-    const sides = /; to compare the two: kb verify (\S+) (\S+)$/m.exec(copied.err)?.slice(1) ?? [];
-    expect(sides).toHaveLength(2);
-    await done("verify", ...sides);
+    const [[, ...verify] = []] = hintedCommands(copied.err);
+    expect(verify.slice(0, 2)).toEqual(["verify", base]);
+    await done(...verify);
     const differing = await kb("verify", base, name);
     expect(differing.out).toContain("setting\tsummary_index_setting");
   });
@@ -399,8 +400,9 @@ describe("a copy", () => {
       expect(ran.exit).toBe(5);
       expect(ran.err).toContain(`knowledge base "${name}" already exists`);
       expect(server.seen.slice(before).every(({ method }) => method === "GET")).toBe(true);
-      const hint = /hint: kb copy (\S+) --name '(.*)'/.exec(ran.err) ?? [];
-      if (flags.length === 0) await done("copy", hint[1] ?? "", "--name", hint[2] ?? "");
+      const [[, ...copy] = []] = hintedCommands(ran.err);
+      expect(copy.slice(0, 3)).toEqual(["copy", name, "--name"]);
+      if (flags.length === 0) await done(...copy);
     }
   });
 

@@ -97,7 +97,9 @@ test("a published pipeline without inputs prints a notice, and a wait that times
   };
   const late = await against(waits, published, stop.signal);
   expect(late.exit, late.err).toBe(130);
-  expect(late.err).toContain(`hint: kb doc wait ${kb} --batch 20261121202345946740\n`);
+  expect(late.err).toContain(
+    `hint: the documents were created; wait for them with \`kb doc wait ${kb} --batch 20261121202345946740\`\n`,
+  );
 });
 
 test("a draft is followed to its end, by events or in one response", async () => {

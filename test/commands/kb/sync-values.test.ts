@@ -264,7 +264,7 @@ test("disabled, archived and archived documents to prune give exit code 10, in a
     const disabled = await sync(...flags);
     expect(disabled.exit).toBe(10);
     expect(disabled.err).toContain("a.md: the document is disabled and its content differs");
-    expect(disabled.err).toMatch(/hint: kb doc enable .* id:/);
+    expect(disabled.err).toMatch(/hint: `kb doc enable .* [0-9a-f-]{36}`/);
   }
   await write(dir, { "a.md": "1" });
   for (const flags of [["--dry-run"], []]) {
@@ -272,7 +272,7 @@ test("disabled, archived and archived documents to prune give exit code 10, in a
     expect(archived.exit).toBe(10);
     expect(actions(archived.out)).toEqual(["skip c.md"]);
     expect(archived.err).toContain("an archived document cannot be deleted");
-    expect(archived.err).toMatch(/hint: kb doc unarchive .* id:/);
+    expect(archived.err).toMatch(/hint: `kb doc unarchive .* [0-9a-f-]{36}`/);
   }
 });
 

@@ -66,7 +66,7 @@ test("--wait exits with 12 after a minute if the job never begins, e.g. when alr
   );
   expect(ran.exit, ran.err).toBe(12);
   expect(ran.err).toContain(
-    "hint: wf annotation reply status disable 82a839c3-7b84-42e3-8aea-ca9d81348938\n",
+    "hint: look again later: `wf annotation reply status disable 82a839c3-7b84-42e3-8aea-ca9d81348938`\n",
   );
   expect(Math.round(time.passed() / 1000)).toBe(60);
 });

@@ -284,7 +284,7 @@ describe("a run waiting for human input", () => {
       const argv = ["wf", "--app", "review", "events", run, "--no-snapshot", ...flags];
       const ran = await server.cli(argv);
       expect(ran, ran.err).toMatchObject({ exit: 8, out: "" });
-      expect(ran.err).toContain(`hint: see what it waits for: \`wf events ${run}\`\n`);
+      expect(ran.err).toContain(`hint: see what it waits for: \`wf events ${run} --app review\`\n`);
     },
   );
 

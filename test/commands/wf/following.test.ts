@@ -125,7 +125,7 @@ describe("--text", () => {
     const lost = await follow(hidden, cut, ["--text"]);
     expect([lost.exit, lost.out]).toEqual([10, "Leave is 30 daysin the first year 25 — plus 1.\n"]);
     expect(lost.err).toContain(
-      `error: the text of run ${id} is incomplete: the connection was lost\nhint: wf show ${id} --jq .outputs\n`,
+      `error: the text of run ${id} is incomplete: the connection was lost\nhint: read its outputs: \`wf show ${id} --jq .outputs\`\n`,
     );
     const json = await follow(hidden, cut, ["-o", "jsonl"]);
     expect([json.exit, json.err]).toEqual([

@@ -192,7 +192,9 @@ describe("a reply whose stream was lost is read from the server; the message is 
   test("exits with 13 and the command to read it if it never comes, with 9 if it failed", async () => {
     const never = await against(routesOf("break", stored(message(""))), send);
     expect(never.exit).toBe(13);
-    expect(never.err).toContain(`hint: wf conversation messages ${conversation}\n`);
+    expect(never.err).toContain(
+      `hint: read it with \`wf conversation messages ${conversation}\`\n`,
+    );
     expect(posts(never.requests)).toHaveLength(1);
     const failed = stored(message("", { status: "error", error: "Rate limit reached" }));
     const ran = await against(routesOf("break", failed), send);

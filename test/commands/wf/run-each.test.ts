@@ -124,7 +124,7 @@ describe("a fatal error stops it, and every row has a result", () => {
     // The run of row b continues: collected, it would be started twice.
     expect(await textOf(rest)).toBe("query,seconds\nc,0\n");
     expect(ran.err).toContain("1 of 3 rows done, 1 unknown, 1 not sent");
-    expect(ran.err).toContain("check the unknown rows in `wf logs`");
+    expect(ran.err).toContain("check the unknown rows in `wf logs --app slow`");
   });
 });
 
@@ -235,7 +235,7 @@ test("at the deadline each row has the ID of its run, without false claims", asy
   );
   expect(ran.err).not.toContain("the change may have been applied");
   expect(ran.err).toContain("0 of 6 rows done, 3 unknown, 3 not sent");
-  expect(ran.err).toContain("check the unknown rows in `wf logs`");
+  expect(ran.err).toContain("check the unknown rows in `wf logs --app slow`");
 });
 
 describe("the same command", () => {

@@ -325,7 +325,7 @@ describe("wait", () => {
     const run = await started("slow", "--input", "seconds=600");
     const ran = await wf("slow", ["wait", run, "--timeout", "0.2s"]);
     expect(ran.exit).toBe(12);
-    expect(ran.err).toContain(`run \`wf wait ${run}\` to wait again`);
+    expect(ran.err).toContain(`run \`wf wait ${run} --app slow\` to wait again`);
   });
 });
 
@@ -345,7 +345,7 @@ describe("stop", () => {
     const before = sent(/stop$/).length;
     const ran = await wf("slow", ["stop", run], { folder: await temporaryDirectory() });
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain(`run \`wf events ${run}\` to see and save its task_id`);
+    expect(ran.err).toContain(`run \`wf events ${run} --app slow\` to see and save its task_id`);
     expect(sent(/stop$/).length).toBe(before);
   });
 });

@@ -47,7 +47,7 @@ test("names the node of a failure that was followed on this machine", async () =
   const elsewhere = await server.cli([...broken, "show", id]);
   expect([elsewhere.exit, elsewhere.err]).toEqual([
     0,
-    "the nodes of a finished run are only known from a recording (wf run --record FILE)\n",
+    "the nodes of a finished run are only known from a recording: `wf run --record FILE --app broken`\n",
   ]);
 });
 

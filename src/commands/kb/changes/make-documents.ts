@@ -6,6 +6,7 @@ import { rowOf } from "./change.ts";
 import type { Change, DocumentChange } from "./change.ts";
 import { duplicatePath } from "./plan-documents.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** How the summary and the error name the work. */
 export interface Wording {
@@ -86,11 +87,14 @@ function requireMade(
 }
 
 function hintFor(first: Change | undefined, dataset_id: string, noun: Wording["noun"]): string {
-  const at = `id:${dataset_id} id:${first?.id}`;
+  const at = [dataset_id, first?.id ?? ""];
   if (first?.action === "conflict") return "add --adopt to replace the document of that name";
   if (first?.action === "skip")
-    return `kb doc ${/archived/.test(first.note ?? "") ? "unarchive" : "enable"} ${at}`;
-  if (first?.note?.startsWith("exists")) return `kb doc delete ${at}`;
+    return commandLine(
+      /archived/.test(first.note ?? "") ? "kb doc unarchive" : "kb doc enable",
+      at,
+    );
+  if (first?.note?.startsWith("exists")) return commandLine("kb doc delete", at);
   return noun === "file"
     ? "fix the files and run the same command again"
     : "run the same command again; existing documents are kept";

@@ -1,13 +1,13 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { CliError } from "../../../errors.ts";
 import { counted } from "../../../lib/plural.ts";
-import { shellQuote } from "../../../lib/shell-quote.ts";
 import { applySettings, createKb, isChange } from "../changes/index.ts";
 import type { Change, DocumentFlags } from "../changes/index.ts";
 import { syncDirectory } from "../sync/index.ts";
 import { readPlan } from "./read-plan.ts";
 import type { FilePlan } from "./read-plan.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 interface PlanInput extends DocumentFlags {
   readonly file: string;
@@ -20,7 +20,9 @@ export const plan = {
     const dryRun = { ...context, options: { ...context.options, dryRun: true } };
     const { name, count } = yield* makeChanges({ file: path }, dryRun);
     if (count === 0) return context.notice(`${name} matches ${path}`);
-    await context.notice(`${counted(count, "change")}; to apply: kb apply ${shellQuote(path)}`);
+    await context.notice(
+      `${counted(count, "change")}; to apply: ${commandLine("kb apply", [path])}`,
+    );
     if (!exit_code) return;
     const message = `${name} differs from ${path}: ${counted(count, "change")}`;
     throw new CliError("gate", message, { isResult: true, details: { changes: count } });

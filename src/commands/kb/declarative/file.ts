@@ -2,11 +2,11 @@ import { problemIn } from "../../../api/response-fields.ts";
 import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isObject, own } from "../../../lib/json.ts";
-import { shellQuote } from "../../../lib/shell-quote.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
 import { retrievalShape } from "../../../operations/shared.ts";
 import type { FieldState, KbProperties } from "../documents/index.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** A file that describes a knowledge base; settings that it omits are kept. */
 export interface KbFile {
@@ -94,7 +94,7 @@ export async function readKbFile(path: string, files: Files): Promise<KbFile> {
   if ((await files.stat(path)) === null) {
     throw usage(
       `file ${path} not found`,
-      `write one with kb pull <kb> --output-file ${shellQuote(path)}`,
+      `write one with ${commandLine("kb pull", ["KB"], { "output-file": path })}`,
     );
   }
   const yaml = await parseYaml(new TextDecoder().decode(await files.read(path)));

@@ -1,6 +1,5 @@
 import { usage, refused } from "../../../errors.ts";
 import { modelName } from "../../../lib/model-names.ts";
-import { shellQuote } from "../../../lib/shell-quote.ts";
 import { planSettings } from "../changes/index.ts";
 import type { CurrentState, DesiredState, SettingsPlan } from "../changes/index.ts";
 import { readKb } from "../documents/index.ts";
@@ -9,6 +8,7 @@ import { findKb } from "../find-kb.ts";
 import { readKbFile } from "./file.ts";
 import type { KbFile } from "./file.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** A file, and the changes that it takes except those of documents. */
 export interface FilePlan extends SettingsPlan {
@@ -39,7 +39,7 @@ export async function readPlan(path: string, context: Context): Promise<FilePlan
   if (impossible) {
     throw refused(
       `failed to change field ${impossible.name}: ${impossible.note}`,
-      `kb metadata delete ${shellQuote(file.knowledge_base)} ${shellQuote(impossible.name)}`,
+      `delete it first: ${commandLine("kb metadata delete", [file.knowledge_base, impossible.name])}`,
     );
   }
   return { file, id, desired, current, changes };

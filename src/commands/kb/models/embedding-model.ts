@@ -15,6 +15,7 @@ import { modelName, modelsNamed } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
 import { documentStatuses, isIndexed, waitForIndexing } from "../documents/index.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 export async function activeModels(
   model_type: "text-embedding" | "rerank",
@@ -160,7 +161,7 @@ const maxPolls = 15;
 async function verifyIndex({ id, name }: KnowledgeBase, context: Context): Promise<void> {
   const failure = (why: string, details: unknown) => {
     const message = `failed to index knowledge base ${JSON.stringify(name)}: ${why}`;
-    const hint = `kb doc list id:${id}`;
+    const hint = `see its documents: ${commandLine("kb doc list", [id])}`;
     return new CliError("remote-failed", message, {
       isResult: true,
       sideEffect: "applied",

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { CliError, refused } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { shellQuote } from "../../../lib/shell-quote.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { readKbState } from "../documents/index.ts";
@@ -11,6 +10,7 @@ import { importBundle, planImport } from "./import.ts";
 import { importNotePath } from "./import-target.ts";
 import type { Context } from "../../command-spec.ts";
 import type { copyParams } from "../specs.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 type CopyInput = Input<typeof copyParams>;
 
@@ -47,14 +47,13 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
     throw error;
   }
   await files.remove(directory);
-  const flag = to_profile === undefined ? "" : ` --to-profile ${shellQuote(to_profile)}`;
-  const verify = `kb verify id:${dataset_id} id:${copy}${flag}`;
+  const verify = commandLine("kb verify", [dataset_id, `id:${copy}`], { "to-profile": to_profile });
   await context.notice(`copied; to compare the two: ${verify}`);
 }
 
 /** Throws refused if the name of the copy is taken, except by an interrupted copy. */
 async function requireFreeName(
-  { dataset_id, name }: CopyInput,
+  { dataset_id, name, to_profile }: CopyInput,
   target: Context,
   context: Context,
 ): Promise<void> {
@@ -68,7 +67,7 @@ async function requireFreeName(
   if (taken === undefined) return;
   throw refused(
     `knowledge base ${JSON.stringify(copyName)} already exists`,
-    `kb copy id:${dataset_id} --name ${shellQuote(`${[...copyName].slice(0, 35).join("")} copy`)}`,
+    `choose another name: ${commandLine("kb copy", [dataset_id], { name: `${[...copyName].slice(0, 35).join("")} copy`, "to-profile": to_profile })}`,
     { code: "already-exists" },
   );
 }

@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { usage, refused } from "../../../errors.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { modelName } from "../../../lib/model-names.ts";
-import { shellQuote } from "../../../lib/shell-quote.ts";
 import {
   applySettings,
   change,
@@ -20,13 +19,14 @@ import { createTarget, findTarget } from "./import-target.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { importParams } from "../specs.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 type ImportInput = Input<typeof importParams>;
 
 export async function* run(input: ImportInput, context: Context): AsyncGenerator<Change> {
   const id = yield* importBundle(input, context);
   if (id !== undefined)
-    await context.notice(`to compare: kb verify ${shellQuote(input.directory)} id:${id}`);
+    await context.notice(`to compare: ${commandLine("kb verify", [input.directory, `id:${id}`])}`);
 }
 
 /**

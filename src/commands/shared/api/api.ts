@@ -11,6 +11,7 @@ import { parseFields } from "./fields.ts";
 import type { Fields } from "./fields.ts";
 import { allPages, jsonOrText } from "./list-pages.ts";
 import type { apiParams } from "../specs.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 type ApiInput = Input<typeof apiParams>;
 
@@ -108,7 +109,7 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
     }
     if (name.toLowerCase() === "authorization") {
       const message = "the key comes from the profile or the environment, not from --header";
-      throw usage(message, "run `kb help auth`");
+      throw usage(message, `run ${commandLine("kb help", ["auth"])}`);
     }
     headers[name.toLowerCase()] = value;
   }

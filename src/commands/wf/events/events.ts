@@ -13,6 +13,7 @@ import {
 } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import type { eventsParams } from "../specs.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 type EventsInput = Input<typeof eventsParams>;
 
@@ -53,8 +54,7 @@ export async function* run(input: EventsInput, context: Context): AsyncGenerator
 }
 
 /** The server sends only the last event of an ended run (server §15.3). */
-const onlyFinalEvent =
-  "the run has already ended, so the server sends no node events; record them with `wf run --record FILE`";
+const onlyFinalEvent = `the run has already ended, so the server sends no node events; record them with ${commandLine("wf run", [], { record: "FILE" })}`;
 
 function checkFlags(
   input: EventsInput,

@@ -21,6 +21,7 @@ import type { Expectation } from "./expectation.ts";
 import { atLeastOnce, inOrder, never, nodeRan, nodeTook, nodeUsed } from "./node-checks.ts";
 import type { Evaluate, NodeName } from "./node-checks.ts";
 import { output, runFields, traceCheck } from "./run-scope.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** A file of expectations: the name of its suite and its checks. */
 interface ExpectFile {
@@ -57,7 +58,7 @@ export async function readExpectFile(path: string, files: Files): Promise<Expect
 const usageAt = (path: string, line: number, problem: string, hint?: string): CliError =>
   usage(
     `${path} line ${line}: ${problem}`,
-    hint ?? "run `wf help conditions` for the keys of a file",
+    hint ?? `run ${commandLine("wf help", ["conditions"])} for the keys of a file`,
   );
 
 /** Typed access to the nodes of a YAML document. Its functions throw `usage` for a node of another type. */

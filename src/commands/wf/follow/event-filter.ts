@@ -97,7 +97,7 @@ export class EventFilter {
     let pause: RunOutcome | undefined;
     for (const event of batch) {
       this.trackForms(event);
-      if (this.isPaused) pause = this.withForms(finalOutcome(event, false));
+      if (this.isPaused) pause = this.withDetails(finalOutcome(event, false));
       if (!this.deduplicator.isNew(event)) {
         this.skip(event);
         continue;
@@ -107,7 +107,7 @@ export class EventFilter {
       this.counts.events++;
       this.text.add(event);
       this.nodes.add(event);
-      const outcome = this.withForms(finalOutcome(event, this.options.throughPauses));
+      const outcome = this.withDetails(finalOutcome(event, this.options.throughPauses));
       if (outcome && event.event === "workflow_finished") newEvents.push(...this.missing(event));
       newEvents.push(event);
       this.lastKind = event.event;
@@ -129,8 +129,9 @@ export class EventFilter {
     if (event === "workflow_paused" && this.lastKind === event) this.isGapOpen = false;
   }
 
-  /** A pause whose reasons name no form waits for the announced forms. */
-  private withForms(outcome: RunOutcome | undefined): RunOutcome | undefined {
+  /** A pause whose reasons name no form waits for the announced forms; a failure has a node. */
+  private withDetails(outcome: RunOutcome | undefined): RunOutcome | undefined {
+    if (outcome?.status === "failed") return { ...outcome, node: this.nodes.failed(outcome.error) };
     return outcome?.status === "paused" && outcome.forms?.length === 0
       ? { ...outcome, forms: this.forms }
       : outcome;
@@ -173,16 +174,25 @@ export class EventFilter {
 class NodeTracker {
   private readonly started = new Set<unknown>();
   private readonly running = new Set<unknown>();
+  private readonly failures: { readonly title: string; readonly error: string }[] = [];
   private hasUnknownEnd = false;
 
-  add({ event, fields: { id } }: ServerEvent): void {
+  add({ event, fields }: ServerEvent): void {
+    const { id } = fields;
     if (event === "node_started") {
       this.started.add(id);
       this.running.add(id);
     } else if (event === "node_finished") {
       if (!this.started.has(id)) this.hasUnknownEnd = true;
       this.running.delete(id);
+      const { status, title = fields.node_id ?? "", error = "" } = fields;
+      if (status === "failed") this.failures.push({ title, error });
     }
+  }
+
+  /** Returns the node with the error of the run, or else the last that failed. */
+  failed(error: string | null | undefined) {
+    return this.failures.find((node) => node.error === error) ?? this.failures.at(-1);
   }
 
   /** Returns whether an event was lost, given the event that ends the run. */

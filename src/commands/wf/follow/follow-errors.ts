@@ -1,5 +1,6 @@
 import { ApiError, CliError } from "../../../errors.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** Returns why to reconnect. Throws errors that a new connection would not repair. */
 export function reasonToReconnect(
@@ -39,7 +40,7 @@ const explainNotFound = (error: ApiError, isReconnect: boolean): ApiError =>
   error.with({
     hint: isReconnect
       ? "the run was readable before; check that --user is the end user that started it"
-      : "a run is visible only to the end user that started it (--user) with the key of its application (--app), and console runs are not visible; check the ID with `wf logs`",
+      : `a run is visible only to the end user that started it (--user) with the key of its application (--app), and console runs are not visible; check the ID with ${commandLine("wf logs")}`,
   });
 
 /** Explains a failed form submission. */
@@ -54,7 +55,9 @@ export function explainFormError(
   if (error.kind === "interrupted") return error.with({ details: { run: runId } });
   return error.with({
     details: { run: runId },
-    hint: `run \`wf events ${runId} --follow\` to see whether the run continued`,
+    hint:
+      runId &&
+      `run ${commandLine("wf events", [runId], { follow: true })} to see whether the run continued`,
   });
 }
 
@@ -64,20 +67,20 @@ export const withResumeHint = (error: unknown, runId: string | undefined): unkno
     ? new CliError(error.kind, error.message, {
         ...error.info,
         sideEffect: undefined,
-        hint: `the run continues; run \`wf events ${runId} --follow\` to resume`,
+        hint: `the run continues; run ${commandLine("wf events", [runId], { follow: true })} to resume`,
       })
     : error;
 
 const mayHaveStarted = {
   sideEffect: "unknown",
-  hint: "the run may have started; check `wf logs` before starting it again",
+  hint: `the run may have started; check ${commandLine("wf logs")} before starting it again`,
 } as const;
 
 export const streamLost = (runId: string, reason: string): CliError =>
   new CliError("cut", `lost the event stream of run ${runId}: ${reason}`, {
     retryable: true,
     details: { run: runId },
-    hint: `wf events ${runId} --follow`,
+    hint: `the run continues; run ${commandLine("wf events", [runId], { follow: true })} to resume`,
   });
 
 /** The stream of a new run ended before its first event. */

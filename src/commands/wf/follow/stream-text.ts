@@ -6,6 +6,7 @@ import { TextBuffer, RunTexts, textOfOutputs } from "../../../runs/text.ts";
 import type { Piece, TextChange } from "../../../runs/text.ts";
 import { isResumedChatflow } from "./text-gaps.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 interface TextOptions {
   readonly text?: boolean | undefined;
@@ -127,5 +128,5 @@ const incompleteText = ({ fields: { workflow_run_id: run } }: ServerEvent): CliE
   new CliError("partial", `the text of run ${run} is incomplete: the connection was lost`, {
     isResult: true,
     details: { run },
-    hint: `wf show ${run} --jq .outputs`,
+    hint: run && `read its outputs: ${commandLine("wf show", [run], { jq: ".outputs" })}`,
   });

@@ -5,6 +5,7 @@ import type { ExportState } from "./export-state.ts";
 import type { ExportFiles } from "./export-journal.ts";
 import type { LogFormat } from "./write-lines.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** The target of an export, and its temporary files until it is complete. */
 export interface ExportTarget {
@@ -23,7 +24,10 @@ export async function exportTarget(
   const invalid = (problem: string, hint: string) =>
     usage(`<target> ${JSON.stringify(path)} ${problem}`, hint);
   if (path === "-") {
-    throw invalid("is not a file", "write to stdout with `wf logs --all -o jsonl`");
+    throw invalid(
+      "is not a file",
+      `write to stdout with ${commandLine("wf logs", [], { all: true, o: "jsonl" })}`,
+    );
   }
   const extension = /\.(jsonl|csv)$/.exec(path)?.[1];
   const existing = await host.files.stat(path);

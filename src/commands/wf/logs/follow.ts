@@ -6,6 +6,7 @@ import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { hasEnded, MAX_LATENESS, logOf } from "./query.ts";
 import type { LogQuery } from "./query.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** Consecutive failed polls before giving up. */
 const MAX_FAILURES = 10;
@@ -152,8 +153,8 @@ class LogFollower {
 
   withResumeHint(error: unknown): unknown {
     if (!(error instanceof CliError)) return error;
-    const since = this.to === undefined ? "" : ` --since ${timeOf(this.to)}`;
-    const hint = `resume with wf logs --follow${since} and the same filters`;
+    const since = this.to === undefined ? undefined : timeOf(this.to);
+    const hint = `resume with ${commandLine("wf logs", [], { follow: true, since })} and the same filters`;
     return error.with({ hint });
   }
 }

@@ -7,6 +7,7 @@ import type { FileRow, Mistake } from "../../../lib/formats/rows-file.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import type { RunStatus, WorkflowLog } from "../../../operations/workflows.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** A row of the log; any field may be missing. */
 export type FiledLog = Partial<WorkflowLog>;
@@ -24,7 +25,7 @@ export async function* logsOfFile(
   const notLog = (line: number, problem: string) =>
     usage(
       `${name} line ${line}: ${problem}`,
-      "--from takes the output of `wf logs --all -o jsonl` or -o csv",
+      `--from takes the output of ${commandLine("wf logs", [], { all: true, o: "jsonl" })} or -o csv`,
     );
   let first: Mistake | undefined;
   const onMistake = (mistake: Mistake) => {

@@ -6,6 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import { loadTrace } from "./load-trace.ts";
 import type { diffParams } from "../specs.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** Compares two runs. With `exit_code`, throws `gate` as a result if they may differ. */
 export async function* run(
@@ -30,7 +31,9 @@ export async function* run(
   throw new CliError("gate", message, {
     isResult: true,
     details: { differences: aspects, not_compared: unknown },
-    ...(aspects.length === 0 && { hint: "record the runs with `wf run --record FILE`" }),
+    ...(aspects.length === 0 && {
+      hint: `record the runs with ${commandLine("wf run", [], { record: "FILE" })}`,
+    }),
   });
 }
 

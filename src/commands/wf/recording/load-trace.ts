@@ -1,7 +1,7 @@
 import { CliError, usage } from "../../../errors.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import { pipe } from "../../../lib/pipe.ts";
-import { isUuid } from "../../../lib/uuid.ts";
+import { isIdPrefix, isUuid } from "../../../lib/uuid.ts";
 import { followRun } from "../follow/index.ts";
 import type { FollowResult } from "../follow/index.ts";
 import { markMissing, RecordingReader } from "./read.ts";
@@ -23,8 +23,13 @@ export interface LoadedTrace {
  * Loads the trace of a recording, or follows the run with this ID until it ends or is waiting for
  * human input. The server does not keep the node events of ended runs (server §15.3).
  */
-export const loadTrace = (source: string, context: Context): Promise<LoadedTrace> =>
-  isUuid(source) ? traceOfRun(source, context) : traceOfRecording(source, context);
+export async function loadTrace(source: string, context: Context): Promise<LoadedTrace> {
+  if (isUuid(source)) return traceOfRun(source, context);
+  const isFile = !isIdPrefix(source) || (await context.host.files.stat(source)) !== null;
+  return isFile
+    ? traceOfRecording(source, context)
+    : traceOfRun(await context.resolveId("run", source), context);
+}
 
 async function traceOfRecording(path: string, context: Context): Promise<LoadedTrace> {
   const trace = new RunTrace();

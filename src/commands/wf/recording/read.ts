@@ -9,6 +9,7 @@ import type { Line } from "../../../lib/formats/lines.ts";
 import { RECORDING_VERSION } from "./write.ts";
 import type { RecordingEnd } from "./write.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** An event of a recording. */
 export interface RecordedEvent extends ServerEvent {
@@ -113,7 +114,10 @@ export class RecordingReader {
 
   private invalid(problem: string, line?: number): CliError {
     const place = line === undefined ? this.name : `${this.name} line ${line}`;
-    return usage(`${place}: ${problem}`, "make a recording with `wf run --record FILE`");
+    return usage(
+      `${place}: ${problem}`,
+      `make a recording with ${commandLine("wf run", [], { record: "FILE" })}`,
+    );
   }
 
   private async *bytes(): AsyncGenerator<Uint8Array> {

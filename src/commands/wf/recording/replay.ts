@@ -12,6 +12,7 @@ import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { replayParams } from "../specs.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 type ReplayInput = Input<typeof replayParams>;
 
@@ -74,7 +75,7 @@ const incompleteRecording = (file: string, runId: string | undefined): CliError 
     hint:
       runId === undefined
         ? "the recording contains no run ID"
-        : `run \`wf show ${runId}\` for the result of the run`,
+        : `run ${commandLine("wf show", [runId])} for the result of the run`,
   });
 
 /** Maximum delay of a timer in ms. */

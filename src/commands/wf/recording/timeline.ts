@@ -15,6 +15,7 @@ import { timelineSvg } from "./timeline-svg.ts";
 import { loadTrace } from "./load-trace.ts";
 import type { LoadedTrace } from "./load-trace.ts";
 import type { timelineParams } from "../specs.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** Shows a waterfall of the nodes of a run. Throws `unsupported` if they are unknown. */
 export async function* run(
@@ -30,7 +31,7 @@ export async function* run(
 const noNodes = ({ source, trace }: LoadedTrace): CliError =>
   new CliError("unsupported", `the nodes of ${source} (${trace.status}) are unknown`, {
     sideEffect: "none",
-    hint: "the server sends node events only during a run; record them with `wf run --record FILE`",
+    hint: `the server sends node events only during a run; record them with ${commandLine("wf run", [], { record: "FILE" })}`,
   });
 
 function timelineReport(loaded: LoadedTrace, expand: boolean): Report {

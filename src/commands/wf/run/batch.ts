@@ -14,6 +14,7 @@ import { readRunState } from "../run-state.ts";
 import type { RunState } from "../run-state.ts";
 import type { MakeInputs } from "./inputs.ts";
 import { uploadInputFiles } from "../forms/index.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** Input of `wf run` with --each. */
 type EachInput = Input<typeof runParams> & { readonly each: string };
@@ -53,7 +54,7 @@ export async function* runEach(
       concurrency,
       errorsTo: errors_to,
       stopOnError: stop_on_error,
-      unknownPlace: " in `wf logs`",
+      unknownPlace: ` in ${commandLine("wf logs")}`,
       async rows() {
         const rows: { row: FileRow; input: Inputs }[] = [];
         for (const row of file.table.rows)

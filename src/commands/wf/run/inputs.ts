@@ -1,10 +1,10 @@
 import { ApiError, CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
-import { commandLine } from "../../../lib/command-line.ts";
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
 import { appFields, checkValues, parseAssignments, requireFiles } from "../forms/index.ts";
 import type { Field } from "../forms/index.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** Inputs from the command line or a row. */
 export interface RawInputs {
@@ -64,7 +64,7 @@ export async function requireWorkflow(context: Context): Promise<void> {
     `the key belongs to an application of mode ${mode}, not a workflow`,
     {
       sideEffect: "none",
-      hint: `send messages to chat applications with ${commandLine("wf chat send")}`,
+      hint: `send messages to chat applications: ${commandLine("wf chat send", ["hello"])}`,
     },
   );
 }

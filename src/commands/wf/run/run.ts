@@ -34,6 +34,7 @@ import type { AnswerPause, FormAnswer } from "../forms/index.ts";
 import { withAskedInputs } from "./ask-inputs.ts";
 import { readInputForm } from "./inputs.ts";
 import type { runParams } from "../specs.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 type RunInput = Input<typeof runParams>;
 
@@ -203,7 +204,7 @@ async function requireOutput(
   const names = isObject(outputs) ? Object.keys(outputs).join(", ") : "";
   throw new CliError("not-found", message, {
     sideEffect: "applied",
-    hint: names === "" ? `wf show ${id}` : `outputs: ${names}`,
+    hint: names === "" ? `see the run: ${commandLine("wf show", [id])}` : `outputs: ${names}`,
   });
 }
 
@@ -222,6 +223,6 @@ async function readIds(
   }
   throw new CliError("network", "lost the event stream before the run ID was received", {
     sideEffect: "unknown",
-    hint: "the run may have started; check `wf logs` before starting it again",
+    hint: `the run may have started; check ${commandLine("wf logs")} before starting it again`,
   });
 }

@@ -1,7 +1,6 @@
 import { newIdSet } from "../../../api/id-set.ts";
 import { hiddenRows, timeOf } from "../../../api/time-windows.ts";
 import { CliError, usage } from "../../../errors.ts";
-import { shellQuote } from "../../../lib/shell-quote.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
@@ -10,6 +9,7 @@ import type { FiledLog, LogQuery, LoggedRun } from "../logs/index.ts";
 import { statusFilter } from "../log-filters.ts";
 import type { LogFilters } from "../log-filters.ts";
 import type { Context } from "../../command-spec.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 /** Unix seconds, both included. */
 export interface TimeSpan {
@@ -88,7 +88,7 @@ export async function runsFromFile(
   if (keyword !== undefined) {
     throw usage(
       "--keyword cannot be used with a file: only the server can search",
-      `wf logs --keyword ${shellQuote(keyword)} --all -o jsonl > runs.jsonl`,
+      `write a file of such runs: ${commandLine("wf logs", [], { keyword, all: true, o: "jsonl" })}`,
     );
   }
   const until =

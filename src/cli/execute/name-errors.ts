@@ -1,0 +1,102 @@
+import type { Values } from "../../api/request.ts";
+import { ApiError, notFound, refused, usage } from "../../errors.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { isObject } from "../../lib/json.ts";
+import { listCommand } from "../parse/nouns.ts";
+import type { CliError } from "../../errors.ts";
+import type { ListedNoun, Noun } from "../../operations/operation.ts";
+import { listings, scopeOf } from "./listings.ts";
+import type { Listed, Listing } from "./listings.ts";
+import type { Lookup } from "./lookup.ts";
+
+/** The error for `id:` with a text that is not an ID. */
+export const invalidId = ({ title, by }: Listing, text: string): CliError =>
+  usage(
+    `${JSON.stringify(shortened(text))} is not a valid ${title} ID`,
+    by === "name"
+      ? "models have no ID; remove id:"
+      : "IDs are UUIDs, or the first 8 or more characters of one; remove id: to use a name",
+  );
+
+/** The error for a text that selects several objects. */
+export function ambiguousText(
+  { title, by, distinct }: Listing,
+  text: string,
+  matches: readonly Listed[],
+): CliError {
+  const candidates = matches.map(({ created_at, ...candidate }) => ({
+    ...Object.fromEntries(distinct.map((field) => [field, candidate[field]])),
+    ...(typeof created_at === "number" && {
+      created: new Date(created_at * 1000).toISOString().slice(0, 19).replace("T", " "),
+    }),
+  }));
+  const isName = by === "name" || matches.every(({ name }) => name === text);
+  const message = `${title} ${isName ? "name" : "ID"} ${JSON.stringify(text)} is ambiguous (${matches.length} matches)`;
+  return refused(message, clearerText(by, isName), {
+    code: "ambiguous",
+    details: { candidates },
+  });
+}
+
+function clearerText(by: Listing["by"], isName: boolean): string {
+  if (by === "name") return "set provider and model with separate flags";
+  return isName ? "use the ID instead of the name" : "enter more characters of the ID";
+}
+
+/** Names that a hint lists. */
+const MAX_NAMES = 20;
+
+/** The error for a name or ID that no object has. Suggests a name that was read, or one of the first page. */
+export async function unknownName(
+  noun: Noun | ListedNoun,
+  text: string,
+  { known, names, lookup }: { known: Values; names: readonly string[]; lookup: Lookup },
+): Promise<CliError> {
+  const listing = listings[noun];
+  const { title } = listing;
+  const { provider } = known;
+  const full = noun === "model" && provider !== undefined ? `${String(provider)}/${text}` : text;
+  const message = `${title} ${JSON.stringify(shortened(full))} not found`;
+  if (noun === "model") return notFound(message, modelHint(names));
+  const run = listCommand(listing, (param) => known[param]);
+  if (noun === "run") {
+    return notFound(
+      message,
+      `the newest 100 runs and those followed on this machine have no such ID; ${run} shows IDs`,
+    );
+  }
+  if (listing.by === "id") return notFound(message, `run ${run} to see the IDs`);
+  const near =
+    didYouMean(text, names) ?? didYouMean(text, await firstNames(listing, known, lookup));
+  return notFound(
+    message,
+    near === undefined
+      ? `names are case-sensitive; run ${run} to see them`
+      : `did you mean ${JSON.stringify(near)}?`,
+  );
+}
+
+function modelHint(names: readonly string[]): string {
+  if (names.length === 0) return "the workspace has no active embedding model";
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
+  return `available: ${names.slice(0, MAX_NAMES).join(", ")}${more}`;
+}
+
+/** The names of the first page, where a keyword has kept them from being read. */
+async function firstNames(
+  listing: Listing,
+  known: Values,
+  lookup: Lookup,
+): Promise<readonly string[]> {
+  if (!listing.keyword) return [];
+  try {
+    const rows = await lookup.one(listing.row, { ...scopeOf(listing, known), ...listing.fixed });
+    const names = (Array.isArray(rows) ? rows : []).map((row) => isObject(row) && row["name"]);
+    return names.filter((name) => typeof name === "string");
+  } catch (error) {
+    if (error instanceof ApiError) return []; // the error is that the name is unknown
+    throw error;
+  }
+}
+
+const shortened = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);
