@@ -177,8 +177,8 @@ export interface Task<P extends Params = Params> {
   readonly action?: string;
   /** Longer text of the help page, after the summary. */
   readonly about?: string;
-  /** Sends requests with either kind of key. */
-  readonly sendsRequests?: true;
+  /** Sends requests with either kind of key: which ones, for help. */
+  readonly sendsRequests?: string;
   /** With --dry-run it yields a plan; other tasks end at their first write. */
   readonly plans?: true;
   /** Writes files, so like every write it runs to the end even if stdout is closed. */

@@ -95,6 +95,14 @@ test("a task: every operation it may send, its own first", () => {
   });
 });
 
+test("a command without operations of its own describes what it sends", async () => {
+  const sent = async (line: string) => /^Sends +(.*)$/m.exec((await cli(line.split(" "))).out)?.[1];
+  expect(await sent("kb api --help")).toBe("the request you specify");
+  expect(await sent("kb login --help")).toBe("a read with the key");
+  expect(await sent("kb doctor --help")).toBe("reads that check the server and the keys");
+  expect(await sent("kb profile list --help")).toBe("nothing");
+});
+
 test("flags: choices, bounds, lists, defaults, negations", () => {
   expect(commandOf("kb", "kb list")?.parameters).toEqual(
     expect.arrayContaining([

@@ -143,9 +143,9 @@ const effects = {
 const MAX_OPERATIONS = 9;
 
 /** One or two operations with method and path, more by their ID. */
-function requestsText({ sends, requests, words: [program, ...words] }: Command): string {
+function requestsText({ sends, task, words: [program, ...words] }: Command): string {
   const operations = [...new Map(sends.map((row) => [row.id, row])).values()];
-  if (operations.length === 0) return requests ? "the request you specify" : "nothing";
+  if (operations.length === 0) return task?.sendsRequests ?? "nothing";
   if (operations.length > MAX_OPERATIONS) {
     return `${operations.length} operations: ${program} help ${words.join(" ")} --json`;
   }

@@ -62,7 +62,7 @@ export function commandOf(spec: AnyOperation | Task): Command {
     params,
     returns: spec.returns,
     effect,
-    requests: first !== undefined || task?.sendsRequests === true,
+    requests: first !== undefined || task?.sendsRequests !== undefined,
     prompts: task?.confirms === true || effect === "destroys",
     pages: task ? task.pages === true : effect === "reads" && isList(spec.returns),
     get sends() {

@@ -40,14 +40,14 @@ const login = task({
     'Asks for the address of the server and for the key, which is not shown, and checks both with a\nread. Without a terminal, the address comes from --base-url and the key from a file (- for stdin) or\nfrom a command that prints it, never from the command line; if the check fails, nothing is stored.\n\nA profile has one knowledge key, which kb asks for, and application keys by name, which wf asks for\n(--app names one; the first is "default"). Keys are stored in the OS keyring if available, otherwise\nin the profile file. Everything else in the profile is kept. A key that is bound to some knowledge\nbases cannot list them: name them with --kb.',
   params: loginParams,
   returns: profileSheet,
-  sendsRequests: true,
+  sendsRequests: "a read with the key",
   plans: true,
   effect: "writes",
   examples: [
     "kb login",
     "kb login work --base-url https://example.com/v1",
     "kb login work --app support --key-command 'pass show work/support'",
-    "kb login work --kb Handbook=0f4ba1c2-7d7e-4f6c-9d0e-0a6b2f6f3c11",
+    "kb login work --user ann --mark-read-only",
   ],
   load: async () => (await import("./login.ts")).login,
 });
@@ -132,7 +132,7 @@ const api = task({
     "Fields become the query of a GET request and the JSON body of others. kb sends the knowledge key,\nwf the application key.",
   params: apiParams,
   returns: { kind: "json" },
-  sendsRequests: true,
+  sendsRequests: "the request you specify",
   confirms: true,
   effect: "writes",
   examples: [
@@ -172,7 +172,7 @@ const doctor = task({
     if (last_error !== undefined) return { kind: "json" };
     return capabilities ? capabilityList : undefined;
   },
-  sendsRequests: true,
+  sendsRequests: "reads that check the server and the keys",
   effect: "reads",
   examples: [
     "kb doctor",
