@@ -65,6 +65,9 @@ describe("against a server", () => {
   test("--json with columns prints objects of these columns", async () => {
     const { out } = await cli("kb list --json name,document_count");
     expect(JSON.parse(out)).toEqual([{ name: "Handbook", document_count: 0 }]);
+    expect(JSON.parse((await cli("kb list --json name,documents")).out)).toEqual([
+      { name: "Handbook", documents: 0 },
+    ]);
     expect((await cli("kb show --json Handbook")).out).toBe(
       (await cli("kb show Handbook -o json")).out,
     );
@@ -73,6 +76,7 @@ describe("against a server", () => {
   test.each([
     ["kb list --json nmae", "too many arguments: expected 0, got 1"],
     ["kb list --json name,nmae", "too many arguments: expected 0, got 1"],
+    ["kb list --json=id --columns name", "use either --json=paths or --columns, not both"],
     ["kb list --json=nmae", 'column "nmae" not found'],
   ])("%s: the word is not a list of columns", async (line, message) => {
     const { exit, err } = await cli(line);

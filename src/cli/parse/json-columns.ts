@@ -1,5 +1,5 @@
 import type { Option } from "commander";
-import { columnLabels } from "../../operations/operation.ts";
+import { declaredNames } from "../../operations/operation.ts";
 import type { Command } from "./command.ts";
 
 /**
@@ -16,7 +16,7 @@ export function withJsonColumns(
   command?: Command,
 ): string[] {
   if (!words.includes("--json")) return [...words];
-  const columns = command ? columnLabels(command.returns) : [];
+  const columns = command ? declaredNames(command.returns) : [];
   const most = command?.positionals.some(({ variadic }) => variadic)
     ? Infinity
     : (command?.positionals.length ?? 0);

@@ -1,4 +1,5 @@
 import { Command as Commander, CommanderError, Option } from "commander";
+import { usage } from "../../errors.ts";
 import type { CliError } from "../../errors.ts";
 import { argumentOf } from "./command.ts";
 import type { Command } from "./command.ts";
@@ -258,6 +259,9 @@ function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {
   const given = Object.assign({}, ...levels.map((level) => level.opts()), { verbose }) as Given;
   const { json, ...rest } = given;
   if (json === undefined) return rest;
+  if (json !== "" && rest.columns !== undefined) {
+    throw usage("use either --json=paths or --columns, not both");
+  }
   return { ...(json !== "" && { columns: json }), ...rest, json: true };
 }
 
