@@ -23,19 +23,19 @@ test("shows the status and the error of a failed run first, its system inputs la
     "status",
     "error",
     "outputs",
-    "elapsed_time",
-    "total_tokens",
-    "total_steps",
+    "elapsed",
+    "tokens",
+    "steps",
     "started",
     "finished",
-    "id",
     "inputs",
+    "id",
   ]);
   expect(rows.slice(0, 2)).toEqual([
     ["status", "failed"],
     ["error", "[Errno 111] Connection refused"],
   ]);
-  expect(rows.at(-1)?.[1]).toMatch(/^\{"query":"x","sys\./);
+  expect(rows.at(-2)?.[1]).toMatch(/^\{"query":"x","sys\./);
 });
 
 test("names the node of a failure that was followed on this machine", async () => {
