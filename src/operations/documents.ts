@@ -189,7 +189,7 @@ export const getDocument = kbOperation({
     },
     // With the metadata "only", there is nothing else but the ID.
     record<{ readonly document_process_rule?: Partial<StoredProcessRule> }>(
-      "name status=display_status error doc_form doc_language chunks=segment_count:count",
+      "name status=display_status error:sparse doc_form doc_language chunks=segment_count:count",
       "average_segment_length:count tokens:count hits=hit_count:count doc_metadata",
       "created=created_at:time updated=updated_at:time completed=completed_at:time id:id",
       "… indexing_status enabled archived position created_from data_source_type",

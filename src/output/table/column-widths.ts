@@ -19,7 +19,7 @@ const nameShare = 0.5;
 
 /** Minimum of a name and of another text on a line of that many columns. */
 export const minNameWidth = (available: number): number =>
-  Math.min(40, Math.max(12, Math.floor(available * 0.4)));
+  Math.min(40, Math.max(12, Math.floor(available * 0.35)));
 export const minTextWidth = (available: number): number =>
   Math.min(30, Math.max(10, Math.floor(available * 0.2)));
 

@@ -64,20 +64,19 @@ function queryWords(query: string): readonly string[] {
   return [...texts].sort((one, other) => other.length - one.length);
 }
 
-/** The first lines with as many different words of the query as any. */
+/** The lines with the most different words of the query, around the one with the most of them. */
 function bestLines(lines: readonly string[], words: readonly string[]): readonly string[] {
   if (lines.length <= SHOWN_LINES) return lines;
   const found = lines.map((line) => new Set(matchesOf(line, words)));
-  let best = { start: 0, count: 0 };
+  let best = { start: 0, inAll: 0, inMiddle: 0 };
   for (let start = 0; start + SHOWN_LINES <= lines.length; start++) {
-    const inWindow = found.slice(start, start + SHOWN_LINES);
-    const count = new Set(inWindow.flatMap((each) => [...each])).size;
-    if (count > best.count) best = { start, count };
+    const shown = found.slice(start, start + SHOWN_LINES);
+    const inAll = new Set(shown.flatMap((each) => [...each])).size;
+    const inMiddle = shown[1]?.size ?? 0;
+    const isBetter = inAll > best.inAll || (inAll === best.inAll && inMiddle > best.inMiddle);
+    if (isBetter) best = { start, inAll, inMiddle };
   }
-  // The match is in the middle if there is a line after it.
-  const isAtEnd = found[best.start]?.size === 0 && found[best.start + 1]?.size === 0;
-  const start = isAtEnd ? Math.min(best.start + 1, lines.length - SHOWN_LINES) : best.start;
-  return lines.slice(start, start + SHOWN_LINES);
+  return lines.slice(best.start, best.start + SHOWN_LINES);
 }
 
 const matchesOf = (line: string, words: readonly string[]): string[] => {
