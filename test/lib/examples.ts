@@ -27,6 +27,7 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf diff .*--exit-code/, 14, "the runs ended differently"],
   [/^kb plan .*--exit-code/, 14, "the description would change"],
   [/sandbox --data/, 130, "it runs until it is interrupted"],
+  [/^wf --app chat chat( --|$)/, 2, "it is a conversation on a terminal"],
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
 ];
 

@@ -353,6 +353,8 @@ const table: readonly (readonly [
   ["wf app site", "Getting web app settings", "", "failed to get web app settings"],
   ["wf audio speak", "Converting text to speech", "", "failed to convert text to speech"],
   ["wf audio transcribe", "Transcribing file FILE", "", "failed to transcribe file FILE"],
+  ["wf chat", "Holding conversation", "", "failed to send message"],
+  ["wf form list", "Listing open forms", "", "failed to list runs"],
   ["wf chat send", "Sending message", "", "failed to send message"],
   [
     "wf chat stop",

@@ -91,29 +91,16 @@ type Body = ConversationInput & {
   readonly inputs: Record<string, unknown>;
 };
 
-/** Sends a message once and yields the text of its reply, which ends with a line end. */
-async function* reply(
-  printer: ReplyPrinter,
-  body: Body,
-  context: Context,
-): AsyncGenerator<unknown> {
-  let last = "\n";
+/** Sends a message once and yields the text of its reply. */
+async function* reply(printer: ReplyPrinter, body: Body, context: Context): AsyncGenerator<unknown> {
   try {
-    for await (const piece of printer.print(
-      await startStream(sendMessage, body, context),
-      context,
-    )) {
-      last = String(piece);
-      yield last;
-    }
-    if (!last.endsWith("\n")) yield "\n";
+    yield* printer.print(await startStream(sendMessage, body, context), context);
     await printCitations(printer.reply.response(), context);
     await raiseReply(printer, context);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
     if (context.signal.aborted) throw withStopHint(error, printer, context);
     if (!repliesFail.includes(error.kind)) throw error;
-    if (!last.endsWith("\n")) yield "\n";
     await context.notice(`error: ${error.message}`);
   }
 }

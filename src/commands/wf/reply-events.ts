@@ -99,10 +99,25 @@ export class ReplyPrinter {
       yield this.reply.response();
     } else {
       const text = new TextStream({ text: true, late: false }, context);
-      yield* text.read(pipe(events, traceSteps(context)));
+      yield* withLineEnd(text.read(pipe(events, traceSteps(context))));
       this.incomplete = text.incomplete;
     }
   }
+}
+
+/** Ends a text with a line end, also if it fails: what follows starts on a new line. */
+async function* withLineEnd(pieces: AsyncIterable<string>): AsyncGenerator<string> {
+  let last = "\n";
+  try {
+    for await (const piece of pieces) {
+      yield piece;
+      last = piece;
+    }
+  } catch (error) {
+    if (!last.endsWith("\n")) yield "\n";
+    throw error;
+  }
+  if (!last.endsWith("\n")) yield "\n";
 }
 
 /** Prints the steps behind a text with -v: nodes and tools. */

@@ -521,7 +521,7 @@ export const conversationParams = {
 
 const chat = task({
   command: "wf chat",
-  action: "chat",
+  action: "hold conversation",
   summary: "Chat with a chat application in the terminal",
   about:
     "Prompts for a message, streams the reply, and so on; Ctrl-D or /exit ends the conversation and prints\nthe command that continues it. Required inputs of the application are asked for first.",

@@ -554,6 +554,7 @@ describe("wf chat send", () => {
     expect(ran.exit, ran.err).toBe(0);
     expect(ran.err).toContain("  Please review: hello\n");
     expect(ran.out).toBe("Before the review. \nAfter the review: good\n");
+    expect(ran.err).not.toContain("may be missing");
   });
 });
 

@@ -30,7 +30,11 @@ export const followDisplayed = (
 /** Adds the text of forms, and warns where text may be missing. */
 const warnAboutGaps = (context: Context): EventStage => ({
   async batch(batch) {
-    if (batch.some(({ event }) => event === "_gap"))
+    // A gap that comes with the missing text needs no warning, unless nodes are missing as well.
+    const isFilled = batch.some(({ event }) => event === "_gap_filled");
+    const isOpen = ({ event, fields: { missing = [] } }: ServerEvent) =>
+      event === "_gap" && (!isFilled || missing.includes("nodes"));
+    if (batch.some(isOpen))
       await context.notice("events sent while disconnected, such as text, may be missing here");
     return batch.some(isForm)
       ? Promise.all(batch.map((event) => withForm(event, pauseIn(batch), context)))
