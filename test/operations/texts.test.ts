@@ -354,7 +354,7 @@ const table: readonly (readonly [
   ["wf audio speak", "Converting text to speech", "", "failed to convert text to speech"],
   ["wf audio transcribe", "Transcribing file FILE", "", "failed to transcribe file FILE"],
   ["wf chat", "Holding conversation", "", "failed to send message"],
-  ["wf form list", "Listing open forms", "", "failed to list runs"],
+  ["wf form list", "Listing open forms", "", ""],
   ["wf chat send", "Sending message", "", "failed to send message"],
   [
     "wf chat stop",

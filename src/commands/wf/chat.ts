@@ -92,7 +92,11 @@ type Body = ConversationInput & {
 };
 
 /** Sends a message once and yields the text of its reply. */
-async function* reply(printer: ReplyPrinter, body: Body, context: Context): AsyncGenerator<unknown> {
+async function* reply(
+  printer: ReplyPrinter,
+  body: Body,
+  context: Context,
+): AsyncGenerator<unknown> {
   try {
     yield* printer.print(await startStream(sendMessage, body, context), context);
     await printCitations(printer.reply.response(), context);

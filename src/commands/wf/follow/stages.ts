@@ -8,6 +8,7 @@ import { getForm } from "../../../operations/forms.ts";
 import { finalOutcome } from "../../../runs/outcome.ts";
 import type { FollowCounts } from "./event-filter.ts";
 import { followRun } from "./follow.ts";
+import { isResumedChatflow } from "./text-gaps.ts";
 import { saveFailures, saveRunEnd, saveRunPaused, saveTaskId } from "../task-ids.ts";
 import type { NodeFailure } from "../task-ids.ts";
 import { endingOf } from "../../../runs/outcome.ts";
@@ -28,19 +29,21 @@ export const followDisplayed = (
   );
 
 /** Adds the text of forms, and warns where text may be missing. */
-const warnAboutGaps = (context: Context): EventStage => ({
-  async batch(batch) {
-    // A gap that comes with the missing text needs no warning, unless nodes are missing as well.
-    const isFilled = batch.some(({ event }) => event === "_gap_filled");
-    const isOpen = ({ event, fields: { missing = [] } }: ServerEvent) =>
-      event === "_gap" && (!isFilled || missing.includes("nodes"));
-    if (batch.some(isOpen))
-      await context.notice("events sent while disconnected, such as text, may be missing here");
-    return batch.some(isForm)
-      ? Promise.all(batch.map((event) => withForm(event, pauseIn(batch), context)))
-      : batch;
-  },
-});
+function warnAboutGaps(context: Context): EventStage {
+  let isResumed = false;
+  return {
+    async batch(batch) {
+      isResumed ||= batch.some(isResumedChatflow);
+      // The text after the pause of a chatflow is always filled in at the end (server §18).
+      const isFilled = isResumed && batch.some(({ event }) => event === "_gap_filled");
+      if (!isFilled && batch.some(({ event }) => event === "_gap"))
+        await context.notice("events sent while disconnected, such as text, may be missing here");
+      return batch.some(isForm)
+        ? Promise.all(batch.map((event) => withForm(event, pauseIn(batch), context)))
+        : batch;
+    },
+  };
+}
 
 /**
  * Saves what the record of a run does not show: its task ID, so that the run can be stopped by its own
