@@ -37,7 +37,7 @@ const readers: Readonly<Record<string, Read>> = {
     const parts = partsOf(field, [["count", "document"]]);
     if (parts.length === 0) return undefined;
     const isMark = /^kb_(path|hash|source|file)$/.test(String(field?.["name"]));
-    const consequence = isMark ? ["`kb sync` knows its documents by it"] : [];
+    const consequence = isMark ? ["kb sync knows its documents by it"] : [];
     return sized([`values of ${parts.join("")}`, ...consequence]);
   },
 

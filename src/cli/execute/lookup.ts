@@ -18,7 +18,7 @@ export interface Lookup {
   entered(id: string, name: string): void;
   trace(level: 1, text: string): Promise<void>;
   notice(text: string): Promise<void>;
-  /** Are IDs checked that the server would silently ignore? A dry run sends no such reads. */
+  /** Are IDs checked that the server would silently ignore? Completion sends no such reads. */
   readonly checks: boolean;
 }
 
@@ -56,6 +56,6 @@ export function lookupOf(
     },
     trace: context.trace,
     notice: context.notice,
-    checks: !context.options.dryRun,
+    checks: true,
   };
 }

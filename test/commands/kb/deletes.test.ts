@@ -84,7 +84,7 @@ describe("the prompt before a delete", () => {
     [
       "a field of kb sync",
       ["metadata", "delete", kb, "kb_hash"],
-      "Delete metadata field kb_hash: values of 2 documents, `kb sync` knows its documents by it? This cannot be undone. [y/N] ",
+      "Delete metadata field kb_hash: values of 2 documents, kb sync knows its documents by it? This cannot be undone. [y/N] ",
     ],
     [
       "a tag",

@@ -123,6 +123,23 @@ describe("kb doc rename", () => {
     expect(await contentOf("costs.csv")).toBe(umlauts);
   });
 
+  test("a synced document: a notice says that a sync names it by its file", async () => {
+    const dir = await temporaryDirectory();
+    await writeFile(join(dir, "a.md"), umlauts);
+    await done("sync", kb, dir);
+    const ran = await rename("a.md", "b.md");
+    expect(ran).toMatchObject({
+      exit: 0,
+      err: "kb sync names a document after its file again when that file changes\n",
+    });
+    expect((await done("sync", kb, dir)).err).toContain("1 file: 1 adopted; 0 characters");
+    expect(await names()).toEqual(["b.md", ""]);
+    expect(await contentOf("b.md")).toBe(umlauts);
+    await writeFile(join(dir, "a.md"), "changed");
+    await done("sync", kb, dir);
+    expect(await names()).toEqual(["a.md", ""]);
+  });
+
   test("--no-wait returns before the document is indexed", async () => {
     await add("a.md", "text");
     await done("doc", "wait", kb);

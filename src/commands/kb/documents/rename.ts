@@ -8,6 +8,7 @@ import { listChunks } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import { setDocumentMetadata } from "../../../operations/metadata.ts";
 import type { Input, ResponseOf } from "../../../operations/operation.ts";
+import { syncFields } from "../changes/index.ts";
 import { readContents } from "./contents.ts";
 import { responseValues } from "./field-values.ts";
 import type { ResponseValue } from "./field-values.ts";
@@ -40,18 +41,25 @@ interface Rename {
 export async function* run(input: RenameInput, context: Context): AsyncGenerator<RenamedDocument> {
   const rename = await checkRename(input, context);
   if (rename.before.name === input.name) await context.notice("it already has this name");
+  else if (syncedPath(rename.before)) await context.notice(syncNotice);
   yield await finishRename(rename, context);
 }
 
 /** The same for the rows of a file. */
 export const rowWork = (context: Context): RowWork<RenameInput, Rename> => {
   const renamed = new Set<string>();
+  let isNoticed = false;
   return {
     async check(input) {
       const key = `${input.dataset_id} ${input.name}`;
       if (renamed.has(key)) throw usage(`another row has the name ${JSON.stringify(input.name)}`);
       renamed.add(key);
-      return checkRename(input, context);
+      const rename = await checkRename(input, context);
+      if (!isNoticed && syncedPath(rename.before)) {
+        isNoticed = true;
+        await context.notice(syncNotice);
+      }
+      return rename;
     },
     send: async (rename) => (await finishRename(rename, context)).id,
   };
@@ -70,16 +78,26 @@ async function checkRename(input: RenameInput, context: Context): Promise<Rename
   requireFile(before);
   const extension = extensionOf(before);
   if (extension !== "txt") requireFileName(name, extension);
-  for await (const other of context.each(listDocuments, { dataset_id, keyword: name })) {
-    if (other.name !== name) continue;
-    throw refused(
-      `document ${JSON.stringify(name)} already exists`,
-      commandLine("kb doc show", [dataset_id, name]),
-    );
-  }
+  await requireFreeName(input, context);
   await confirmLosses(input, before, context);
   return { input, before };
 }
+
+async function requireFreeName({ dataset_id, name }: RenameInput, context: Context): Promise<void> {
+  // In the pattern that a keyword is (server §5), a backslash does not match itself.
+  const keyword = name.includes("\\") ? undefined : name;
+  for await (const other of context.each(listDocuments, { dataset_id, keyword })) {
+    if (other.name !== name) continue;
+    const hint = commandLine("kb doc show", [dataset_id, other.id]);
+    throw refused(`document ${JSON.stringify(name)} already exists`, hint);
+  }
+}
+
+/** The file that a sync made the document from, if one did. */
+const syncedPath = ({ doc_metadata }: DocumentDetail): unknown =>
+  responseValues(doc_metadata).find(({ name }) => name === syncFields.path)?.value;
+
+const syncNotice = "kb sync names a document after its file again when that file changes";
 
 /** What makes a document of another status available, by status. */
 const nextSteps: Readonly<Record<string, string>> = {
