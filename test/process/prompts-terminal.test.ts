@@ -14,17 +14,18 @@ async function done(...argv: string[]) {
 
 test("a new knowledge base asks for its technique", async () => {
   const run = onPty("kb", ["create", "Asked", "--columns", "name,indexing_technique"], env);
-  await run.shows(/\[1\]:/);
+  await run.shows(/\[economy\]:/);
   run.type("5\r");
-  await run.shows(/5\s+Technique/);
+  await run.shows(/is not one of them/);
   run.type("\r");
   expect(await run.exit).toBe(0);
   expect(await run.lines()).toEqual([
     "How should documents be indexed?",
     "  1  economy: keyword search, without a model",
-    "  2  high_quality: search by meaning; it needs an embedding model, and none is active",
-    "Technique, 1 (economy) or 2 (high_quality) [1]: 5",
-    "Technique, 1 (economy) or 2 (high_quality) [1]: ",
+    "  2  high_quality: needs an embedding model; none is active",
+    "Indexing technique (1-2) [economy]: 5",
+    '"5" is not one of them; type a number or a name',
+    "Indexing technique (1-2) [economy]:",
     "name                Asked",
     "indexing_technique  economy",
   ]);
@@ -32,7 +33,7 @@ test("a new knowledge base asks for its technique", async () => {
 
 test("Ctrl-C at the technique creates nothing", async () => {
   const run = onPty("kb", ["create", "Left"], env);
-  await run.shows(/\[1\]:/);
+  await run.shows(/\[economy\]:/);
   run.type("\u0003");
   expect(await run.exit).toBe(130);
   expect((await server.cli(["kb", "show", "Left"])).exit).toBe(3);

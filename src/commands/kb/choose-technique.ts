@@ -3,8 +3,9 @@ import { commandLine } from "../../lib/command-line.ts";
 import { isObject } from "../../lib/json.ts";
 import { modelName } from "../../lib/model-names.ts";
 import type { Model } from "../../lib/model-names.ts";
-import { activeModels } from "./models/index.ts";
+import { askChoice } from "../ask.ts";
 import type { Context } from "../command-spec.ts";
+import { activeModels } from "./models/index.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -22,24 +23,34 @@ export async function chooseTechnique(input: Values, context: Context): Promise<
   if (!isOpen(input)) return input;
   const models = await embeddingModels(context);
   const [first] = models;
-  const uses = models.length === 1 && first ? modelName(first) : "the default model";
-  await context.notice("How should documents be indexed?");
-  await context.notice("  1  economy: keyword search, without a model");
-  await context.notice(
-    first
-      ? `  2  high_quality: search by meaning, with ${uses}`
-      : "  2  high_quality: search by meaning; it needs an embedding model, and none is active",
-  );
-  if ((await askForNumber(first ? 2 : 1, context)) === 1)
-    return { ...input, indexing_technique: "economy" };
   // The only one is certainly meant; among several, the workspace has a default.
-  const model = models.length === 1 && first;
+  const only = models.length === 1 ? first : undefined;
+  const model = only ? modelName(only) : "the default embedding model";
+  const [economy, highQuality] = [
+    choiceOf("economy", "keyword search, without a model", { indexing_technique: "economy" }),
+    choiceOf(
+      "high_quality",
+      first ? `search by meaning, with ${model}` : "needs an embedding model; none is active",
+      {
+        indexing_technique: "high_quality",
+        ...(only && { embedding_model: only.model, embedding_model_provider: only.provider }),
+      },
+    ),
+  ];
+  await context.notice("How should documents be indexed?");
+  const preset = first ? highQuality : economy;
   return {
     ...input,
-    indexing_technique: "high_quality",
-    ...(model && { embedding_model: model.model, embedding_model_provider: model.provider }),
+    ...(await askChoice("Indexing technique", [economy, highQuality], context, preset)),
   };
 }
+
+const choiceOf = (name: string, meaning: string, value: Values) => ({
+  label: name,
+  note: meaning,
+  names: [name],
+  value,
+});
 
 /** The active embedding models; none if the server does not tell. */
 const embeddingModels = (context: Context): Promise<readonly Model[]> =>
@@ -47,21 +58,6 @@ const embeddingModels = (context: Context): Promise<readonly Model[]> =>
     if (error instanceof CliError && ["unsupported", "not-found"].includes(error.kind)) return [];
     throw error;
   });
-
-/** Asks until 1 or 2 is answered, or Enter for the default. */
-async function askForNumber(byDefault: 1 | 2, context: Context): Promise<1 | 2> {
-  const { host, signal } = context;
-  for (;;) {
-    const question = `Technique, 1 (economy) or 2 (high_quality) [${byDefault}]: `;
-    const typed = await host.prompt(question, { signal }).catch((error: unknown) => {
-      throw signal.aborted ? context.abortError() : error;
-    });
-    const answer = typed.trim();
-    if (answer === "") return byDefault;
-    if (answer === "1" || answer === "economy") return 1;
-    if (answer === "2" || answer === "high_quality") return 2;
-  }
-}
 
 /** Says that a new knowledge base has no technique, and how it gets one. */
 export async function noticeOpenTechnique(kb: unknown, context: Context): Promise<void> {

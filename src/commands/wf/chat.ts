@@ -4,12 +4,12 @@ import { isObject, valueAt } from "../../lib/json.ts";
 import { getAppParameters } from "../../operations/apps.ts";
 import { sendMessage } from "../../operations/chats.ts";
 import type { Input } from "../../operations/operation.ts";
+import { ask } from "../ask.ts";
 import type { Context } from "../command-spec.ts";
 import { printCitations, raiseReply } from "./chat-send.ts";
 import { startStream } from "./follow/index.ts";
 import {
   appFields,
-  ask,
   askField,
   parseAssignments,
   promptsForForms,

@@ -118,10 +118,8 @@ describe("kb create asks for the technique", () => {
   ])("%s: economy", async (_, answers) => {
     const ran = await create(answers);
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.questions).toEqual(
-      answers.map(() => "Technique, 1 (economy) or 2 (high_quality) [1]: "),
-    );
-    expect(ran.err).toContain("it needs an embedding model, and none is active");
+    expect(ran.questions).toEqual(answers.map(() => "Indexing technique (1-2) [economy]: "));
+    expect(ran.err).toContain("needs an embedding model; none is active");
     expect(await technique()).toBe("economy");
   });
 

@@ -1,85 +1,9 @@
-import { CliError, usage } from "../../../errors.ts";
+import { CliError } from "../../../errors.ts";
+import { askChoice, askUntil } from "../../ask.ts";
 import type { Context } from "../../command-spec.ts";
 import { checkValues, parseAssignments } from "./fields.ts";
 import type { Field } from "./fields.ts";
 import { requireFiles } from "./files.ts";
-
-/** Invalid replies in a row before giving up: a program may be typing. */
-const MAX_ATTEMPTS = 10;
-
-/** Something to choose from a list. */
-export interface Choice<T> {
-  readonly label: string;
-  /** Texts that select it besides its number, and their beginnings. */
-  readonly names: readonly string[];
-  readonly value: T;
-}
-
-/** Prompts on the terminal; without spaces around the reply. Throws `interrupted` on Ctrl-C. */
-export async function ask(
-  question: string,
-  context: Context,
-  options: { readonly multiline?: boolean } = {},
-): Promise<string> {
-  const { host, signal } = context;
-  const typed = await host.prompt(question, { signal, ...options }).catch((error: unknown) => {
-    throw signal.aborted ? context.abortError() : error;
-  });
-  return typed.trim();
-}
-
-/** Prompts until `read` returns a value; it returns a text if the reply is invalid. */
-async function askUntil<T extends object>(
-  question: string,
-  read: (typed: string) => T | string | Promise<T | string>,
-  context: Context,
-  options: { readonly multiline?: boolean } = {},
-): Promise<T> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const result = await read(await ask(question, context, options));
-    if (typeof result !== "string") return result;
-    await context.notice(result);
-  }
-  throw usage(`no valid reply after ${MAX_ATTEMPTS} attempts`);
-}
-
-/** Prints numbered choices and prompts for one; Enter takes the preset. */
-export async function askChoice<T>(
-  question: string,
-  choices: readonly Choice<T>[],
-  context: Context,
-  preset?: Choice<T>,
-): Promise<T> {
-  // Numbers would be ambiguous beside choices that are numbers.
-  const numbered = !choices.some(({ names }) => names.some((name) => /^\d+$/.test(name)));
-  for (const [index, { label }] of choices.entries())
-    await context.notice(numbered ? `  ${index + 1}  ${label}` : `  ${label}`);
-  const range = numbered && choices.length > 1 ? ` (1-${choices.length})` : "";
-  const read = (typed: string) => {
-    if (typed === "" && preset) return preset;
-    const found = findChoice(typed, choices, numbered);
-    if (found) return found;
-    const problem = typed === "" ? "no choice" : `${JSON.stringify(typed)} is not one of them`;
-    return `${problem}; type ${numbered ? "a number or " : ""}a name`;
-  };
-  const shown = preset === undefined ? "" : ` [${preset.label}]`;
-  return (await askUntil(`${question}${range}${shown}: `, read, context)).value;
-}
-
-function findChoice<T>(
-  typed: string,
-  choices: readonly Choice<T>[],
-  numbered: boolean,
-): Choice<T> | undefined {
-  const text = typed.toLowerCase();
-  const matching = (fits: (name: string) => boolean) =>
-    choices.filter(({ names }) => names.some((name) => fits(name.toLowerCase())));
-  const [exact] = matching((name) => name === text);
-  if (exact || text === "") return exact;
-  if (/^\d+$/.test(text)) return numbered ? choices[Number(text) - 1] : undefined;
-  const [first, ...others] = matching((name) => name.startsWith(text));
-  return others.length === 0 ? first : undefined;
-}
 
 /** Prompts for the value of a field until it is valid. Returns it as `name=value`, files each. */
 export async function askField(field: Field, context: Context): Promise<readonly string[]> {
