@@ -1,7 +1,7 @@
 import { checkKey, kindOfKey } from "../../config/api-key.ts";
 import type { KeyKind } from "../../config/api-key.ts";
 import { hasKey } from "../../config/profiles.ts";
-import type { Profile } from "../../config/profiles.ts";
+import type { Profile, StoredKey } from "../../config/profiles.ts";
 import { parseKnowledgeBases } from "../../config/settings.ts";
 import { keySetting } from "../../config/stored-keys.ts";
 import { keyNames, programs } from "../../config/target.ts";
@@ -60,26 +60,28 @@ export async function findKey(signIn: SignIn, context: Context): Promise<Found> 
   if (given !== undefined) context.host.secrets.learn(given);
   if (given === "") throw usage("--key-file is empty");
   if (command !== undefined || given !== undefined) {
-    const hint = places[kindFor(context)];
-    return examine({ command, text: given, label: "--key-file", hint }, signIn, context);
+    return examine({ command, text: given, asked: false }, signIn, context);
   }
   if (context.options.input) return askForKey(signIn, context);
-  const isNew = existing.base_url !== baseUrl && !input.no_check;
-  return { key: undefined, bases, ...(isNew && { report: await readServer(baseUrl, context) }) };
+  if (existing.base_url === baseUrl || input.no_check) return { key: undefined, bases };
+  try {
+    return { key: undefined, bases, report: await readServer(baseUrl, context) };
+  } catch (error) {
+    throw notStored(error);
+  }
 }
 
 async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
   const kind = kindFor(context);
   const app = appFor(kind, context);
-  const stored = app === undefined ? signIn.existing : own(signIn.existing.apps, app);
-  const keeps = stored !== undefined && hasKey(stored);
+  const keeps = storedKey(signIn.existing, app) !== undefined;
   if (!keeps) await context.notice(places[kind]);
   const name = kind === "app" ? "Application key (app-…" : "Knowledge key (dataset-…";
   const found = await askUntilAccepted(
     {
       text: `${name}, hidden${keeps ? "; Enter keeps the stored one" : ""})`,
       hidden: true,
-      accept: (text) => examine({ text, label: "the key" }, signIn, context),
+      accept: (text) => examine({ text, asked: true }, signIn, context),
     },
     context,
   );
@@ -92,10 +94,8 @@ async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
 interface GivenKey {
   readonly text?: string | undefined;
   readonly command?: string | undefined;
-  /** What messages call the text. */
-  readonly label: string;
-  /** What to do if the server rejects it. */
-  readonly hint?: string;
+  /** Typed at a prompt, which is shown again if the key is wrong. */
+  readonly asked: boolean;
 }
 
 /** Checks a key: its form, its kind, and what it opens. */
@@ -103,7 +103,7 @@ async function examine(given: GivenKey, signIn: SignIn, context: Context): Promi
   const { input, baseUrl } = signIn;
   const value =
     given.text ?? (input.no_check ? undefined : await printedKey(given, signIn, context));
-  if (value !== undefined) checkKey(value, given.label);
+  if (value !== undefined) checkKey(value, given.asked ? "the key" : "--key-file");
   const kind = await agreedKind(value, signIn, context);
   const key: NewKey = {
     field: given.text === undefined ? "key_command" : "key",
@@ -120,10 +120,22 @@ async function examine(given: GivenKey, signIn: SignIn, context: Context): Promi
       const version = versionIn(error.response.version);
       return { key, value, ...(await boundKey(value, version, signIn, context)) };
     }
-    if (error instanceof ApiError && error.response.status === 401)
-      error.with({ hint: given.hint });
-    throw error;
+    const isRejected = error instanceof ApiError && error.response.status === 401;
+    if (isRejected) error.with({ hint: given.asked ? undefined : places[kind] });
+    throw given.asked ? error : notStored(error);
   }
+}
+
+/** The error of a check that ends the command, with how to store the profile anyway. */
+function notStored(error: unknown): unknown {
+  const kinds = ["auth", "network", "unsupported", "failure", "limited", "refused", "not-found"];
+  if (!(error instanceof CliError) || !kinds.includes(error.kind)) return error;
+  const { hint } = error.info;
+  const stored = "nothing was stored; --no-check stores without a request";
+  return error.with({
+    sideEffect: "none",
+    hint: hint === undefined ? stored : `${hint}; ${stored}`,
+  });
 }
 
 /** The key that --key-command prints. */
@@ -144,7 +156,7 @@ const appFor = (kind: KeyKind, { options }: Context): string | undefined =>
 /** The kind of a key: that of the program, or the other one after a yes. Throws auth and usage. */
 async function agreedKind(
   value: string | undefined,
-  { name }: SignIn,
+  { name, existing }: SignIn,
   context: Context,
 ): Promise<KeyKind> {
   const { options, host } = context;
@@ -162,13 +174,17 @@ async function agreedKind(
     throw new CliError("auth", problem, { sideEffect: "none", hint });
   }
   await context.notice(`${signsFor(host.env).fail}${problem}`);
-  try {
-    await context.confirm(`Store it for ${program}?`);
-  } catch (error) {
-    const isNo = error instanceof CliError && error.info.code === "declined";
-    throw isNo ? usage(`the key was not stored; enter ${keyNames[wanted]}`) : error;
-  }
+  const replaced = storedKey(existing, appFor(actual, context)) ? ", replacing its key" : "";
+  await context.confirm(`Store it for ${program}${replaced}?`, {
+    declined: `the key was not stored; enter ${keyNames[wanted]}`,
+  });
   return actual;
+}
+
+/** The stored key of an application, or the knowledge key; undefined if there is none. */
+function storedKey(profile: Profile, app: string | undefined): StoredKey | undefined {
+  const stored = app === undefined ? profile : own(profile.apps, app);
+  return stored && hasKey(stored) ? stored : undefined;
 }
 
 /**
@@ -182,24 +198,26 @@ async function boundKey(
   context: Context,
 ): Promise<Pick<Found, "report" | "bases">> {
   const target = { baseUrl, key };
-  const known = { ...existing.knowledge_bases, ...bases };
-  const ids = Object.values(known);
-  if (ids.length === 0) {
-    const asked = context.options.input ? await askForBases(target, context) : {};
-    const names = Object.keys(asked).join(", ");
-    const later = `and cannot list them; name them with ${commandLine("kb login", [name], { kb: "NAME=ID" })}`;
-    const opens = `opens only some knowledge bases${names === "" ? ` ${later}` : `: ${names}`}`;
-    return { report: { version, opens }, bases: asked };
+  const ids = [...new Set(Object.values({ ...existing.knowledge_bases, ...bases }))];
+  const { size } = await readKnowledgeBases(ids, target, context);
+  const some = "opens only some knowledge bases";
+  if (size > 0) {
+    return { report: { version, opens: `${some}: ${size} of the ${ids.length} named` }, bases };
   }
-  const opened = await readKnowledgeBases(ids, target, context);
-  if (opened.size > 0) {
-    const opens = `opens only some knowledge bases: ${opened.size} of the ${new Set(ids).size} named`;
-    return { report: { version, opens }, bases };
+  const asked = context.options.input ? await askForBases(target, context) : {};
+  const names = Object.keys(asked);
+  if (names.length > 0) {
+    return { report: { version, opens: `${some}: ${names.join(", ")}` }, bases: asked };
   }
-  throw new CliError("auth", "the key opens none of the knowledge bases named", {
-    sideEffect: "none",
-    hint: "check their IDs: they are in the addresses of the web console",
-  });
+  if (ids.length > 0) {
+    throw new CliError("auth", "the key opens none of the knowledge bases named", {
+      sideEffect: "none",
+      hint: "check their IDs: they are in the addresses of the web console",
+    });
+  }
+  const later = commandLine("kb login", [name], { kb: "NAME=ID" });
+  const opens = `${some} and cannot list them; name them with ${later}`;
+  return { report: { version, opens }, bases };
 }
 
 /** Asks for the IDs of knowledge bases until the key opens them all; empty for none. IDs by name. */

@@ -3,14 +3,14 @@ import { changeProfiles, readProfiles } from "../../config/profiles.ts";
 import type { Profile } from "../../config/profiles.ts";
 import { isSandbox, sandboxProfile } from "../../config/sandbox-profile.ts";
 import { parseKnowledgeBase } from "../../config/settings.ts";
-import { CliError, usage } from "../../errors.ts";
+import { usage } from "../../errors.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { signsFor } from "../../lib/signs.ts";
 import type { Context } from "../command-spec.ts";
 import { findKey } from "./login-key.ts";
 import type { Found, LoginInput, SignIn } from "./login-key.ts";
-import { askForConsole, chooseServer, profileNameOf } from "./login-server.ts";
+import { askForConsole, chooseServer, profileNameFor } from "./login-server.ts";
 import { requireSameServer, withProfile } from "./profile-change.ts";
 import type { ProfileRow } from "./profile-row.ts";
 
@@ -19,14 +19,12 @@ export const login = {
   async *run(input: LoginInput, given: Context): AsyncGenerator<ProfileRow> {
     const context = given.options.input ? withoutRetries(given) : given;
     const { host, options, notice } = context;
-    const { asked, signIn } = await begin(input, context);
+    const { isNew, signIn } = await begin(input, context);
     const { name, baseUrl } = signIn;
-    const found = await findKey(signIn, context).catch((error: unknown) => {
-      throw notStored(error, context);
-    });
-    const isLocal = await isSandbox(host, baseUrl, found.value);
+    const found = await findKey(signIn, context);
+    const inSandbox = await isSandbox(host, baseUrl, found.value);
     const console_url =
-      input.console_url === undefined && asked && !isLocal
+      input.console_url === undefined && isNew && !inSandbox
         ? await askForConsole(baseUrl, context)
         : input.console_url && consoleUrlOf(input.console_url);
     const said = `${signsFor(host.env).pass}${name}: ${sentence(found)}`;
@@ -36,7 +34,7 @@ export const login = {
     // Read again under the lock: other processes may have changed the file since.
     const row = await changeProfiles(host, (store) => withProfile(store, addition, context));
     await notice(said);
-    await advise(row, isLocal, context);
+    await advise(row, inSandbox, context);
     // A terminal shows the sentence in place of the row.
     if (!options.terminal || options.format !== undefined) yield row;
   },
@@ -52,7 +50,11 @@ const withoutRetries = (context: Context): Context => ({
 async function begin(
   input: LoginInput,
   context: Context,
-): Promise<{ readonly asked: boolean; readonly signIn: SignIn }> {
+): Promise<{
+  readonly signIn: SignIn;
+  /** The address was typed, and no profile has it: more can be asked about the server. */
+  readonly isNew: boolean;
+}> {
   const typedName = input.name ?? context.options.flags.profile;
   if (typedName !== undefined) checkProfileName(typedName);
   if (input.key_file !== undefined && input.key_command !== undefined) {
@@ -60,13 +62,20 @@ async function begin(
   }
   if (input.console_url !== undefined) consoleUrlOf(input.console_url);
   const bases = Object.fromEntries((input.kb ?? []).map(parseKnowledgeBase));
-  const { profiles } = await readProfiles(context.host);
-  const check = !input.no_check;
-  const { baseUrl, asked } = await chooseServer(own(profiles, typedName ?? ""), check, context);
-  const name = typedName ?? profileNameOf(baseUrl);
-  const existing = own(profiles, name) ?? {};
+  const store = await readProfiles(context.host);
+  const { baseUrl, asked } = await chooseServer(
+    {
+      known: own(store.profiles, typedName ?? "")?.base_url,
+      usual: own(store.profiles, store.default ?? "")?.base_url,
+      check: !input.no_check,
+    },
+    context,
+  );
+  const name = typedName ?? profileNameFor(baseUrl, store);
+  const existing = own(store.profiles, name) ?? {};
   requireSameServer(name, existing, baseUrl, context);
-  return { asked, signIn: { name, baseUrl, existing, input, bases } };
+  const isNew = asked && existing.base_url === undefined;
+  return { isNew, signIn: { name, baseUrl, existing, input, bases } };
 }
 
 function checkProfileName(name: string): void {
@@ -94,18 +103,6 @@ const fieldsOf = (
   ...((mark_read_only || flags.readOnly) && { read_only: true }),
 });
 
-/** The error of a check that ends the command, with how to store the profile anyway. */
-function notStored(error: unknown, { signal }: Context): unknown {
-  const isCheck = error instanceof CliError && !["usage", "interrupted"].includes(error.kind);
-  if (!isCheck || signal.aborted) return error;
-  const { hint } = error.info;
-  const stored = "nothing was stored; --no-check stores without a request";
-  return error.with({
-    sideEffect: "none",
-    hint: hint === undefined ? stored : `${hint}; ${stored}`,
-  });
-}
-
 /** `server 1.14.2, this key opens 12 knowledge bases` */
 function sentence({ key, report }: Found): string {
   const { version, opens } = report ?? {};
@@ -120,12 +117,12 @@ function sentence({ key, report }: Found): string {
 /** What the user should know about the stored profile. */
 async function advise(
   { name, default: isDefault }: ProfileRow,
-  isLocal: boolean,
+  inSandbox: boolean,
   { host, notice, options: { program } }: Context,
 ): Promise<void> {
   const variables = ["KB_PROFILE", "KB_BASE_URL", program === "kb" ? "KB_KEY" : "KB_APP_KEY"];
   const set = variables.filter((variable) => host.env[variable]);
-  if (isLocal) {
+  if (inSandbox) {
     const example = commandLine(`${program} doctor`, [], { p: sandboxProfile });
     await notice(`a sandbox changes its port with each start: ${example} finds it`);
   } else if (set.length > 0) {

@@ -192,6 +192,30 @@ test("the name of the profile is that of the host, or that of -p", async () => {
   expect(Object.keys(await profiles())).toEqual([`localhost-${port}`, "named"]);
 });
 
+test("without a name, the profile that has the server gets the key", async () => {
+  const { run, profiles } = await machine();
+  const line = `--base-url ${server.baseUrl} --key-file -`;
+  for (const name of ["one", "two"]) await run(`kb login ${name} ${line}`, { stdin: good });
+  await run("kb profile use two");
+  const ran = await run(`wf login ${line}`, { stdin: "app-good-0123" });
+  expect(ran.err).toContain('✓ two: server 1.14.2, this key opens "Support", mode workflow\n');
+  // Its address is the default at the prompt, and nothing more is asked about a known server.
+  const questions: string[] = [];
+  const answers = ["", "app-good-0123"];
+  await run("wf login --app other", { tty: true, answers, questions });
+  expect(questions).toEqual([
+    `Address of the server, such as dify.example.com [${server.baseUrl}]: `,
+    "Application key (app-…, hidden): ",
+  ]);
+  expect(await profiles()).toMatchObject({
+    two: {
+      key: good,
+      apps: { default: { key: "app-good-0123" }, other: { key: "app-good-0123" } },
+    },
+  });
+  expect(Object.keys(await profiles())).toEqual(["one", "two"]);
+});
+
 test("a second profile says that it is not the default", async () => {
   const { run } = await machine();
   const line = `--base-url ${server.baseUrl} --key-file -`;
@@ -264,13 +288,17 @@ test("a key that opens only some knowledge bases is stored with those named", as
     "✓ asked: server 1.14.2, this key opens only some knowledge bases: Handbook\n",
   );
   expect(await file()).toContain(`"Handbook": "${id}"`);
+  // So are those of a profile whose knowledge bases the key does not open.
+  const other = `kb login other --base-url ${url} --kb Other=${missing}`;
+  const again = await run(other, { tty: true, answers: [stdin, `Rules=${id}`] });
+  expect(again.err).toContain("this key opens only some knowledge bases: Rules\n");
 });
 
 test.each<[string, readonly string[], number, readonly string[]]>([
   ["no address", [""], 2, ["Address of the server, such as dify.example.com: "]],
   [
     "wrong addresses, then none",
-    ["ftp://x", "http://example.com", "127.0.0.1:9", "dataset-typed-0123", ""],
+    ["ftp://x", "http://example.com", "127.0.0.1:9", `${good}-0123456789`, ""],
     2,
     ["ftp:", "unencrypted", "connection refused", "✗ this is a key, not an address"],
   ],
@@ -330,6 +358,8 @@ test("a key of the other kind is stored for the other program after a yes", asyn
       default_app: "default",
     },
   });
+  await run(line, { answers: ["app-good-0123", "y"], questions });
+  expect(questions.at(-1)).toBe("Store it for wf, replacing its key? [y/N] ");
 });
 
 test("-v says where the requests of a sign-in go, whatever the settings are", async () => {
