@@ -17,7 +17,9 @@ const profileSheet = record(
 );
 
 export const loginParams = {
-  name: local.text("Name of the profile (default: the one with this server, else its host)", { length: [1, 64] }),
+  name: local.text("Name of the profile (default: the one with this server, else its host)", {
+    length: [1, 64],
+  }),
   key_file: local.content("File with the key, - for stdin"),
   key_command: local.text("Command that prints the key, run on each use"),
   no_check: local.flag("Store without a request to the server"),
