@@ -61,6 +61,9 @@ export const startRefused = "start-refused";
 /** Code of the error for a prompt that was ended by Ctrl-D. */
 export const endOfInput = "end-of-input";
 
+/** Code of the error for work without an end that the user stops: no failure for people. */
+export const stoppedByUser = "stopped";
+
 /** An expected failure; anything else that is thrown is an internal error. */
 export class CliError extends Error {
   readonly kind: FailureKind;

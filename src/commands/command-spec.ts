@@ -7,6 +7,7 @@ import type { TimeWindow } from "../api/time-windows.ts";
 import type { TargetFlags } from "../config/settings.ts";
 import type { CliError, FailureKind } from "../errors.ts";
 import type { Host } from "../host/host.ts";
+import type { ProgressStep } from "../lib/progress-step.ts";
 import type {
   ResponseOf,
   AnyOperation,
@@ -112,16 +113,11 @@ export interface Context {
   withProfile(profile: string): Context;
   /** Prints a line to stderr unless --quiet is set. */
   notice(text: string): Promise<void>;
+  /** The same after the output, for a line about all of it. */
+  summary(text: string): void;
   readonly formulas: Formulas;
   /** Reports the progress of a long command unless --quiet is set. */
-  progress(step: {
-    readonly done: number;
-    /** Undefined if unknown. */
-    readonly total?: number | undefined;
-    /** Unit of the count, e.g. `documents`. */
-    readonly unit: string;
-    readonly note?: string | undefined;
-  }): void;
+  progress(step: ProgressStep): void;
   /** Prints a line to stderr with -v (1), -vv (2) or -vvv (3). */
   trace(level: 1 | 2 | 3, text: string): Promise<void>;
   /** Prompts before a delete; throws when declined or when no prompt is possible. */

@@ -1,5 +1,6 @@
 import { CliError, isFatal } from "../errors.ts";
-import { list, withNamePath } from "../operations/operation.ts";
+import type { ProgressStep } from "../lib/progress-step.ts";
+import { list, withNamePath, onTerminal } from "../operations/operation.ts";
 
 /** Outcome of one of several items. */
 export interface ItemOutcome {
@@ -11,7 +12,10 @@ export interface ItemOutcome {
 }
 
 /** Output of a command over several items. */
-export const itemOutcomes = withNamePath("id", list<ItemOutcome>("", "name status error id:id"));
+export const itemOutcomes = onTerminal(
+  { form: "results", outcome: "status", name: "name", reason: "error", routine: [] },
+  withNamePath("id", list<ItemOutcome>("", "name status error id:id")),
+);
 
 /** One of several items; `act` returns its ID, or undefined if there was nothing to do. */
 export interface Item {
@@ -26,10 +30,13 @@ export interface Item {
 export async function* forEachItem(
   noun: string,
   items: readonly Item[],
+  progress: (step: ProgressStep) => void,
 ): AsyncGenerator<ItemOutcome> {
   const failures: { readonly outcome: ItemOutcome; readonly error: CliError }[] = [];
   let done = 0;
   for (const [index, { name, act }] of items.entries()) {
+    const failed = failures.length;
+    progress({ done: index, total: items.length, unit: "items", failed, current: name });
     try {
       const id = await act();
       done += id === undefined ? 0 : 1;

@@ -364,6 +364,18 @@ export type TerminalForm =
       readonly text: string;
       readonly next?: string;
     }
+  /**
+   * Results of a bulk command, by the labels of their columns: those that need attention, grouped by
+   * outcome and reason. Routine outcomes without a reason are only counted.
+   */
+  | {
+      readonly form: "results";
+      readonly outcome: string;
+      readonly name: string;
+      readonly reason?: string;
+      readonly advice?: string;
+      readonly routine: readonly string[];
+    }
   /** Search results with the words of the query in bold. */
   | { readonly form: "hits"; readonly query: string };
 

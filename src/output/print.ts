@@ -107,6 +107,7 @@ function formOf({ returns, style, out }: Printing): Form {
   const { format, jq, columns } = style;
   if (jq !== undefined) return "jq";
   const form = out.isTTY && columns === undefined && terminalFormOf(returns)?.form;
+  if (form === "results" && format === undefined) return wantsAllRows(style) ? "grid" : form;
   if (form && (format === undefined || (form === "hits" && format === "wide"))) return form;
   if (returns.kind === "json" && isDefaultForm(style)) return "values";
   if (returns.kind === "record" && (format === "grid" || format === "wide")) return "sheet";
@@ -121,6 +122,10 @@ const isDefaultForm = ({ format, jq, columns }: Style): boolean =>
   jq === undefined &&
   columns === undefined &&
   (format === undefined || format === "grid" || format === "wide");
+
+/** Does a flag request all rows of a bulk command? */
+const wantsAllRows = ({ allRows, sort, reverse }: Style): boolean =>
+  allRows === true || sort !== undefined || reverse;
 
 const terminalFormOf = (returns: Returns<never>): TerminalForm | undefined =>
   "terminalForm" in returns ? returns.terminalForm : undefined;
@@ -204,6 +209,7 @@ const printers: Readonly<Record<Form, Print>> = {
   sheet: printSheets,
   checks: printChecks,
   hits: printHits,
+  results: printBulkResults,
   values: (rows, { out }) =>
     each(rows, out, (value) =>
       typeof value === "string"
@@ -369,6 +375,18 @@ async function printHits(rows: AsyncIterable<unknown>, printing: Printing): Prom
     rank += 1;
     return `${rank === 1 ? "" : "\n"}${hitText(row, rank, form.query, { style, out })}`;
   });
+}
+
+async function printBulkResults(
+  rows: AsyncIterable<unknown>,
+  printing: Printing,
+): Promise<number> {
+  const { returns, out } = printing;
+  const form = terminalFormOf(returns);
+  if (form?.form !== "results") return 0;
+  const { printResults } = await import("./table/results.ts");
+  const fieldOf = (label: string) => fieldNamed(returns, label);
+  return printResults(rows, form, fieldOf, { style: await tableStyle(printing), out });
 }
 
 /** Prints objects as lines of name, tab and value. */

@@ -33,8 +33,12 @@ export const wantsRedraw = ({ env }: Host, { terminal }: Output): boolean =>
   env["TERM"] !== "dumb";
 
 /** How to display progress on stderr. */
-export const progressStyle = (flags: ColorFlag, host: Host, enabled: boolean): ProgressStyle => ({
-  enabled,
+export const progressStyle = (
+  flags: ColorFlag,
+  host: Host,
+  shown: Pick<ProgressStyle, "enabled" | "fromStart">,
+): ProgressStyle => ({
+  ...shown,
   redraws: wantsRedraw(host, host.stderr),
   color: wantsColor(flags, host, host.stderr),
 });

@@ -79,8 +79,8 @@ test("every row of a CSV file is one request, and the list of tags is read once"
   });
   expect(ran).toMatchObject({ exit: 0, err: "2 of 2 rows done\n" });
   expect(results(ran.out)).toEqual([
-    { row: 1, status: "ok", id: ids[a], error: null },
-    { row: 2, status: "ok", id: ids[b], error: null },
+    { name: a, row: 1, status: "ok", id: ids[a], error: null },
+    { name: ids[b], row: 2, status: "ok", id: ids[b], error: null },
   ]);
   expect(sent[0]).toBe("GET /v1/datasets/tags");
   expect(sent.slice(1).sort()).toEqual(
@@ -171,7 +171,7 @@ test.each<[string, string | Uint8Array, RegExp]>([
   [
     "same.csv",
     `tag,tag_id,name\n,${uuid},a\na,b,c\n`,
-    /same\.csv row 2, column tag_id: another column of this row also sets <tag>/,
+    /same\.csv row 2 \(line 3\), column tag_id: another column of this row also sets <tag>/,
   ],
   [
     "open.csv",
@@ -186,10 +186,22 @@ test.each<[string, string | Uint8Array, RegExp]>([
     Uint8Array.from([...Buffer.from("tag,name\né,"), 0xff, 10]),
     /line 2, column 3: .*UTF-8/,
   ],
-  ["empty.csv", `tag,name\n${uuid},b\n${uuid},\n`, /empty\.csv row 2, column name: is empty/],
-  ["long.csv", `tag,name\n${uuid},${"x".repeat(51)}\n`, /row 1, column name .*51 characters/],
+  [
+    "empty.csv",
+    `tag,name\n${uuid},b\n${uuid},\n`,
+    /empty\.csv row 2 \(line 3\), column name: is empty/,
+  ],
+  [
+    "long.csv",
+    `tag,name\n${uuid},${"x".repeat(51)}\n`,
+    /row 1 \(line 2\), column name .*51 characters.*; no changes were made$/m,
+  ],
   ["lines.jsonl", `{"tag":"${uuid}","name":"b"}\n{"tag":]\n`, /lines\.jsonl line 2: .*JSON/],
-  ["object.jsonl", `{"tag":"${uuid}","name":{"a":1}}\n`, /row 1, column name .*not a string/],
+  [
+    "object.jsonl",
+    `{"tag":"${uuid}","name":{"a":1}}\n`,
+    /row 1 \(line 1\), column name .*not a string/,
+  ],
   [
     "more.jsonl",
     `{"tag":"${uuid}","name":"b"}\n[1]\n`,
@@ -239,7 +251,7 @@ test("unknown names stop the command before the first row and are all reported",
     expect(JSON.parse(ran.err)).toMatchObject({
       error: {
         message: expect.stringMatching(
-          /names\.csv row 2, column tag: .*"nobody" not found \(and 1 row more\)/,
+          /names\.csv row 2 \(line 3\), column tag: .*"nobody" not found \(and 1 row more\); no changes were made$/,
         ) as string,
         details: {
           rows: [
@@ -308,7 +320,9 @@ test("an existing object is not a failure with --if-not-exists", async () => {
   const ids = await tags(a);
   const path = await file("there.csv", `name\n${a}\n`);
   const ran = await run(["kb", "tag", "create", "--each", path, "--if-not-exists", "--json"]);
-  expect(JSON.parse(ran.out)).toEqual([{ row: 1, status: "skipped", id: ids[a], error: null }]);
+  expect(JSON.parse(ran.out)).toEqual([
+    { name: a, row: 1, status: "skipped", id: ids[a], error: null },
+  ]);
 });
 
 test("failed rows are collected as they stood, and can be given again", async () => {
@@ -328,8 +342,10 @@ test("failed rows are collected as they stood, and can be given again", async ()
     "csv",
   ]);
   expect(ran.exit).toBe(10);
-  expect(ran.out).toMatch(/^row,status,id,error\r\n/);
-  expect(ran.out).toMatch(/^1,failed,[\w-]{36},failed to rename tag: .*already exists/m);
+  expect(ran.out).toMatch(/^name,status,row,error,id\r\n/);
+  expect(ran.out).toMatch(
+    new RegExp(`^${a},failed,1,failed to rename tag: .*already exists.*,[\\w-]{36}\r$`, "m"),
+  );
   expect(ran.err).toContain("1 of 2 rows done, 1 failed");
   expect(await readFile(errors, "utf8")).toBe(`name,tag\r\n"${a}1",${a}\r\n`);
 
@@ -486,7 +502,7 @@ test("without a terminal, progress is a line every ten seconds", async () => {
   const world = { now: () => new Date(start + seen.length * 4000) };
   const argv = ["kb", "tag", "create", "--each", path, "--concurrency", "1"];
   const ran = await run(argv, world);
-  expect(ran.err).toMatch(/^1 of 6 rows, 0\.3\/s, 20 s left$/m);
+  expect(ran.err).toMatch(/^Creating {2}3\/6 rows · 0:12 left$/m);
   expect((await run([...argv, "-q", "--if-not-exists"], world)).err).toBe("");
 });
 

@@ -46,7 +46,7 @@ héllo 世界
 01:06:56  node_finished      Start  succeeded  0ms
 01:06:57  node_started       End
 01:06:57  node_finished      End  succeeded  0ms
-01:06:57  workflow_finished  succeeded  46ms  0 tokens  2 steps
+01:06:57  workflow_finished  succeeded  46ms  2 steps
   outputs  {"query":"héllo 世界"}
 `,
   );
@@ -54,7 +54,7 @@ héllo 世界
 
 test("in a pipe times are complete and in UTC", async () => {
   expect(await following(recorded("streams.json: events of a finished run"), {}, {})).toBe(
-    `2026-11-21T00:06:57Z  workflow_finished  succeeded  616ms  0 tokens  2 steps
+    `2026-11-21T00:06:57Z  workflow_finished  succeeded  616ms  2 steps
   query: héllo 世界
 `,
   );
@@ -94,7 +94,7 @@ test("a failed node has its error", async () => {
   expect(text)
     .toContain(`node_retry         Unsteady  retry 2  304ms  [Errno 111] Connection refused
 00:46:11  node_finished      Unsteady  failed  656ms  [Errno 111] Connection refused
-00:46:11  workflow_finished  failed  681ms  0 tokens  4 steps  [Errno 111] Connection refused
+00:46:11  workflow_finished  failed  681ms  4 steps  [Errno 111] Connection refused
 `);
 });
 
@@ -109,7 +109,7 @@ test("a pause prints the open form", async () => {
   action   reject: Reject
   expired (01:07)
   form     pbd0XGPuYgrshMbvy8wxrM
-00:07:16  workflow_paused    paused  62ms  0 tokens  2 steps
+00:07:16  workflow_paused    paused  62ms  2 steps
 `);
 });
 

@@ -89,7 +89,7 @@ test("no space for the file of failed rows: 1, and nothing is sent", async () =>
 
 test("no space for the journal: a notice, and all rows are done", async () => {
   const ran = await run("ulimit -f 0; kb tag create --each $T/names.csv --columns row,status");
-  const err = ran.err.replace(/^1 of 2 rows, .*\n/m, ""); // progress, on a slow machine
+  const err = ran.err.replace(/^Creating {2}1\/2 rows.*\n/m, ""); // progress, on a slow machine
   expect({ ...ran, err }).toEqual({
     exit: 0,
     out: "1\tok\n2\tok\n",

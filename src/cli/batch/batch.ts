@@ -1,11 +1,11 @@
 import type { Values } from "../../api/request.ts";
-import { batch, readBatchFile } from "../../commands/batch/index.ts";
-import type { BatchRow, RowAttempt, Sending } from "../../commands/batch/index.ts";
+import { batch, beforeSending, readBatchFile } from "../../commands/batch/index.ts";
+import type { BatchRow, RowAttempt, RowEnd, Sending } from "../../commands/batch/index.ts";
 import { ApiError, CliError, isFatal, signalKinds } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { deleteKnowledgeBase } from "../../operations/knowledge.ts";
-import { list, retryOf } from "../../operations/operation.ts";
-import type { AnyOperation } from "../../operations/operation.ts";
+import { list, onTerminal, retryOf } from "../../operations/operation.ts";
+import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { execute } from "../execute/execute.ts";
 import { confirmationText, dryDeletionText } from "../execute/command-texts.ts";
@@ -27,8 +27,14 @@ import { concurrencyOf, ended, rowSources } from "./each-line.ts";
 import type { EachLine, RowOutcome } from "./each-line.ts";
 import { checkRows } from "./row-input.ts";
 import type { CheckedRow } from "./row-input.ts";
+import { withRowNames } from "./row-names.ts";
+import type { NamedOutcome } from "./row-names.ts";
 
-const outcomes = list<RowOutcome>("", "row", "status", "id", "error");
+const outcomes = (routine: readonly RowEnd[]): Returns<never> =>
+  onTerminal(
+    { form: "results", outcome: "status", name: "name", reason: "error", routine },
+    list<NamedOutcome>("", "name:name status row error id:id"),
+  );
 
 /** The commands as `--each` changes them: columns may fill positionals, and outcomes are printed. */
 export const overRows = (commands: readonly Command[]): readonly Command[] =>
@@ -37,7 +43,8 @@ export const overRows = (commands: readonly Command[]): readonly Command[] =>
       ? {
           ...command,
           positionals: command.positionals.map((word) => ({ ...word, optional: true })),
-          returns: outcomes,
+          // Deleted objects are listed.
+          returns: outcomes(command.effect === "destroys" ? [] : ["ok", "skipped"]),
         }
       : command,
   );
@@ -70,7 +77,7 @@ interface OperationLine extends EachLine {
 async function* eachRow(
   { row, each, typed, globals }: OperationLine,
   session: Session,
-): AsyncGenerator<RowOutcome> {
+): AsyncGenerator<NamedOutcome> {
   if (!row) return;
   const { context } = session;
   const command = commandOf(row);
@@ -79,9 +86,9 @@ async function* eachRow(
   const file = await readBatchFile(each, context.host);
   const sources = rowSources(each, context.host, globals);
   const extra = await extraBody(globals, sources);
-  const checked = await checkRows({ command, file, typed, sources, extra });
+  const checked = await beforeSending(() => checkRows({ command, file, typed, sources, extra }));
   const run: RowRun = { row, command, globals, extra, session };
-  yield* batch<Values, RowOutcome>(
+  const outcomesOfRows = batch<Values, RowOutcome>(
     {
       file,
       identity: [row.command, { typed, body, bodySet, user, ifExists, ifNotExists }],
@@ -101,6 +108,7 @@ async function* eachRow(
     },
     context,
   );
+  yield* withRowNames(outcomesOfRows, command, checked);
 }
 
 /** Prompts before the objects of rows are deleted, by their names in the file. */
@@ -154,7 +162,9 @@ async function attempt(
     const values: unknown[] = Array.isArray(response) ? response : [response];
     const id = idOf(row.returns, values[0]) ?? target;
     const verdict = indexingVerdict(row, values);
-    return verdict ? ended(number, "failed", id, verdict.message) : ended(number, "ok", id);
+    return verdict
+      ? ended(number, "failed", id, verdict.message)
+      : ended(number, "ok", id);
   } catch (thrown) {
     // After an interrupt, any error of the request is a consequence of it.
     const { signal, abortError } = session.context;

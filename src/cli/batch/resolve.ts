@@ -12,6 +12,7 @@ import { resolvedInput } from "../parse/input.ts";
 import { lookupOf } from "../execute/lookup.ts";
 import type { Lookup } from "../execute/lookup.ts";
 import { isAlreadyDeleted } from "../execute/row-values.ts";
+import { rowPlace } from "../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
 import type { CheckedRow } from "./row-input.ts";
 import type { Session } from "../execute/session.ts";
@@ -85,8 +86,8 @@ export function rowsError(
     return { row: row.number, column: cell?.[0] ?? null, message: error.message };
   });
   const [first] = placed;
-  const [{ error } = { error: undefined }] = failed;
-  const place = `${file} row ${first?.row}${first?.column ? `, column ${first.column}` : ""}`;
+  const [{ row, error } = { row: undefined, error: undefined }] = failed;
+  const place = `${file}${row ? ` ${rowPlace(row)}` : ""}${first?.column ? `, column ${first.column}` : ""}`;
   const others = failed.length > 1 ? ` (and ${formatRowCount(failed.length - 1)} more)` : "";
   const candidates = isObject(error?.info.details) ? error.info.details : {};
   return new CliError(error?.kind ?? "refused", `${place}: ${first?.message}${others}`, {

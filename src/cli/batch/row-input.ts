@@ -10,7 +10,7 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
 import { checkValue, invalidValue } from "../parse/values.ts";
 import type { Sources } from "../parse/values.ts";
-import { unreadable } from "../../lib/formats/rows-file.ts";
+import { rowPlace, unreadable } from "../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
 
 /** A row with checked values and unresolved names. */
@@ -69,10 +69,10 @@ export async function checkRows(request: RowsToCheck): Promise<CheckedRow[]> {
     const input = await rowInput(row, shared, targets, request);
     for (const [param] of needed) {
       if (input[param] !== undefined) continue;
-      throw unreadable(`${file} row ${row.number}, column ${byParam.get(param)}`, "is empty");
+      throw unreadable(`${file} ${rowPlace(row)}, column ${byParam.get(param)}`, "is empty");
     }
     const problem = changeMissing(command, input, extra);
-    if (problem !== undefined) throw unreadable(`${file} row ${row.number}`, problem);
+    if (problem !== undefined) throw unreadable(`${file} ${rowPlace(row)}`, problem);
     checked.push({ row, input });
   }
   return checked;
@@ -92,9 +92,9 @@ function columnTargets({ command, file }: RowsToCheck): Map<string, ColumnTarget
     for (const column of columns) add(column, `${file.name} line 1`);
     return targets;
   }
-  for (const { number, values } of rows) {
-    for (const column of Object.keys(values)) {
-      if (!targets.has(column)) add(column, `${file.name} row ${number}`);
+  for (const row of rows) {
+    for (const column of Object.keys(row.values)) {
+      if (!targets.has(column)) add(column, `${file.name} ${rowPlace(row)}`);
     }
   }
   return targets;
@@ -110,7 +110,7 @@ async function rowInput(
   const input: Record<string, unknown> = { ...shared };
   for (const [column, cell] of Object.entries(row.values)) {
     const target = targets.get(column);
-    const place = `${file.name} row ${row.number}, column ${column}`;
+    const place = `${file.name} ${rowPlace(row)}, column ${column}`;
     const text = target && typedIn(cell, target, file.table.columns !== undefined, place);
     if (!target || text === undefined) continue;
     if (input[target.name] !== undefined) {

@@ -1,5 +1,5 @@
 import type { Values } from "../../api/request.ts";
-import { batch, readBatchFile } from "../../commands/batch/index.ts";
+import { batch, beforeSending, readBatchFile } from "../../commands/batch/index.ts";
 import type { BatchFile, BatchJournal, BatchRow, RowAttempt } from "../../commands/batch/index.ts";
 import type { Context, RowWork, Task } from "../../commands/command-spec.ts";
 import { ApiError, CliError, isFatal, usage } from "../../errors.ts";
@@ -10,6 +10,8 @@ import { concurrencyOf, ended, rowSources } from "./each-line.ts";
 import type { EachLine, RowOutcome } from "./each-line.ts";
 import { resolveRows, rowsError } from "./resolve.ts";
 import { checkRows, columnsOf } from "./row-input.ts";
+import { withRowNames } from "./row-names.ts";
+import type { NamedOutcome } from "./row-names.ts";
 
 /** A command line with `--each` for a task. */
 interface TaskLine extends EachLine {
@@ -27,7 +29,7 @@ type Prepared = { readonly checked: unknown } | { readonly error: CliError };
 export async function* eachTaskRow(
   { task, each, typed, globals }: TaskLine,
   session: Session,
-): AsyncGenerator<RowOutcome> {
+): AsyncGenerator<NamedOutcome> {
   if (!task.each) return;
   const { context } = session;
   const command = commandOf(task);
@@ -37,11 +39,13 @@ export async function* eachTaskRow(
   const others = task.each.columns === "any" ? (name: string) => !columns.has(name) : () => false;
   const sources = rowSources(each, context.host, globals);
   const known = withColumns(file, (name) => !others(name));
-  const checked = await checkRows({ command, file: known, typed, sources, extra: undefined });
+  const checked = await beforeSending(() =>
+    checkRows({ command, file: known, typed, sources, extra: undefined }),
+  );
   const cells = new Map(file.table.rows.map((row) => [row.number, pick(row, others)]));
   const { rowWork } = await task.each.load();
   const work = rowWork(rowContext(context, globals.yes === true)) as RowWork<Values, unknown>;
-  yield* batch<Prepared, RowOutcome>(
+  const outcomes = batch<Prepared, RowOutcome>(
     {
       file,
       identity: [task.command, { typed }],
@@ -67,6 +71,7 @@ export async function* eachTaskRow(
     },
     context,
   );
+  yield* withRowNames(outcomes, command, checked);
 }
 
 /** Rows are sent several at a time: nothing is asked between them, and they have one progress line. */

@@ -1,4 +1,11 @@
-import { ApiError, changedInJson, CliError, codeOf, diskProblem } from "../../errors.ts";
+import {
+  ApiError,
+  changedInJson,
+  CliError,
+  codeOf,
+  diskProblem,
+  stoppedByUser,
+} from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 
 /** How errors are printed. */
@@ -108,7 +115,9 @@ function labelOf({ kind }: CliError, color: boolean): string {
 
 function plainText(error: CliError, { color, verbosity, visible }: ErrorStyle): string {
   const { hint, sideEffect, details, code } = error.info;
-  if (code === "declined") return `${visible(error.message)}\n`; // as the user wanted
+  // as the user wanted
+  if (code === "declined" || code === stoppedByUser) return `${visible(error.message)}
+`;
   const lines = [`${labelOf(error, color)} ${visible(error.message)}`];
   lines.push(...candidateLines(details).map(visible));
   // No side effect is the default, and the hint may state it already.

@@ -52,7 +52,10 @@ export async function execute(
   const bar = progress(
     terminal,
     visible(progressText(command, typed)),
-    progressStyle(globals, plainHost, command.key !== undefined && !options.quiet),
+    progressStyle(globals, plainHost, {
+      enabled: !options.quiet,
+      fromStart: command.key !== undefined,
+    }),
   );
   const session = openSession(command, options, host, bar.update, log);
   try {
@@ -85,6 +88,7 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   const style: Style = {
     ...styleFor(globals, host, format, returns, context.formulas),
     stop: { signal: context.signal, error: context.abortError },
+    allRows: options.verbosity > 0 || context.options.dryRun,
     ...shared,
   };
   // A dry run prints requests and no result, so the printing code is not loaded.
@@ -104,6 +108,7 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
   const { render } = succeeds && command.returns === success ? drain : printer;
   await print(execution, { returns, style, values, render, dryRun });
+  await session.printSummary();
   verdict.throwIfSet();
   if (succeeds && session.writes() > 0 && itemsOf(command, input).length < 2) {
     await context.notice(successText(command, typed));

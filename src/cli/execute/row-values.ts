@@ -150,6 +150,7 @@ async function* itemValues(run: RowCommand, row: AnyOperation): AsyncGenerator<u
   yield* forEachItem(
     last.word,
     items.map((item) => ({ name: item.name, act: () => act(item) })),
+    session.context.progress,
   );
   if (shown) throw shown;
 }

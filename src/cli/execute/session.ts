@@ -26,6 +26,8 @@ export interface Session extends Pick<Requests, "call" | "rows" | "open"> {
   readonly settings: () => Promise<Settings>;
   /** The output format of flags or settings; `context.options` has it from then on. */
   readonly output: () => Promise<string | undefined>;
+  /** Prints the lines about the whole output. */
+  printSummary(): Promise<void>;
   /** Ends the trace of -v. */
   close(): Promise<void>;
   /** How many writes the server has accepted. */
@@ -66,6 +68,7 @@ export function openSession(
   };
   const connection = openTransport(options, host, log, settings, trace);
   const requests = new Requests({ options, host, connection, settings, trace, notice });
+  const summaries: string[] = [];
   /** Sessions with the settings of other profiles. */
   const others: Session[] = [];
   const { signal } = host;
@@ -92,9 +95,10 @@ export function openSession(
       const changed = { ...options, globals: { ...rest, profile } };
       const other = openSession(command, changed, host, progress, log);
       others.push(other);
-      return other.context;
+      return { ...other.context, summary: context.summary };
     },
     notice,
+    summary: (text) => void summaries.push(text),
     formulas: formulasIn(options.globals.safeCells === true, notice),
     progress,
     trace,
@@ -115,6 +119,9 @@ export function openSession(
     rows: requests.rows.bind(requests),
     open: requests.open.bind(requests),
     names: log.names,
+    async printSummary() {
+      for (const text of summaries.splice(0)) await notice(text);
+    },
     writes: () => others.reduce((sum, other) => sum + other.writes(), requests.writes),
     async close() {
       await connection.close();

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { mapConcurrent } from "../../api/concurrent-map.ts";
 import type { Values } from "../../api/request.ts";
 import { CliError, DryRunShown, reasonOf, usage } from "../../errors.ts";
+import type { FailureKind } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { bytesOf } from "../../lib/collect.ts";
 import { counted } from "../../lib/plural.ts";
@@ -117,7 +118,7 @@ export async function* batch<T, R>(spec: Batch<T, R>, context: Context): AsyncGe
   const release = isFile && !options.dryRun ? await lockJournal(journalPath, host) : () => {};
   try {
     const earlier = isFile ? await openBatchJournal(journalPath, host.files) : emptyJournal;
-    const rows = await spec.rows(earlier);
+    const rows = await beforeSending(() => spec.rows(earlier));
     const open = rows.filter(({ row }) => earlier.states.get(row.number)?.kind !== "done");
     if (open.length > 0) await spec.confirm?.(open);
     if (options.dryRun) return await showRequests(spec, open, host);
@@ -133,6 +134,20 @@ export async function* batch<T, R>(spec: Batch<T, R>, context: Context): AsyncGe
     await run.conclude();
   } finally {
     release();
+  }
+}
+
+/** Errors of a row. */
+const rowErrors: ReadonlySet<FailureKind> = new Set(["usage", "not-found", "refused"]);
+
+/** Checks rows; the error of one says that none was sent. */
+export async function beforeSending<T>(check: () => Promise<T>): Promise<T> {
+  try {
+    return await check();
+  } catch (error) {
+    if (error instanceof CliError && rowErrors.has(error.kind))
+      error.message += "; no changes were made";
+    throw error;
   }
 }
 
@@ -212,6 +227,8 @@ class BatchRun<T, R> {
     skipped: 0,
     "not sent": 0,
   };
+  #ended = 0;
+  #failures = 0;
   /** Rows that can be sent again. */
   readonly #left: FileRow[] = [];
   #stopped = false;
@@ -232,8 +249,7 @@ class BatchRun<T, R> {
 
   async *results(): AsyncGenerator<R> {
     const limiter = this.#context.limitConcurrency(this.#spec.concurrency);
-    const total = this.#rows.length;
-    let done = 0;
+    this.#report();
     try {
       const sent = mapConcurrent(this.#journaled(), limiter, (row) => this.#send(row));
       for await (const { row, attempt, recorded } of sent) {
@@ -241,15 +257,19 @@ class BatchRun<T, R> {
         await recorded.catch((error: unknown) => this.#stop(error));
         this.#counts[attempt.end]++;
         if (attempt.end === "failed" || attempt.end === "not sent") this.#left.push(row);
-        if (attempt.end !== "not sent") done++;
-        const errors = this.#counts.failed + this.#counts.unknown;
-        const note = errors > 0 ? `${errors} failed` : undefined;
-        this.#context.progress({ done, total, unit: "rows", note });
         yield attempt.result;
       }
     } catch (error) {
       this.#stop(error);
     }
+  }
+
+  /** Reports the rows that have ended, in whatever order; their results wait for those before them. */
+  #report(end: RowEnd = "not sent"): void {
+    if (end !== "not sent") this.#ended++;
+    if (end === "failed" || end === "unknown") this.#failures++;
+    const [done, failed] = [this.#ended, this.#failures];
+    this.#context.progress({ done, total: this.#rows.length, unit: "rows", failed });
   }
 
   leftRows(): readonly FileRow[] {
@@ -277,6 +297,7 @@ class BatchRun<T, R> {
   async #send(journaled: Journaled<T>) {
     const attempt = await this.#attempt(journaled);
     const { end, id, stop } = attempt;
+    this.#report(end);
     if (stop) this.#stop(stop);
     else if (this.#spec.stopOnError && (end === "failed" || end === "unknown"))
       this.#stopped ||= !this.#isOpen(journaled); // it failed before, not now
@@ -338,20 +359,20 @@ class BatchRun<T, R> {
       ...(unknown > 0 ? [`${unknown} unknown`] : []),
       ...(unsent > 0 ? [`${unsent} not sent`] : []),
     ].join(", ");
-    const { notice } = this.#context;
+    const { summary: print } = this.#context;
     const reason = this.#reason;
     const complete = reason === undefined && failed + unknown + unsent === 0;
     const untouched = ok + unknown + skipped === 0 && this.#journal.states.size === 0;
     if (complete || untouched) await this.#journal.remove();
-    if (complete) return notice(summary);
+    if (complete) return print(summary);
 
     const hint = this.#nextStep(this.#journal !== emptyJournal && !untouched);
     if (!reason) {
       const details = { ok, failed, unknown, skipped, unsent };
       throw new CliError("partial", summary, { outputFirst: true, hint, details });
     }
-    await notice(summary);
-    if (hint !== undefined) await notice(hint);
+    print(summary);
+    if (hint !== undefined) print(hint);
     throw reason.with({ outputFirst: true });
   }
 

@@ -1,6 +1,5 @@
 import { eachEvent } from "../../api/sse.ts";
 import { CliError } from "../../errors.ts";
-import { counted } from "../../lib/plural.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { asText } from "../../operations/operation.ts";
 import { runPipeline, runPipelineBlocking } from "../../operations/pipeline.ts";
@@ -78,16 +77,16 @@ async function waitForBatch(
   input: { readonly dataset_id: string; readonly batch: string },
   context: Context,
 ): Promise<void> {
-  let count = 0;
   try {
-    for await (const _ of waitForDocuments(input, context)) count++;
+    for await (const _ of waitForDocuments(input, context)) {
+      // their number is its summary
+    }
   } catch (error) {
     if (!(error instanceof CliError) || error.info.isResult) throw error;
     const wait = commandLine("kb doc wait", [input.dataset_id], { batch: input.batch });
     const hint = `the documents were created; wait for them with ${wait}`;
     throw error.with({ sideEffect: "applied", details: input, hint });
   }
-  await context.notice(`indexed ${counted(count, "document")}`);
 }
 
 /** The error for an event or response of a failed data source or pipeline. */

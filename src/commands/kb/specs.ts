@@ -41,6 +41,7 @@ import {
   report,
   textChunks,
 } from "../../operations/operation.ts";
+import type { TerminalForm } from "../../operations/operation.ts";
 import { listModels } from "../../operations/models.ts";
 import { runDatasourceNode, runPipeline, runPipelineBlocking } from "../../operations/pipeline.ts";
 import type { PublishedRun } from "../../operations/pipeline.ts";
@@ -72,7 +73,10 @@ const docWait = task({
   about:
     "Waits for the given documents, for those of --batch, or for all documents of the knowledge\nbase. --timeout sets a deadline; without one it gives up after 30 minutes without progress.\nExits with code 9 if a document fails.",
   params: waitParams,
-  returns: list("", "name status=indexing_status error id:id"),
+  returns: onTerminal(
+    { form: "results", outcome: "status", name: "name", reason: "error", routine: ["completed"] },
+    list("", "name status=indexing_status error id:id"),
+  ),
   sends: [listDocuments, getDocument, getIndexingStatus, listKnowledgeBases],
   effect: "reads",
   exits: ["remote-failed"],
@@ -416,6 +420,16 @@ export const syncParams = {
   ...transferFlags("3, 1 in a shard"),
 };
 
+const syncRows = withNamePath("document_id", list("", "action path:name note document_id:id"));
+/** The changes of documents that need no attention. */
+const changeResults: TerminalForm = {
+  form: "results",
+  outcome: "action",
+  name: "name",
+  reason: "note",
+  routine: ["create", "update", "adopt", "metadata"],
+};
+
 const kbSync = task({
   command: "kb sync <kb> <dir>",
   action: "sync {dir} to knowledge base {kb}",
@@ -423,7 +437,8 @@ const kbSync = task({
   about:
     "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
   params: syncParams,
-  returns: withNamePath("document_id", list("", "action path:name note document_id:id")),
+  output: ({ watch }) => (watch ? syncRows : undefined),
+  returns: onTerminal({ ...changeResults, name: "path" }, syncRows),
   sends: syncRequests,
   effect: "writes",
   plans: true,
@@ -441,7 +456,10 @@ const kbSync = task({
 const map_model = local.text("Replace an embedding model: provider/model=provider/model", {
   many: true,
 });
-const madeThere = withNamePath("id", list("", "action what name:name note id:id"));
+const madeThere = onTerminal(
+  changeResults,
+  withNamePath("id", list("", "action what name:name note id:id")),
+);
 const makes = [...settingChanges, ...transfers, disableDocuments, archiveDocuments];
 const reads = [
   getKnowledgeBase,
@@ -467,7 +485,10 @@ const kbExport = task({
   about:
     "Writes the documents, byte for byte, and a manifest with settings, metadata, tags and checksums.\nUnchanged documents are not downloaded again. Earlier files are removed last, so an interrupted\nexport leaves the previous one intact. Prints the files that changed.",
   params: exportParams,
-  returns: withNamePath("file", list("", "action document:name file bytes:bytes")),
+  returns: onTerminal(
+    { form: "results", outcome: "action", name: "document", routine: ["written"] },
+    withNamePath("file", list("", "action document:name file bytes:bytes")),
+  ),
   sends: [...reads, listChunks],
   effect: "reads",
   runsToEnd: true,
@@ -592,7 +613,7 @@ const kbApply = task({
   about:
     "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted; documents are only with prune, and above\nmax_delete (default 20%) only after confirmation.",
   params: { file: kbFile, ...transferFlags("3") },
-  returns: planRows,
+  returns: onTerminal(changeResults, planRows),
   sends: [
     listKnowledgeBases,
     updateKnowledgeBase,
@@ -673,7 +694,17 @@ const kbLint = task({
   about:
     "Sends nothing. An error is a file that would be rejected, truncated or confused with another one; a\nwarning is a file that would be imported badly. Errors exit with code 14. Hidden files and those\nof .gitignore and .kbignore are skipped.",
   params: lintParams,
-  returns: withNamePath("file", list("", "severity file:name finding problem fix")),
+  returns: onTerminal(
+    {
+      form: "results",
+      outcome: "severity",
+      name: "file",
+      reason: "problem",
+      advice: "fix",
+      routine: [],
+    },
+    withNamePath("file", list("", "severity file:name finding problem fix")),
+  ),
   effect: "reads",
   exits: ["gate"],
   examples: [

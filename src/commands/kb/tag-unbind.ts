@@ -23,5 +23,6 @@ export async function* run(
     yield* forEachItem(
       "tag",
       tag_ids.map((id) => ({ name: id, act: () => unbind(id) })),
+      context.progress,
     );
 }

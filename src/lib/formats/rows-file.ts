@@ -15,6 +15,10 @@ export interface FileRow {
   readonly raw: string;
 }
 
+/** Where a row is: `row 3 (line 4)`. */
+export const rowPlace = ({ number, line }: Pick<FileRow, "number" | "line">): string =>
+  `row ${number} (line ${line})`;
+
 /** A mistake in a file of rows. */
 export interface Mistake {
   readonly line: number;

@@ -22,6 +22,8 @@ export interface Style {
   readonly times: "local" | "utc" | "relative";
   /** IANA name (default: the system's). */
   readonly timeZone?: string;
+  /** Prints all rows of a bulk command on a terminal, too. */
+  readonly allRows?: boolean;
   readonly color: boolean;
   /** No rules, nothing redrawn. */
   readonly accessible: boolean;

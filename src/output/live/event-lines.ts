@@ -4,7 +4,7 @@ import { eventFields } from "../../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../../lib/server-event.ts";
 import { expiryText, formText } from "../../runs/form-text.ts";
 import { nodeError } from "../../runs/trace.ts";
-import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
+import { pad, shorten, visible, widthOf, wrap } from "../table/display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
 import type { Colors } from "../table/display-width.ts";
 import type { Times } from "../formats/times.ts";
@@ -54,7 +54,7 @@ const outcome: Parts = (fields) => [
 ];
 /** Tokens and steps of a run that ended or paused, and why it did not succeed. */
 export const tokensUsed: Parts = ({ total_tokens, total_steps, error, reasons = [] }) => [
-  count(total_tokens, "token"),
+  count(total_tokens === 0 ? undefined : total_tokens, "token"),
   count(total_steps, "step"),
   error,
   ...reasons
@@ -226,22 +226,25 @@ export class AnswerWatch {
 /** Lines below an event line: an open form, or the outputs of a run. */
 export function linesBelow(event: ServerEvent, isTextShown: boolean, style: LiveStyle): string {
   const { outputs } = event.fields;
-  if (event.event === "human_input_required") return lines(formLines(event.fields, style));
+  if (event.event === "human_input_required")
+    return indentedLines(formLines(event.fields, style), style);
   if (event.event !== "workflow_finished") return "";
   if (!isObject(outputs) || Object.keys(outputs).length === 0) return "";
-  if (isTextShown) return lines([`outputs  ${compact(outputs, style.columns - 11)}`]);
-  return lines(
+  if (isTextShown)
+    return indentedLines([`outputs  ${compact(outputs, style.columns - 11)}`], style);
+  return indentedLines(
     Object.entries(outputs).map(
       ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
     ),
+    style,
   );
 }
 
-const lines = (texts: readonly string[]): string =>
+const indentedLines = (texts: readonly string[], { columns }: LiveStyle): string =>
   texts
-    .map(
-      (each) => `  ${visible(each, { newlines: true }).replaceAll("\n", "\n  ")}`.trimEnd() + "\n",
-    )
+    .flatMap((text) => visible(text.trimEnd(), { newlines: true }).split("\n"))
+    .flatMap((line) => wrap(line, columns - 2))
+    .map((line) => `${`  ${line}`.trimEnd()}\n`)
     .join("");
 
 function formLines(form: EventFields, { times, now }: LiveStyle): string[] {

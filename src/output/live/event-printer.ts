@@ -1,5 +1,5 @@
 import type { Output } from "../../host/host.ts";
-import { visible } from "../table/display-width.ts";
+import { visible, widthOf } from "../table/display-width.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import {
   AnswerWatch,
@@ -91,9 +91,18 @@ class InterleavedLines {
   }
 
   #run(name: string | undefined) {
-    const run = this.#runs.get(name) ?? { lines: new EventLines(this.#style), incomplete: "" };
+    const run = this.#runs.get(name) ?? {
+      lines: new EventLines(this.#styleFor(name)),
+      incomplete: "",
+    };
     this.#runs.set(name, run);
     return run;
+  }
+
+  /** The lines of a run with a name are shorter by it. */
+  #styleFor(name: string | undefined): LiveStyle {
+    if (name === undefined) return this.#style;
+    return { ...this.#style, columns: this.#style.columns - widthOf(visible(name)) - 2 };
   }
 
   #prefixed(run: string, lines: string): string {

@@ -1,5 +1,7 @@
 import type { Host } from "../../host/host.ts";
-import { visible } from "../table/display-width.ts";
+import type { ProgressStep } from "../../lib/progress-step.ts";
+import { shorten } from "../table/display-width.ts";
+import { ProgressLine } from "./progress-line.ts";
 import type { Bottom, TerminalWriter } from "./terminal-writer.ts";
 
 /** ms before the spinner appears. */
@@ -7,21 +9,14 @@ const SPINNER_DELAY = 300;
 /** ms between two lines if nothing is redrawn; the shorter one after a tenth of the work. */
 const MAX_INTERVAL = 10_000;
 const MIN_INTERVAL = 1000;
-
-/** The progress of a command. */
-export interface ProgressStep {
-  readonly done: number;
-  /** Undefined if the total is unknown. */
-  readonly total?: number | undefined;
-  /** The counted items: `documents`. */
-  readonly unit: string;
-  /** A further part: `2 failed`. */
-  readonly note?: string | undefined;
-}
+/** Columns beside the text: the spinner, a blank, and the last column, where terminals wrap. */
+const SPINNER_WIDTH = 3;
 
 /** How progress is displayed. */
 export interface ProgressStyle {
   readonly enabled: boolean;
+  /** Whether the command is shown before its first step; not if it only waits, like a server. */
+  readonly fromStart: boolean;
   /** Whether lines may be redrawn. */
   readonly redraws: boolean;
   readonly color: boolean;
@@ -34,8 +29,9 @@ export interface ProgressBar {
 }
 
 /**
- * On a terminal a spinner with the last step, which appears after 300 ms without output. In a pipe, or
- * if redrawing is disabled, a line every ten seconds or tenth of the work.
+ * On a terminal a spinner with `text` or the last step, which appears after 300 ms without output. In
+ * a pipe, or if redrawing is disabled, a line every ten seconds or tenth of the work. `text` starts
+ * with the verb of the steps: `Syncing docs to knowledge base Handbook`.
  */
 export function progress(
   terminal: TerminalWriter,
@@ -43,47 +39,60 @@ export function progress(
   style: ProgressStyle,
 ): ProgressBar {
   if (!style.enabled) return { update: () => {}, stop: () => {} };
-  if (!style.redraws) return { update: stepPrinter(terminal.host), stop: () => {} };
-  return new Spinner(terminal, text, style.color);
+  const [verb = ""] = text.split(" ", 1);
+  const line = new ProgressLine(verb);
+  if (!style.redraws) return { update: stepPrinter(terminal.host, line), stop: () => {} };
+  return new Spinner(terminal, text, line, style);
 }
 
-function stepPrinter(host: Host): (step: ProgressStep) => void {
-  const start = host.elapsed();
-  let last = { at: start, done: 0 };
+function stepPrinter(host: Host, line: ProgressLine): (step: ProgressStep) => void {
+  let last = { at: host.elapsed(), done: 0 };
   return (step) => {
     const now = host.elapsed();
+    line.update({ ...step, current: undefined }, now);
+    last = { ...last, done: Math.min(last.done, step.done) }; // another count may have begun
     const isTenth = step.done - last.done >= (step.total ?? Infinity) / 10;
     const isDue = now - last.at >= (isTenth ? MIN_INTERVAL : MAX_INTERVAL);
     if (!isDue || step.done === step.total) return;
     last = { at: now, done: step.done };
-    host.stderr.write(`${stepText(step, now - start)}\n`).catch(() => {}); // progress may be lost
+    host.stderr.write(`${line.text(now)}${line.timeLeft(now)}\n`).catch(() => {}); // progress may be lost
   };
 }
 
-/** A spinner at the bottom of the terminal; after other output, the next step restores it. */
+/** What is used of ora. */
+interface Ora {
+  start(): Ora;
+  stop(): unknown;
+  text: string;
+}
+
+/** A spinner at the bottom of the terminal; it gives way to other output. */
 class Spinner implements ProgressBar, Bottom {
   readonly #host: Host;
-  readonly #color: boolean;
-  readonly #startedAt: number;
+  readonly #line: ProgressLine;
+  readonly #style: ProgressStyle;
   readonly #unshare: () => void;
-  #text: string;
-  #ora: { stop(): unknown; text: string } | undefined;
+  /** The text before the first step. */
+  readonly #text: string;
+  #ora: Ora | undefined;
+  /** Creates a spinner; undefined until one was needed. */
+  #create: (() => Ora) | undefined;
   /** Aborts the delay before the spinner appears; undefined if it is not about to appear. */
   #starting: AbortController | undefined;
   #isStopped = false;
 
-  constructor(terminal: TerminalWriter, text: string, color: boolean) {
+  constructor(terminal: TerminalWriter, text: string, line: ProgressLine, style: ProgressStyle) {
     this.#host = terminal.host;
     this.#text = text;
-    this.#color = color;
-    this.#startedAt = this.#host.elapsed();
+    this.#line = line;
+    this.#style = style;
     this.#unshare = terminal.share(this);
-    void this.#start();
+    if (style.fromStart) void this.#start();
   }
 
   readonly update = (step: ProgressStep): void => {
-    this.#text = stepText(step, this.#host.elapsed() - this.#startedAt);
-    if (this.#ora) this.#ora.text = this.#text;
+    this.#line.update(step, this.#host.elapsed());
+    if (this.#ora) this.#ora.text = this.#shown();
     else void this.#start();
   };
 
@@ -100,7 +109,15 @@ class Spinner implements ProgressBar, Bottom {
     this.#ora = undefined;
   }
 
-  show(): void {} // the next step does
+  /** A count that was visible reappears at once; anything else with the next step. */
+  show(): void {
+    if (!this.#isStopped && this.#line.isOpen) this.#ora = this.#create?.().start();
+  }
+
+  #shown(): string {
+    const width = this.#host.stderr.columns - SPINNER_WIDTH;
+    return this.#line.text(this.#host.elapsed(), width) || shorten(this.#text, width);
+  }
 
   async #start(): Promise<void> {
     const { terminal } = this.#host.stderr;
@@ -115,27 +132,16 @@ class Spinner implements ProgressBar, Bottom {
     const { default: ora } = await import("ora");
     if (starting.signal.aborted) return;
     this.#starting = undefined;
-    this.#ora = ora({
-      text: this.#text,
-      stream: terminal,
-      color: this.#color && "cyan",
-      discardStdin: false, // stdin may be a pipe, or be read by a prompt
-      isEnabled: true,
-    }).start();
+    this.#create = () =>
+      ora({
+        text: this.#shown(),
+        // A function is called for each frame: the time left passes between the steps.
+        suffixText: () => this.#line.timeLeft(this.#host.elapsed()).trimStart(),
+        stream: terminal,
+        color: this.#style.color && "cyan",
+        discardStdin: false, // stdin may be a pipe, or be read by a prompt
+        isEnabled: true,
+      });
+    this.#ora = this.#create().start();
   }
-}
-
-/** `12 of 340 documents, 4.0/s, 82 s left`. */
-function stepText({ done, total, unit, note }: ProgressStep, ms: number): string {
-  const rate = (done * 1000) / Math.max(1, ms);
-  const parts = [total === undefined ? `${done} ${unit}` : `${done} of ${total} ${unit}`];
-  if (note !== undefined) parts.push(note);
-  if (total !== undefined && done > 0)
-    parts.push(`${rate.toFixed(rate < 10 ? 1 : 0)}/s`, timeLeft((total - done) / rate));
-  return visible(parts.join(", ")); // a note may contain text of a server
-}
-
-function timeLeft(seconds: number): string {
-  if (seconds < 100) return `${Math.ceil(seconds)} s left`;
-  return `${Math.ceil(seconds / 60)} min left`;
 }

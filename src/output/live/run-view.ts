@@ -26,6 +26,7 @@ import {
 } from "./node-lines.ts";
 import type { LinePart, ViewStyle } from "./node-lines.ts";
 import { visible } from "../table/display-width.ts";
+import { wrapParts } from "../table/text-lines.ts";
 
 /**
  * The view of one run. Lines become final when a node ends, text when the run ends; the rest is
@@ -216,7 +217,7 @@ export class RunView {
   }
 
   #print(parts: readonly LinePart[]): void {
-    this.#final += `${joinParts(parts, this.#style.colors)}\n`;
+    this.#final += `${wrapParts(parts, this.#style.colors, this.#style.columns)}\n`;
   }
 
   #depthOf({ within }: NodeRun): number {
@@ -224,8 +225,11 @@ export class RunView {
   }
 }
 
+/** Characters of an ID that tell it apart, and that commands accept. */
+const SHORT_ID = 8;
+
 const runName = (runId: string | undefined): string =>
-  runId === undefined ? "run" : `run ${visible(runId)}`;
+  runId === undefined ? "run" : `run ${visible(runId.slice(0, SHORT_ID))}`;
 
 /** Seconds by which whole seconds and the network may delay an event. */
 const MAX_DELAY = 2;

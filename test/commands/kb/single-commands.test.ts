@@ -133,7 +133,7 @@ describe("requests without an effect are not sent", () => {
     server.seen.length = 0;
     const ran = await server.cli(["kb", "update", "--each", rows], { folder });
     expect(ran).toMatchObject({ exit: 2 });
-    expect(ran.err).toContain("row 1: specify at least one of");
+    expect(ran.err).toContain("row 1 (line 2): specify at least one of");
     expect(writes()).toEqual([]);
   });
 });

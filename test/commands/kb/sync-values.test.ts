@@ -310,9 +310,9 @@ test("a document completed without chunks counts as failed in sync and import", 
   await write(dir, { "a.md": "https://example.com/a", "blank.md": " \n" });
   const ran = await sync();
   expect(ran.exit).toBe(10);
-  expect(actions(ran.out)).toEqual(["failed a.md"]);
+  expect(actions(ran.out)).toEqual(["failed a.md", "failed blank.md"]);
   expect(ran.out).toContain("indexing completed without any chunks");
-  expect(ran.err).toContain("skipped blank.md: the file contains only whitespace");
+  expect(ran.out).toContain("failed\tblank.md\t\tthe file contains only whitespace\n");
   const folder = join(home, `export ${number}`);
   await done("export", kb, folder);
   const imported = await run("import", folder, "--name", `${kb} copy`);

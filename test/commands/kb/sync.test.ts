@@ -64,7 +64,7 @@ describe("sync", () => {
     const before = server.seen.length;
     const second = await sync();
     expect(second).toMatchObject({ exit: 0, out: "" });
-    expect(second.err).toContain("3 files: 3 unchanged; 0 characters were embedded");
+    expect(second.err).toContain("3 files: 3 unchanged\n");
     expect(writes(before)).toEqual([]);
   });
 
@@ -121,7 +121,7 @@ describe("sync", () => {
     expect(ran.out).toBe(
       "create\ta.md\t11 characters to embed\t\ncreate\tpeople/leave.md\t7 characters to embed\t\ncreate\tprices.csv\t4 characters to embed\t\n",
     );
-    expect(ran.err).toContain("3 files: 3 created; 22 characters would be embedded");
+    expect(ran.err).toContain("3 files: 3 created; 22 characters to embed\n");
     expect(writes(before)).toEqual([]);
   });
 });
@@ -179,17 +179,19 @@ describe("selection of files", () => {
   });
 
   test.each<[string, Readonly<Record<string, string | Uint8Array>>, string]>([
-    ["an empty file", { "a.md": "" }, "skipped a.md: the file is empty"],
+    ["an empty file", { "a.md": "" }, "failed\ta.md\t\tthe file is empty\n"],
     [
       "bytes that are not text",
       { "a.txt": new Uint8Array([0xff, 0xfe, 0]) },
-      "skipped a.txt: not valid UTF-8 text",
+      "failed\ta.txt\t\tnot valid UTF-8 text\n",
     ],
   ])("%s is reported with exit code 10; other files are synced", async (_, tree, line) => {
     await write(dir, { ...tree, "b.md": "b" });
     const ran = await sync();
     expect(ran.exit).toBe(10);
-    expect(ran.err).toContain(line);
+    expect(ran.out).toContain(line);
+    expect(ran.err).toContain("2 files: 1 created, 1 failed; ");
+    expect(ran.err).toContain("failed to sync 1 of 2 files: ");
     expect(await contents()).toEqual({ "b.md": "b" });
   });
 
@@ -197,13 +199,14 @@ describe("selection of files", () => {
     await write(dir, { "a.md": "a", "b.zip": "b", "c.png": "c" });
     const ran = await sync();
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err).toContain("skipped 2 unsupported files: png, zip");
+    expect(actions(ran.out)).toEqual(["create a.md", "skip b.zip", "skip c.png"]);
+    expect(ran.err).toContain("3 files: 1 created, 2 skipped; ");
   });
 
   test("symlink loops are not followed", async () => {
     await write(dir, { "a.md": "a", "sub/b.md": "b" });
     await symlink("..", join(dir, "sub", "up"));
-    expect(actions((await sync()).out)).toEqual(["create a.md", "create sub/b.md"]);
+    expect(actions((await sync()).out)).toEqual(["create a.md", "create sub/b.md", "skip sub/up"]);
   });
 
   test.each([[{ "A.md": "1", "a.md": "2" }], [{ "ü.md": "1", "u\u0308.md": "2" }]])(
@@ -281,7 +284,7 @@ describe("metadata", () => {
     await write(dir, { "a.md": "---\n[\n---\n", "b.md": "b" });
     const ran = await sync("--metadata-from", "front-matter");
     expect(ran.exit).toBe(10);
-    expect(ran.err).toContain("skipped a.md: invalid front matter, line ");
+    expect(ran.out).toContain("failed\ta.md\t\tinvalid front matter, line ");
   });
 });
 

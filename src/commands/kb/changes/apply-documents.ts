@@ -20,6 +20,8 @@ import type { DocumentStatus, MetadataWriter, RateLimitWaiter } from "../documen
 import { rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
 import { pendingHash, syncFields } from "./marks.ts";
+import { deleteActions, updateActions, uploadActions } from "./tally.ts";
+import type { ChangeCount, RunTally } from "./tally.ts";
 import { sendDocument } from "./upload.ts";
 import type { SentDocument, UploadTarget } from "./upload.ts";
 import type { Context } from "../../command-spec.ts";
@@ -54,12 +56,13 @@ const withoutRequest: readonly Action[] = ["skip", "conflict", "failed"];
 export async function* applyDocuments(
   changes: readonly DocumentChange[],
   target: DocumentTarget,
+  tally: RunTally,
   context: Context,
 ): AsyncGenerator<Change> {
   const limiter = context.limitConcurrency(target.concurrency);
   const waiter = waitOnRateLimit(target.wait_for_limit ?? false, context);
   const writer = await metadataWriter(target.dataset_id, limiter, waiter, context);
-  yield* new DocumentRun({ changes, target, limiter, waiter, writer, context }).run();
+  yield* new DocumentRun({ changes, target, limiter, waiter, writer, tally, context }).run();
 }
 
 /** What a run works with. */
@@ -69,43 +72,62 @@ interface RunTools {
   readonly limiter: ConcurrencyLimiter;
   readonly waiter: RateLimitWaiter;
   readonly writer: MetadataWriter;
+  readonly tally: RunTally;
   readonly context: Context;
 }
 
 class DocumentRun {
   readonly #tools: RunTools;
-  readonly #total: number;
-  #done = 0;
   /** The rate limit after which nothing more is sent. */
   #limit: CliError | undefined;
 
   constructor(tools: RunTools) {
     this.#tools = tools;
-    const idle: readonly Action[] = ["unchanged", ...withoutRequest];
-    this.#total = tools.changes.filter(({ action }) => !idle.includes(action)).length;
   }
 
   async *run(): AsyncGenerator<Change> {
-    const withContent = this.#changesWith("adopt", "metadata");
+    const { limiter, tally } = this.#tools;
+    const withContent = this.#changesWith(updateActions);
     yield* this.#finish(withContent.map((each) => unsent(each, each.document?.stored)));
-    const uploads = this.#changesWith("create", "update");
+    const uploads = this.#changesWith(uploadActions);
     for (let at = 0; at < uploads.length; at += uploadBatch)
       yield* this.#upload(uploads.slice(at, at + uploadBatch));
-    const remove = (change: DocumentChange) => this.#delete(change);
-    const deletes = this.#changesWith("delete");
-    for await (const result of mapConcurrent(deletes, this.#tools.limiter, remove))
-      yield this.#counted(result);
-    for (const change of this.#changesWith(...withoutRequest)) yield rowOf(change);
+    const remove = (change: DocumentChange) =>
+      this.#counted(tally.deletes, "Deleting", change, () => this.#delete(change));
+    yield* mapConcurrent(this.#changesWith(deleteActions), limiter, remove);
+    for (const change of this.#changesWith(withoutRequest)) yield rowOf(change);
     if (this.#limit) throw this.#limit;
   }
 
-  #changesWith(...actions: readonly Action[]): DocumentChange[] {
+  #changesWith(actions: readonly Action[]): DocumentChange[] {
     return this.#tools.changes.filter(({ action }) => actions.includes(action));
   }
 
-  #counted(result: Change): Change {
-    this.#tools.context.progress({ done: ++this.#done, total: this.#total, unit: "documents" });
-    return result;
+  /** Makes one of the changes that `count` has the number of, and reports it when it is done. */
+  async #counted<T extends SentDocument | Change>(
+    count: ChangeCount,
+    verb: string,
+    change: DocumentChange,
+    make: () => Promise<T>,
+  ): Promise<T> {
+    const { context, tally } = this.#tools;
+    const unit = `${tally.noun}s`;
+    const report = (current?: string) => {
+      const { total, done, failed: failures } = count;
+      const all = done + failures;
+      context.progress({ verb, done: all, total, unit, failed: failures, current });
+    };
+    if (count.done + count.failed === 0) report();
+    try {
+      const result = await make();
+      if (isSent(result) || result.action === change.action) count.done++;
+      else if (result.action === "failed") count.failed++;
+      report(change.name);
+      return result;
+    } catch (error) {
+      if (error instanceof CliError && error.info.sideEffect === "unknown") tally.unknown++;
+      throw error;
+    }
   }
 
   async *#upload(changes: readonly DocumentChange[]): AsyncGenerator<Change> {
@@ -114,8 +136,10 @@ class DocumentRun {
     if (!problem) await this.#waitUntilEditable(updates);
     const sent: SentDocument[] = [];
     const unmarked: SentDocument[] = [];
-    const send = async (change: DocumentChange) =>
-      problem && change.document ? failed(change, problem) : this.#send(change, false);
+    const send = (change: DocumentChange) =>
+      this.#counted(this.#tools.tally.uploads, "Uploading", change, async () =>
+        problem && change.document ? failed(change, problem) : this.#send(change, false),
+      );
     // Two documents of one name that are sent at the same time become one.
     const isLater = ({ source }: DocumentChange) => source?.exported?.isLater === true;
     for (const [group, limit] of [
@@ -124,7 +148,7 @@ class DocumentRun {
     ] as const) {
       for await (const result of mapConcurrent(group, limit, send)) {
         if (!isSent(result)) {
-          yield this.#counted(result);
+          yield result;
           continue;
         }
         sent.push(result);
@@ -184,13 +208,13 @@ class DocumentRun {
     const again = unindexed.filter(isReplaceable);
     for await (const result of mapConcurrent(again, this.#tools.limiter, resend)) {
       if (isSent(result)) resent.push(result);
-      else yield this.#counted(result);
+      else yield result;
     }
     const failures = unindexed.filter((each) => !isReplaceable(each));
     failures.push(...(yield* this.#awaitIndexing(resent)));
     for (const { sent: each, status } of failures) {
       const note = `indexing failed: ${status.error ?? status.indexing_status}`;
-      yield this.#counted(rowOf(each.change, { action: "failed", id: each.id, note }));
+      yield rowOf(each.change, { action: "failed", id: each.id, note });
     }
   }
 
@@ -201,19 +225,21 @@ class DocumentRun {
     const missing = new Set(sent);
     const indexed: SentDocument[] = [];
     const unindexed: Unindexed[] = [];
+    const { context, tally } = this.#tools;
     const poll = () => this.#statusesOf(byId);
-    for await (const status of waitForIndexing(poll, this.#tools.context)) {
+    tally.isIdle = true;
+    for await (const status of waitForIndexing(poll, context)) {
       const each = byId.get(status.id);
       if (!each) continue;
       missing.delete(each);
       if (isIndexed(status)) indexed.push(each);
       else unindexed.push({ sent: each, status });
+      if (isIndexed(status) && isUpload(each)) tally.indexed++;
     }
+    tally.isIdle = false;
     yield* this.#complete(indexed);
     for (const { change, id } of missing)
-      yield this.#counted(
-        rowOf(change, { action: "failed", id, note: "no longer in the knowledge base" }),
-      );
+      yield rowOf(change, { action: "failed", id, note: "no longer in the knowledge base" });
     return unindexed;
   }
 
@@ -225,9 +251,11 @@ class DocumentRun {
       await this.#write(sent, (each) => (isReady(each) ? each.hash : pendingHash(each.hash)));
       await this.#setStatus(sent.filter(isReady));
     });
-    for (const { change, id, note } of sent) {
+    for (const each of sent) {
+      const { change, id, note } = each;
       const result = problem ? failed(change, problem) : rowOf(change, { note });
-      yield this.#counted({ ...result, id });
+      if (!problem && !isUpload(each)) this.#tools.tally.updates.done++;
+      yield { ...result, id };
     }
   }
 
@@ -340,6 +368,8 @@ const unsent = (change: DocumentChange, stored: string | null = null): SentDocum
 });
 
 const isSent = (result: SentDocument | Change): result is SentDocument => "hash" in result;
+
+const isUpload = ({ change }: SentDocument): boolean => uploadActions.includes(change.action);
 
 /** Is the content of the document known to be indexed? */
 const isContentIndexed = ({ action, document }: DocumentChange): boolean =>

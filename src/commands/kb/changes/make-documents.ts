@@ -1,10 +1,13 @@
 import { CliError } from "../../../errors.ts";
+import { groupDigits, sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/plural.ts";
 import { applyDocuments } from "./apply-documents.ts";
 import type { DocumentTarget } from "./apply-documents.ts";
 import { rowOf } from "./change.ts";
-import type { Change, DocumentChange } from "./change.ts";
+import type { Action, Change, DocumentChange } from "./change.ts";
 import { duplicatePath } from "./plan-documents.ts";
+import { newTally, tallyText } from "./tally.ts";
+import type { RunTally } from "./tally.ts";
 import type { Context } from "../../command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
@@ -12,12 +15,10 @@ import { commandLine } from "../../../lib/command-line.ts";
 export interface Wording {
   readonly verb: "sync" | "import";
   readonly noun: "file" | "document";
-  /** Number of documents or files in the summary. */
+  /** Number of documents or files. */
   readonly count: number;
-  /** Files that cannot become a document: they count as failed. */
-  readonly invalid?: readonly { readonly path: string; readonly problem: string }[];
-  /** Number of files in the error (default: `count`). */
-  readonly total?: number;
+  /** Results of files that cannot become a document, part of the count. */
+  readonly unfit?: readonly Change[];
 }
 
 /**
@@ -31,23 +32,44 @@ export async function* makeDocuments(
   context: Context,
 ): AsyncGenerator<Change> {
   const results: Change[] = [];
+  const tally = newTally(changes, wording.noun);
+  let limit: CliError | undefined;
   try {
     const rows = context.options.dryRun
       ? changes.map(plannedRow)
-      : applyDocuments(changes, target, context);
+      : applyDocuments(changes, target, tally, context);
     for await (const row of rows) {
       results.push(row);
       if (row.action !== "unchanged") yield row;
     }
+    for (const row of wording.unfit ?? []) {
+      results.push(row);
+      yield row;
+    }
   } catch (error) {
-    if (!context.signal.aborted || !(error instanceof CliError)) throw error;
-    throw error.with({
-      hint: "run the same command again to resume; completed files are skipped",
-    });
-  } finally {
-    await noticeSummary(results, changes, wording, context);
+    if (!(error instanceof CliError)) throw error;
+    if (!error.info.isResult) throw await endedEarly(error, tally, context);
+    limit = error; // all changes have a result
   }
+  context.summary(summaryOf(results, changes, wording, context));
+  if (limit) throw limit;
   requireMade(results, target.dataset_id, wording);
+}
+
+/** Adds the tally of an interrupted run to its error; for any other error it is a notice. */
+async function endedEarly(error: CliError, tally: RunTally, context: Context): Promise<CliError> {
+  const done = tallyText(tally);
+  if (!context.signal.aborted) {
+    await context.notice(`ended early: ${done}`);
+    return error;
+  }
+  if (done !== "") error.message += `: ${done}`;
+  const isKnown = tally.isIdle && tally.unknown === 0;
+  return error.with({
+    // Only writes that were under way have an unknown side effect.
+    ...(isKnown && { sideEffect: "applied" }),
+    hint: "run the same command again to resume; completed files are skipped",
+  });
 }
 
 /** The row of a change in a dry run. */
@@ -62,9 +84,13 @@ const plannedRow = (change: DocumentChange): Change =>
 const embeds = ({ action }: Pick<Change, "action">): boolean =>
   action === "create" || action === "update";
 
-/** Does it leave a document that differs from its source? A duplicate document does not. */
-const isOutOfSync = ({ action, note }: Change): boolean =>
-  ["failed", "conflict"].includes(action) || (action === "skip" && note !== duplicatePath);
+/**
+ * Does it leave a document that differs from its source? A duplicate document does not, nor does a
+ * file that cannot have one.
+ */
+const isOutOfSync = ({ action, id, note }: Change): boolean =>
+  ["failed", "conflict"].includes(action) ||
+  (action === "skip" && id !== null && note !== duplicatePath);
 
 /** Does the row of a document tell of a change, made or not? */
 export const isChange = (row: Change): boolean => row.action !== "skip" || isOutOfSync(row);
@@ -72,64 +98,91 @@ export const isChange = (row: Change): boolean => row.action !== "skip" || isOut
 function requireMade(
   results: readonly Change[],
   dataset_id: string,
-  { verb, noun, count, total = count, invalid = [] }: Wording,
+  { verb, noun, count, unfit = [] }: Wording,
 ): void {
   const failed = results.filter(isOutOfSync);
   const [first] = failed;
-  const problems = failed.length + invalid.length;
-  if (problems === 0) return;
-  const why = first ? `: ${first.name}: ${first.note}` : "";
-  throw new CliError("partial", `failed to ${verb} ${problems} of ${total} ${noun}s${why}`, {
+  if (!first) return;
+  const problem = `${failed.length} of ${counted(count, noun)}: ${first.name}: ${first.note}`;
+  throw new CliError("partial", `failed to ${verb} ${problem}`, {
     isResult: true,
-    details: { failed, unfit: invalid },
+    details: {
+      failed,
+      unfit: unfit.filter(isOutOfSync).map(({ name, note }) => ({ path: name, problem: note })),
+    },
     hint: hintFor(first, dataset_id, noun),
   });
 }
 
-function hintFor(first: Change | undefined, dataset_id: string, noun: Wording["noun"]): string {
-  const at = [dataset_id, first?.id ?? ""];
-  if (first?.action === "conflict") return "add --adopt to replace the document of that name";
-  if (first?.action === "skip")
+function hintFor(first: Change, dataset_id: string, noun: Wording["noun"]): string {
+  const at = [dataset_id, first.id ?? ""];
+  if (first.action === "conflict") return "add --adopt to replace the document of that name";
+  if (first.action === "skip")
     return commandLine(
       /archived/.test(first.note ?? "") ? "kb doc unarchive" : "kb doc enable",
       at,
     );
-  if (first?.note?.startsWith("exists")) return commandLine("kb doc delete", at);
+  if (first.note?.startsWith("exists")) return commandLine("kb doc delete", at);
   return noun === "file"
-    ? "fix the files and run the same command again"
-    : "run the same command again; existing documents are kept";
+    ? "fix them and run the command again"
+    : "run the command again; existing documents are kept";
 }
 
-/** Words of the summary for actions, in addition to the actions themselves. */
-const pastTense: Readonly<Record<string, string>> = {
+/** Words of the summary for the actions of documents, in its order. */
+const pastTense: Readonly<Partial<Record<Action, string>>> = {
   create: "created",
   update: "updated",
   adopt: "adopted",
   metadata: "with new metadata",
+  unchanged: "unchanged",
   delete: "deleted",
   skip: "skipped",
   conflict: "in conflict",
+  failed: "failed",
+  left: "left",
 };
 
-/** Prints the summary: `3 files: 1 created, 2 unchanged; 11 characters were embedded`. */
-async function noticeSummary(
+/**
+ * The summary, whose numbers add up: `305 files: 240 created, 63 failed, 2 skipped; documents
+ * without a file: 4 deleted; 480,574 characters embedded`.
+ */
+function summaryOf(
   results: readonly Change[],
   changes: readonly DocumentChange[],
   { noun, count }: Wording,
-  context: Context,
-): Promise<void> {
-  const counts = new Map<string, number>();
-  for (const { action } of results) counts.set(action, (counts.get(action) ?? 0) + 1);
-  counts.set("unchanged", changes.filter(({ action }) => action === "unchanged").length);
-  const parts = [...counts]
-    .filter(([, each]) => each > 0)
-    .map(([action, each]) => `${each} ${pastTense[action] ?? action}`);
+  { options }: Context,
+): string {
+  const withoutSource = new Set(changes.flatMap(({ source, id }) => (source ? [] : [id])));
+  const isOther = ({ id }: Change) => id !== null && withoutSource.has(id);
+  const made = results.filter(({ action }) => action !== "unchanged");
+  const unchanged = changes.filter(({ action, source }) => action === "unchanged" && source);
+  const counts = countsOf([...made.filter((row) => !isOther(row)), ...unchanged]);
+  const others = countsOf(made.filter(isOther));
+  const characters = embeddedCharacters(results, changes);
+  const embedded = options.dryRun ? "characters to embed" : "characters embedded";
+  const parts = [
+    `${groupDigits(count)} ${count === 1 ? noun : `${noun}s`}: ${counts || "nothing to do"}`,
+    ...(others === "" ? [] : [`documents without a ${noun}: ${others}`]),
+    ...(characters > 0 ? [`${groupDigits(characters)} ${embedded}`] : []),
+  ];
+  return parts.join("; ");
+}
+
+/** `240 created, 62 failed`. */
+const countsOf = (rows: readonly Change[]): string =>
+  Object.entries(pastTense)
+    .map(([action, text]) => [rows.filter((row) => row.action === action).length, text] as const)
+    .flatMap(([count, text]) => (count === 0 ? [] : [`${groupDigits(count)} ${text}`]))
+    .join(", ");
+
+function embeddedCharacters(
+  results: readonly Change[],
+  changes: readonly DocumentChange[],
+): number {
   const embedded = new Set(results.filter(embeds).map(({ name }) => name));
-  const characters = changes
-    .filter((each) => embeds(each) && embedded.has(each.name))
-    .reduce((sum, { source }) => sum + (source?.characters ?? 0), 0);
-  const verb = context.options.dryRun ? "would be" : "were";
-  await context.notice(
-    `${counted(count, noun)}: ${parts.join(", ") || "nothing to do"}; ${characters} characters ${verb} embedded`,
+  return sum(
+    changes
+      .filter((each) => embeds(each) && embedded.has(each.name))
+      .map(({ source }) => source?.characters ?? 0),
   );
 }

@@ -19,10 +19,8 @@ export const plan = {
   async *run({ file: path, exit_code }: PlanInput, context: Context): AsyncGenerator<Change> {
     const dryRun = { ...context, options: { ...context.options, dryRun: true } };
     const { name, count } = yield* makeChanges({ file: path }, dryRun);
-    if (count === 0) return context.notice(`${name} matches ${path}`);
-    await context.notice(
-      `${counted(count, "change")}; to apply: ${commandLine("kb apply", [path])}`,
-    );
+    if (count === 0) return context.summary(`${name} matches ${path}`);
+    context.summary(`${counted(count, "change")}; to apply: ${commandLine("kb apply", [path])}`);
     if (!exit_code) return;
     const message = `${name} differs from ${path}: ${counted(count, "change")}`;
     throw new CliError("gate", message, { isResult: true, details: { changes: count } });
@@ -35,7 +33,7 @@ export const apply = {
     if (context.options.dryRun) return yield* plan.run(input, context);
     const { name, count } = yield* makeChanges(input, context);
     const nothing = `${name} matches ${input.file}; nothing to do`;
-    await context.notice(count === 0 ? nothing : `${counted(count, "change")} made`);
+    context.summary(count === 0 ? nothing : `${counted(count, "change")} made`);
   },
 };
 

@@ -69,7 +69,17 @@ export async function contentHashes(
   context: Context,
 ): Promise<ReadonlyMap<string, string | null>> {
   const hashes = new Map<string, string | null>();
-  for await (const { document, bytes } of readContents(dataset_id, all, context))
+  const count = () =>
+    context.progress({
+      verb: "Comparing",
+      done: hashes.size,
+      total: all.length,
+      unit: "documents",
+    });
+  if (all.length > 0) count();
+  for await (const { document, bytes } of readContents(dataset_id, all, context)) {
     hashes.set(document.id, bytes ? sha256(bytes) : null);
+    count();
+  }
   return hashes;
 }

@@ -1,5 +1,6 @@
 /** What other features use of documents. */
 export { contentHashes, readContents } from "./contents.ts";
+export { countedDocuments } from "./counted-documents.ts";
 export {
   convertValues,
   fieldValue,

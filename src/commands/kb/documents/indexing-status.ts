@@ -82,6 +82,7 @@ export async function* waitForIndexing(
 ): AsyncGenerator<DocumentStatus> {
   const { host } = context;
   const ended = new Set<string>();
+  let failed = 0;
   let lastProgress = "";
   let lastProgressAt = host.elapsed();
   let isNoticed = false;
@@ -91,6 +92,7 @@ export async function* waitForIndexing(
     for (const status of statuses.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       if (!isDone(status) || ended.has(status.id)) continue;
       ended.add(status.id);
+      if (!isIndexed(status)) failed++;
       yield status;
     }
     const pending = statuses.filter((status) => !isDone(status));
@@ -99,7 +101,8 @@ export async function* waitForIndexing(
     if (progress !== lastProgress)
       [lastProgress, lastProgressAt, isNoticed] = [progress, now, false];
     const note = chunkCounts(pending);
-    context.progress({ done: ended.size, total: statuses.length, unit: "documents", note });
+    const [done, total] = [ended.size, statuses.length];
+    context.progress({ verb: "Indexing", done, total, unit: "documents", failed, note });
     const stalled = now - lastProgressAt;
     if (stalled >= stallNotice && !isNoticed) {
       isNoticed = true;
@@ -114,7 +117,7 @@ function chunkCounts(pending: readonly DocumentStatus[]): string | undefined {
   const known = pending.flatMap(({ chunks }) => (chunks && chunks[1] > 0 ? [chunks] : []));
   if (known.length === 0) return undefined;
   const sum = (at: 0 | 1) => known.reduce((total, chunks) => total + chunks[at], 0);
-  return `${sum(0)} of ${sum(1)} chunks in progress`;
+  return `${sum(0)} of ${sum(1)} chunks`;
 }
 
 const stallMessage = (minutes: number, pending: readonly DocumentStatus[]): string =>

@@ -2,13 +2,14 @@ import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response-fields.ts";
 import { collect } from "../../../lib/collect.ts";
 import { define, valueAt } from "../../../lib/json.ts";
-import { getDocument, listDocuments } from "../../../operations/documents.ts";
+import { getDocument } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
 import { hasAmbiguousValue, storedValues } from "./field-values.ts";
 import type { FieldType, FieldTypes, FieldValues } from "./field-values.ts";
+import { countedDocuments } from "./counted-documents.ts";
 import { indexingStatusOf } from "./indexing-status.ts";
 import { ruleOf } from "./process-rule.ts";
 import type { Context } from "../../command-spec.ts";
@@ -93,7 +94,7 @@ export async function readKbState(
   { exact = false } = {},
 ): Promise<KbState> {
   const kb = await readKb(dataset_id, context);
-  const listed = await collect(context.each(listDocuments, { dataset_id }));
+  const listed = await collect(countedDocuments(dataset_id, context));
   const types = new Map(kb.fields.map(({ name, type }) => [name, type]));
   const exactValues = exact ? await detailValues(dataset_id, listed, types, context) : undefined;
   const documents = listed
@@ -116,8 +117,11 @@ async function detailValues(
   const read = ({ id: document_id }: Document) =>
     context.call(getDocument, { dataset_id, document_id, metadata: "only" });
   const values = new Map<string, FieldValues>();
-  for await (const { id, doc_metadata } of mapConcurrent(ambiguous, 3, read))
+  for await (const { id, doc_metadata } of mapConcurrent(ambiguous, 3, read)) {
     values.set(id, storedValues(doc_metadata));
+    const [done, total] = [values.size, ambiguous.length];
+    context.progress({ verb: "Reading metadata", done, total, unit: "documents" });
+  }
   return values;
 }
 

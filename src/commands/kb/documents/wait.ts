@@ -1,4 +1,5 @@
 import { CliError } from "../../../errors.ts";
+import { counted } from "../../../lib/plural.ts";
 import { getDocument, getIndexingStatus } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";
 import {
@@ -26,7 +27,7 @@ export async function* run(input: WaitInput, context: Context): AsyncGenerator<D
     yield status;
   }
   const [first] = failed;
-  if (first === undefined) return;
+  if (first === undefined) return context.summary(`indexed ${counted(count, "document")}`);
   const why = first.error ?? `status is ${first.indexing_status}`;
   throw new CliError(
     "remote-failed",

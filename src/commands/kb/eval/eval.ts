@@ -197,13 +197,19 @@ async function evaluateVariant(
 ): Promise<VariantResult> {
   const { variant, ks, questions } = search;
   const answers: QuestionResult[] = [];
-  for await (const answer of searchQuestions(search, context)) {
-    answers.push(answer);
+  let failures = 0;
+  const count = () =>
     context.progress({
       done: variantsDone * questions.length + answers.length,
       total: variants * questions.length,
       unit: "questions",
+      failed: failures,
     });
+  count();
+  for await (const answer of searchQuestions(search, context)) {
+    answers.push(answer);
+    if (answer.error !== null) failures++;
+    count();
   }
   const successful = answers.filter(({ error }) => error === null);
   const figures = averageMetrics(successful, ks);

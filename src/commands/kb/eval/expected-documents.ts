@@ -1,7 +1,6 @@
 import { notFound, refused } from "../../../errors.ts";
-import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
-import { storedValues } from "../documents/index.ts";
+import { countedDocuments, storedValues } from "../documents/index.ts";
 import type { Question } from "./questions.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -33,7 +32,7 @@ export async function resolveExpected(
   }
   const known = new Map<string, Document[]>();
   if (lines.size > 0) {
-    for await (const document of context.each(listDocuments, { dataset_id })) {
+    for await (const document of countedDocuments(dataset_id, context)) {
       for (const name of namesOf(document)) {
         if (lines.has(name)) known.set(name, [...(known.get(name) ?? []), document]);
       }

@@ -46,9 +46,13 @@ export async function* run(
   const contents = new Map<string, string>();
   const rows: LintRow[] = [];
   let done = 0;
+  const count = (current?: string) =>
+    context.progress({ done, total: entries.length, unit: "files", current });
+  count();
   for await (const checked of mapConcurrent(entries, concurrency, check)) {
-    context.progress({ done: ++done, total: entries.length, unit: "files" });
     const { path: file, kind } = checked.entry;
+    done++;
+    count(file);
     const problems = [
       ...nameProblems(file, names),
       ...(kind === "file" ? kindProblems(file) : []),
@@ -62,7 +66,7 @@ export async function* run(
   const errors = rows.filter(({ severity }) => severity === "error").length;
   const warnings = rows.length - errors;
   const summary = `${counted(entries.length, "file")}: ${counted(errors, "error")}, ${counted(warnings, "warning")}`;
-  if (errors === 0 && (warnings === 0 || !input.strict)) return context.notice(summary);
+  if (errors === 0 && (warnings === 0 || !input.strict)) return context.summary(summary);
   throw new CliError("gate", summary, {
     isResult: true,
     details: { files: entries.length, errors, warnings },

@@ -9,6 +9,7 @@ import type { RequiredFields } from "../../../operations/operation.ts";
 import { docForms } from "../../../operations/shared.ts";
 import { fieldValue } from "../documents/index.ts";
 import type { DocumentState, FieldValues, KbProperties, KbSettings } from "../documents/index.ts";
+import type { Context } from "../../command-spec.ts";
 
 /** A document of an export and its file. */
 export interface BundledDocument extends Omit<DocumentState, "error"> {
@@ -162,15 +163,28 @@ export async function fileHash(
   }
 }
 
+/** The documents of an export with the hashes of their files as they are now. */
+export async function hashedDocuments(
+  directory: string,
+  { documents }: Pick<Manifest["state"], "documents">,
+  { host: { files }, progress }: Context,
+): Promise<readonly (BundledDocument & { readonly hash: string | null })[]> {
+  const hashed: (BundledDocument & { readonly hash: string | null })[] = [];
+  for (const document of documents) {
+    hashed.push({ ...document, hash: await fileHash(directory, document.file, files) });
+    progress({ verb: "Checking", done: hashed.length, total: documents.length, unit: "files" });
+  }
+  return hashed;
+}
+
 /** Throws usage for files that do not match the manifest. */
 export async function requireUndamaged(
   directory: string,
   { state }: Manifest,
-  files: Files,
+  context: Context,
 ): Promise<void> {
   const damages: { readonly file: string; readonly problem: "missing" | "changed" }[] = [];
-  for (const { file, sha256: expected } of state.documents) {
-    const hash = await fileHash(directory, file, files);
+  for (const { file, sha256: expected, hash } of await hashedDocuments(directory, state, context)) {
     if (file !== null && hash !== expected)
       damages.push({ file, problem: hash === null ? "missing" : "changed" });
   }

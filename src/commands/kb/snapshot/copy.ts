@@ -32,7 +32,7 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   const directory = join(copies, sha256(source).slice(0, 32));
   await files.makeDirectory(copies, 0o700);
   let copy: string | undefined;
-  const quiet = { ...context, notice: () => Promise.resolve() };
+  const quiet = { ...context, notice: () => Promise.resolve(), summary: () => {} };
   try {
     for await (const _ of exportKb({ dataset_id, directory }, quiet)) {
       // the import reports each document
@@ -48,7 +48,7 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   }
   await files.remove(directory);
   const verify = commandLine("kb verify", [dataset_id, `id:${copy}`], { "to-profile": to_profile });
-  await context.notice(`copied; to compare the two: ${verify}`);
+  context.summary(`copied; to compare the two: ${verify}`);
 }
 
 /** Throws refused if the name of the copy is taken, except by an interrupted copy. */

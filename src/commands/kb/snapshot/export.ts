@@ -66,7 +66,7 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
   const journal = await openJournal(join(directory, journalName), files);
   const interrupted = journal.entries.filter(isStoredDocument);
   const earlier = [...(before?.state.documents ?? []), ...interrupted];
-  const exported = await startExport(input, state, earlier, files);
+  const exported = await startExport(input, state, earlier, context);
 
   await files.makeDirectory(directory);
   await journal.append([]); // from now on, the directory is known as an export
@@ -84,7 +84,7 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
   const kept = new Set(documents.flatMap(({ file, chunks: chunkFile }) => [file, chunkFile]));
   yield* removeStale(directory, before?.state.documents ?? [], interrupted, kept, files);
   await journal.remove();
-  await noticeResult(exported, withoutFile.length, edited, context);
+  noticeResult(exported, withoutFile.length, edited, context);
   if (withoutFile.length > 0) throw incomplete(withoutFile, state);
 }
 
@@ -93,7 +93,7 @@ async function startExport(
   input: ExportInput,
   state: KbState,
   earlier: readonly StoredDocument[],
-  files: Files,
+  { host: { files }, progress }: Context,
 ): Promise<ExportRun> {
   const known = new Map<string, StoredDocument>(
     earlier.map(({ id, stored: upload, file, bytes, sha256: hash }) => [
@@ -104,7 +104,8 @@ async function startExport(
   const paths = documentPaths(state.documents, known, earlier);
   const stored = new Map<string, StoredDocument>();
   const changed: DocumentState[] = [];
-  for (const document of state.documents) {
+  for (const [done, document] of state.documents.entries()) {
+    progress({ verb: "Checking", done, total: state.documents.length, unit: "files" });
     const old = known.get(document.id);
     const isInPlace = old?.file && old.file === paths.get(document.id);
     const hash = isInPlace ? await fileHash(input.directory, old.file, files) : null;
@@ -124,9 +125,22 @@ async function* download(
   const withoutFile: DocumentState[] = [];
   const unlogged: StoredDocument[] = [];
   const log = () => journal.append(unlogged.splice(0));
+  let done = 0;
+  const count = (current?: string) =>
+    context.progress({
+      verb: "Downloading",
+      done,
+      total: changed.length,
+      unit: "documents",
+      failed: withoutFile.length,
+      current,
+    });
+  count();
   try {
     for await (const { document, bytes } of readContents(dataset_id, changed, context)) {
       const { id, name, stored: upload } = document;
+      done++;
+      count(name);
       if (bytes === undefined) {
         withoutFile.push(document);
         stored.set(id, { id, stored: upload, file: null, bytes: 0, sha256: null });
@@ -141,6 +155,10 @@ async function* download(
       if (unlogged.length >= journalBatch) await log();
       yield { action: "written", document: name, file, bytes: bytes.length };
     }
+  } catch (error) {
+    if (!context.signal.aborted || !(error instanceof CliError)) throw error;
+    error.message += `: ${done} of ${changed.length} documents downloaded`;
+    throw error.with({ hint: "run the same command again to resume" });
   } finally {
     await log();
   }
@@ -154,9 +172,18 @@ async function bundleDocuments(
 ): Promise<{ readonly documents: BundledDocument[]; readonly edited: DocumentState[] }> {
   const documents: BundledDocument[] = [];
   const edited: DocumentState[] = [];
-  for (const document of exported.state.documents) {
+  const total = exported.state.documents.length;
+  for (const [done, document] of exported.state.documents.entries()) {
     const file = exported.stored.get(document.id);
     if (!file) continue;
+    if (exported.chunks)
+      context.progress({
+        verb: "Reading chunks",
+        done,
+        total,
+        unit: "documents",
+        current: document.name,
+      });
     const written = exported.chunks
       ? await writeChunks(exported, document, file.file ?? document.id, context)
       : undefined;
@@ -166,22 +193,20 @@ async function bundleDocuments(
   return { documents, edited };
 }
 
-async function noticeResult(
+function noticeResult(
   { directory, state, changed }: ExportRun,
   withoutFile: number,
   edited: readonly DocumentState[],
-  { notice }: Context,
-): Promise<void> {
+  { summary }: Context,
+): void {
   const { documents, settings } = state;
   const counts = `${changed.length - withoutFile} downloaded, ${documents.length - changed.length} unchanged`;
-  await notice(
-    `exported ${documents.length} documents of ${settings.name} to ${directory}: ${counts}`,
-  );
-  await notice(`not exported: ${notExported(settings)}`);
+  summary(`exported ${documents.length} documents of ${settings.name} to ${directory}: ${counts}`);
+  summary(`not exported: ${notExported(settings)}`);
   for (const { name } of edited)
-    await notice(`${name} has edited chunks; an import chunks its text again`);
+    summary(`${name} has edited chunks; an import chunks its text again`);
   for (const { name } of documents.filter((document) => hasInvalidValue(document, state)))
-    await notice(`${name} has a value that its metadata field cannot hold; an import will fail`);
+    summary(`${name} has a value that its metadata field cannot hold; an import will fail`);
 }
 
 /** Throws usage for a directory that has anything but an export of this knowledge base. */

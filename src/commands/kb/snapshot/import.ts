@@ -26,7 +26,7 @@ type ImportInput = Input<typeof importParams>;
 export async function* run(input: ImportInput, context: Context): AsyncGenerator<Change> {
   const id = yield* importBundle(input, context);
   if (id !== undefined)
-    await context.notice(`to compare: ${commandLine("kb verify", [input.directory, `id:${id}`])}`);
+    context.summary(`to compare: ${commandLine("kb verify", [input.directory, `id:${id}`])}`);
 }
 
 /**
@@ -44,7 +44,7 @@ export async function* importBundle(
     throw usage(`no export found in ${directory}`, "create one with kb export <kb> <dir>");
   }
   const { state } = manifest;
-  await requireUndamaged(directory, manifest, files);
+  await requireUndamaged(directory, manifest, context);
   sourceDocuments(directory, manifest, []); // throws for an invalid value before any request
   const settings = await targetSettings(state, input.map_model, context);
   const found = await findTarget(input, manifest, context);

@@ -1,8 +1,8 @@
 import { CliError, usage } from "../../../errors.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
-import { fileHash, notExported, readManifest } from "./bundle.ts";
+import { hashedDocuments, notExported, readManifest } from "./bundle.ts";
 import { diffKb } from "./diff.ts";
-import type { ComparedDocument, ComparedKb, KbDifference } from "./diff.ts";
+import type { ComparedKb, KbDifference } from "./diff.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { verifyParams } from "../specs.ts";
@@ -43,11 +43,8 @@ async function readSide(text: string, context: Context): Promise<ComparedKb> {
   const isName = /^(name|id):/.test(text);
   const manifest = isName ? undefined : await readManifest(text, files);
   if (manifest) {
-    const documents: ComparedDocument[] = [];
-    for (const document of manifest.state.documents) {
-      const hash = await fileHash(text, document.file, files);
-      documents.push({ ...document, sha256: hash });
-    }
+    const hashed = await hashedDocuments(text, manifest.state, context);
+    const documents = hashed.map(({ hash, ...document }) => ({ ...document, sha256: hash }));
     return { ...manifest.state, documents };
   }
   const noExport = usage(

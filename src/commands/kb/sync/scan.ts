@@ -1,11 +1,10 @@
-import { counted } from "../../../lib/plural.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { usage } from "../../../errors.ts";
 import { isCustomField, isSynced, syncFields } from "../changes/index.ts";
 import { convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import { unchangedSince } from "./git.ts";
-import { documentPath, isUnsupported, readLocalFile } from "./local-files.ts";
+import { documentPath, readLocalFile } from "./local-files.ts";
 import type { LocalFile, Selection, SkippedFile } from "./local-files.ts";
 import { matchesNone, patternValues } from "./patterns.ts";
 import type { Pattern } from "./patterns.ts";
@@ -60,9 +59,16 @@ export async function readFiles(
     .filter(({ path }) => isInShard(documentPath(path, options.prefix), shard));
   const changed = await changedEntries(inShard, options, state, context);
   const withFrontMatter = options.metadata_from !== undefined;
-  const read = await mapAll(changed, concurrency, (entry) =>
-    readLocalFile(entry, options, withFrontMatter, context),
-  );
+  let done = 0;
+  const count = (current?: string) =>
+    context.progress({ verb: "Reading", done, total: changed.length, unit: "files", current });
+  count();
+  const read = await mapAll(changed, concurrency, async (entry) => {
+    const file = await readLocalFile(entry, options, withFrontMatter, context);
+    done++;
+    count(entry.path);
+    return file;
+  });
   return {
     files: read.filter(isFile),
     skipped: read.filter((each): each is SkippedFile => !isFile(each)),
@@ -117,9 +123,9 @@ export function withMetadata(
   }));
 }
 
-/** Prints which names of front matter, patterns and files a sync does not use. */
+/** Prints which names of front matter and which patterns a sync does not use. */
 export async function noticeUnused(
-  { files, skipped }: ScannedFiles,
+  files: readonly LocalFile[],
   patterns: readonly Pattern[],
   entries: readonly DirectoryEntry[],
   context: Context,
@@ -137,11 +143,4 @@ export async function noticeUnused(
     .map(({ path }) => documentPath(path, undefined));
   for (const { text } of patterns.filter((pattern) => matchesNone(pattern, paths)))
     await context.notice(`--match ${JSON.stringify(text)} matches no files`);
-  for (const { path, problem } of skipped.filter((each) => !isUnsupported(each)))
-    await context.notice(`skipped ${path}: ${problem}`);
-  const unsupported = skipped.filter(isUnsupported);
-  if (unsupported.length === 0) return;
-  const kinds = new Set(unsupported.map(({ path }) => path.slice(path.lastIndexOf(".") + 1)));
-  const skippedFiles = counted(unsupported.length, "unsupported file");
-  await context.notice(`skipped ${skippedFiles}: ${[...kinds].sort().join(", ")}`);
 }

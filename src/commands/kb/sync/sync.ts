@@ -1,11 +1,18 @@
-import { CliError, usage, refused } from "../../../errors.ts";
+import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { firstNames } from "../../../lib/plural.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
-import { ambiguousContent, makeDocuments, planDocuments, syncFields } from "../changes/index.ts";
+import {
+  ambiguousContent,
+  change,
+  makeDocuments,
+  planDocuments,
+  syncFields,
+} from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
 import { isUnsupported, parsePrefix, presenceIn, requireDistinctNames } from "./local-files.ts";
+import type { SkippedFile } from "./local-files.ts";
 import { parsePatterns } from "./patterns.ts";
 import { listEntries, noticeUnused, readFiles, withMetadata } from "./scan.ts";
 import { parseShard } from "./shard.ts";
@@ -44,11 +51,13 @@ async function* watchDirectory(
 ): AsyncGenerator<SyncRow> {
   const stop = new AbortController();
   const signal = AbortSignal.any([context.signal, stop.signal]);
+  const noticeNow: Context["summary"] = (text) => void context.notice(text);
   const changes = context.host.files.watch(input.directory, signal)[Symbol.asyncIterator]();
   try {
     for (let next = changes.next(), isFirst = true; ; isFirst = false) {
       try {
-        yield* syncOnce(input, shard, context);
+        for await (const row of syncOnce(input, shard, { ...context, summary: noticeNow }))
+          if (isFirst || row.action !== "skip" || row.id !== null) yield row;
       } catch (error) {
         if (!(error instanceof CliError) || !isTransient(error, isFirst)) throw error;
         await context.notice(`${error.message}; retrying after the next change`);
@@ -72,8 +81,11 @@ async function* watchDirectory(
 }
 
 /** The error for an interrupt between two syncs; no request is open whose effect could be unknown. */
-const idleAbort = (context: Context): CliError =>
-  context.abortError().with({ sideEffect: undefined });
+function idleAbort(context: Context): CliError {
+  const { kind, message } = context.abortError();
+  if (kind === "deadline") return new CliError(kind, message);
+  return new CliError(kind, "stopped", { code: stoppedByUser });
+}
 
 /** Can the next sync of a watched directory succeed? In the first one, the address may be wrong. */
 const isTransient = ({ kind, info: { retryable } }: CliError, isFirst: boolean): boolean =>
@@ -88,10 +100,13 @@ async function* syncOnce(
   const source = prefix ?? ".";
   const patterns = parsePatterns(input.metadata ?? [], input.match ?? []);
   const entries = await listEntries(input, context);
-  // The state is read while files are.
-  const reading = readKbState(dataset_id, context);
+  // The state is read while files are; of the two counts, that of the files is shown first.
+  let areFilesRead = false;
+  const progress: Context["progress"] = (step) => areFilesRead && context.progress(step);
+  const reading = readKbState(dataset_id, { ...context, progress });
   reading.catch(() => {}); // awaited below
   const scanned = await readFiles(entries, input, shard, reading, context);
+  areFilesRead = true;
   const state = await reading;
   const files = withMetadata(scanned.files, patterns, state);
   requireDistinctNames(files);
@@ -102,22 +117,30 @@ async function* syncOnce(
   const mayExist = presenceIn(entries, prefix);
   const rules = { source, prune, adopt, mayExist };
   const changes = planDocuments(files, { documents, hashes }, rules);
-  await noticeUnused(scanned, input.match ? patterns : [], entries, context);
+  await noticeUnused(scanned.files, input.match ? patterns : [], entries, context);
   requireTechnique(changes, state);
   const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
   await confirmDeletes(changes, owned.length, input, context);
   const wording = {
     verb: "sync",
     noun: "file",
-    count: files.length,
-    total: scanned.files.length + scanned.skipped.length,
-    invalid: scanned.skipped.filter((each) => !isUnsupported(each)),
+    count: scanned.files.length + scanned.skipped.length,
+    unfit: scanned.skipped.map(unfitRow),
   } as const;
   const concurrency = input.concurrency ?? (shard ? 1 : undefined);
   const target = { ...input, ...state, concurrency, source };
   for await (const row of makeDocuments(changes, target, wording, context))
     yield { ...row, path: row.name, document_id: row.id };
 }
+
+/** The result of a file that cannot become a document. */
+const unfitRow = (file: SkippedFile): Change =>
+  change({
+    action: isUnsupported(file) ? "skip" : "failed",
+    what: "document",
+    name: file.path,
+    note: file.problem,
+  });
 
 function requireTechnique(changes: readonly DocumentChange[], { settings }: KbState): void {
   if (settings.indexing_technique !== null) return;

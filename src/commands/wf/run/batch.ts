@@ -2,6 +2,7 @@ import { define } from "../../../lib/json.ts";
 import type { EventBatches, EventStage } from "../../../api/sse.ts";
 import { CliError, isFatal } from "../../../errors.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
+import { rowPlace } from "../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
 import { endingOf, isEnded, isSuccess, raiseOutcome } from "../../../runs/outcome.ts";
 import { batch, readBatchFile } from "../../batch/index.ts";
@@ -96,7 +97,7 @@ async function inputsOf(
     return await makeInputs({ input: [...others, ...texts], inputs: values });
   } catch (error) {
     if (!(error instanceof CliError) || error.kind !== "usage") throw error;
-    throw new CliError("usage", `row ${row.number}: ${error.message}`, error.info);
+    throw new CliError("usage", `${rowPlace(row)}: ${error.message}`, error.info);
   }
 }
 

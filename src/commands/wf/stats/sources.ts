@@ -56,7 +56,8 @@ export async function runsFromServer(
       missing += window.missing;
       shown += window.rows.length;
       for (const log of window.rows) if (keeps(log)) take(loggedRun(log));
-      context.progress({ done: shown, total: shown + window.left, unit: "runs", note });
+      const total = shown + window.left;
+      context.progress({ verb: "Reading", done: shown, total, unit: "runs", note });
     }
     if (missing > 0) incomplete ??= hiddenRows(shown, missing);
     return until ?? since;
@@ -106,7 +107,8 @@ export async function runsFromFile(
     if (damaged.length < MAX_REPORTED) damaged.push({ line, reason });
   });
   for await (const log of withoutDuplicates(logs, () => counts.duplicates++)) {
-    if (++counts.read % 10_000 === 0) context.progress({ done: counts.read, unit: "runs" });
+    if (++counts.read % 10_000 === 0)
+      context.progress({ verb: "Reading", done: counts.read, unit: "runs" });
     const run = loggedRun(log);
     if (status !== undefined && run.status !== status) continue;
     if (users.some((user) => user !== undefined && user !== run.user)) continue;

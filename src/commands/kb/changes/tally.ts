@@ -1,0 +1,59 @@
+import { counted } from "../../../lib/plural.ts";
+import type { Action, DocumentChange } from "./change.ts";
+
+/** Planned changes of one kind, and those that were made or failed. */
+export interface ChangeCount {
+  readonly total: number;
+  done: number;
+  failed: number;
+}
+
+/** What a run has done so far, which is also known if it ends early. */
+export interface RunTally {
+  readonly noun: "file" | "document";
+  readonly uploads: ChangeCount;
+  /** Changes of values or status only. */
+  readonly updates: ChangeCount;
+  readonly deletes: ChangeCount;
+  /** Uploaded documents that are known to be indexed. */
+  indexed: number;
+  /** Writes that were sent and have no response. */
+  unknown: number;
+  /** Is nothing under way but reading? */
+  isIdle: boolean;
+}
+
+export const uploadActions: readonly Action[] = ["create", "update"];
+export const updateActions: readonly Action[] = ["adopt", "metadata"];
+export const deleteActions: readonly Action[] = ["delete"];
+
+/** The tally of changes of which none is made. */
+export function newTally(changes: readonly DocumentChange[], noun: RunTally["noun"]): RunTally {
+  const count = (actions: readonly Action[]): ChangeCount => ({
+    total: changes.filter(({ action }) => actions.includes(action)).length,
+    done: 0,
+    failed: 0,
+  });
+  return {
+    noun,
+    uploads: count(uploadActions),
+    updates: count(updateActions),
+    deletes: count(deleteActions),
+    indexed: 0,
+    unknown: 0,
+    isIdle: false,
+  };
+}
+
+/** `6 of 18 files uploaded (5 indexed), 2 documents deleted, 3 more changes may have been made`. */
+export function tallyText({ noun, uploads, updates, deletes, indexed, unknown }: RunTally): string {
+  const parts: string[] = [];
+  if (uploads.total > 0) {
+    const isIndexed = indexed > 0 ? ` (${indexed} indexed)` : "";
+    parts.push(`${uploads.done} of ${counted(uploads.total, noun)} uploaded${isIndexed}`);
+  }
+  if (updates.done > 0) parts.push(`${counted(updates.done, "document")} updated`);
+  if (deletes.done > 0) parts.push(`${counted(deletes.done, "document")} deleted`);
+  if (unknown > 0) parts.push(`${counted(unknown, "more change")} may have been made`);
+  return parts.join(", ");
+}

@@ -1,0 +1,118 @@
+import { describe, expect, test } from "vitest";
+import type { ProgressStep } from "../../src/lib/progress-step.ts";
+import { ProgressLine } from "../../src/output/live/progress-line.ts";
+import { clockTime, TimeLeft } from "../../src/output/live/time-left.ts";
+
+/** Completions at a steady pace, from 1 to `count`, every `gap` ms after `start`. */
+const steady = (count: number, gap: number, start = 0): [at: number, done: number][] =>
+  Array.from({ length: count }, (_, index) => [start + (index + 1) * gap, index + 1]);
+
+const estimate = (samples: readonly (readonly [number, number])[], begun = 0) => {
+  const left = new TimeLeft(0, begun);
+  for (const [at, done] of samples) left.add(at, done);
+  return left;
+};
+
+describe("seconds left", () => {
+  test.each<[string, [number, number][], number, number, number | undefined]>([
+    ["nothing is done", [], 18, 5000, undefined],
+    ["two completions", steady(2, 1500), 18, 3000, undefined],
+    ["three in less than two seconds", steady(3, 500), 18, 1500, undefined],
+    ["three of 18, one per 1.5 s", steady(3, 1500), 18, 4500, 22.5],
+    ["time passes without a completion", steady(3, 1500), 18, 5500, 21.5],
+    ["one of 302 after 7 s", [[7000, 1]], 302, 7000, undefined],
+    ["4 of 302 after 8 s: too little to tell", steady(4, 2000), 302, 8000, undefined],
+    ["5 of 302 after 10 s", steady(5, 2000), 302, 10_000, 594],
+    ["16 of 302 after 8 s: a twentieth", steady(16, 500), 302, 8000, 143],
+    ["bursts of three, every 1.5 s", [[1500, 3], [3000, 6]], 18, 3000, 6], // prettier-ignore
+    ["all are done", steady(18, 1000), 18, 18_000, undefined],
+    ["a stall of 15 s", steady(10, 1000), 100, 25_000, 75],
+    ["a longer stall", steady(10, 1000), 100, 25_001, undefined],
+    ["a long gap between long items is no stall", steady(5, 60_000), 20, 500_000, 700],
+  ])("%s", (_, samples, total, now, seconds) => {
+    const left = estimate(samples).seconds(total, now);
+    expect(left === undefined ? undefined : Math.round(left * 10) / 10).toBe(seconds);
+  });
+
+  test("only the last 15 seconds set the pace: a slow start is forgotten", () => {
+    const slow = steady(5, 10_000);
+    const fast = steady(200, 100, 50_000).map(([at, done]): [number, number] => [at, done + 5]);
+    expect(estimate([...slow, ...fast]).seconds(305, 70_000)).toBe(10);
+  });
+
+  test("the window has ten completions if they are rare", () => {
+    const rare = steady(20, 30_000);
+    expect(estimate(rare).seconds(30, 600_000)).toBe(300);
+  });
+
+  test("what an earlier run has done does not count", () => {
+    const samples = steady(20, 1000).map(([at, done]): [number, number] => [at, done + 5000]);
+    expect(estimate(samples, 5000).seconds(5040, 20_000)).toBe(20);
+  });
+});
+
+test.each([
+  [0.2, "0:01"],
+  [42, "0:42"],
+  [59.1, "1:00"],
+  [725, "12:05"],
+  [3600, "1:00:00"],
+  [3730, "1:02:10"],
+  [360_000, "100:00:00"],
+])("%d s is %s", (seconds, text) => expect(clockTime(seconds)).toBe(text));
+
+describe("the line", () => {
+  const line = (step: ProgressStep, width?: number) => {
+    const progress = new ProgressLine("Syncing");
+    progress.update(step, 0);
+    return progress.text(0, width);
+  };
+  const files = { done: 134, total: 302, unit: "files" };
+  const path = "policies/human-resources/europe/germany/parental-leave-1.md";
+
+  test.each<[string, ProgressStep, number, string]>([
+    ["a count", { done: 12, unit: "runs" }, 77, "Syncing  12 runs"],
+    ["of a total", files, 77, "Syncing  134/302 files"],
+    ["large numbers", { ...files, done: 1234, total: 480_574 }, 77, "Syncing  1,234/480,574 files"],
+    ["failures", { ...files, failed: 3 }, 77, "Syncing  134/302 files · 3 failed"],
+    ["no failures", { ...files, failed: 0 }, 77, "Syncing  134/302 files"],
+    ["a verb", { ...files, verb: "Indexing" }, 77, "Indexing  134/302 files"],
+    ["a note", { ...files, note: "2 of 7 chunks" }, 77, "Syncing  134/302 files · 2 of 7 chunks"],
+    [
+      "everything",
+      { ...files, failed: 3, current: "it/page-011.md" },
+      77,
+      "Syncing  134/302 files · 3 failed · it/page-011.md",
+    ],
+    [
+      "a long path keeps its start and its end",
+      { ...files, failed: 3, current: path },
+      77,
+      "Syncing  134/302 files · 3 failed · policies/hum…al-leave-1.md",
+    ],
+    ["a narrow terminal", { ...files, failed: 3, current: path }, 37, "Syncing  134/302 file…"],
+    ["wide characters", { ...files, current: "会议记录/会议记录会议记录会议记录.md" }, 60, "Syncing  134/302 files · 会议记录/…议记录.md"], // prettier-ignore
+    ["controls", { ...files, current: "a\u001b[31m.md" }, 77, "Syncing  134/302 files · a␛[31m.md"],
+  ])("%s", (_, step, width, text) => expect(line(step, width)).toBe(text));
+
+  test("has the time left, and the rate if the total is unknown", () => {
+    const left = new ProgressLine("Reading");
+    const rate = new ProgressLine("Reading");
+    for (let done = 0; done <= 20; done++) {
+      left.update({ done, total: 62, unit: "files" }, done * 1000);
+      rate.update({ done: done * 100, unit: "runs" }, done * 1000);
+    }
+    expect(left.text(20_000) + left.timeLeft(20_000)).toBe("Reading  20/62 files · 0:42 left");
+    expect(rate.text(20_000) + rate.timeLeft(20_000)).toBe("Reading  2,000 runs · 100/s");
+  });
+
+  test("a new count has a pace of its own", () => {
+    const progress = new ProgressLine("Syncing");
+    for (let done = 0; done <= 10; done++)
+      progress.update({ done, total: 10, unit: "files" }, done * 1000);
+    progress.update({ verb: "Indexing", done: 0, total: 10, unit: "files" }, 10_000);
+    progress.update({ verb: "Indexing", done: 5, total: 10, unit: "files" }, 11_000);
+    expect(progress.timeLeft(11_000)).toBe("");
+    expect(progress.text(11_000)).toBe("Indexing  5/10 files");
+  });
+});
