@@ -162,9 +162,7 @@ async function attempt(
     const values: unknown[] = Array.isArray(response) ? response : [response];
     const id = idOf(row.returns, values[0]) ?? target;
     const verdict = indexingVerdict(row, values);
-    return verdict
-      ? ended(number, "failed", id, verdict.message)
-      : ended(number, "ok", id);
+    return verdict ? ended(number, "failed", id, verdict.message) : ended(number, "ok", id);
   } catch (thrown) {
     // After an interrupt, any error of the request is a consequence of it.
     const { signal, abortError } = session.context;

@@ -28,7 +28,7 @@ interface ResultGroup {
 
 /**
  * Prints the results of a bulk command on a terminal, and resolves to their number: those that are not
- * routine, with whole names, groupDigits by outcome and reason. They are printed at the end, also if the
+ * routine, with whole names, grouped by outcome and reason. They are printed at the end, also if the
  * rows end with an error.
  *
  *     failed   60 × unsupported file type: a.png, b.png, c.png, d.png, e.png, … (all: -o tsv)
