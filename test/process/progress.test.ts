@@ -8,7 +8,8 @@ import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 const home = await temporaryDirectory();
-const server = await testSandbox({ speed: 1 });
+// Delays of faults are five times as long as the tests see.
+const server = await testSandbox({ speed: 5 });
 const env = { ...server.env, HOME: home, NO_COLOR: "1" };
 const ctrlC = "\u0003";
 
@@ -39,14 +40,14 @@ beforeEach(async () => {
 describe("a sync of 300 files on a slow server", () => {
   test("shows a count that grows, the file and the time left; then only the sum", async () => {
     await write(dir, files(300));
-    faults("POST /datasets/*/document/create-by-text delay=60ms");
+    faults("POST /datasets/*/document/create-by-text delay=300ms");
     const run = onPty("kb", ["sync", kb, dir], env);
     await run.shows(/Uploading {2}\d\d?\/300 files · it\/page-0\d\d\.md/);
     await run.shows(/Uploading {2}1\d\d\/300 files · it\/page-1\d\d\.md · 0:\d\d left/);
     await run.shows(/Uploading {2}2\d\d\/300 files · it\/page-2\d\d\.md · 0:0\d left/);
     expect(await run.exit).toBe(0);
     expect(await run.lines()).toEqual(["300 files: 300 created; 2,290 characters embedded"]);
-  });
+  }, 60_000);
 
   test("failures are counted, and listed with whole paths in groups", async () => {
     const long = "policies/human-resources/europe/germany/parental-leave/application-form.md";
@@ -56,7 +57,7 @@ describe("a sync of 300 files on a slow server", () => {
     expect(await run.exit).toBe(10);
     const text = (await run.lines()).join("\n");
     expect(text).toMatch(/^failed {2}2 × /m);
-    expect(text).toContain("it/page-001.md, it/page-002.md");
+    expect(text.replaceAll(/\n {8}/g, "")).toMatch(/it\/page-001\.md, ?it\/page-002\.md$/m);
     expect(text).toContain("failed  empty.md: the file is empty");
     expect(text).toContain("skip    2 × unsupported file type: a.png, b.png");
     expect(text).toContain("7 files: 2 created, 3 failed, 2 skipped; ");
@@ -69,17 +70,19 @@ describe("a sync of 300 files on a slow server", () => {
 describe("Ctrl-C", () => {
   test("tells how many files were uploaded, and they are on the server", async () => {
     await write(dir, files(18));
-    faults("POST /datasets/*/document/create-by-text delay=300ms");
+    faults("POST /datasets/*/document/create-by-text delay=1500ms");
     const run = onPty("kb", ["sync", kb, dir], env);
     await run.shows(/Uploading {2}6\/18 files/);
     run.type(ctrlC);
     expect(await run.exit).toBe(130);
     const text = (await run.lines()).join("\n");
-    const [, uploaded, unknown] =
-      /^error: interrupted: (\d+) of 18 files uploaded, (\d+) more changes? may have been made$/m.exec(
+    // Requests for further files were on their way, unless they were just about to be sent.
+    const [, uploaded, unknown = "0"] =
+      /^error: interrupted: (\d+) of 18 files uploaded(?:, (\d+) more changes? may have been made)?$/m.exec(
         text,
       ) ?? [];
-    expect(text).toContain("the change may have been applied");
+    const applied = unknown === "0" ? "some changes were made" : "the change may have been applied";
+    expect(text).toContain(applied);
     expect(text).toContain("hint: run the same command again to resume");
     const stored = (await namesOf(kb)).length;
     expect(Number(uploaded), text).toBeGreaterThanOrEqual(6);
@@ -123,19 +126,19 @@ describe("every slow command counts", () => {
     [
       "export",
       async () => ["export", kb, `${dir} export`],
-      "POST /datasets/*/documents/download-zip delay=900ms",
+      "POST /datasets/*/documents/download-zip delay=4500ms",
       /Downloading {2}0\/8 documents/,
     ],
     [
       "verify",
       async () => ["verify", kb, kb],
-      "POST /datasets/*/documents/download-zip delay=900ms",
+      "POST /datasets/*/documents/download-zip delay=4500ms",
       /Comparing {2}0\/8 documents/,
     ],
     [
       "copy",
       async () => ["copy", kb, "--name", `${kb} copy`],
-      "POST /datasets/*/document/create-by-text delay=300ms",
+      "POST /datasets/*/document/create-by-text delay=1500ms",
       /Uploading {2}3\/8 documents/,
     ],
     [
@@ -146,7 +149,7 @@ describe("every slow command counts", () => {
         await writeFile(path, lines(9, question));
         return ["eval", kb, path];
       },
-      "POST /datasets/*/retrieve delay=300ms",
+      "POST /datasets/*/retrieve delay=1500ms",
       /Evaluating {2}3\/9 questions/,
     ],
     [
@@ -155,13 +158,13 @@ describe("every slow command counts", () => {
         await writeFile(`${dir} tags.csv`, `name\n${lines(9, (at) => `tag ${number} ${at}`)}`);
         return ["tag", "create", "--each", `${dir} tags.csv`];
       },
-      "POST /datasets/tags delay=300ms",
+      "POST /datasets/tags delay=1500ms",
       /Creating {2}3\/9 rows/,
     ],
     [
       "doc delete of many",
       async () => ["doc", "delete", kb, ...Object.keys(files(8)), "--yes"],
-      "DELETE /datasets/*/documents/* delay=300ms",
+      "DELETE /datasets/*/documents/* delay=1500ms",
       /Deleting {2}3\/8 items/,
     ],
   ])("%s", async (_, prepare, fault, shown) => {
