@@ -377,10 +377,7 @@ async function printHits(rows: AsyncIterable<unknown>, printing: Printing): Prom
   });
 }
 
-async function printBulkResults(
-  rows: AsyncIterable<unknown>,
-  printing: Printing,
-): Promise<number> {
+async function printBulkResults(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
   const { returns, out } = printing;
   const form = terminalFormOf(returns);
   if (form?.form !== "results") return 0;

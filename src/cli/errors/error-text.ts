@@ -116,7 +116,8 @@ function labelOf({ kind }: CliError, color: boolean): string {
 function plainText(error: CliError, { color, verbosity, visible }: ErrorStyle): string {
   const { hint, sideEffect, details, code } = error.info;
   // as the user wanted
-  if (code === "declined" || code === stoppedByUser) return `${visible(error.message)}
+  if (code === "declined" || code === stoppedByUser)
+    return `${visible(error.message)}
 `;
   const lines = [`${labelOf(error, color)} ${visible(error.message)}`];
   lines.push(...candidateLines(details).map(visible));
