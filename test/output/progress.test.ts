@@ -85,13 +85,13 @@ describe("the line", () => {
       "Syncing  134/302 files · 3 failed · it/page-011.md",
     ],
     [
-      "a long path keeps its start and its end",
+      "a long path keeps its start and its name",
       { ...files, failed: 3, current: path },
       77,
-      "Syncing  134/302 files · 3 failed · policies/hum…al-leave-1.md",
+      "Syncing  134/302 files · 3 failed · polic…/parental-leave-1.md",
     ],
     ["a narrow terminal", { ...files, failed: 3, current: path }, 37, "Syncing  134/302 file…"],
-    ["wide characters", { ...files, current: "会议记录/会议记录会议记录会议记录.md" }, 60, "Syncing  134/302 files · 会议记录/…议记录.md"], // prettier-ignore
+    ["wide characters", { ...files, current: "会议记录/会议记录会议记录会议记录.md" }, 60, "Syncing  134/302 files · 会议…/会议记录…录.md"], // prettier-ignore
     ["controls", { ...files, current: "a\u001b[31m.md" }, 77, "Syncing  134/302 files · a␛[31m.md"],
   ])("%s", (_, step, width, text) => expect(line(step, width)).toBe(text));
 

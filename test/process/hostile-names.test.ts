@@ -297,8 +297,8 @@ test("kb sync uploads no file outside of the directory through a link", async ()
   const ran = await sandboxed("sync", base, target);
   expect(ran.exit).toBe(10);
   expect(ran.out.split("\n").slice(-3)).toEqual([
-    "failed\tfile.md\t\tthe symlink points outside the directory",
-    "failed\tfolder\t\tthe symlink points outside the directory",
+    "failed\tfile.md\tthe symlink points outside the directory\t",
+    "failed\tfolder\tthe symlink points outside the directory\t",
     "",
   ]);
   const sent = server.seen.map(({ body }) => new TextDecoder().decode(body)).join("\n");

@@ -60,7 +60,7 @@ describe("a sync of 300 files on a slow server", () => {
     expect(text.replaceAll(/\n {8}/g, "")).toMatch(/it\/page-001\.md, ?it\/page-002\.md$/m);
     expect(text).toContain("failed  empty.md: the file is empty");
     expect(text).toContain("skip    2 × unsupported file type: a.png, b.png");
-    expect(text).toContain("7 files: 2 created, 3 failed, 2 skipped; ");
+    expect(text).toContain("7 files: 2 created, 2 skipped, 3 failed; ");
     expect(text).toContain("error: failed to sync 3 of 7 files: it/page-001.md: ");
     expect(text).toContain("hint: fix them and run the command again");
     expect(await namesOf(kb)).toHaveLength(2);

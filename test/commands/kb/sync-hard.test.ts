@@ -410,7 +410,7 @@ test("--watch continues after an invalid file and after a network error", async 
   });
   expect(ran.exit, ran.err).toBe(130);
   expect(ran.err).toMatch(/press Ctrl-C to stop\nstopped\n$/); // no request was open
-  expect(ran.out).toContain("failed\ta.md\t\tthe file is empty\n");
+  expect(ran.out).toContain("failed\ta.md\tthe file is empty\t");
   expect(ran.err.match(/retrying after the next change/g)).toHaveLength(2);
   expect(await names()).toEqual(["a.md", "b.md"]);
 });

@@ -312,7 +312,7 @@ test("a document completed without chunks counts as failed in sync and import", 
   expect(ran.exit).toBe(10);
   expect(actions(ran.out)).toEqual(["failed a.md", "failed blank.md"]);
   expect(ran.out).toContain("indexing completed without any chunks");
-  expect(ran.out).toContain("failed\tblank.md\t\tthe file contains only whitespace\n");
+  expect(ran.out).toContain("failed\tblank.md\tthe file contains only whitespace\t");
   const folder = join(home, `export ${number}`);
   await done("export", kb, folder);
   const imported = await run("import", folder, "--name", `${kb} copy`);

@@ -179,11 +179,11 @@ describe("selection of files", () => {
   });
 
   test.each<[string, Readonly<Record<string, string | Uint8Array>>, string]>([
-    ["an empty file", { "a.md": "" }, "failed\ta.md\t\tthe file is empty\n"],
+    ["an empty file", { "a.md": "" }, "failed\ta.md\tthe file is empty\t"],
     [
       "bytes that are not text",
       { "a.txt": new Uint8Array([0xff, 0xfe, 0]) },
-      "failed\ta.txt\t\tnot valid UTF-8 text\n",
+      "failed\ta.txt\tnot valid UTF-8 text\t",
     ],
   ])("%s is reported with exit code 10; other files are synced", async (_, tree, line) => {
     await write(dir, { ...tree, "b.md": "b" });
@@ -284,7 +284,7 @@ describe("metadata", () => {
     await write(dir, { "a.md": "---\n[\n---\n", "b.md": "b" });
     const ran = await sync("--metadata-from", "front-matter");
     expect(ran.exit).toBe(10);
-    expect(ran.out).toContain("failed\ta.md\t\tinvalid front matter, line ");
+    expect(ran.out).toContain("failed\ta.md\tinvalid front matter, line ");
   });
 });
 
