@@ -470,6 +470,7 @@ const unwrapped = (lines: readonly string[]) =>
   lines
     .join("\n")
     .replaceAll(/ *\n {4,}/g, " ")
+    .replaceAll(/ {2,}/g, " ")
     .split("\n");
 
 async function resizedTo(run: ReturnType<typeof followed>, columns: number, rows: number) {

@@ -35,7 +35,8 @@ test("a run is redrawn until it ends, and after a resize", async () => {
     "slow body",
     "",
     '  outputs  {"result":"slow body"}',
-    "✓ succeeded T  run ID  3 steps",
+    "✓ succeeded T  run ID",
+    "    3 steps", // 40 columns
   ]);
 });
 
