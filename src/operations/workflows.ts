@@ -291,7 +291,7 @@ export const listWorkflowLogs = wfOperation({
         ["by", (log) => log.created_by_end_user?.session_id ?? log.created_by_account?.email],
         ...within(
           "workflow_run",
-          "… error exceptions=exceptions_count finished=finished_at:time version triggered_from",
+          "error=error:sparse … exceptions=exceptions_count finished=finished_at:time version triggered_from",
         ),
         "created_from log=id",
       ),
