@@ -449,7 +449,7 @@ async function printLive(
     for await (const batch of events) {
       printer ??=
         terminal && isRun(batch)
-          ? redrawingPrinter(terminal, viewStyle)
+          ? redrawingPrinter(terminal, viewStyle, batch[0]?.run !== undefined)
           : linePrinter(viewStyle, out);
       await printer.show(batch);
       count += 1;

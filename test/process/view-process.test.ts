@@ -40,6 +40,22 @@ test("a run is redrawn until it ends, and after a resize", async () => {
   ]);
 });
 
+test("several runs are followed in blocks, each of which stays when its run has ended", async () => {
+  const start = async (seconds: number) =>
+    (await sandbox.cli(["wf", ...slow(seconds), "--detach", "-o", "name"])).out.trim();
+  const ids = [await start(3), await start(30)];
+  const names = ids.map((id) => id.slice(0, 8));
+  const follow = onTerminal(["--app", "slow", "events", ...ids, "--follow"]);
+  const running = "✓ succeeded .*Start\n. running .*Wait\n. running .*run .*";
+  await follow.shows(new RegExp(`^${names[0]}\n${running}\n${names[1]}\n${running}\n`, "m"));
+  await follow.shows(
+    new RegExp(`^${names[0]}\n.*Start\n.*Wait\n(.*\n)*.*succeeded[^]*\n${names[1]}\n${running}`, "m"),
+  );
+  follow.type("\u0003");
+  expect(await follow.exit).toBe(130);
+  expect(steady(await follow.lines()).filter((line) => names.includes(line))).toEqual(names);
+});
+
 test("Ctrl-C keeps the printed lines and prints how to resume", async () => {
   const run = onTerminal(slow(30));
   await run.shows(/running +\d+\.\ds {2}Wait/);

@@ -12,6 +12,7 @@ import {
 import type { LiveStyle, TextPiece } from "./event-lines.ts";
 import type { ViewStyle } from "./node-lines.ts";
 import { RunView } from "./run-view.ts";
+import { RunsView } from "./runs-view.ts";
 import type { TerminalWriter } from "./terminal-writer.ts";
 
 /** Displays events as they arrive. */
@@ -33,13 +34,17 @@ export function linePrinter(style: ViewStyle, out: Output): EventPrinter {
   };
 }
 
-/** Whether the events are those of one run from its start. */
+/** Whether the events are those of a run from its start, or of several. */
 export const isRun = ([first]: readonly ServerEvent[]): boolean =>
-  first?.event === "workflow_started" && first.run === undefined;
+  first?.event === "workflow_started";
 
-/** Redraws one run below its final lines. */
-export function redrawingPrinter(terminal: TerminalWriter, style: ViewStyle): EventPrinter {
-  const view = new RunView(style);
+/** Redraws a run below its final lines; several runs as blocks, whose events name them. */
+export function redrawingPrinter(
+  terminal: TerminalWriter,
+  style: ViewStyle,
+  isSeveral: boolean,
+): EventPrinter {
+  const view = isSeveral ? new RunsView(style) : new RunView(style);
   const lines = terminal.redraw(view);
   return {
     async show(events) {
