@@ -136,6 +136,8 @@ export interface Context {
     readonly gathers: string | undefined;
     /** Is the output shown on a terminal? */
     readonly terminal: boolean;
+    /** Is it shown on a terminal that may be redrawn, in the default format? */
+    readonly redraws: boolean;
     /** Is --timeout given? */
     readonly deadline: boolean;
     /** Are prompts possible? */

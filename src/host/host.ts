@@ -110,6 +110,14 @@ export interface Keyring {
   delete(name: string): Promise<void>;
 }
 
+/** A terminal that a program has taken over: it shows the alternate screen without a cursor. */
+export interface FullScreen {
+  /** Names of keys as they are pressed (`q`, `up`, `return`), and `resize`. Ends after `leave`. */
+  readonly keys: AsyncIterable<string>;
+  /** Restores the terminal; may be called again. */
+  leave(): void;
+}
+
 /** Everything outside the program that it may use. `node-host.ts` is the real one; tests have theirs. */
 export interface Host extends RawHost {
   /** Keys and passwords in use: `stderr` masks them; code that writes elsewhere masks them itself. */
@@ -177,4 +185,6 @@ export interface RawHost {
       readonly signal?: AbortSignal;
     },
   ): Promise<string>;
+  /** Takes over the terminal until `leave`, or the end of the process. Ctrl-C stays an interrupt. */
+  fullScreen(): Promise<FullScreen>;
 }

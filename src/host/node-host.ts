@@ -6,6 +6,7 @@ import { attempt } from "../lib/attempt.ts";
 import { withoutKeys } from "../redact/keys.ts";
 import { spawnChild } from "./child-process.ts";
 import { createDispatcher } from "./dispatcher.ts";
+import { openFullScreen } from "./full-screen.ts";
 import type { Host, Keyring, RawHost } from "./host.ts";
 import { diskFiles } from "./node-files.ts";
 import { nodeOutput } from "./node-output.ts";
@@ -45,6 +46,7 @@ export function nodeHost(): RawHost {
     keyring: () => openKeyring(signal),
     spawn: spawnChild,
     prompt,
+    fullScreen: openFullScreen,
   };
 }
 

@@ -30,3 +30,12 @@ export function formatDuration(ms: number): string {
 /** Formats seconds briefly: `16 ms`, `2.3 s`, `2m 05s`. */
 export const formatSeconds = (seconds: number): string =>
   seconds >= 0.9995 && seconds < 59.95 ? `${seconds.toFixed(1)} s` : formatDuration(seconds * 1000);
+
+/** Formats ms as clocks count: `0:42`, `12:05`, `1:02:10`. */
+export function formatClock(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const minutes = Math.floor(seconds / 60);
+  const padded = (number: number) => String(number).padStart(2, "0");
+  if (minutes < 60) return `${minutes}:${padded(seconds % 60)}`;
+  return `${Math.floor(minutes / 60)}:${padded(minutes % 60)}:${padded(seconds % 60)}`;
+}

@@ -8,6 +8,8 @@ export interface Report {
   readonly sections: readonly Section[];
   /** What a terminal shows instead of the sections (default: these), unless `-o wide` is given. */
   readonly screen?: readonly Section[];
+  /** The command has taken over the terminal: the report replaces the one before it. */
+  readonly isFrame?: true;
   /** The report as a picture, for `-o svg`; defined if the command `returns: drawnReport`. */
   readonly svg?: () => string;
 }

@@ -140,6 +140,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
       world.questions?.push(question);
       return Promise.resolve(answers.shift() ?? "");
     },
+    fullScreen: () => Promise.reject(new Error("unexpected screen: use a pty")),
   };
   const exit = await run(argv, world.around?.(host) ?? host);
   return { exit, out: out.join(""), err: err.join("") };

@@ -10,6 +10,7 @@ import { abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
+import { wantsRedraw } from "../../output/terminal.ts";
 import { timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import { emptyRequestLog } from "../trace/request-log.ts";
@@ -174,6 +175,11 @@ function contextOptions(
       return bufferingReason(globals, typed ?? format().value, format().source);
     },
     terminal: host.stdout.isTTY && globals.outputFile === undefined,
+    get redraws() {
+      const formatName = typed ?? format().value;
+      const isDefault = formatName === undefined || formatName === "grid" || formatName === "wide";
+      return isDefault && globals.outputFile === undefined && wantsRedraw(host, host.stdout);
+    },
     deadline: options.timeout !== undefined,
     get input() {
       return options.input;

@@ -507,6 +507,22 @@ const workflowStats = task({
   ],
   load: () => import("./stats/stats.ts"),
 });
+
+const workflowTop = task({
+  command: "wf top",
+  action: "show active runs",
+  summary: "Show active runs, recent failures and waiting forms, live",
+  about:
+    "Shows runs that are running or paused with their nodes, failures of the last hour, and how long runs\ntook. Keys: up and down select a run, f follows its events, a shows how to answer its form, o opens its page, q\nquits. In a pipe, or with KB_ACCESSIBLE, it prints a report every ten seconds.",
+  params: {},
+  returns: report,
+  sends: [listWorkflowLogs, streamRunEvents, getWorkflowRun, getAppInfo],
+  effect: "reads",
+  exits: ["cut"],
+  examples: ["wf top", "wf top -o jsonl"],
+  load: () => import("./top/top.ts"),
+});
+
 export const chatParams = {
   ...sendMessage.params,
   blocking: local.flag("Wait for one response instead of streaming"),
@@ -666,6 +682,7 @@ export const workflowTasks: readonly Task[] = [
   workflowLogsExport,
   workflowStats,
   chat,
+  workflowTop,
   chatSend,
   chatStop,
   conversationVariables,

@@ -9,6 +9,13 @@ const clearRight = `${escape}K`;
 /** Terminals disagree about some widths: a line that is too long is cut off and takes one row. */
 const withoutWrapping = (lines: string) => (lines === "" ? "" : `${escape}?7l${lines}${escape}?7h`);
 
+/** Replaces all that is on the screen by these lines, without scrolling. */
+export const wholeScreen = (lines: readonly string[]): string => {
+  // Cleared first: behind a full line it would clear the last column.
+  const texts = lines.map((line) => `${clearRight}${line}`);
+  return `${escape}H${withoutWrapping(texts.join("\r\n"))}${clearBelow}`;
+};
+
 /**
  * Lines at the bottom of a terminal that are redrawn. Lines that scrolled off a terminal that became
  * smaller cannot be removed.

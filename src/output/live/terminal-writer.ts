@@ -39,6 +39,7 @@ export class TerminalWriter {
       stdout: this.#above(host.stdout),
       stderr: this.#above(host.stderr),
       prompt: (question, options) => this.#hiding(() => host.prompt(question, options)),
+      fullScreen: () => this.#hiding(() => host.fullScreen()),
     };
   }
 

@@ -6,6 +6,7 @@ import { cellLines, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import { sanitize } from "../formats/text-formats.ts";
 import type { Style } from "../formats/text-formats.ts";
+import { wholeScreen } from "../live/redraw-region.ts";
 import { gridText } from "./grid.ts";
 import { availableWidth } from "./table.ts";
 import type { TableStyle, TableField } from "./table.ts";
@@ -35,8 +36,21 @@ export async function reportText(
   const texts: string[] = [];
   for (const section of form === "grid" ? screen : sections)
     texts.push(await print(section, tableStyle, out));
+  if (isGrid && report.isFrame) return frame(texts, out);
   return texts.join(form === "csv" ? "\r\n" : "\n");
 }
+
+/** The sections as one frame of a screen; if they are too high, all but the last one are cut off. */
+function frame(texts: readonly string[], { terminal }: Output): string {
+  const foot = linesOf(texts.at(-1) ?? "");
+  const rows = (terminal?.rows ?? DEFAULT_ROWS) - foot.length;
+  return wholeScreen([...linesOf(texts.slice(0, -1).join("\n")).slice(0, rows - 1), "", ...foot]);
+}
+
+/** Rows of a terminal of unknown height. */
+const DEFAULT_ROWS = 24;
+
+const linesOf = (text: string): string[] => text.replace(/\n$/, "").split("\n");
 
 function pictureOf({ svg }: Report, out: Output): string {
   if (svg === undefined) throw usage("this report has no picture");

@@ -170,7 +170,7 @@ export function checkFollow({ until }: LogQuery, { options }: Context): void {
 }
 
 /** Whether a later poll may succeed. */
-function isTransient(error: unknown): error is CliError {
+export function isTransient(error: unknown): error is CliError {
   if (!(error instanceof CliError)) return false;
   if (error.info.retryable === true) return true;
   return error instanceof ApiError ? error.response.status >= 500 : error.kind === "network";

@@ -1,0 +1,194 @@
+import { CliError } from "../../../errors.ts";
+import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows.ts";
+import type { WorkflowLog } from "../../../operations/workflows.ts";
+import type { Context } from "../../command-spec.ts";
+import { warnIfUnlogged } from "../application.ts";
+import { isTransient, logOf } from "../logs/index.ts";
+import { loadNodes } from "../task-ids.ts";
+import { HOUR, isActive, topRun } from "./state.ts";
+import type { TopRun, TopState } from "./state.ts";
+import { WatchedRun } from "./watched-run.ts";
+
+/** ms between two requests: a dashboard is no load for a server. */
+const REQUEST_INTERVAL = 2000;
+/** Streams open at once: a default server serves ten connections (server §20). */
+const MAX_STREAMS = 4;
+/** Consecutive failed requests before giving up. */
+const MAX_FAILURES = 10;
+/** Rows of the log that one request returns. */
+const PAGE_SIZE = 100;
+
+/** Reads the log and the events of active runs: never more than one request in two seconds. */
+export class RunMonitor {
+  /** The run whose events are read first. */
+  preferred: string | undefined;
+  readonly #context: Context;
+  readonly #stopped = new AbortController();
+  readonly #runs = new Map<string, TopRun>();
+  readonly #watched = new Map<string, WatchedRun>();
+  /** Log rows of active runs by run ID; the one that was requested last comes last. */
+  readonly #active = new Map<string, WorkflowLog>();
+  /** Requests before the log is read again. */
+  #pending: (() => Promise<void>)[] = [];
+  #isWholeHour = false;
+  #problem: string | undefined;
+  #failures = 0;
+  #hasRead = false;
+  #wake: () => void = () => {};
+
+  /** Aborted by `stop` and by an interrupt. */
+  readonly #signal: AbortSignal;
+
+  constructor(context: Context) {
+    this.#context = context;
+    this.#signal = AbortSignal.any([context.signal, this.#stopped.signal]);
+  }
+
+  state(): TopState {
+    return {
+      runs: [...this.#runs.values()],
+      events: this.#watched,
+      isWholeHour: this.#isWholeHour,
+      problem: this.#problem,
+    };
+  }
+
+  /** Resolves when the state has changed. */
+  changed(): Promise<void> {
+    return new Promise((resolve) => (this.#wake = resolve));
+  }
+
+  /** Reads until `stop`. Throws if the first request fails, and `cut` after ten failures in a row. */
+  async read(): Promise<never> {
+    const context = this.#context;
+    for (;;) {
+      try {
+        await (this.#pending.shift() ?? this.#readLog)();
+        this.#failures = 0;
+        this.#problem = undefined;
+      } catch (error) {
+        this.#problem = this.#problemOf(error);
+      }
+      this.#wake();
+      await context.host.sleep(REQUEST_INTERVAL, this.#signal).catch(() => {
+        throw context.abortError();
+      });
+    }
+  }
+
+  /** Closes the streams. */
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  /** What to show of an error after which reading continues; throws all others. */
+  #problemOf(error: unknown): string {
+    if (!this.#hasRead || this.#context.signal.aborted || !isTransient(error)) throw error;
+    if (++this.#failures < MAX_FAILURES) return `${error.message}; retrying`;
+    const message = `${MAX_FAILURES} consecutive requests failed: ${error.message}`;
+    throw new CliError("cut", message, { cause: error, retryable: true });
+  }
+
+  readonly #readLog = async (): Promise<void> => {
+    const context = this.#context;
+    const logs = await context.call(listWorkflowLogs, {}, {
+      signal: this.#signal,
+      ...(this.#hasRead && { retries: 0 }),
+    });
+    const isFirst = !this.#hasRead;
+    this.#hasRead = true;
+    await this.#add(logs);
+    const oldest = logs.at(-1)?.created_at ?? 0;
+    this.#isWholeHour = logs.length < PAGE_SIZE || oldest < this.#now() - HOUR;
+    this.#forgetOld();
+    const stale = this.#staleRun(logs);
+    const unwatched = this.#runToWatch();
+    this.#pending = [
+      ...(isFirst && logs.length === 0 ? [() => warnIfUnlogged(context)] : []),
+      ...(unwatched ? [() => this.#watch(unwatched)] : []),
+      ...(stale ? [() => this.#readAgain(stale)] : []),
+    ];
+  };
+
+  async #add(logs: readonly WorkflowLog[]): Promise<void> {
+    for (const log of logs) {
+      const run = topRun(log);
+      if (!run) continue;
+      const hasFailed = run.status === "failed" && this.#runs.get(run.id)?.status !== "failed";
+      this.#runs.set(run.id, run);
+      if (isActive(run)) this.#active.set(run.id, log);
+      else this.#active.delete(run.id);
+      const watched = this.#watched.get(run.id);
+      if (watched && run.status !== "paused") watched.forms = [];
+      if (hasFailed && !watched) await this.#recall(run);
+    }
+  }
+
+  /** The node at which a run failed, if it was followed on this machine. */
+  async #recall(run: TopRun): Promise<void> {
+    const { failures } = await loadNodes(run.id, this.#context);
+    const failure = failures.at(-1);
+    if (failure) this.#watched.set(run.id, new WatchedRun(run.status, failure.node));
+  }
+
+  /** Ended runs are not shown after an hour. */
+  #forgetOld(): void {
+    for (const { id, endedAt } of this.#runs.values()) {
+      if (endedAt === undefined || endedAt > this.#now() - HOUR) continue;
+      this.#runs.delete(id);
+      this.#watched.delete(id);
+    }
+  }
+
+  /** The active run that was not among the newest ones for the longest time. */
+  #staleRun(logs: readonly WorkflowLog[]): WorkflowLog | undefined {
+    const newest = new Set(logs.map(({ id }) => id));
+    return [...this.#active.values()].find(({ id }) => !newest.has(id));
+  }
+
+  async #readAgain(before: WorkflowLog): Promise<void> {
+    const log = await logOf(before, this.#context, { retries: 0, signal: this.#signal });
+    const run = topRun(before);
+    if (!run) return;
+    this.#active.delete(run.id);
+    if (log) return this.#add([log]);
+    this.#runs.delete(run.id);
+    this.#watched.delete(run.id);
+  }
+
+  /** The next run whose events are to be read: the preferred one, then paused ones, then the newest. */
+  #runToWatch(): TopRun | undefined {
+    const open = [...this.#watched.values()].filter(({ isOpen }) => isOpen);
+    if (open.length >= MAX_STREAMS) return undefined;
+    const rank = ({ id, status }: TopRun) =>
+      id === this.preferred ? 0 : 1 + Number(status !== "paused");
+    const now = this.#context.host.elapsed();
+    return [...this.#runs.values()]
+      .filter((run) => isActive(run) && (this.#watched.get(run.id)?.isOutdated(run, now) ?? true))
+      .toSorted((a, b) => rank(a) - rank(b) || b.startedAt - a.startedAt)[0];
+  }
+
+  async #watch(run: TopRun): Promise<void> {
+    const context = this.#context;
+    const watched = new WatchedRun(run.status);
+    this.#watched.set(run.id, watched);
+    const input = {
+      workflow_run_id: run.id,
+      include_state_snapshot: true,
+      ...(run.endUser !== undefined && { user: run.endUser }),
+    };
+    try {
+      const options = { retries: 0, signal: this.#signal };
+      const events = await context.open(streamRunEvents, input, options);
+      void watched.read(events, context.host, () => this.#wake());
+    } catch (error) {
+      watched.endedAt = context.host.elapsed();
+      if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
+      watched.problem = "its events cannot be read";
+    }
+  }
+
+  #now(): number {
+    return Math.floor(this.#context.host.now().getTime() / 1000);
+  }
+}

@@ -1,0 +1,200 @@
+import { formatClock, formatDuration, formatSeconds } from "../../../lib/duration.ts";
+import { counted } from "../../../lib/plural.ts";
+import { left, right } from "../../../output/report-model.ts";
+import type { Cell, Report, Section, TextPart, Tone } from "../../../output/report-model.ts";
+import type { NodeRun } from "../../../runs/trace.ts";
+import { selectedIndex } from "./keys.ts";
+import type { TopView } from "./keys.ts";
+import { currentNode, hourFigures, shownRuns } from "./state.ts";
+import type { RunEvents, TopRun, TopState } from "./state.ts";
+
+/** When and where the dashboard is shown. */
+export interface TopPlace {
+  readonly now: Date;
+  /** Rows for runs or nodes. */
+  readonly rows: number;
+}
+
+/** The dashboard on a screen: figures, runs or the events of one, and the keys. */
+export function topScreen(state: TopState, view: TopView, place: TopPlace): Report {
+  const second = secondOf(place);
+  const runs = shownRuns(state, second);
+  const index = selectedIndex(view, runs);
+  const followed = view.follows ? runs[index] : undefined;
+  const body =
+    followed === undefined
+      ? runsSection(runs, state, { ...place, index })
+      : followSection(followed, state.events.get(followed.id), place);
+  return {
+    data: dataOf(state, second),
+    sections: [
+      { ...noTable, lines: [{ parts: headParts(state, second) }] },
+      body,
+      footSection(view, followed !== undefined),
+    ],
+    isFrame: true,
+  };
+}
+
+/** The dashboard as plain text below a time. */
+export function topText(state: TopState, time: string, place: TopPlace): Report {
+  const second = secondOf(place);
+  const parts = [time, ...headParts(state, second).map(({ text }) => text)];
+  const section = runsSection(shownRuns(state, second), state, place);
+  return {
+    data: dataOf(state, second),
+    sections: [{ ...section, title: parts.join(", ") }],
+  };
+}
+
+const secondOf = ({ now }: TopPlace): number => Math.floor(now.getTime() / 1000);
+
+const noTable = { columns: [], rows: [] } as const;
+
+const dataOf = (state: TopState, second: number) => ({
+  at: second,
+  last_hour: hourFigures(state, second),
+  runs: shownRuns(state, second).map((run) => runData(run, state.events.get(run.id))),
+});
+
+const runData = (run: TopRun, events: RunEvents | undefined) => ({
+  run: run.id,
+  status: run.status,
+  started_at: run.startedAt,
+  finished_at: run.endedAt ?? null,
+  node: (events && currentNode(events, run.status)) ?? null,
+  error: run.error ?? null,
+  user: run.user ?? null,
+  forms: events?.forms.map(({ token, node = null }) => ({ token, node })) ?? [],
+});
+
+function headParts(state: TopState, second: number): TextPart[] {
+  const forms = [...state.events.values()].reduce((sum, each) => sum + each.forms.length, 0);
+  const { runs, failed, p50, p95 } = hourFigures(state, second);
+  const isAll = state.isWholeHour;
+  const parts: (TextPart | false)[] = [
+    { text: `${counted(runs, "run")} ended in the last hour${isAll ? "" : " (newest only)"}` },
+    failed > 0 && { text: `${failed} failed`, tone: "bad" },
+    p50 !== null && { text: `p50 ${formatSeconds(p50)}` },
+    p95 !== null && { text: `p95 ${formatSeconds(p95)}` },
+    forms > 0 && { text: `${counted(forms, "form")} waiting`, tone: "warn" },
+    state.problem !== undefined && { text: state.problem, tone: "bad" },
+  ];
+  return parts.filter((part) => part !== false);
+}
+
+const statusTones: Readonly<Record<string, Tone>> = { paused: "warn", failed: "bad" };
+
+/** The runs around the one at `index`, which is marked; none is without it. */
+function runsSection(
+  runs: readonly TopRun[],
+  { events }: TopState,
+  { index, ...place }: TopPlace & { readonly index?: number },
+): Section {
+  if (runs.length === 0) {
+    return { ...noTable, notes: ["no run is running, paused, or failed in the last hour"] };
+  }
+  const { rows } = place;
+  const second = secondOf(place);
+  const first = Math.max(0, Math.min((index ?? 0) - Math.floor(rows / 2), runs.length - rows));
+  const shown = runs.slice(first, first + rows);
+  const hidden = runs.length - shown.length;
+  return {
+    columns: [
+      ...(index === undefined ? [] : [left("")]),
+      left("status"),
+      right("time"),
+      left("node"),
+      left("detail"),
+      left("by"),
+      left("run"),
+    ],
+    rows: shown.map((run): Cell[] => {
+      const known = events.get(run.id);
+      const tone = statusTones[run.status];
+      return [
+        ...(index === undefined ? [] : [run === runs[index] ? ">" : " "]),
+        tone === undefined ? run.status : { text: run.status, tone },
+        timeOf(run, second),
+        (known && currentNode(known, run.status)) ?? null,
+        detailOf(run, known),
+        run.user ?? null,
+        run.id.slice(0, 8),
+      ];
+    }),
+    ...(hidden > 0 && { notes: [`${hidden} more`] }),
+  };
+}
+
+/** How long it has run; how long ago it ended. */
+const timeOf = ({ startedAt, endedAt }: TopRun, second: number): string =>
+  endedAt === undefined
+    ? formatClock((second - startedAt) * 1000)
+    : `${formatClock((second - endedAt) * 1000)} ago`;
+
+function detailOf(run: TopRun, events: RunEvents | undefined): string | null {
+  if (run.status === "paused") {
+    const [form] = events?.forms ?? [];
+    if (form) return `form: ${form.actions.join(", ")}`;
+  }
+  return run.error ?? events?.problem ?? null;
+}
+
+/** The latest nodes of a run, and the end of its text. */
+function followSection(
+  run: TopRun,
+  events: RunEvents | undefined,
+  { now, rows }: TopPlace,
+): Section {
+  const title = `Run ${run.id} ${run.status}`;
+  if (events === undefined || events.trace.nodes.length === 0) {
+    const why = events?.problem ?? (run.endedAt === undefined ? "waiting for its events" : run.error);
+    return { ...noTable, title, notes: [why ?? "the server has no events of an ended run"] };
+  }
+  const { nodes, text } = events.trace;
+  const tail = text.trimEnd().slice(-MAX_TEXT);
+  return {
+    title,
+    columns: [left("state"), right("took"), left("node"), left("error")],
+    rows: nodes.slice(-Math.max(1, rows - 3)).map((node) => nodeCells(node, now)),
+    notes: tail === "" ? [] : [tail],
+  };
+}
+
+/** Characters of the end of a text. */
+const MAX_TEXT = 70;
+
+function nodeCells(node: NodeRun, now: Date): Cell[] {
+  const { status, createdAt, startedAt, finishedAt, elapsed, title, within, error } = node;
+  const tones: Readonly<Record<string, Tone>> = {
+    succeeded: "good",
+    paused: "warn",
+    failed: "bad",
+    exception: "bad",
+  };
+  const tone = tones[status];
+  const end = finishedAt ?? now.getTime();
+  const took = elapsed === undefined ? end - (createdAt ?? startedAt) : elapsed * 1000;
+  return [
+    tone === undefined ? status : { text: status, tone },
+    finishedAt === undefined ? formatClock(took) : formatDuration(took),
+    within === undefined ? title : `#${within.round} ${title}`,
+    error ?? null,
+  ];
+}
+
+const footSection = ({ message }: TopView, follows: boolean): Section => ({
+  ...noTable,
+  lines: [
+    {
+      parts: [
+        message === undefined
+          ? { text: follows ? followKeys : listKeys, tone: "dim" }
+          : { text: message },
+      ],
+    },
+  ],
+});
+
+const listKeys = "↑/↓ select  f follow  a answer  o open  q quit";
+const followKeys = "q back  a answer  o open";

@@ -1,0 +1,101 @@
+import { percentile } from "../../../lib/numbers.ts";
+import type { WorkflowLog } from "../../../operations/workflows.ts";
+import { isEnded } from "../../../runs/outcome.ts";
+import type { Form } from "../../../runs/outcome.ts";
+import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
+import { loggedRun } from "../logs/index.ts";
+
+/** A run on the dashboard. Times are in Unix seconds. */
+export interface TopRun {
+  readonly id: string;
+  readonly status: string;
+  readonly startedAt: number;
+  readonly endedAt: number | undefined;
+  /** Duration of an ended run. */
+  readonly seconds: number | undefined;
+  readonly error: string | undefined;
+  /** End user, or the account's e-mail address. */
+  readonly user: string | undefined;
+  /** The end user who may read its events. */
+  readonly endUser: string | undefined;
+}
+
+/** What the events of a run tell. */
+export interface RunEvents {
+  readonly trace: RunTrace;
+  /** Open forms of a paused run. */
+  readonly forms: readonly Form[];
+  /** The node at which it failed, from an earlier command that followed it. */
+  readonly failedNode?: string | undefined;
+  /** Why its events cannot be read. */
+  readonly problem?: string | undefined;
+}
+
+/** Everything that the dashboard shows. */
+export interface TopState {
+  readonly runs: readonly TopRun[];
+  /** By run ID. */
+  readonly events: ReadonlyMap<string, RunEvents>;
+  /** Whether the log was read back to an hour ago; otherwise the figures are those of the newest runs. */
+  readonly isWholeHour: boolean;
+  /** Why the last request failed. */
+  readonly problem: string | undefined;
+}
+
+/** Seconds. */
+export const HOUR = 3600;
+
+/** The run of a log row; undefined if it is purged. */
+export function topRun(log: WorkflowLog): TopRun | undefined {
+  const { run: id, status, at, seconds, error, user } = loggedRun(log);
+  if (id === undefined || at === undefined) return undefined;
+  const endedAt = isEnded(status) ? (log.workflow_run?.finished_at ?? at) : undefined;
+  const endUser = log.created_by_end_user?.session_id;
+  return { id, status, startedAt: at, endedAt, seconds, error, user, endUser };
+}
+
+/** Whether the run has not ended. */
+export const isActive = ({ endedAt }: TopRun): boolean => endedAt === undefined;
+
+/** Statuses in the order of the dashboard: first what waits for someone. */
+const shownStatuses = ["paused", "running", "scheduled", "failed"];
+
+/** The runs to show: paused and running ones, and those that failed in the last hour, newest first. */
+export function shownRuns({ runs }: TopState, now: number): readonly TopRun[] {
+  const rank = ({ status }: TopRun) => shownStatuses.indexOf(status);
+  return runs
+    .filter((run) => rank(run) !== -1 && (run.endedAt ?? now) > now - HOUR)
+    .toSorted((a, b) => rank(a) - rank(b) || newestFirst(a, b));
+}
+
+const newestFirst = (a: TopRun, b: TopRun) =>
+  (b.endedAt ?? b.startedAt) - (a.endedAt ?? a.startedAt) || (a.id < b.id ? -1 : 1);
+
+/** Figures of the runs that ended in the last hour; durations in seconds. */
+export interface HourFigures {
+  readonly runs: number;
+  readonly failed: number;
+  readonly p50: number | null;
+  readonly p95: number | null;
+}
+
+/** The figures of the last hour. */
+export function hourFigures({ runs }: TopState, now: number): HourFigures {
+  const ended = runs.filter(({ endedAt }) => endedAt !== undefined && endedAt > now - HOUR);
+  const seconds = Float64Array.from(ended.flatMap((run) => run.seconds ?? [])).sort();
+  return {
+    runs: ended.length,
+    failed: ended.filter(({ status }) => status === "failed").length,
+    p50: percentile(seconds, 50),
+    p95: percentile(seconds, 95),
+  };
+}
+
+/** The node at which a run is: the latest that runs, waits or failed. */
+export function currentNode(events: RunEvents, status: string): string | undefined {
+  const { trace, forms, failedNode } = events;
+  if (status === "paused" && forms[0]?.node !== undefined) return forms[0].node;
+  const isCurrent = (node: NodeRun) =>
+    status === "failed" ? node.status === "failed" : node.finishedAt === undefined;
+  return trace.nodes.findLast(isCurrent)?.title ?? failedNode;
+}

@@ -1,0 +1,152 @@
+import { CliError } from "../../../errors.ts";
+import type { FullScreen } from "../../../host/host.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import type { Report } from "../../../output/report-model.ts";
+import type { Context } from "../../command-spec.ts";
+import { run as openRunPage } from "../open.ts";
+import { pressKey, selectedIndex } from "./keys.ts";
+import type { TopAction, TopView } from "./keys.ts";
+import { RunMonitor } from "./monitor.ts";
+import { topScreen, topText } from "./screen.ts";
+import { shownRuns } from "./state.ts";
+import type { TopRun } from "./state.ts";
+
+/** ms between two reports that are printed one below the other. */
+const PRINT_INTERVAL = 10_000;
+/** ms after which the times on the screen advance. */
+const TICK = 1000;
+/** Rows of the screen besides those of the runs, and rows of a terminal of unknown height. */
+const OTHER_ROWS = 7;
+const DEFAULT_ROWS = 24;
+/** Runs of a report that is printed. */
+const PRINTED_ROWS = 50;
+
+/**
+ * Yields what the dashboard shows: on a terminal after each key, event and second, until `q`;
+ * otherwise every ten seconds, until an interrupt.
+ */
+export async function* run(_input: object, context: Context): AsyncGenerator<Report> {
+  const monitor = new RunMonitor(context);
+  const reading = monitor.read();
+  reading.catch(() => {}); // thrown where it is awaited
+  try {
+    // Before the first response there is nothing to show, and an error should stay on the screen.
+    await Promise.race([monitor.changed(), reading]);
+    const dashboard = new Dashboard(monitor, reading, context);
+    yield* context.options.redraws ? dashboard.interactive() : dashboard.printed();
+  } finally {
+    monitor.stop();
+  }
+}
+
+class Dashboard {
+  readonly #monitor: RunMonitor;
+  /** Rejects if reading failed. */
+  readonly #reading: Promise<never>;
+  readonly #context: Context;
+  #view: TopView = { selected: undefined, follows: false };
+
+  constructor(monitor: RunMonitor, reading: Promise<never>, context: Context) {
+    this.#monitor = monitor;
+    this.#reading = reading;
+    this.#context = context;
+  }
+
+  async *printed(): AsyncGenerator<Report> {
+    const { host, pause, options } = this.#context;
+    const timeZone = options.timeZone();
+    const clock = new Intl.DateTimeFormat("sv-SE", { timeStyle: "medium", timeZone });
+    for (;;) {
+      const now = host.now();
+      const time = `${clock.format(now)} (${timeZone})`;
+      yield topText(this.#monitor.state(), time, { now, rows: PRINTED_ROWS });
+      await Promise.race([pause(PRINT_INTERVAL), this.#reading]);
+    }
+  }
+
+  async *interactive(): AsyncGenerator<Report> {
+    const { host } = this.#context;
+    let screen = await host.fullScreen();
+    try {
+      let key = nextKey(screen);
+      for (;;) {
+        yield this.#frame();
+        const pressed = await this.#change(key);
+        if (pressed === undefined) continue;
+        const { view, action } = pressKey(pressed, this.#view, this.#runs());
+        this.#view = view;
+        this.#monitor.preferred = this.#selected()?.id;
+        if (action === "quit") return;
+        if (action !== undefined) {
+          screen.leave();
+          const message = await this.#act(action);
+          this.#view = { ...this.#view, message };
+          screen = await host.fullScreen();
+        }
+        key = nextKey(screen);
+      }
+    } finally {
+      screen.leave();
+    }
+  }
+
+  #frame(): Report {
+    const { host } = this.#context;
+    const rows = (host.stdout.terminal?.rows ?? DEFAULT_ROWS) - OTHER_ROWS;
+    const place = { now: host.now(), rows: Math.max(1, rows) };
+    return topScreen(this.#monitor.state(), this.#view, place);
+  }
+
+  /** Waits for a key, an event or the next second; resolves to the key. */
+  async #change(key: Promise<string>): Promise<string | undefined> {
+    const { host, signal } = this.#context;
+    const waiting = new AbortController();
+    const tick = host.sleep(TICK, AbortSignal.any([waiting.signal, signal])).catch(() => {});
+    const others = [this.#monitor.changed(), tick, this.#reading];
+    const pressed = await Promise.race([key, ...others]);
+    waiting.abort();
+    if (signal.aborted) throw this.#context.abortError();
+    return pressed ?? undefined;
+  }
+
+  #runs(): readonly TopRun[] {
+    const second = Math.floor(this.#context.host.now().getTime() / 1000);
+    return shownRuns(this.#monitor.state(), second);
+  }
+
+  #selected(): TopRun | undefined {
+    const runs = this.#runs();
+    return runs[selectedIndex(this.#view, runs)];
+  }
+
+  #answer({ id }: TopRun): string {
+    const [form] = this.#monitor.state().events.get(id)?.forms ?? [];
+    if (form === undefined) return "the run is not waiting for a form";
+    return `submit the form with ${commandLine("wf form submit", [form.token])}`;
+  }
+
+  /** Does what a key asks for, on the normal screen; resolves to the result. */
+  async #act(action: Exclude<TopAction, "quit">): Promise<string | undefined> {
+    const run = this.#selected();
+    if (run === undefined) return undefined;
+    try {
+      return await (action === "open" ? openRun(run, this.#context) : this.#answer(run));
+    } catch (error) {
+      if (!(error instanceof CliError) || this.#context.signal.aborted) throw error;
+      return error.message;
+    }
+  }
+}
+
+/** Opens the page of a run; resolves to its address if that failed. */
+async function openRun({ id }: TopRun, context: Context): Promise<string | undefined> {
+  let address: string | undefined;
+  for await (const url of openRunPage({ workflow_run_id: id, print: undefined }, context)) address = url;
+  return address;
+}
+
+/** The next key; never after the screen was left. */
+async function nextKey({ keys }: FullScreen): Promise<string> {
+  for await (const key of keys) return key;
+  return new Promise(() => {});
+}

@@ -1,0 +1,260 @@
+import { describe, expect, test } from "vitest";
+import { pressKey } from "../../../src/commands/wf/top/keys.ts";
+import type { TopView } from "../../../src/commands/wf/top/keys.ts";
+import { topScreen, topText } from "../../../src/commands/wf/top/screen.ts";
+import type { RunEvents, TopRun, TopState } from "../../../src/commands/wf/top/state.ts";
+import { serverEvent } from "../../../src/lib/server-event.ts";
+import type { Cell, Report } from "../../../src/output/report-model.ts";
+import { RunTrace } from "../../../src/runs/trace.ts";
+
+const now = new Date("2026-11-21T12:00:00Z");
+const second = now.getTime() / 1000;
+
+const run = (id: string, status: string, more: Partial<TopRun> = {}): TopRun => ({
+  id: `${id}-long-id`,
+  status,
+  startedAt: second - 42,
+  endedAt: undefined,
+  seconds: undefined,
+  error: undefined,
+  user: "ann",
+  endUser: "ann",
+  ...more,
+});
+const ended = (id: string, status: string, ago: number, seconds: number, error?: string) =>
+  run(id, status, { startedAt: second - ago - seconds, endedAt: second - ago, seconds, error });
+
+/** What events told: nodes that started, and those that ended with a status. */
+function events(nodes: Readonly<Record<string, string | undefined>>, more: Partial<RunEvents> = {}) {
+  const trace = new RunTrace();
+  const add = (event: string, data: object) =>
+    trace.add(serverEvent({ event, data }), now.getTime() - 3000);
+  for (const [title, status] of Object.entries(nodes)) {
+    const node = { id: title, node_id: title, title, inputs_truncated: false };
+    add("node_started", node);
+    const error = status === "failed" ? "no route" : null;
+    if (status !== undefined) add("node_finished", { ...node, status, error, elapsed_time: 1.5 });
+  }
+  return { trace, forms: [], ...more };
+}
+
+const form = { token: "t", node: "Review", actions: ["approve", "reject"], inputs: [] };
+
+const stateOf = (
+  runs: readonly TopRun[],
+  known: Readonly<Record<string, RunEvents>> = {},
+  more: Partial<TopState> = {},
+): TopState => ({
+  runs,
+  events: new Map(Object.entries(known).map(([id, each]) => [`${id}-long-id`, each])),
+  isWholeHour: true,
+  problem: undefined,
+  ...more,
+});
+
+const textOf = (cell: Cell): string => {
+  if (cell === null) return "";
+  return typeof cell === "object" && "text" in cell ? cell.text : String(cell);
+};
+
+/** The lines of a report, cells separated by a bar. */
+const linesOf = ({ sections }: Report): string[] =>
+  sections.flatMap(({ title, lines = [], columns, rows, notes = [] }) => [
+    ...(title === undefined ? [] : [title]),
+    ...lines.map(({ parts }) => parts.map(({ text }) => text).join("  ")),
+    ...(columns.length === 0 ? [] : [columns.map(({ label }) => label).join("|")]),
+    ...rows.map((row) => row.map(textOf).join("|")),
+    ...notes,
+  ]);
+
+const view: TopView = { selected: undefined, follows: false };
+const keys = "↑/↓ select  f follow  a answer  o open  q quit";
+const head = "|status|time|node|detail|by|run";
+const screen = (state: TopState, more: Partial<TopView> = {}, rows = 10) =>
+  linesOf(topScreen(state, { ...view, ...more }, { now, rows }));
+
+describe("the screen", () => {
+  test.each<[string, TopState, readonly string[]]>([
+    [
+      "no runs",
+      stateOf([]),
+      ["0 runs ended in the last hour", "no run is running, paused, or failed in the last hour", keys],
+    ],
+    [
+      "a running run with its node",
+      stateOf([run("a", "running")], { a: events({ Start: "succeeded", Fetch: undefined }) }),
+      ["0 runs ended in the last hour", head, ">|running|0:42|Fetch||ann|a-long-i", keys],
+    ],
+    [
+      "a paused run with its form",
+      stateOf([run("a", "paused", { startedAt: second - 4000 })], { a: events({}, { forms: [form] }) }),
+      [
+        "0 runs ended in the last hour  1 form waiting",
+        head,
+        ">|paused|1:06:40|Review|form: approve, reject|ann|a-long-i",
+        keys,
+      ],
+    ],
+    [
+      "a failed run with the node and the error",
+      stateOf([ended("a", "failed", 65, 3, "no route")], { a: events({ Fetch: "failed" }) }),
+      [
+        "1 run ended in the last hour  1 failed  p50 3.0 s  p95 3.0 s",
+        head,
+        ">|failed|1:05 ago|Fetch|no route|ann|a-long-i",
+        keys,
+      ],
+    ],
+    [
+      "the node of a failure that an earlier command has seen",
+      stateOf([ended("a", "failed", 65, 3, "no")], { a: events({}, { failedNode: "Fetch" }) }),
+      [
+        "1 run ended in the last hour  1 failed  p50 3.0 s  p95 3.0 s",
+        head,
+        ">|failed|1:05 ago|Fetch|no|ann|a-long-i",
+        keys,
+      ],
+    ],
+    [
+      "why events cannot be read",
+      stateOf([run("a", "running")], { a: events({}, { problem: "not found" }) }),
+      ["0 runs ended in the last hour", head, ">|running|0:42||not found|ann|a-long-i", keys],
+    ],
+    [
+      "nothing of runs that succeeded, or failed more than an hour ago, but the figures of the hour",
+      stateOf([ended("a", "succeeded", 10, 2), ended("b", "failed", 3601, 9)]),
+      [
+        "1 run ended in the last hour  p50 2.0 s  p95 2.0 s",
+        "no run is running, paused, or failed in the last hour",
+        keys,
+      ],
+    ],
+    [
+      "paused runs before running ones before failures, each newest first",
+      stateOf([
+        ended("a", "failed", 9, 1),
+        ended("b", "failed", 5, 1),
+        run("c", "running"),
+        run("d", "paused"),
+      ]),
+      [
+        "2 runs ended in the last hour  2 failed  p50 1.0 s  p95 1.0 s",
+        head,
+        ">|paused|0:42|||ann|d-long-i",
+        " |running|0:42|||ann|c-long-i",
+        " |failed|0:05 ago|||ann|b-long-i",
+        " |failed|0:09 ago|||ann|a-long-i",
+        keys,
+      ],
+    ],
+    [
+      "that older runs of the hour are unknown, and that the last request failed",
+      stateOf([], {}, { isWholeHour: false, problem: "connection reset; retrying" }),
+      [
+        "0 runs ended in the last hour (newest only)  connection reset; retrying",
+        "no run is running, paused, or failed in the last hour",
+        keys,
+      ],
+    ],
+  ])("shows %s", (_, state, expected) => {
+    expect(screen(state)).toEqual(expected);
+  });
+
+  const five = stateOf(["a", "b", "c", "d", "e"].map((id) => run(id, "running")));
+  test.each<[selected: string, rows: number, shown: string]>([
+    ["a", 2, ">a b 3 more"],
+    ["c", 2, "b >c 3 more"],
+    ["e", 2, "d >e 3 more"],
+    ["e", 4, "b c d >e 1 more"],
+    ["gone", 5, ">a b c d e"],
+  ])("keeps the selected run %s on a screen of %d rows", (selected, rows, shown) => {
+    const lines = screen(five, { selected: `${selected}-long-id` }, rows).slice(2, -1);
+    const short = (line: string) => line.replace(/^(.)\|.*\|(.)-long-i$/, "$1$2").trim();
+    expect(lines.map(short).join(" ")).toBe(shown);
+  });
+
+  test.each<[string, TopState, readonly string[]]>([
+    [
+      "its nodes",
+      stateOf([run("a", "running")], { a: events({ Fetch: "failed", Sum: undefined }) }),
+      ["state|took|node|error", "failed|1.50 s|Fetch|no route", "running|0:03|Sum|"],
+    ],
+    ["that events are to come", stateOf([run("a", "running")]), ["waiting for its events"]],
+    ["the error of a run without events", stateOf([ended("a", "failed", 9, 1, "no")]), ["no"]],
+  ])("of a followed run shows %s", (_, state, expected) => {
+    const lines = screen(state, { follows: true });
+    expect(lines[1]).toMatch(/^Run a-long-id (running|failed)$/);
+    expect(lines.slice(2)).toEqual([...expected, "q back  a answer  o open"]);
+  });
+
+  test("shows the result of the last key instead of the keys", () => {
+    expect(screen(stateOf([]), { message: "no browser found" }).at(-1)).toBe("no browser found");
+  });
+});
+
+test("plain text has the time and no marks", () => {
+  const state = stateOf([run("a", "running")], { a: events({ Fetch: undefined }) });
+  expect(linesOf(topText(state, "12:00:00 (UTC)", { now, rows: 10 }))).toEqual([
+    "12:00:00 (UTC), 0 runs ended in the last hour",
+    "status|time|node|detail|by|run",
+    "running|0:42|Fetch||ann|a-long-i",
+  ]);
+});
+
+test("the data has whole values", () => {
+  const state = stateOf([run("a", "paused")], { a: events({}, { forms: [form] }) });
+  expect(topText(state, "", { now, rows: 10 }).data).toEqual({
+    at: second,
+    last_hour: { runs: 0, failed: 0, p50: null, p95: null },
+    runs: [
+      {
+        run: "a-long-id",
+        status: "paused",
+        started_at: second - 42,
+        finished_at: null,
+        node: "Review",
+        error: null,
+        user: "ann",
+        forms: [{ token: "t", node: "Review" }],
+      },
+    ],
+  });
+});
+
+describe("keys", () => {
+  const runs = ["a", "b", "c"].map((id) => run(id, "running"));
+  const at = (id: string | undefined, follows = false): TopView => ({
+    selected: id === undefined ? undefined : `${id}-long-id`,
+    follows,
+  });
+  test.each<[key: string, from: TopView, to: TopView, action?: string]>([
+    ["down", at(undefined), at("b")],
+    ["j", at("b"), at("c")],
+    ["down", at("c"), at("c")],
+    ["up", at("b"), at("a")],
+    ["k", at("a"), at("a")],
+    ["down", at("b", true), at("b", true)],
+    ["f", at("b"), at("b", true)],
+    ["return", at("b"), at("b", true)],
+    ["q", at("b", true), at("b")],
+    ["escape", at("b", true), at("b")],
+    ["q", at("b"), at("b"), "quit"],
+    ["escape", at("b"), at("b")],
+    ["o", at("b"), at("b"), "open"],
+    ["a", at("b"), at("b"), "answer"],
+    ["x", at("b"), at("b")],
+  ])("%s", (key, from, to, action) => {
+    const pressed = pressKey(key, from, runs);
+    expect([pressed.view, pressed.action]).toEqual([to, action]);
+  });
+
+  test("any key removes a message, a resize does not", () => {
+    const shown = { ...at("b"), message: "done" };
+    expect(pressKey("x", shown, runs).view).toEqual(at("b"));
+    expect(pressKey("resize", shown, runs).view).toEqual(shown);
+  });
+
+  test.each(["down", "f", "o", "a"])("%s does nothing without runs", (key) => {
+    expect(pressKey(key, at(undefined), [])).toEqual({ view: at(undefined) });
+  });
+});

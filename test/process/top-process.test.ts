@@ -1,0 +1,106 @@
+import { expect, test } from "vitest";
+import { built } from "../lib/built.ts";
+import { logServer } from "../lib/log-server.ts";
+import { onPty } from "../lib/pty.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryDirectory } from "../lib/support.ts";
+
+const folder = await temporaryDirectory();
+/** When each request arrived, in ms. */
+const arrivals: number[] = [];
+const sandbox = await testSandbox({
+  speed: 1,
+  onRequest: () => void arrivals.push(performance.now()),
+});
+
+const top = (app: string, env: Readonly<Record<string, string>> = {}, columns = 80) =>
+  onPty(
+    "wf",
+    ["--app", app, "top"],
+    { HOME: folder, NO_COLOR: "1", ...sandbox.env, ...env },
+    columns,
+  );
+
+const start = async (app: string, ...inputs: readonly string[]) => {
+  const flags = ["query=hello", ...inputs].flatMap((input) => ["--input", input]);
+  const ran = await sandbox.cli(["wf", "--app", app, "run", ...flags, "--detach", "-o", "name"]);
+  return ran.out.trim();
+};
+
+const normalScreen = "\u001b[?25h\u001b[?1049l";
+
+test("runs are listed with their nodes, followed and left by keys, at 80 and 40 columns", async () => {
+  const runs = [await start("slow", "seconds=30"), await start("slow", "seconds=30")];
+  arrivals.length = 0;
+  const screen = top("slow");
+  await screen.shows(/^> {2}running +\d:\d\d {2}Wait .*\n {3}running +\d:\d\d {2}Wait /m);
+  await screen.shows(/^↑\/↓ select {2}f follow {2}a answer {2}o open {2}q quit$/m);
+  screen.type("\u001b[B"); // down
+  await screen.shows(/^ {3}running.*\n> {2}running/m);
+  screen.type("f");
+  await screen.shows(/^Run [0-9a-f-]{36} running\n(.*\n){2}succeeded .*Start\nrunning .*Wait/m);
+  screen.resize(40, 12);
+  screen.type("q");
+  // The emulator keeps what is beyond its new width.
+  await screen.shows(/^> {2}runn(.*\n)+↑.* open.*\nq quit/m);
+  screen.type("q");
+  expect(await screen.exit).toBe(0);
+  expect(screen.written().endsWith(normalScreen)).toBe(true);
+  // What was on the screen before is there again: nothing.
+  expect(await screen.lines()).toEqual([]);
+  const gaps = arrivals.slice(1).map((time, index) => time - (arrivals[index] ?? 0));
+  expect(gaps.length).toBeGreaterThan(1);
+  expect(Math.min(...gaps)).toBeGreaterThan(1900);
+  expect(runs.every((id) => screen.written().includes(id.slice(0, 8)))).toBe(true);
+});
+
+test("Ctrl-C restores the terminal and exits with 130", async () => {
+  const screen = top("slow");
+  await screen.shows(/q quit/);
+  screen.type("\u0003");
+  expect(await screen.exit).toBe(130);
+  expect(await screen.lines()).toEqual(["error: interrupted"]);
+});
+
+test("a failed request is shown, and removed when one succeeds", async () => {
+  let isDown = false;
+  const { env } = await logServer(() => [], 1, {
+    instead(_url, response) {
+      response.statusCode = isDown ? 503 : 200;
+      if (isDown) response.end("down");
+      return isDown;
+    },
+  });
+  const screen = onPty("wf", ["top"], { HOME: folder, NO_COLOR: "1", ...env });
+  await screen.shows(/^0 runs ended in the last hour$/m);
+  isDown = true;
+  await screen.shows(/; retrying/);
+  isDown = false;
+  await screen.shows(/^0 runs ended in the last hour$/m);
+  screen.type("q");
+  expect(await screen.exit).toBe(0);
+});
+
+test("an error at the start is on the normal screen", async () => {
+  const env = { ...sandbox.env, KB_PROFILE: "", KB_APP_KEY: "app-wrong" };
+  const screen = onPty("wf", ["top"], { HOME: folder, NO_COLOR: "1", ...env });
+  expect(await screen.exit).toBe(4);
+  expect(screen.written()).not.toContain("\u001b[?1049h");
+});
+
+test("KB_ACCESSIBLE prints plain lines", async () => {
+  const screen = top("slow", { KB_ACCESSIBLE: "1" });
+  await screen.shows(/^\d\d:\d\d:\d\d \(.*\), \d runs? ended in the last hour/m);
+  screen.type("\u0003");
+  expect(await screen.exit).toBe(130);
+  expect(screen.written()).not.toContain("\u001b");
+});
+
+test("a pipe gets lines, or JSON, until the deadline", async () => {
+  const env = { ...sandbox.env, HOME: folder };
+  const lines = await built(["wf", "--app", "slow", "top", "--timeout", "2s"], env);
+  expect(lines.exit).toBe(12);
+  expect(lines.out).toMatch(/^# \d\d:\d\d:\d\d \(.*\), \d+ runs? ended in the last hour/);
+  const json = await built(["wf", "--app", "slow", "top", "--timeout", "2s", "-o", "jsonl"], env);
+  expect(JSON.parse(json.out)).toMatchObject({ last_hour: { failed: 0 } });
+});
