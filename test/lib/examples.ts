@@ -29,6 +29,7 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/sandbox --data/, 130, "it runs until it is interrupted"],
   [/^wf --app chat chat( --|$)/, 2, "it is a conversation on a terminal"],
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
+  [/^wf top/, 130, "it runs until it is interrupted"],
 ];
 
 /** Commands that prepare an example: they create or delete an object. */
@@ -212,7 +213,7 @@ function wordsOf(line: string, values: Readonly<Record<string, string>>): string
 function runnable(line: string): { readonly line: string; readonly by: "us" | "sh" } {
   const inner = /<\((.*?)\)/.exec(line)?.[1] ?? line.replace(/ \| (source|Out-String.*)$/, "");
   const bare = inner.replace(/'[^']*'|"[^"]*"/g, "");
-  return { line: inner, by: /[|<>;&(]|sandbox |logs --follow/.test(bare) ? "sh" : "us" };
+  return { line: inner, by: /[|<>;&(]|sandbox |logs --follow|top/.test(bare) ? "sh" : "us" };
 }
 
 /** Runs an example in a shell with the built programs; `interrupted` after its first output. */

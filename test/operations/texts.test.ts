@@ -297,6 +297,7 @@ const table: readonly (readonly [
   ["wf logs", "Listing runs", "", "failed to list runs"],
   ["wf replay", "Replaying FILE"],
   ["wf stats", "Computing statistics", "", "failed to list runs"],
+  ["wf top", "Showing active runs"],
   [
     "wf stop",
     "Stopping task TASK",

@@ -46,7 +46,7 @@ test("runs are listed with their nodes, followed and left by keys, at 80 and 40 
   screen.type("q");
   expect(await screen.exit).toBe(0);
   expect(screen.written().endsWith(normalScreen)).toBe(true);
-  // What was on the screen before is there again: nothing.
+  // The normal screen is empty, as before.
   expect(await screen.lines()).toEqual([]);
   const gaps = arrivals.slice(1).map((time, index) => time - (arrivals[index] ?? 0));
   expect(gaps.length).toBeGreaterThan(1);

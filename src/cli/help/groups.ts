@@ -13,7 +13,7 @@ export const commandGroups: Readonly<
   wf: [
     ["Running", ["run", "stop", "wait", "form", "file"]],
     ["Following", ["events", "show", "open", "timeline"]],
-    ["Logs and statistics", ["logs", "stats"]],
+    ["Logs and statistics", ["logs", "stats", "top"]],
     ["Tests and recordings", ["replay", "diff"]],
     ["Applications and chat", ["app", "chat", "conversation", "message", "annotation", "text"]],
     ["Settings and diagnosis", ["login", "profile", "config", "doctor", "completion"]],

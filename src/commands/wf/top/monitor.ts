@@ -9,7 +9,7 @@ import { HOUR, isActive, topRun } from "./state.ts";
 import type { TopRun, TopState } from "./state.ts";
 import { WatchedRun } from "./watched-run.ts";
 
-/** ms between two requests: a dashboard is no load for a server. */
+/** ms between two requests: a dashboard should not load a server. */
 const REQUEST_INTERVAL = 2000;
 /** Streams open at once: a default server serves ten connections (server §20). */
 const MAX_STREAMS = 4;
