@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { built } from "../lib/built.ts";
 import { logServer } from "../lib/log-server.ts";
@@ -45,13 +47,46 @@ test("runs are listed with their nodes, followed and left by keys, at 80 and 40 
   await screen.shows(/^> {2}runn(.*\n)+↑.* open.*\nq quit/m);
   screen.type("q");
   expect(await screen.exit).toBe(0);
-  expect(screen.written().endsWith(normalScreen)).toBe(true);
   // The normal screen is empty, as before.
-  expect(await screen.lines()).toEqual([]);
+  await screen.shows(/^\n*$/);
+  expect(screen.written().endsWith(normalScreen)).toBe(true);
   const gaps = arrivals.slice(1).map((time, index) => time - (arrivals[index] ?? 0));
   expect(gaps.length).toBeGreaterThan(1);
   expect(Math.min(...gaps)).toBeGreaterThan(1900);
-  expect(runs.every((id) => screen.written().includes(id.slice(0, 8)))).toBe(true);
+  for (const id of runs) expect(screen.written()).toContain(id.slice(0, 8));
+});
+
+test("a form is answered on the normal screen; then the dashboard continues", async () => {
+  const id = await start("review");
+  const screen = top("review");
+  await screen.shows(/1 form waiting[^]*^> {2}paused .* Review .* approve, reject /m);
+  screen.type("a");
+  await screen.shows(/^Review \(1-3\):/m);
+  screen.type("approve\r");
+  await screen.shows(/\[looks fine\]:$/m);
+  screen.type("\r");
+  await screen.shows(/^the form was submitted$/m);
+  await screen.shows(/^1 run ended in the last hour/m);
+  screen.type("x");
+  await screen.shows(/q quit$/m);
+  screen.type("q");
+  expect(await screen.exit).toBe(0);
+  const { out } = await sandbox.cli(["wf", "--app", "review", "show", id, "--jq", ".status"]);
+  expect(out).toBe("succeeded\n");
+});
+
+test("o opens the page of the run in the browser", async () => {
+  const id = await start("review");
+  const opened = join(folder, "opened");
+  const env = { ...sandbox.env, KB_PROFILE: "", KB_APP_KEY: "app-review" };
+  const browser = { HOME: folder, BROWSER: `echo %s > ${opened}` };
+  const screen = onPty("wf", ["top"], { NO_COLOR: "1", ...env, ...browser });
+  await screen.shows(new RegExp(`^> {2}paused .*${id.slice(0, 8)}`, "m"));
+  screen.type("o");
+  await screen.shows(new RegExp(`^opened the page of run ${id}$`, "m"));
+  screen.type("q");
+  expect(await screen.exit).toBe(0);
+  expect(await readFile(opened, "utf8")).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/app\/.*\/logs$/m);
 });
 
 test("Ctrl-C restores the terminal and exits with 130", async () => {

@@ -513,10 +513,10 @@ const workflowTop = task({
   action: "show active runs",
   summary: "Show active runs, recent failures and waiting forms, live",
   about:
-    "Shows runs that are running or paused with their nodes, failures of the last hour, and how long runs\ntook. Keys: up and down select a run, f follows its events, a shows how to\nanswer its form, o opens its page, q quits. In a pipe, or with KB_ACCESSIBLE, it prints a report every\nten seconds.",
+    "Shows runs that are running or paused with their nodes, failures of the last hour, and how long runs\ntook. Keys: up and down select a run, f follows its events, a answers its\nform, o opens its page, q quits. In a pipe, or with KB_ACCESSIBLE, it prints a report every\nten seconds.",
   params: {},
   returns: report,
-  sends: [listWorkflowLogs, streamRunEvents, getWorkflowRun, getAppInfo],
+  sends: [listWorkflowLogs, streamRunEvents, getWorkflowRun, getAppInfo, getForm, submitForm],
   effect: "reads",
   exits: ["cut"],
   examples: ["wf top", "wf top -o jsonl"],

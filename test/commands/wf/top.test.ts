@@ -38,7 +38,7 @@ function events(nodes: Readonly<Record<string, string | undefined>>, more: Parti
   return { trace, forms: [], ...more };
 }
 
-const form = { token: "t", node: "Review", actions: ["approve", "reject"], inputs: [] };
+const form = { token: "t", node: "Review", actions: ["approve", "reject"], inputs: [], values: [] };
 
 const stateOf = (
   runs: readonly TopRun[],

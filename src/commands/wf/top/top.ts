@@ -1,8 +1,8 @@
 import { CliError } from "../../../errors.ts";
 import type { FullScreen } from "../../../host/host.ts";
-import { commandLine } from "../../../lib/command-line.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../command-spec.ts";
+import { promptsForForms } from "../forms/index.ts";
 import { run as openRunPage } from "../open.ts";
 import { pressKey, selectedIndex } from "./keys.ts";
 import type { TopAction, TopView } from "./keys.ts";
@@ -119,10 +119,14 @@ class Dashboard {
     return runs[selectedIndex(this.#view, runs)];
   }
 
-  #answer({ id }: TopRun): string {
-    const [form] = this.#monitor.state().events.get(id)?.forms ?? [];
-    if (form === undefined) return "the run is not waiting for a form";
-    return `submit the form with ${commandLine("wf form submit", [form.token])}`;
+  /** Submits one form of a run by prompts. */
+  async #answer({ id }: TopRun): Promise<string> {
+    const { forms = [] } = this.#monitor.state().events.get(id) ?? {};
+    if (forms.length === 0) return "the run is not waiting for a form";
+    const answer = promptsForForms(this.#context);
+    if (!answer) return "prompts are disabled (--no-input or CI)";
+    const result = await answer(forms);
+    return result === true ? "the form was submitted" : result || "the run stays paused";
   }
 
   /** Does what a key asks for, on the normal screen; resolves to the result. */
@@ -138,9 +142,9 @@ class Dashboard {
   }
 }
 
-/** Opens the page of a run; resolves to its address if that failed. */
-async function openRun({ id }: TopRun, context: Context): Promise<string | undefined> {
-  let address: string | undefined;
+/** Opens the page of a run; resolves to its address if that failed, otherwise to what happened. */
+async function openRun({ id }: TopRun, context: Context): Promise<string> {
+  let address = `opened the page of run ${id}`;
   for await (const url of openRunPage({ workflow_run_id: id, print: undefined }, context)) address = url;
   return address;
 }
