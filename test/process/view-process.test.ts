@@ -49,7 +49,10 @@ test("several runs are followed in blocks, each of which stays when its run has 
   const running = "✓ succeeded .*Start\n. running .*Wait\n. running .*run .*";
   await follow.shows(new RegExp(`^${names[0]}\n${running}\n${names[1]}\n${running}\n`, "m"));
   await follow.shows(
-    new RegExp(`^${names[0]}\n.*Start\n.*Wait\n(.*\n)*.*succeeded[^]*\n${names[1]}\n${running}`, "m"),
+    new RegExp(
+      `^${names[0]}\n.*Start\n.*Wait\n(.*\n)*.*succeeded[^]*\n${names[1]}\n${running}`,
+      "m",
+    ),
   );
   follow.type("\u0003");
   expect(await follow.exit).toBe(130);

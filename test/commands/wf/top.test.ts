@@ -25,7 +25,10 @@ const ended = (id: string, status: string, ago: number, seconds: number, error?:
   run(id, status, { startedAt: second - ago - seconds, endedAt: second - ago, seconds, error });
 
 /** What events told: nodes that started, and those that ended with a status. */
-function events(nodes: Readonly<Record<string, string | undefined>>, more: Partial<RunEvents> = {}) {
+function events(
+  nodes: Readonly<Record<string, string | undefined>>,
+  more: Partial<RunEvents> = {},
+) {
   const trace = new RunTrace();
   const add = (event: string, data: object) =>
     trace.add(serverEvent({ event, data }), now.getTime() - 3000);
@@ -78,7 +81,11 @@ describe("the screen", () => {
     [
       "no runs",
       stateOf([]),
-      ["0 runs ended in the last hour", "no run is running, paused, or failed in the last hour", keys],
+      [
+        "0 runs ended in the last hour",
+        "no run is running, paused, or failed in the last hour",
+        keys,
+      ],
     ],
     [
       "a running run with its node",
@@ -87,7 +94,9 @@ describe("the screen", () => {
     ],
     [
       "a paused run with its form",
-      stateOf([run("a", "paused", { startedAt: second - 4000 })], { a: events({}, { forms: [form] }) }),
+      stateOf([run("a", "paused", { startedAt: second - 4000 })], {
+        a: events({}, { forms: [form] }),
+      }),
       [
         "0 runs ended in the last hour  1 form waiting",
         head,

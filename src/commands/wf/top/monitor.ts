@@ -91,10 +91,14 @@ export class RunMonitor {
 
   readonly #readLog = async (): Promise<void> => {
     const context = this.#context;
-    const logs = await context.call(listWorkflowLogs, {}, {
-      signal: this.#signal,
-      ...(this.#hasRead && { retries: 0 }),
-    });
+    const logs = await context.call(
+      listWorkflowLogs,
+      {},
+      {
+        signal: this.#signal,
+        ...(this.#hasRead && { retries: 0 }),
+      },
+    );
     const isFirst = !this.#hasRead;
     this.#hasRead = true;
     await this.#add(logs);

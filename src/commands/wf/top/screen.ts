@@ -148,7 +148,8 @@ function followSection(
 ): Section {
   const title = `Run ${run.id} ${run.status}`;
   if (events === undefined || events.trace.nodes.length === 0) {
-    const why = events?.problem ?? (run.endedAt === undefined ? "waiting for its events" : run.error);
+    const why =
+      events?.problem ?? (run.endedAt === undefined ? "waiting for its events" : run.error);
     return { ...noTable, title, notes: [why ?? "the server has no events of an ended run"] };
   }
   const { nodes, text } = events.trace;

@@ -145,7 +145,8 @@ class Dashboard {
 /** Opens the page of a run; resolves to its address if that failed, otherwise to what happened. */
 async function openRun({ id }: TopRun, context: Context): Promise<string> {
   let address = `opened the page of run ${id}`;
-  for await (const url of openRunPage({ workflow_run_id: id, print: undefined }, context)) address = url;
+  for await (const url of openRunPage({ workflow_run_id: id, print: undefined }, context))
+    address = url;
   return address;
 }
 
