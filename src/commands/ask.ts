@@ -1,4 +1,4 @@
-import { usage } from "../errors.ts";
+import { abortError, usage } from "../errors.ts";
 import type { Context } from "./command-spec.ts";
 
 /** Invalid replies in a row before giving up: a program may be typing. */
@@ -18,11 +18,11 @@ export interface Choice<T> {
 export async function ask(
   question: string,
   context: Context,
-  options: { readonly multiline?: boolean } = {},
+  options: { readonly multiline?: boolean; readonly hidden?: boolean } = {},
 ): Promise<string> {
   const { host, signal } = context;
   const typed = await host.prompt(question, { signal, ...options }).catch((error: unknown) => {
-    throw signal.aborted ? context.abortError() : error;
+    throw signal.aborted ? abortError(signal) : error; // a prompt has no side effect
   });
   return typed.trim();
 }

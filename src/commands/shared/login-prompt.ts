@@ -1,5 +1,6 @@
-import { abortError, CliError } from "../../errors.ts";
+import { CliError } from "../../errors.ts";
 import { signsFor } from "../../lib/signs.ts";
+import { ask } from "../ask.ts";
 import type { Context } from "../command-spec.ts";
 
 /** A question that is asked until its reply is accepted. */
@@ -25,8 +26,9 @@ export async function askUntilAccepted<T>(
   let enter = fallback;
   for (;;) {
     const question = enter === undefined ? `${text}: ` : `${text} [${enter}]: `;
-    const reply = (await ask(question, hidden ?? false, context)) || enter;
+    const reply = (await ask(question, context, { hidden: hidden === true })) || enter;
     if (reply === undefined) return undefined;
+    if (hidden) context.host.secrets.learn(reply);
     try {
       return await accept(reply);
     } catch (error) {
@@ -42,13 +44,4 @@ export async function askUntilAccepted<T>(
 async function tellProblem({ message, info }: CliError, { host, notice }: Context): Promise<void> {
   await notice(`${signsFor(host.env).fail}${message}`);
   if (info.hint !== undefined) await notice(`  ${info.hint}`);
-}
-
-async function ask(question: string, hidden: boolean, { host, signal }: Context): Promise<string> {
-  const typed = await host.prompt(question, { hidden, signal }).catch((error: unknown) => {
-    throw signal.aborted ? abortError(signal) : error;
-  });
-  const reply = typed.trim();
-  if (hidden) host.secrets.learn(reply);
-  return reply;
 }
