@@ -297,7 +297,7 @@ test("running times advance, rounds are counted, and text grows below", async ()
   ]);
 });
 
-test("a paused run continues after its form is submitted", async () => {
+test("a paused chatflow continues after its form is submitted", async () => {
   const run = followed();
   const form = { node_id: "a-node", node_title: "Review", form_token: "t", actions: [] };
   let waiting: string[] = [];
@@ -309,7 +309,7 @@ test("a paused run continues after its form is submitted", async () => {
     event("workflow_paused", { status: "paused", elapsed_time: 0.5, reasons: [] }),
     async () => void (waiting = await run.look()),
     event("human_input_form_filled", { node_title: "Review", action_id: "yes" }),
-    event("workflow_started", { id: "run-1", reason: "resumption" }),
+    event("workflow_started", { id: "run-1", reason: "resumption" }, { conversation_id: "c" }),
     starts("a", "Review"),
     ends("a", "Review"),
     says("Before."),
@@ -326,12 +326,30 @@ test("a paused run continues after its form is submitted", async () => {
   expect(waiting).toEqual(paused);
   expect(lines).toEqual([
     ...paused,
-    "• human_input_form_filled  Review  yes",
+    "• submitted           Review  yes",
     "✓ succeeded     1.5s  Review",
     "",
     "Before.",
     "",
     "  answer: Before. After.",
+    "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+  ]);
+});
+
+test("the text of a workflow that was paused is not repeated", async () => {
+  const run = followed();
+  const lines = await run.run([
+    began,
+    event("workflow_paused", { status: "paused", reasons: [] }),
+    event("workflow_started", { id: "run-1", reason: "resumption" }),
+    says("After."),
+    ended({ outputs: { result: "After." } }),
+  ]);
+  expect(lines.slice(-5)).toEqual([
+    "",
+    "After.",
+    "",
+    '  outputs  {"result":"After."}',
     "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
   ]);
 });

@@ -217,8 +217,10 @@ export class AnswerWatch {
   }
 
   add({ event, fields }: ServerEvent, piece: TextPiece | undefined): void {
-    // After a lost connection or a pause, text is missing; only the outputs have it (server §15.6).
-    if (event === "_gap" || fields.reason === "resumption") this.#isWhole = false;
+    // After a lost connection, and after the pause of a chatflow, only the outputs have all of the
+    // text (server §15.6, §18).
+    const isResumedChat = fields.reason === "resumption" && fields.conversation_id !== undefined;
+    if (event === "_gap" || isResumedChat) this.#isWhole = false;
     else if (piece?.kind === "answer" && piece.text !== undefined) this.#isWhole ??= true;
   }
 }

@@ -148,6 +148,15 @@ export class RunView {
     loop_completed: this.#updateNodes,
     node_retry: (event) => this.#printRetry(event),
     human_input_required: (event) => this.#printForm(event),
+    human_input_form_filled: ({ fields }) =>
+      this.#print([
+        ...headOf(signOf("", this.#style), "submitted", undefined),
+        ...plainParts(
+          [fields.node_title, fields.action_text ?? fields.action_id].map(
+            (part) => part && visible(part),
+          ),
+        ),
+      ]),
     workflow_paused: (event) => {
       this.#finishOpen("paused");
       for (const node of this.#open) this.#waiting.add(node);

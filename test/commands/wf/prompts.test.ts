@@ -1,7 +1,15 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { eventsText, inTurn, json, pinging, runServer, streaming } from "../../lib/run-server.ts";
+import {
+  eventsText,
+  inTurn,
+  json,
+  pinging,
+  recorded,
+  runServer,
+  streaming,
+} from "../../lib/run-server.ts";
 import type { Route } from "../../lib/run-server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
@@ -577,6 +585,42 @@ describe("wf chat", () => {
     expect(lastBody(/chat-messages$/)).toMatchObject({
       conversation_id: second?.["conversation_id"],
     });
+  });
+
+  test.each([
+    [
+      "an agent",
+      "agent.json: agent, function calling, one tool",
+      "I will look that up. The tool said: 2026\n",
+      "246c6f4e-8146-4ae2-8d22-4077fa905b17",
+    ],
+    [
+      "a chat with sources",
+      "chat-model.json: message, streaming, with citations",
+      expect.stringMatching(/^\S.*\n$/s),
+      "c58891f0-f7a6-4e26-a2bd-d7aeb28c9d83",
+    ],
+  ])("of two turns with %s", async (_, recording, turn, conversation) => {
+    const bodies: string[] = [];
+    const mock = await runServer({
+      "POST /v1/chat-messages": (socket, before, request) => {
+        bodies.push(request.slice(request.indexOf("\r\n\r\n") + 4));
+        streaming(recorded(recording))(socket, before, request);
+      },
+    });
+    const ran = await cli(["wf", "chat"], {
+      tty: true,
+      answers: ["one", "two", "/exit"],
+      env: { KB_BASE_URL: mock.baseUrl, KB_APP_KEY: "app-x" },
+    });
+    expect(ran.exit, ran.err).toBe(0);
+    const half = ran.out.length / 2;
+    expect([ran.out.slice(0, half), ran.out.slice(half)]).toEqual([turn, ran.out.slice(0, half)]);
+    expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([
+      expect.not.objectContaining({ conversation_id: conversation }),
+      expect.objectContaining({ query: "two", conversation_id: conversation }),
+    ]);
+    expect(ran.err).toContain(`continue with \`wf chat --conversation-id ${conversation}\``);
   });
 
   test("needs a terminal", async () => {
