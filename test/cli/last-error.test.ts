@@ -70,7 +70,7 @@ test("the last error is logged with command, error, requests and waits, also as 
 
 test("people read it in words", async () => {
   const it = await machine();
-  await it.run(["wf", "run", "show", id], { env: { KB_APP_KEY: "app-echo" } });
+  await it.run(["wf", "show", id, "--nonsense"], { env: { KB_APP_KEY: "app-echo" } });
   await it.run(["kb", "show", id], { now: () => new Date("2026-11-21T12:00:00Z") });
   const { out, err, exit } = await it.run(["kb", "doctor", "--last-error"]);
   expect(exit, err).toBe(0);
