@@ -166,6 +166,35 @@ test("names of knowledge bases, documents, tags and fields come from the server"
   );
 });
 
+test("runs of this machine are completed, newest first, with their age", async () => {
+  const { cli: run, env } = await testSandbox();
+  const folder = await temporaryDirectory();
+  const at = (minute: number) => ({
+    folder,
+    now: () => new Date(moment.getTime() + minute * 60_000),
+  });
+  const ids: string[] = [];
+  for (const minute of [0, 2]) {
+    const ran = await run(["wf", "run", "query=x", "-o", "name"], at(minute));
+    ids.push(ran.out.trim());
+  }
+  const paused = await run(["wf", "--app", "review", "run", "query=x", "-o", "name"], at(3));
+  const world = { ...at(5), env };
+  expect(await completionLines(["show", ""], world, "wf")).toEqual([
+    `${paused.out.trim()}\tpaused, 2m ago`,
+    `${ids[1]}\t3m ago`,
+    `${ids[0]}\t5m ago`,
+  ]);
+  const [older = "", newer = ""] = ids;
+  expect(await values(["events", newer, older.slice(0, 20)], world, "wf")).toEqual([older]);
+  for (const command of ["wait", "stop", "open"])
+    expect(await values([command, older.slice(0, 20)], world, "wf")).toEqual([older]);
+  expect(await values(["timeline", older.slice(0, 20)], world, "wf")).toEqual([older, ":files"]);
+  expect(await values(["diff", older, newer.slice(0, 20)], world, "wf")).toEqual([newer, ":files"]);
+  const elsewhere = { ...world, env: { ...env, KB_BASE_URL: "http://127.0.0.1:9/v1" } };
+  expect(await values(["show", ""], elsewhere, "wf")).toEqual([]);
+});
+
 test("names that are already on the line are not suggested again", async () => {
   const { world } = await furnished();
   const left = await values(["tag", "bind", "Handbook", "Team Handbook", ""], world);

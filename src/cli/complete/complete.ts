@@ -7,7 +7,7 @@ import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/formats-list.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { appNames, fetchNames } from "./remote-names.ts";
+import { appNames, fetchNames, runIds } from "./remote-names.ts";
 import { ownFlags } from "../parse/flags.ts";
 import type { Flag, OwnFlag } from "../parse/flags.ts";
 import { sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
@@ -115,7 +115,8 @@ function sourcesAfter(line: Line, typed: string): Source[] {
   }
   const deeper = positionals.length === 0 ? [wordsBelow(path)] : [];
   if (command === undefined) return deeper;
-  return [...deeper, argumentSource(command, positionals.length) ?? flags];
+  const source = argumentSource(command, positionals.length);
+  return [...deeper, source ?? flags, ...(source === recordings ? (["files"] as const) : [])];
 }
 
 /** Reads the words before the cursor like the parser. */
@@ -226,6 +227,11 @@ const paramValues: Readonly<Record<string, Source>> = {
   "api method": ["GET", "POST", "PUT", "PATCH", "DELETE"],
   "api path": [],
   "sandbox command": "files",
+  "stop task_id": runs,
+  "open workflow_run_id": runs,
+  "timeline run": recordings,
+  "diff a": recordings,
+  "diff b": recordings,
 };
 
 /** Placeholders of paths. */
@@ -236,6 +242,7 @@ function valueSource(command: Command, name: string, param: Param): Source {
   if (known) return known;
   if (param.choices) return param.choices;
   if (param.kind === "ref" && param.noun) return references(param.noun);
+  if (param.listed === "run") return runs;
   if (param.kind === "file" || param.kind === "content") return "files";
   return param.in === "local" && (pathWords.test(name) || pathWords.test(param.placeholder ?? ""))
     ? "files"
@@ -266,6 +273,21 @@ async function profileNames({ host }: Cursor): Promise<Candidate[]> {
     ...Object.entries(profiles).map(([value, { base_url = "" }]) => ({ value, help: base_url })),
     { value: sandboxProfile, help: "the running local sandbox" },
   ];
+}
+
+/** Runs of this machine that are not on the line yet. */
+async function runs({ place: { line }, host }: Cursor): Promise<Candidate[]> {
+  const { command, flags, positionals } = line;
+  if (!command) return [];
+  const known = await runIds({ command, flags }, host);
+  return known
+    .filter(({ name }) => !positionals.includes(name))
+    .map(({ name, about }) => ({ value: name, help: about }));
+}
+
+/** Runs, where the files of the shell are recordings. */
+function recordings(at: Cursor): Promise<Candidate[]> {
+  return runs(at);
 }
 
 /** Words that can follow a path: a command with its summary, a group with its words. */

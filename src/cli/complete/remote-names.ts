@@ -4,6 +4,7 @@ import { settingsFor } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
 import type { Host, Output } from "../../host/host.ts";
 import { isObject, own } from "../../lib/json.ts";
+import { timesFor } from "../../output/formats/times.ts";
 import { counted } from "../../lib/plural.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
@@ -86,6 +87,26 @@ export async function fetchNames(
   });
 }
 
+/** IDs of the runs of the server that were started or followed on this machine, newest first. */
+export const runIds = (
+  query: Pick<NameQuery, "command" | "flags">,
+  host: Host,
+): Promise<readonly Named[]> =>
+  withTimeout(withoutSideEffects(host), async (timed) => {
+    const session = sessionFor(query, timed);
+    const times = timesFor({ times: "relative", now: () => host.now() }, true);
+    try {
+      const { savedRuns } = await import("../../commands/wf/task-ids.ts");
+      return [...(await savedRuns(session.context))].map(([name, { paused, end, savedAt }]) => {
+        const status = paused ? "paused" : end?.status;
+        const about = [status, times.text(savedAt)].filter((part) => part !== undefined);
+        return { name, about: about.join(", ") };
+      });
+    } finally {
+      await session.close();
+    }
+  });
+
 /** Names of the applications of the profile in use. */
 export async function appNames(
   flags: ReadonlyMap<string, string>,
@@ -103,7 +124,7 @@ export async function appNames(
   return settings.apps;
 }
 
-function sessionFor({ command, flags }: NameQuery, host: Host): Session {
+function sessionFor({ command, flags }: Pick<NameQuery, "command" | "flags">, host: Host): Session {
   const options = {
     profile: flags.get("--profile"),
     baseUrl: flags.get("--base-url"),

@@ -117,16 +117,23 @@ export const savedRunIds = async (context: Context): Promise<readonly string[]> 
 export const pausedRuns = async (context: Context): Promise<readonly string[]> =>
   [...(await savedRuns(context))].flatMap(([id, { paused }]) => (paused === true ? [id] : []));
 
+/** A run of this server that was started or followed on this machine. */
+interface KnownRun extends SavedRun {
+  /** When something about it was saved last. */
+  readonly savedAt: Date;
+}
+
 /** The saved runs of this server by ID, newest first: a run that was saved again has several files. */
-async function savedRuns(context: Context): Promise<ReadonlyMap<string, SavedRun>> {
+export async function savedRuns(context: Context): Promise<ReadonlyMap<string, KnownRun>> {
   const base_url = await context.baseUrl();
   const directory = directoryOf(context);
-  const runs = new Map<string, SavedRun>();
+  const runs = new Map<string, KnownRun>();
   for (const name of await listedFiles(context)) {
     const id = attempt(() => decodeURIComponent(name.replace(/^\d+-|\.json$/g, "")));
     if (id === undefined || runs.has(id)) continue;
     const saved = await readSaved(join(directory, name), context);
-    if (saved?.base_url === base_url) runs.set(id, saved);
+    if (saved?.base_url !== base_url) continue;
+    runs.set(id, { ...saved, savedAt: new Date(Number.parseInt(name, 10)) });
   }
   return runs;
 }
