@@ -25,7 +25,7 @@ test("a new knowledge base asks for its technique", async () => {
     "  2  high_quality: needs an embedding model; none is active",
     "Indexing technique (1-2) [economy]: 5",
     '"5" is not one of them; type a number or a name',
-    "Indexing technique (1-2) [economy]:",
+    "Indexing technique (1-2) [economy]: ",
     "name                Asked",
     "indexing_technique  economy",
   ]);

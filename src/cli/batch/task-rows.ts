@@ -1,3 +1,4 @@
+import { mapConcurrent } from "../../api/concurrent-map.ts";
 import type { Values } from "../../api/request.ts";
 import { batch, beforeSending, readBatchFile } from "../../commands/batch/index.ts";
 import type { BatchFile, BatchJournal, BatchRow, RowAttempt } from "../../commands/batch/index.ts";
@@ -62,7 +63,7 @@ export async function* eachTaskRow(
           globals,
           session,
         });
-        return prepareRows({ name, ready, cells, journal, work }, context);
+        return prepareRows({ name, ready, cells, journal, work, concurrency }, context);
       },
       isRepeatable: () => true,
       attempt: (prepared, { number }) => attempt(prepared, number, { work, context }),
@@ -109,33 +110,35 @@ interface RowsToPrepare {
   readonly cells: ReadonlyMap<number, Readonly<Record<string, unknown>>>;
   readonly journal: BatchJournal;
   readonly work: RowWork<Values, unknown>;
+  readonly concurrency: number | undefined;
 }
 
 /** Checks all rows that are not done. Throws one error for all that are invalid. */
 async function prepareRows(
-  { name, ready, cells, journal, work }: RowsToPrepare,
+  { name, ready, cells, journal, work, concurrency }: RowsToPrepare,
   context: Context,
 ): Promise<BatchRow<Prepared>[]> {
-  const prepared: BatchRow<Prepared>[] = [];
   const invalid: { row: FileRow; error: CliError }[] = [];
-  for (const { row, input, resolved } of ready) {
+  const prepare = async ({ row, input }: BatchRow<Values>): Promise<Prepared | undefined> => {
     const isDone = journal.states.get(row.number)?.kind === "done";
-    if (input === undefined || isDone) {
-      prepared.push({ row, input: undefined, resolved });
-      continue;
-    }
-    context.progress({ done: prepared.length, total: ready.length, unit: "rows checked" });
+    if (input === undefined || isDone) return undefined;
     try {
       const checked = await work.check(input, cells.get(row.number) ?? {});
-      prepared.push({ row, input: checked === undefined ? undefined : { checked }, resolved });
+      return checked === undefined ? undefined : { checked };
     } catch (error) {
       if (!(error instanceof CliError) || endsBatch(error)) throw error;
       if (["usage", "not-found"].includes(error.kind)) invalid.push({ row, error });
-      else prepared.push({ row, input: { error }, resolved });
+      return { error };
     }
+  };
+  const prepared: (Prepared | undefined)[] = [];
+  for await (const each of mapConcurrent(ready, context.limitConcurrency(concurrency), prepare)) {
+    prepared.push(each);
+    context.progress({ done: prepared.length, total: ready.length, unit: "rows checked" });
   }
+  invalid.sort((a, b) => a.row.number - b.row.number);
   if (invalid.length > 0) throw rowsError(name, invalid);
-  return prepared;
+  return ready.map((row, index) => ({ ...row, input: prepared[index] }));
 }
 
 /** Would every further row fail the same way? What a task refuses concerns one object. */
