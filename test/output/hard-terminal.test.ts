@@ -110,7 +110,7 @@ describe("progress", () => {
     const run = onPty("kb", slow, env);
     await run.shows(/⠋|⠙|⠹|⠸/);
     expect(await run.exit).toBe(0);
-    expect(await run.lines()).toEqual(["no results"]);
+    expect(await run.lines()).toEqual(["no tags"]);
   });
 
   test.concurrent.each([

@@ -82,7 +82,11 @@ const rowContext = (context: Context, yes: boolean): Context => ({
   confirm: (question) =>
     yes
       ? Promise.resolve()
-      : Promise.reject(usage(question, "pass --yes to continue", { code: "confirmation-needed" })),
+      : Promise.reject(
+          usage(`confirmation required: ${question.replace(/\.$/, "")}`, "pass --yes to continue", {
+            code: "confirmation-needed",
+          }),
+        ),
 });
 
 /** The file with only the columns of these names. */

@@ -132,7 +132,7 @@ describe("kb doc rename", () => {
       exit: 0,
       err: "kb sync names a document after its file again when that file changes\n",
     });
-    expect((await done("sync", kb, dir)).err).toContain("1 file: 1 adopted; 0 characters");
+    expect((await done("sync", kb, dir)).err).toContain("1 file: 1 adopted");
     expect(await names()).toEqual(["b.md", ""]);
     expect(await contentOf("b.md")).toBe(umlauts);
     await writeFile(join(dir, "a.md"), "changed");
@@ -221,14 +221,14 @@ describe("what cannot be renamed is refused before anything is sent", () => {
     const since = server.seen.length;
     const refused = await rename("a.md", "c.md");
     expect(refused).toMatchObject({ exit: 2, out: "" });
-    expect(refused.err).toContain("loses chunk 1 (edited)");
+    expect(refused.err).toContain("Rename a.md to c.md and lose chunk 1 (edited)?");
     expect(refused.err).toContain("pass --yes");
     const questions: string[] = [];
     const line = ["doc", "rename", kb, "a.md", "c.md"];
     const no = await run(line, { tty: true, answers: ["n"], questions });
     expect(no).toMatchObject({ exit: 2, err: "nothing was changed\n" });
     expect(questions).toEqual([
-      "Rename a.md to c.md? Its content is split into chunks again, which loses chunk 1 (edited). [y/N] ",
+      "Rename a.md to c.md and lose chunk 1 (edited)? The document is split into chunks again. [y/N] ",
     ]);
     expect(writesSince(since)).toEqual([]);
     expect((await rename("a.md", "c.md", "--yes")).exit).toBe(0);
@@ -429,7 +429,7 @@ describe("kb doc rename --each", () => {
       "an unknown document",
       "doc,name\na.md,1.md\nz.md,2.md\n",
       3,
-      /row 2, column doc: .*not found/,
+      /row 2 \(line 3\), column doc: .*not found/,
     ],
     ["a missing column", "doc\na.md\n", 2, /column name not found/],
     ["an unknown column", "doc,name,x\na.md,1.md,2\n", 2, /unknown column "x"/],
@@ -447,8 +447,9 @@ describe("kb doc rename --each", () => {
     const since = server.seen.length;
     const refused = await rename("--each", path);
     expect(refused.exit).toBe(2);
-    expect(refused.err).toContain("row 2: Rename b.md to 2.md?");
-    expect(refused.err).toContain("loses chunk 1 (edited)");
+    expect(refused.err).toContain(
+      "row 2 (line 3): confirmation required: Rename b.md to 2.md and lose chunk 1 (edited)?",
+    );
     expect(writesSince(since)).toEqual([]);
     expect((await rename("--each", path, "--yes")).exit).toBe(0);
     expect(await names()).toEqual(["1.md", "2.md", "c.md", ""]);

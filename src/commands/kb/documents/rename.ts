@@ -157,7 +157,7 @@ async function confirmLosses(
     return;
   }
   await context.confirm(
-    `Rename ${before.name} to ${name}? Its content is split into chunks again, which loses ${firstNames(losses)}.`,
+    `Rename ${before.name} to ${name} and lose ${firstNames(losses)}? The document is split into chunks again.`,
     { declined: "nothing was changed" },
   );
 }
