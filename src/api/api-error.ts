@@ -218,7 +218,7 @@ const rejections: readonly (Partial<Explanation> & {
     matches: ({ message }) =>
       /^relation "embedding_vector_index_\w+" does not exist/i.test(message),
     text: "the knowledge base has no indexed documents for this search method",
-    hint: "`kb doc list` shows its documents; without an embedding model, use keyword_search",
+    hint: `${commandLine("kb doc list", ["KB"])} shows its documents; without an embedding model, use keyword_search`,
   },
   {
     matches: modelFailed,

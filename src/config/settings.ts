@@ -1,12 +1,11 @@
 import { usage } from "../errors.ts";
 import type { Host } from "../host/host.ts";
-import { commandLine } from "../lib/command-line.ts";
 import { own } from "../lib/json.ts";
 import { isUuid } from "../lib/uuid.ts";
 import { kindOfKey } from "./api-key.ts";
 import type { KeyKind } from "./api-key.ts";
 import { baseUrlOf } from "./base-url.ts";
-import { missingProfileHint } from "./profile-hint.ts";
+import { missingAppHint, missingProfileHint } from "./profile-hint.ts";
 import { readProfiles } from "./profiles.ts";
 import type { Profile } from "./profiles.ts";
 import { readSandboxProfile, sandboxProfile } from "./sandbox-profile.ts";
@@ -218,9 +217,7 @@ function checkApp(app: Setting, { profile, name }: Sources): void {
   const where = name === undefined ? ": no profile is selected" : ` in profile ${name}`;
   throw usage(
     `application "${app.value}" not found${where}`,
-    names.length > 0
-      ? `applications of the profile: ${names.join(", ")}`
-      : `add it with ${commandLine("wf login", name === undefined ? [] : [name], { app: app.value })}`,
+    missingAppHint(app.value, names, name),
   );
 }
 

@@ -25,8 +25,12 @@ export function commandLine(
   const rest = args.some((word) => word.startsWith("-"))
     ? [...words, "--", ...args]
     : [...args, ...words];
-  return inBackticks([...command.split(" "), ...rest]);
+  return shownLine([...command.split(" "), ...rest]);
 }
+
+/** All words of a command line as hints show it, in backticks and quoted for a shell. */
+export const shownLine = (words: readonly string[]): string =>
+  `\`${words.map(shellQuote).join(" ")}\``;
 
 /** Replaces the words of each command that `commandLine` has put into a text. */
 export const mapCommands = (
@@ -34,14 +38,12 @@ export const mapCommands = (
   change: (words: readonly string[]) => readonly string[],
 ): string =>
   text.replace(shownCommand, (_, line: string) =>
-    inBackticks(change([...line.matchAll(shellWord)].map(([word]) => unquoted(word)))),
+    shownLine(change([...line.matchAll(shellWord)].map(([word]) => unquoted(word)))),
   );
 
 /** A word as shellQuote writes it: `it's` is `'it'\''s'`. */
 const shellWord = /(?:'[^']*'|\\.|[^\s'`\\])+/g;
 const shownCommand = new RegExp(`\`((?:kb|wf)(?: ${shellWord.source})*)\``, "g");
-
-const inBackticks = (words: readonly string[]) => `\`${words.map(shellQuote).join(" ")}\``;
 
 const unquoted = (word: string) =>
   word.replace(

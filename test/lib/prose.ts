@@ -20,7 +20,13 @@ const filesIn = (directory: string, ending: RegExp): string[] =>
     .filter((name) => ending.test(name) && !/^test\/(recordings|wire)\//.test(name));
 
 /** Comments and strings of the source, without texts of one word. */
-export const sourceProse = (): Prose[] => filesIn("src", /\.(ts|mjs)$/).flatMap(stringsAndComments);
+export const sourceProse = (): Prose[] => sourceTexts(true);
+
+/** Strings of the source, without texts of one word. */
+export const sourceStrings = (): Prose[] => sourceTexts(false);
+
+const sourceTexts = (withComments: boolean): Prose[] =>
+  filesIn("src", /\.(ts|mjs)$/).flatMap((file) => stringsIn(file, withComments));
 
 /** Titles of tests and comments beside them. */
 export const testProse = (): Prose[] => filesIn("test", /\.ts$/).flatMap(titlesAndComments);
@@ -39,18 +45,18 @@ export const pageProse = (): Prose[] =>
 const numbered = (file: string, text: string, first: number): Prose[] =>
   text.split("\n").map((line, index) => ({ file, line: first + index, text: line.trim() }));
 
-function parse(file: string) {
+function parse(file: string, withComments = true) {
   const text = readFileSync(join(root, file), "utf8");
   const { program, comments } = parseSync(file, text);
   const prose: Prose[] = [];
   const add = (offset: number, words: string) =>
     prose.push(...numbered(file, words, text.slice(0, offset).split("\n").length));
-  for (const { start, value } of comments) add(start, value);
+  if (withComments) for (const { start, value } of comments) add(start, value);
   return { program, prose, add };
 }
 
-function stringsAndComments(file: string): Prose[] {
-  const { program, prose, add } = parse(file);
+function stringsIn(file: string, withComments: boolean): Prose[] {
+  const { program, prose, add } = parse(file, withComments);
   const see = (offset: number, words: unknown) => {
     if (typeof words === "string" && /\s/.test(words)) add(offset, words);
   };

@@ -1,6 +1,6 @@
 import { usage } from "../../errors.ts";
 import type { CliError } from "../../errors.ts";
-import { commandLine } from "../../lib/command-line.ts";
+import { shownLine } from "../../lib/command-line.ts";
 
 /*
  * Words of other programs for what `kb` and `wf` name differently. A word counts only where no command
@@ -156,7 +156,7 @@ export function synonymError(
   typed: readonly string[],
 ): CliError {
   const [program = "kb"] = group;
-  const shown = meaningOf(synonym, typed).map((words) => commandLine(program, words));
+  const shown = meaningOf(synonym, typed).map((words) => shownLine([program, ...words]));
   return usage(
     `unknown command ${JSON.stringify(synonym.word)} for ${group.join(" ")}`,
     `use ${shown.join(", piped into ")}`,

@@ -1,0 +1,352 @@
+// Every command that an error, a hint or a notice shows is run, where its line was run.
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { mapCommands } from "../../src/lib/command-line.ts";
+import { watchCalls } from "../lib/call-sites.ts";
+import { hintedCommands } from "../lib/hinted.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import type { TestSandbox } from "../lib/sandbox.ts";
+import { memoryKeyring } from "../lib/keyring.ts";
+import { sourceStrings } from "../lib/prose.ts";
+import type { Prose } from "../lib/prose.ts";
+import { temporaryDirectory } from "../lib/support.ts";
+import type { World } from "../lib/support.ts";
+
+const calls = await watchCalls("commandLine", "shownLine");
+const server = await testSandbox();
+/** Its documents stay unindexed. */
+const idle = await testSandbox({ speed: 1, indexingDelay: 600_000 });
+const folder = await temporaryDirectory();
+/** Without profiles and saved runs. */
+const elsewhere = await temporaryDirectory();
+
+/** A command line that prints a command. */
+interface Scene {
+  /** `$x` stands for an ID of the setup. */
+  readonly line: string;
+  readonly faults?: readonly string[];
+  readonly on?: TestSandbox;
+  readonly world?: World;
+  /** Why the command cannot succeed as it is printed; it must be one that parses. */
+  readonly unless?: string;
+}
+
+const noServer = { KB_PROFILE: "", KB_BASE_URL: "", KB_KEY: "" };
+
+const ids: Record<string, string> = {};
+
+function wordsOf(line: string): readonly string[] {
+  const [words = []] = hintedCommands(`\`${line}\``);
+  return words.map((word) => word.replace(/\$(\w+)/g, (_, name: string) => ids[name] ?? ""));
+}
+
+const here = (world: World = {}): World => ({
+  folder,
+  ...world,
+  env: { KB_KEEP_ERRORS: "0", ...world.env },
+});
+
+const run = (line: string, on = server, world: World = {}) => on.cli(wordsOf(line), here(world));
+
+/** Runs a line of the setup, which must succeed. Returns what it prints. */
+async function done(line: string, on = server): Promise<string> {
+  const ran = await run(line, on);
+  if (ran.exit !== 0) throw new Error(`${line}: ${ran.err}`);
+  return ran.out.trim();
+}
+
+/** Words that the reader replaces, and commands that prompt for all they need. */
+const isTemplate = (words: readonly string[]) =>
+  words.some((word) => /^(FILE|NAME=ID|TASK_ID|KB|PROFILE|\S+=TEXT)$/.test(word)) ||
+  ["login", "sandbox", "chat"].includes(words[1] ?? "");
+
+const parses = (error: string) =>
+  !/^error: (unknown|too many|which|missing argument)|is not a UUID|needs a value/m.test(error);
+
+/** Runs each command in a text. Returns those that are wrong lines, with their errors. */
+async function brokenCommands(text: string, { on = server, world, unless }: Scene) {
+  const broken: string[] = [];
+  for (const words of hintedCommands(text)) {
+    // A terminal, so that deletes can prompt; interrupted soon, as some commands follow something.
+    const terminal = { tty: true, answers: ["y", "y"], signal: AbortSignal.timeout(3000) };
+    const argv = isTemplate(words) ? [...words, "--no-input"] : words;
+    // A sign-in must not change what the next lines find.
+    const apart = words[1] === "login" && { folder: await temporaryDirectory() };
+    const { exit, err } = await on.cli(argv, here({ ...world, ...terminal, ...apart }));
+    const mayFail = isTemplate(words) || unless !== undefined;
+    if ((exit === 2 || exit === 3) && !(mayFail && parses(err)))
+      broken.push(`${words.join(" ")}: exit ${exit}: ${err}`);
+  }
+  return broken;
+}
+
+beforeAll(async () => {
+  await mkdir(join(folder, "docs"));
+  await mkdir(join(folder, "off"));
+  await writeFile(join(folder, "docs", "a.md"), "A text.");
+  await writeFile(join(folder, "docs", "leave.md"), "Another text.");
+  await writeFile(join(folder, "off", "off.md"), "Another text.");
+  await writeFile(
+    join(folder, "type.yaml"),
+    "knowledge_base: Hand book\nmetadata:\n  team: number\n",
+  );
+  await writeFile(
+    join(folder, "plan.yaml"),
+    "knowledge_base: Hand book\nmetadata:\n  size: number\n",
+  );
+  await writeFile(join(folder, "checks.yaml"), "name: x\n");
+  await writeFile(join(folder, "up.md"), "A file.");
+  for (const on of [server, idle]) {
+    await done("kb create 'Hand book' --indexing-technique economy", on);
+    await done("kb doc add 'Hand book' leave.md --text 'Thirty days.'", on);
+  }
+  for (const name of ["old.md", "off.md"])
+    await done(`kb doc add 'Hand book' ${name} --text 'Some text.'`);
+  await done("kb doc wait 'Hand book'");
+  await done("kb doc archive 'Hand book' old.md");
+  await done("kb doc disable 'Hand book' off.md");
+  await done("kb metadata create 'Hand book' team --type string");
+  ids["bare"] = await done("kb create Bare -o name");
+  ids["url"] = server.env["KB_BASE_URL"] ?? "";
+  ids["none"] = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+  ids["dir"] = folder;
+  for (const app of ["review", "broken", "echo"])
+    ids[app] = await done(`wf --app ${app} run --input query=hello --detach -o name`);
+  const long = "--input query=hello --input seconds=600000 --detach -o name";
+  for (const id of ["slow", "other"]) ids[id] = await done(`wf --app slow run ${long}`);
+  const login = `kb login work --base-url ${server.env["KB_BASE_URL"]} --key-file - --no-check`;
+  const world = { stdin: "dataset-sandbox\n", keyring: memoryKeyring() };
+  const stored = await server.cli(wordsOf(login), here(world));
+  if (stored.exit !== 0) throw new Error(stored.err);
+  await done(`kb doc upload 'Hand book' ${folder}/up.md`);
+  await writeFile(join(folder, "hidden.md"), "A file.");
+  await done(`kb doc upload 'Hand book' ${folder}/hidden.md`);
+  await done("kb doc wait 'Hand book'");
+  await done("kb doc disable 'Hand book' hidden.md");
+  await done(`kb export 'Hand book' ${folder}/exported`);
+  await done(`wf --app broken run --input query=x --record ${folder}/broken.jsonl`).catch(() => {});
+  ids["recorded"] = await done("wf --app broken logs -o name --limit 1");
+  await done("kb create Synced --indexing-technique economy");
+  await done(`kb sync Synced ${folder}/off`);
+  await done("kb doc wait Synced");
+  await done("kb doc disable Synced off.md");
+  await writeFile(join(folder, "off", "off.md"), "A changed text.");
+  await writeFile(
+    join(folder, "cut.jsonl"),
+    `{"event":"workflow_started","workflow_run_id":"${ids["slow"]}","data":{"id":"${ids["slow"]}"}}\n`,
+  );
+  await writeFile(join(folder, "rows.csv"), "query\nx\ny\n");
+});
+
+const scenes: readonly Scene[] = [
+  // The command line
+  { line: "kb show" },
+  { line: "kb doc show 'Hand book'" },
+  { line: "kb search 'Hand book' thirty days" },
+  { line: "kb list --bogus" },
+  { line: "kb lst" },
+  { line: "kb xyzzy" },
+  { line: "kb tag xyzzy" },
+  { line: "kb help --bogus" },
+  { line: "kb help xyzzy" },
+  { line: "kb help tgg" },
+  { line: "kb update 'Hand book'" },
+  { line: "wf cancel $other --app slow" },
+  { line: "kb doc upload 'Hand book' $dir/docs" },
+  // Names and IDs
+  { line: "kb show Nope" },
+  { line: "kb doc show 'Hand book' nope.md" },
+  { line: "kb tag rename nope other" },
+  { line: "kb metadata delete 'Hand book' $none --yes" },
+  { line: "wf --app slow show 0190f2b4" },
+  // Keys and servers
+  { line: "kb list", world: { env: { KB_KEY: "dataset-wrong" } } },
+  { line: "wf logs", world: { env: { KB_PROFILE: "", KB_APP_KEY: "app-wrong" } } },
+  {
+    line: "kb list",
+    world: { folder: elsewhere, env: noServer },
+    unless: "no server",
+  },
+  {
+    line: "wf logs",
+    world: { folder: elsewhere, env: noServer },
+    unless: "no server",
+  },
+  {
+    line: "kb doctor",
+    world: { folder: elsewhere, env: noServer },
+    unless: "no server",
+  },
+  {
+    line: "kb list",
+    world: { folder: elsewhere, env: { KB_PROFILE: "", KB_KEY: "" } },
+    unless: "no key",
+  },
+  { line: "kb list", world: { env: { KB_PROFILE: "", KB_KEY: "dataset-bound-$bare" } } },
+  { line: "kb list --base-url https://name:secret@example.com/v1" },
+  { line: "kb api GET /datasets --header 'Authorization: x'" },
+  { line: "wf --app echo conversation list" },
+  { line: "kb -p nope list", world: { folder: elsewhere, env: noServer }, unless: "no profile" },
+  { line: "kb profile show", world: { folder: elsewhere, env: noServer }, unless: "no profile" },
+  { line: "kb login sandbox", unless: "no sandbox is running" },
+  { line: "kb -p sandbox list", world: { folder: elsewhere, env: noServer } },
+  { line: "kb -p work list", unless: "no keyring" },
+  { line: "wf -p work --app other logs", unless: "no application" },
+  {
+    line: "kb login other --base-url $url --key-file - --no-check",
+    world: { stdin: "app-echo\n" },
+  },
+  {
+    line: "kb login other --base-url $url --key-file - --no-check --insecure-storage",
+    world: { stdin: "dataset-x\n" },
+    unless: "the key is not valid",
+  },
+  { line: "kb login work --base-url https://example.com/v1", unless: "the name is taken" },
+  {
+    line: "kb login second --base-url https://example.com --key-file - --no-check --insecure-storage",
+    world: { stdin: "dataset-other\n", env: noServer },
+  },
+  // Documents
+  { line: "kb doc update 'Hand book' off.md --text Text" },
+  { line: "kb doc update 'Hand book' old.md --text Text" },
+  { line: "kb chunk add 'Hand book' leave.md --content Text", on: idle },
+  { line: "kb chunk add 'Hand book' off.md --content Text" },
+  { line: "kb doc add 'Hand book' x.md --text T --indexing-technique high_quality" },
+  { line: "kb sync Bare $dir/docs" },
+  { line: "kb sync Synced $dir/off" },
+  { line: "kb doc delete 'Hand book' old.md --yes" },
+  { line: "kb import $dir/exported --name Imported" },
+  { line: "kb doc rename 'Hand book' up.md leave.md" },
+  { line: "kb doc rename 'Hand book' hidden.md x.md" },
+  { line: "kb doc update 'Hand book' leave.md --name x.md" },
+  { line: "kb list --web" },
+  { line: "kb copy 'Hand book' --name Copy" },
+  { line: "kb copy 'Hand book' --name Copy" },
+  { line: "kb plan $dir/type.yaml" },
+  { line: "kb plan $dir/plan.yaml" },
+  { line: "kb plan $dir/none.yaml" },
+  { line: "kb create Another" },
+  { line: "kb metadata set 'Hand book' leave.md --set nope=1", on: idle },
+  // Runs
+  { line: "wf --app review run --input query=hello" },
+  { line: "wf --app review run --input query=hello --blocking" },
+  { line: "wf --app review wait $review" },
+  { line: "wf --app review events $review --no-snapshot" },
+  { line: "wf --app broken run --input query=hello" },
+  { line: "wf --app broken run --input query=hello --blocking" },
+  { line: "wf --app broken wait $broken" },
+  { line: "wf --app echo events $none" },
+  { line: "wf --app review stop $review" },
+  { line: "wf --app echo timeline $echo" },
+  { line: "wf --app echo events $echo" },
+  { line: "wf --app broken show $broken", world: { folder: elsewhere } },
+  { line: "wf --app slow stop $slow", world: { folder: elsewhere } },
+  { line: "wf --app slow wait $slow --timeout 100ms" },
+  { line: "wf --app slow events $slow --follow --timeout 100ms" },
+  { line: "wf --app broken run --input query=hello --expect 'run succeeded'" },
+  { line: "wf --app broken run --input query=hello --only-output nope" },
+  { line: "wf --app echo run --input query=hello --expect 'run is'" },
+  { line: "wf --app echo run --input query=hello --expect $dir/checks.yaml" },
+  { line: "wf --app chat run --input query=hello" },
+  { line: "wf replay $dir/cut.jsonl --app slow" },
+  { line: "wf replay $dir/rows.csv" },
+  { line: "wf diff $broken $broken --exit-code --app broken" },
+  // Logs, conversations
+  { line: "wf --app echo logs export -" },
+  { line: "wf --app echo stats --from $dir/rows.csv" },
+  { line: "wf --app echo stats --from $dir/rows.csv --keyword x" },
+  { line: "wf --app echo logs --follow --timeout 100ms" },
+  { line: "wf --app chat chat send hello" },
+  { line: "wf --app chat chat" },
+  { line: "wf --app chat chat", world: { tty: true, answers: ["hello", "/exit"] } },
+  { line: "wf --app echo run", world: { tty: true, answers: ["hello"] } },
+  { line: "wf --app broken show $recorded" },
+];
+
+describe("each command in a hint runs", () => {
+  test.each(scenes)("$line", async (scene) => {
+    const { line, on = server, faults = [], world } = scene;
+    const env = Object.fromEntries(
+      Object.entries(world?.env ?? {}).map(([name, value]) => [
+        name,
+        value && wordsOf(`kb ${value}`)[1],
+      ]),
+    );
+    on.sandbox.setFaults(faults.map(parseFault));
+    const { err } = await run(line, on, { ...world, env });
+    on.sandbox.setFaults([]);
+    expect(hintedCommands(err), err).not.toEqual([]);
+    expect(await brokenCommands(err, { ...scene, world: { ...world, env } })).toEqual([]);
+  });
+});
+
+test("a hint that is broken on purpose is found", async () => {
+  const { err } = await run("wf --app review run --input query=hello");
+  const without = (flag: string) =>
+    mapCommands(err, (words) =>
+      words.filter((_, at) => ![words[at], words[at - 1]].includes(flag)),
+    );
+  for (const flag of ["--app", "--action"])
+    expect(await brokenCommands(without(flag), { line: "" })).toHaveLength(1);
+  expect(await brokenCommands("hint: `kb shwo 'Hand book'`", { line: "" })).toHaveLength(1);
+});
+
+/** Calls that no line above reaches, and why. The tests named there assert the commands as text. */
+const notReached: readonly (readonly [file: string, command: string, why: string])[] = [
+  ["commands/shared/login-key.ts", "NAME=ID", "needs a key that cannot list"],
+  ["operations/chunks.ts", "kb doc wait", "part of a row, which is loaded before the counting"],
+  ["operations/chunks.ts", "kb doc enable", "part of a row, which is loaded before the counting"],
+  ["operations/documents.ts", "kb doc show", "part of a row, which is loaded before the counting"],
+  ["api/api-error.ts", "kb doc list", "needs a server with a database of vectors"],
+  ["cli/execute/request-error.ts", "api", "needs an invalid response: test/api"],
+  ["cli/parse/parse-error.ts", "program, []", "for messages that commander does not send today"],
+  ["commands/kb/pipeline-run.ts", "kb doc list", "needs a lost stream: pipelines.test.ts"],
+  ["commands/kb/pipeline-run.ts", "kb doc wait", "needs a wait that fails: pipelines.test.ts"],
+  ["commands/kb/changes/make-documents.ts", "kb doc delete", "needs two documents of one name"],
+  ["commands/kb/documents/rename.ts", "kb metadata set", "needs a server that loses metadata"],
+  ["commands/kb/models/embedding-model.ts", "kb doc list", "needs a failing embedding model"],
+  [
+    "commands/wf/annotation-reply.ts",
+    "annotation reply status",
+    "takes a minute: app-jobs.test.ts",
+  ],
+  ["commands/wf/chat.ts", "wf chat stop", "needs Ctrl-C during a reply"],
+  ["commands/wf/reply-events.ts", "conversation messages", "needs a lost stream: replies.test.ts"],
+  ["commands/wf/stop.ts", "wf wait", "needs a run that a stop does not end"],
+  ["commands/wf/stop.ts", "wf chat stop", "needs a running reply of another machine"],
+  ["commands/wf/wait.ts", "[workflow_run_id]", "takes 20 minutes"],
+  ["commands/wf/wait.ts", "wf events", "takes an hour"],
+  [
+    "commands/wf/follow/follow-errors.ts",
+    "see whether",
+    "needs a form that fails: form-answers.test.ts",
+  ],
+  ["commands/wf/follow/stream-text.ts", "wf show", "needs lost text: following.test.ts"],
+  ["commands/wf/forms/submit.ts", "wf form submit", "for a form that is left open in a terminal"],
+  ["commands/wf/run/batch.ts", "wf logs", "needs an interrupted batch: run-each.test.ts"],
+  ["commands/wf/run/run.ts", "wf show", "needs a successful run without outputs"],
+  ["commands/wf/run/run.ts", "wf logs", "needs a stream without an event"],
+];
+
+test("every place in the source that shows a command was reached", async () => {
+  const reached = new Set((await calls.reached()).map(({ file, code }) => `${file}: ${code}`));
+  const missing = calls.all.filter(({ file, code }) => !reached.has(`${file}: ${code}`));
+  const isKnown = ({ file, code }: (typeof missing)[number]) =>
+    notReached.some(([place, command]) => place === file && code.includes(command));
+  expect(missing.filter((site) => !isKnown(site))).toEqual([]);
+  expect(calls.all.length - missing.length).toBeGreaterThan(75);
+});
+
+test("no command is written by hand in the source", () => {
+  expect(handWritten(sourceStrings())).toEqual([]);
+  expect(handWritten([{ file: "a.ts", line: 1, text: "run `kb list` to see" }])).toHaveLength(1);
+});
+
+/** Where commands are no hints: help, examples, scripts and the sandbox. */
+const texts = /^src\/(operations|sandbox|cli\/help)\/|\/specs\.ts$|completion\/scripts/;
+
+/** Texts with a command in backticks; commandLine writes its own backticks. */
+const handWritten = (strings: readonly Prose[]) =>
+  strings.filter(({ file, text }) => !texts.test(file) && /`(kb|wf) \w/.test(text));
