@@ -20,7 +20,7 @@ test.each<[text: string, width: number, shown: string]>([
   expect(widthOf(shown)).toBeLessThanOrEqual(width);
 });
 
-test("in ASCII, three dots stand for what was cut", () => {
+test("in ASCII, the mark is three dots", () => {
   expect(cut("Rate limit exceeded", 10, "...")).toBe("Rate li...");
   expect(cut(leave, 26, "...")).toBe("pol.../parental-leave-1.md");
 });
