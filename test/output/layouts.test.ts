@@ -173,6 +173,7 @@ const lines = [
   "wf replay $RECORDING --speed max",
   "wf timeline $RECORDING",
   "wf diff $RECORDING $RECORDING",
+  "wf form list",
   "wf form show $TOKEN",
   "wf user show $USER",
   "wf app info",
