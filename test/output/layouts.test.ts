@@ -198,6 +198,7 @@ const elsewhere = new Map([
   ["kb export", "prints the files that it wrote"],
   ["kb verify", "prints differences like kb plan"],
   ["kb sandbox", "runs until it is interrupted"],
+  ["wf top", "redraws a screen until it is interrupted"],
   ["wf logs export", "writes a file"],
   ["wf audio transcribe", "the sandbox has no model for speech"],
 ]);
@@ -241,7 +242,7 @@ describe.each([40, 80, 120])("rows on %d columns can be told apart", (columns) =
     "kb doc list Handbook",
     "kb metadata list Handbook",
     "kb tag list",
-    "kb lint $FILES",
+    "kb lint $FILES -o grid",
     "kb sync Handbook $FILES --dry-run",
     "wf --app chat annotation list",
     "kb profile list",

@@ -44,13 +44,16 @@ export function layOut(
   const name = fields.find(({ kind }) => kind === "name") ?? fields[0];
   const measured = fields
     .map((field) => measure(field, field === name, { rows, style, available }))
-    .filter(({ field, texts }) => field.kind !== "sparse" || texts.some((text) => text !== ""));
+    .filter(({ field, texts }) => !isHiddenIfEmpty(field) || texts.some((text) => text !== ""));
   const minWidths = lineWidth(measured.map(({ min }) => min));
   if (style.keepsAll && minWidths > available) return undefined;
   const kept = fittingColumns(measured, available).flatMap((index) => measured[index] ?? []);
   const widths = sharedWidths(kept, available);
   return kept.map((column, index) => ({ ...column, width: widths[index] ?? 0 }));
 }
+
+/** The IDs of things that are only planned are empty. */
+const isHiddenIfEmpty = ({ kind }: TableField): boolean => kind === "sparse" || kind === "id";
 
 interface Scene {
   readonly rows: readonly unknown[];
@@ -86,7 +89,10 @@ function measure(field: TableField, isName: boolean, { rows, style, available }:
     texts,
     idLength,
     full,
-    min: Math.min(full, idLength === Infinity ? minimumOf(role, full, available) : shortest),
+    min: Math.min(
+      full,
+      idLength === Infinity ? minimumOf(role, full, available) : Math.max(shortest, headWidth),
+    ),
     align: (field.right ?? areNumbers) ? "right" : "left",
   };
 }
