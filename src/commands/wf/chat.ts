@@ -82,7 +82,10 @@ async function nextMessage(
     if (error.info.code === endOfInput) return undefined;
     throw conversation_id === undefined
       ? error
-      : error.with({ hint: `continue with ${continueCommand(conversation_id, context)}` });
+      : error.with({
+          sideEffect: undefined,
+          hint: `continue with ${continueCommand(conversation_id, context)}`,
+        });
   }
 }
 
@@ -119,7 +122,10 @@ function withStopHint(error: CliError, { reply }: ReplyPrinter, context: Context
     conversation === undefined
       ? ""
       : `; continue the conversation with ${continueCommand(conversation, context)}`;
-  return error.with({ hint: `the reply continues on the server${stop}${next}` });
+  return error.with({
+    sideEffect: undefined,
+    hint: `the reply continues on the server${stop}${next}`,
+  });
 }
 
 const continueCommand = (conversation_id: string, { options }: Context): string =>

@@ -261,14 +261,14 @@ describe("a pause on a terminal", () => {
     ]);
   });
 
-  test.each<[string, readonly string[], World]>([
-    ["-o json", ["-o", "json"], {}],
-    ["--no-input", ["--no-input"], {}],
-    ["no terminal", [], { tty: false }],
-  ])("asks for nothing with %s", async (_, flags, world) => {
+  test.each<[string, readonly string[], World, number]>([
+    ["-o json", ["-o", "json"], {}, 8],
+    ["--no-input", ["--no-input"], {}, 8],
+    ["an expectation, which judges the pause", ["--expect", "run paused"], {}, 0],
+    ["no terminal", [], { tty: false }, 8],
+  ])("asks for nothing with %s", async (_, flags, world, exit) => {
     const ran = await replying([...startReview, ...flags], ["1"], { ...app("review"), ...world });
-    expect(ran.exit).toBe(8);
-    expect(ran.questions).toEqual([]);
+    expect([ran.exit, ran.questions]).toEqual([exit, []]);
   });
 
   test("the label is yellow, that of an error red", async () => {
@@ -411,6 +411,35 @@ describe("wf form submit on a terminal", () => {
     const line = ["form", "submit", token, "--action", "fine"];
     const ran = await replying(line, ["x"], app("review"));
     expect([ran.exit, ran.questions]).toEqual([2, []]);
+  });
+
+  test("Enter takes all of a long default, whose beginning is shown", async () => {
+    const value = `Dear all,\n${"fine ".repeat(20)}\n`;
+    const bodies: string[] = [];
+    const mock = await runServer({
+      "GET /v1/form/": json({
+        form_content: "ok?",
+        inputs: [{ type: "paragraph", output_variable_name: "text", default: { value } }],
+        resolved_default_values: {},
+        user_actions: [{ id: "send", title: "Send it" }],
+        expiration_time: null,
+      }),
+      "POST /v1/form/": (socket, before, request) => {
+        bodies.push(request.slice(request.indexOf("\r\n\r\n") + 4));
+        json({})(socket, before, request);
+      },
+    });
+    const questions: string[] = [];
+    const ran = await cli(["wf", "form", "submit", "t"], {
+      tty: true,
+      answers: ["send it", ""],
+      questions,
+      env: { KB_BASE_URL: mock.baseUrl, KB_APP_KEY: "app-x" },
+    });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err).toContain("  1  Send it (send)\n  2  later\n");
+    expect(questions).toEqual(["Action (1-2): ", "text (text) [Dear all, …]: "]);
+    expect(JSON.parse(bodies[0] ?? "")).toMatchObject({ action: "send", inputs: { text: value } });
   });
 
   test("a value that the server rejects is asked for again, with the typed value as default", async () => {

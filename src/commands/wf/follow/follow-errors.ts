@@ -51,8 +51,9 @@ export function explainFormError(
 ): unknown {
   if (context.signal.aborted) return withResumeHint(error, runId);
   if (!(error instanceof CliError)) return error;
-  // Interrupted in a prompt: nothing was submitted.
-  if (error.kind === "interrupted") return error.with({ details: { run: runId } });
+  // A prompt was interrupted or had no valid reply: nothing was submitted.
+  if (error.kind === "interrupted" || error.kind === "usage")
+    return error.with({ details: { run: runId } });
   return error.with({
     details: { run: runId },
     hint:

@@ -16,7 +16,8 @@ export async function askField(field: Field, context: Context): Promise<readonly
   }
   if (control === "file-list") return askFiles(field, context);
   const preset = defaultText(field);
-  const question = `${label} (${kindOf(field)})${preset === undefined ? "" : ` [${preset}]`}: `;
+  const shown = preset === undefined ? "" : ` [${shortened(preset)}]`;
+  const question = `${label} (${kindOf(field)})${shown}: `;
   const read = async (typed: string) => {
     const text = typed === "" && preset !== undefined ? preset : typed;
     return checked(field, [assignment(field, text)], text, context);
@@ -44,11 +45,18 @@ async function askFiles(field: Field, context: Context): Promise<readonly string
 
 const isFile = ({ control }: Field): boolean => control === "file" || control === "file-list";
 
-/** The default as text; undefined for one that a line cannot show. */
-function defaultText({ default: value }: Field): string | undefined {
-  const isPlain = ["string", "number", "boolean"].includes(typeof value);
-  const text = isPlain ? String(value) : "";
-  return text === "" || text.includes("\n") ? undefined : text;
+/** The default as text; undefined for a file or JSON. */
+const defaultText = ({ default: value }: Field): string | undefined =>
+  ["string", "number", "boolean"].includes(typeof value) ? String(value) : undefined;
+
+/** Characters of a default in a prompt. */
+const MAX_DEFAULT = 50;
+
+/** The beginning of a default; Enter takes all of it. */
+function shortened(text: string): string {
+  const [line = ""] = text.split("\n", 1);
+  const start = line.slice(0, MAX_DEFAULT);
+  return start === text ? text : `${start} …`;
 }
 
 /** The kind of a value, for a prompt. */

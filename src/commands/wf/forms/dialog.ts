@@ -106,11 +106,13 @@ const isRejectedValue = (error: unknown): error is ApiError =>
 /** Submits a form of a paused run by prompts; `showsText` prints its text first. */
 const submitByPrompts =
   (context: Context, { showsText }: { readonly showsText: boolean }): SubmitOne =>
-  async ([form]) => {
+  async ([form, ...others]) => {
     if (form === undefined) return "";
     const { token, node: title } = form;
+    // Of several forms that are shown, the text says which one is meant.
+    const options = { title, showsText: showsText || others.length > 0 };
     try {
-      const submitted = await promptForForm(token, nothingKnown, context, { title, showsText });
+      const submitted = await promptForForm(token, nothingKnown, context, options);
       if (!submitted) return "";
       await context.notice(`submitted form with action ${submitted.action}`);
     } catch (error) {
@@ -141,9 +143,9 @@ function goneText(error: unknown): string | undefined {
   return code === "human_input_form_expired" ? "the form has expired" : undefined;
 }
 
-/** After Ctrl-C in a prompt the form is still open. */
+/** After Ctrl-C in a prompt, or without a valid reply, the form is still open. */
 const withAnswerHint = (error: unknown, form: Form): unknown =>
-  error instanceof CliError && error.kind === "interrupted"
+  error instanceof CliError && (error.kind === "interrupted" || error.kind === "usage")
     ? error.with({
         sideEffect: undefined,
         hint: `the run stays paused; ${submitCommand(form)}`,

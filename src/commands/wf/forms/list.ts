@@ -35,5 +35,9 @@ export async function* run(
       `an application of mode ${mode} has no log: only forms of runs that were followed on this machine are listed`,
     );
   else if (count === 0)
-    await notice("no forms are waiting; --since looks further back than 7 days");
+    await notice(
+      input.created_at__after === undefined
+        ? "no forms are waiting in runs of the last 7 days; --since looks further back"
+        : "no forms are waiting",
+    );
 }

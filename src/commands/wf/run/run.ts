@@ -146,12 +146,11 @@ async function* follow(
   return yield* followDisplayed(options, context);
 }
 
-/** Prompts for the forms of a pause, unless flags say how to treat them. */
-function promptsAtPauses(
-  { through_pauses, answer, only_output, text }: RunInput,
-  context: Context,
-): AnswerPause | undefined {
-  if (through_pauses || answer || only_output !== undefined) return undefined;
+/** Prompts for the forms of a pause, unless flags say how to treat them or judge the run. */
+function promptsAtPauses(input: RunInput, context: Context): AnswerPause | undefined {
+  const { through_pauses, answer, expect, junit, only_output, text } = input;
+  const others = [through_pauses, answer, expect, junit, only_output];
+  if (others.some((flag) => flag !== undefined && flag !== false)) return undefined;
   return promptsForForms(context, { isShown: !text });
 }
 
