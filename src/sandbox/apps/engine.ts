@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Clock } from "../http/handler.ts";
 import type { StoredForm, RunStore, StoredRun } from "../storage/runs-store.ts";
 import type { Channels } from "./event-stream.ts";
@@ -37,6 +38,8 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     this.#options = options;
+    // Each paused run listens for it; Node would warn of a leak at the eleventh.
+    setMaxListeners(0, this.#closing.signal);
   }
 
   /**
