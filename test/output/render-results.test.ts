@@ -36,9 +36,19 @@ test.each<[string, unknown[], string]>([
   ["a failure", [row("failed", "a.md", "empty")], "failed  a.md: empty\n"],
   ["two of one reason", many(2, "failed", "empty"), "failed  2 × empty: it/1.md, it/2.md\n"],
   [
+    "a sentence as the reason",
+    many(2, "failed", "No text."),
+    "failed  2 × No text: it/1.md, it/2.md\n",
+  ],
+  [
     "a large group",
     many(60, "failed", "empty"),
     "failed  60 × empty: it/1.md, it/2.md, it/3.md, it/4.md, it/5.md, … (all: -o tsv)\n",
+  ],
+  [
+    "many deletions, which cannot be seen again",
+    many(12, "delete", null),
+    "delete  12 × it/1.md, it/2.md, it/3.md, it/4.md, it/5.md, it/6.md, it/7.md,\n        it/8.md, it/9.md, it/10.md, it/11.md, it/12.md\n",
   ],
   [
     "different reasons and outcomes",

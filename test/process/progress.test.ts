@@ -105,6 +105,19 @@ describe("Ctrl-C", () => {
     expect(text).not.toContain("may have been");
   });
 
+  test("in an export: how many documents were downloaded", async () => {
+    await write(dir, files(3));
+    await server.cli(["kb", "sync", kb, dir]);
+    faults("POST /datasets/*/documents/download-zip delay=9s");
+    const run = onPty("kb", ["export", kb, `${dir} export`], env);
+    await run.shows(/Downloading {2}0\/3 documents/);
+    run.type(ctrlC);
+    expect(await run.exit).toBe(130);
+    const text = (await run.lines()).join("\n");
+    expect(text).toContain("error: interrupted: 0 of 3 documents downloaded");
+    expect(text).not.toMatch(/may have been|changes were made/);
+  });
+
   test("in an idle --watch: stopped", async () => {
     await write(dir, files(2));
     const run = onPty("kb", ["sync", kb, dir, "--watch"], env);

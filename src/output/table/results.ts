@@ -7,9 +7,15 @@ import type { Colors } from "./display-width.ts";
 import { columnGap } from "./draw-table.ts";
 import type { TableField, TableStyle } from "./table.ts";
 
-/** Names of a group that are listed: all of a small one, or the first ones. */
+/**
+ * Names of a group that are listed: all of a small one, or else the first ones. A failure can be seen
+ * again, but not a deletion, which has no reason, so more of those are listed.
+ */
 const SMALL_GROUP = 10;
+const LARGE_GROUP = 100;
 const FIRST_NAMES = 5;
+
+const listedNames = (reason: string): number => (reason === "" ? LARGE_GROUP : SMALL_GROUP);
 /** Narrowest text beside the outcome. */
 const MIN_TEXT_WIDTH = 20;
 
@@ -78,7 +84,7 @@ function addResult(
   };
   groups.set(key, group);
   group.count++;
-  if (group.names.length < SMALL_GROUP) group.names.push(text(labels.name));
+  if (group.names.length < listedNames(reason)) group.names.push(text(labels.name));
 }
 
 function resultsText(groups: readonly ResultGroup[], style: TableStyle, out: Output): string {
@@ -103,9 +109,11 @@ function resultsText(groups: readonly ResultGroup[], style: TableStyle, out: Out
 function groupText({ reason, names, count }: ResultGroup, unicode: boolean): string {
   const [first = ""] = names;
   if (count === 1) return reason === "" ? first : `${first}: ${reason}`;
-  const isSmall = count <= SMALL_GROUP;
+  const isSmall = count <= listedNames(reason);
   const more = `${ellipsis(unicode)} (all: -o tsv)`;
   const shown = isSmall ? names : [...names.slice(0, FIRST_NAMES), more];
+  // A sentence of a server, before names.
+  const why = reason.replace(/(?<=[^.])\.$/, "");
   const start = `${groupDigits(count)} ${unicode ? "×" : "x"} `;
-  return `${start}${reason === "" ? "" : `${reason}: `}${shown.join(", ")}`;
+  return `${start}${why === "" ? "" : `${why}: `}${shown.join(", ")}`;
 }

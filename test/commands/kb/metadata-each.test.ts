@@ -119,7 +119,7 @@ describe("kb metadata set --each", () => {
       "an unknown document",
       "document,team\na.md,x\nz.md,y\n",
       3,
-      /row 2 \(line 3\), column document: .*not found/,
+      /row 2 \(line 3\), column document: .*not found; no changes were made$/m,
     ],
     ["no document", "team\nx\n", 2, /column doc not found/],
   ])("%s: nothing is sent", async (name, text, exit, message) => {

@@ -132,7 +132,7 @@ describe("kb doc rename", () => {
       exit: 0,
       err: "kb sync names a document after its file again when that file changes\n",
     });
-    expect((await done("sync", kb, dir)).err).toContain("1 file: 1 adopted");
+    expect((await done("sync", kb, dir)).err).toContain("1 file: 1 adopted\n");
     expect(await names()).toEqual(["b.md", ""]);
     expect(await contentOf("b.md")).toBe(umlauts);
     await writeFile(join(dir, "a.md"), "changed");
@@ -429,7 +429,7 @@ describe("kb doc rename --each", () => {
       "an unknown document",
       "doc,name\na.md,1.md\nz.md,2.md\n",
       3,
-      /row 2 \(line 3\), column doc: .*not found/,
+      /row 2 \(line 3\), column doc: .*not found; no changes were made$/m,
     ],
     ["a missing column", "doc\na.md\n", 2, /column name not found/],
     ["an unknown column", "doc,name,x\na.md,1.md,2\n", 2, /unknown column "x"/],

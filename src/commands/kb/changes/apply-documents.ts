@@ -204,8 +204,10 @@ class DocumentRun {
     if (this.#tools.target.no_wait) return yield* this.#complete(sent);
     const unindexed = yield* this.#awaitIndexing(sent);
     const resent: SentDocument[] = [];
-    const resend = ({ sent: { change } }: Unindexed) => this.#send(change, true);
     const again = unindexed.filter(isReplaceable);
+    const count: ChangeCount = { total: again.length, done: 0, failed: 0 };
+    const resend = ({ sent: { change } }: Unindexed) =>
+      this.#counted(count, "Retrying", change, () => this.#send(change, true));
     for await (const result of mapConcurrent(again, this.#tools.limiter, resend)) {
       if (isSent(result)) resent.push(result);
       else yield result;

@@ -70,14 +70,15 @@ export async function metadataWriter(
         for (const [name, value] of Object.entries(values))
           await ensureField(name, typeof value === "number" ? "number" : "string");
       }
-      await mapAll(batchesOf(changes), limiter, (batch) =>
-        waiter(() =>
-          context.call(setDocumentMetadata, {
-            dataset_id,
-            operation_data: batch.map(operationFor),
-          }),
-        ),
-      );
+      let done = 0;
+      await mapAll(batchesOf(changes), limiter, async (batch) => {
+        const operation_data = batch.map(operationFor);
+        await waiter(() => context.call(setDocumentMetadata, { dataset_id, operation_data }));
+        done += batch.length;
+        const total = changes.length;
+        if (total > METADATA_BATCH)
+          context.progress({ verb: "Writing metadata", done, total, unit: "documents" });
+      });
     },
   };
 }
