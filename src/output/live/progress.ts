@@ -8,7 +8,7 @@ import type { Bottom, TerminalWriter } from "./terminal-writer.ts";
 const SPINNER_DELAY = 300;
 /** ms between two lines if nothing is redrawn; the shorter one after a tenth of the work. */
 const MAX_INTERVAL = 10_000;
-const MIN_INTERVAL = 1000;
+const MIN_INTERVAL = 2000;
 /** Columns beside the text: the spinner, a blank, and the last column, where terminals wrap. */
 const SPINNER_WIDTH = 3;
 
