@@ -295,7 +295,7 @@ const workflowShow = task({
 });
 
 export const workflowOpenParams = {
-  workflow_run_id: local.uuid("Run ID", { placeholder: "run" }),
+  workflow_run_id: local.uuid("Run ID", { placeholder: "run", listed: "run" }),
   print: local.flag("Print the address instead of opening it"),
 };
 

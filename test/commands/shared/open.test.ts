@@ -33,10 +33,11 @@ test.each([
   ["kb open Handbook leave.md --print", () => `/datasets/${kb}/documents/${doc}`],
   ["wf open --print", () => `/app/${appId}/workflow`],
   ["wf open RUN --print", () => `/app/${appId}/logs`],
+  ["wf open START --print", () => `/app/${appId}/logs`],
   // Without a terminal the address is printed as well.
   ["kb open Handbook", () => `/datasets/${kb}/documents`],
 ])("%s prints the address of its page", async (line, path) => {
-  const ran = await run(line.replace("RUN", runId));
+  const ran = await run(line.replace("RUN", runId).replace("START", runId.slice(0, 8)));
   expect(ran).toEqual({ exit: 0, out: `${origin}${path()}\n`, err: "" });
 });
 
