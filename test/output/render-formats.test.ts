@@ -762,3 +762,12 @@ policies/human-resources/europe/germany/parental-leave-1.md\tavailable\t480574\t
 `,
   );
 });
+
+test.each([
+  [60, "8db0bec1-0055-4fbd-9e11-480b795194bc  available"],
+  [40, "8db0bec1  available"],
+])("on %d columns, a requested ID is %s", async (terminal, line) => {
+  const columns = ["id", "status"];
+  const text = await printed(declared, many.slice(0, 1), { columns }, { terminal });
+  expect(text.split("\n")[2]).toBe(line);
+});

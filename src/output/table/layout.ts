@@ -48,9 +48,14 @@ export function layOut(
   const minWidths = lineWidth(measured.map(({ min }) => min));
   if (style.keepsAll && minWidths > available) return undefined;
   const kept = fittingColumns(measured, available).flatMap((index) => measured[index] ?? []);
-  const widths = sharedWidths(kept, available);
+  const fits = lineWidth(kept.map(({ full }) => full)) <= available;
+  // An ID between its short form and its whole one would be neither.
+  const widths = sharedWidths(fits ? kept : kept.map(withShortIds), available);
   return kept.map((column, index) => ({ ...column, width: widths[index] ?? 0 }));
 }
+
+const withShortIds = (column: Measured): Measured =>
+  column.idLength === Infinity ? column : { ...column, full: column.min };
 
 /** The IDs of things that are only planned are empty. */
 const isHiddenIfEmpty = ({ kind }: TableField): boolean => kind === "sparse" || kind === "id";
