@@ -188,6 +188,20 @@ test("later rows are never wider than the terminal, and never look alike", async
   expect(lines[6]).toMatch(/^b\.md.* 11111111-0055-4fbd-9e11-480b795199$/);
 });
 
+test("later IDs are whole if the first ones are, and may follow rows without any", async () => {
+  const lines = async (columns: readonly string[], ...ids: readonly unknown[]) => {
+    const [first, ...later] = ids.map((id) => ({ name: "a", size: 1, id }));
+    const { out, writes } = collecting({ terminal: 60 });
+    await render(files, inTwo([first], later), { ...plain, columns, headers: false }, out);
+    return writes.join("").trimEnd().split("\n");
+  };
+  expect(await lines(["name", "id"], uuid("11111111"), uuid("22222222"))).toEqual([
+    `a  ${uuid("11111111")}`,
+    `a  ${uuid("22222222")}`,
+  ]);
+  expect(await lines(["name", "id"], null, uuid("22222222"))).toEqual(["a", "a  22222222"]);
+});
+
 test("times of the same minute have seconds", async () => {
   const runs = page("created=created_at:time id:id");
   const at = (seconds: number) => ({ created_at: 1795219617 + seconds, id: "x" });

@@ -47,7 +47,7 @@ export async function gridText(
   style: TableStyle,
   out: Output,
 ): Promise<string> {
-  const columns = layOut(rows, fields, style, out);
+  const columns = layOut(rows, fields, style, out, true);
   if (!columns) return sheetTexts(rows, fields, style, out);
   const cells = gridTexts(rows, columns, style).map((texts, index) =>
     rowCells(rows[index], texts, columns, style),
@@ -73,7 +73,7 @@ function rowPrinter(
   style: TableStyle,
   out: Output,
 ): (rows: readonly unknown[]) => string {
-  const columns = layOut(first, fields, style, out);
+  const columns = layOut(first, fields, style, out, false);
   const printed = new PrintedTexts();
   return (rows) => {
     const isFirst = rows === first;
@@ -249,9 +249,9 @@ class PrintedTexts {
 
   /** Cuts the text of a later row; an ID may take the free columns, since it is the last. */
   cutNew(column: GridColumn, full: string, mark: string, free: number): string {
+    if (widthOf(full, column.width) <= column.width) return full;
     const isShortId = column.idLength < full.length;
     let shown = isShortId ? shortId(full, column) : cut(full, column.width, mark);
-    if (shown === full) return shown;
     const earlier = this.#full.get(`${column.label}\0${shown}`);
     if (earlier !== undefined && earlier !== full) {
       shown = isShortId

@@ -33,18 +33,26 @@ interface Measured extends Omit<GridColumn, "width">, MeasuredColumn {
 /** Minimum of a chart. */
 const minChartWidth = 8;
 
-/** The columns of a grid that fit on a line; undefined if all are required and do not fit. */
+/**
+ * The columns of a grid that fit on a line; undefined if all are required and do not fit. `areAll`: no
+ * further rows follow.
+ */
 export function layOut(
   rows: readonly unknown[],
   fields: readonly TableField[],
   style: TableStyle,
   out: Output,
+  areAll: boolean,
 ): readonly GridColumn[] | undefined {
   const available = availableWidth(out);
   const name = fields.find(({ kind }) => kind === "name") ?? fields[0];
   const measured = fields
     .map((field) => measure(field, field === name, { rows, style, available }))
-    .filter(({ field, texts }) => !isHiddenIfEmpty(field) || texts.some((text) => text !== ""));
+    .filter(({ field: { kind }, texts }) => {
+      // What is only planned has no ID yet; but an ID may follow in a later row.
+      const isHidden = kind === "sparse" || (kind === "id" && areAll && style.human);
+      return !isHidden || texts.some((text) => text !== "");
+    });
   const minWidths = lineWidth(measured.map(({ min }) => min));
   if (style.keepsAll && minWidths > available) return undefined;
   const kept = fittingColumns(measured, available).flatMap((index) => measured[index] ?? []);
@@ -56,9 +64,6 @@ export function layOut(
 
 const withShortIds = (column: Measured): Measured =>
   column.idLength === Infinity ? column : { ...column, full: column.min };
-
-/** The IDs of things that are only planned are empty. */
-const isHiddenIfEmpty = ({ kind }: TableField): boolean => kind === "sparse" || kind === "id";
 
 interface Scene {
   readonly rows: readonly unknown[];
