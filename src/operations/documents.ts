@@ -280,7 +280,10 @@ export const updateDocumentByText = kbOperation({
     dataset_id,
     document_id,
     // A new text requires a name, and a missing form means text_model (server §9.4).
-    name: body.text("New name", { from: "document.name", length: [1, 255] }),
+    name: body.text("New name, with new content", {
+      from: "document.name",
+      length: [1, 255],
+    }),
     text: body.text("New content", { orFile: true }),
     ...reindexing,
   },

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { handEdits } from "../../../src/commands/kb/documents/hand-edits.ts";
@@ -40,7 +40,6 @@ const ownValues = (document: Record<string, unknown>) =>
 async function contentOf(name: string): Promise<string> {
   const dir = await temporaryDirectory();
   const { out } = await done("doc", "download", kb, name, "--dir", dir, "--jq", ".[0].path");
-  const { readFile } = await import("node:fs/promises");
   return readFile(out.trim(), "utf8");
 }
 
@@ -174,6 +173,7 @@ describe("kb doc rename", () => {
   });
 });
 
+const idOf = async (name: string) => (await show(name))["id"] as string;
 const chunkId = async (name: string, position: number) =>
   (await done("chunk", "list", kb, name, "--jq", `.[${position - 1}].id`)).out.trim();
 
@@ -256,6 +256,17 @@ describe("a failure in between", () => {
     expect(await contentOf("b.md")).toBe(umlauts);
   });
 
+  test("after the update, while it is verified: the error says that it was made", async () => {
+    // The first read of the document is before the update.
+    const id = await idOf("a.md");
+    server.sandbox.setFaults([parseFault(`GET /datasets/*/documents/${id} status=500 skip=1`)]);
+    const failed = await rename("a.md", "b.md", "--retries", "0");
+    expect(failed.exit).toBe(1);
+    expect(failed.err).toContain("some changes were made");
+    server.sandbox.setFaults([]);
+    expect(await contentOf("b.md")).toBe(umlauts);
+  });
+
   test("before the update: nothing has changed", async () => {
     server.sandbox.setFaults([parseFault("POST /datasets/*/update-by-text reset")]);
     expect((await rename("a.md", "b.md")).exit).toBe(11);
@@ -316,6 +327,7 @@ describe("a server that does not keep what others keep", () => {
           metadata?.() ?? ((document["doc_metadata"] = [value]), ok({ result: "success" })),
       },
       ["kb", "doc", "rename", base ?? "", id ?? "", "b.md"],
+      { folder },
     );
 
   test("lost metadata is set again", async () => {
@@ -341,12 +353,19 @@ describe("a server that does not keep what others keep", () => {
     expect(ran.err).toContain("some changes were made");
   });
 
+  test("a content that is stored shorter is kept in a file", async () => {
+    const update = () => ({ data_source_info: { upload_file: { ...file, size: 3 } } });
+    const ran = await renameThere({ update });
+    expect(ran).toMatchObject({ exit: 9, out: "" });
+    expect(ran.err).toContain(
+      "renamed, but the server stored 3 of a content of size 4; it is kept",
+    );
+    expect(ran.err).toContain("some changes were made");
+    const [, path = ""] = /`kb doc update \S+ \S+ --text-file (\S+)`/.exec(ran.err) ?? [];
+    expect(await readFile(path, "utf8")).toBe("Text");
+  });
+
   test.each<[string, object, string]>([
-    [
-      "a shorter content",
-      { data_source_info: { upload_file: { ...file, size: 3 } } },
-      "renamed, but the server stored 3 of a content of size 4",
-    ],
     ["another status", { enabled: false }, "renamed, but the server changed: enabled"],
     [
       "another rule",

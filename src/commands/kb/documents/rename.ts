@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import { requireField } from "../../../api/response-fields.ts";
 import { CliError, refused, usage } from "../../../errors.ts";
+import { safePath } from "../../../host/safe-path.ts";
 import { collect } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames } from "../../../lib/plural.ts";
@@ -164,14 +166,13 @@ async function confirmLosses(
 
 /** Makes a checked rename, verifies that nothing was lost, and waits for indexing. */
 async function finishRename({ input, before }: Rename, context: Context): Promise<RenamedDocument> {
-  const { dataset_id, document_id, name } = input;
+  const { document_id, name } = input;
   let after = before;
   if (before.name !== name) {
-    const size = await sendRename(input, before, context);
-    after = await context.call(getDocument, { dataset_id, document_id });
-    requireSameSize(size, after);
-    after = await restoreMetadata(input, before, after, context);
-    requireSameState(before, after);
+    const sent = await sendRename(input, before, context);
+    after = await verifiedRename({ input, before }, sent, context).catch((error: unknown) => {
+      throw error instanceof CliError ? error.with({ sideEffect: "applied" }) : error;
+    });
   }
   const indexing_status = input.no_wait
     ? requireField(after.indexing_status, "indexing_status")
@@ -180,12 +181,33 @@ async function finishRename({ input, before }: Rename, context: Context): Promis
   return { id: document_id, name, previous_name, indexing_status };
 }
 
-/** Sends name and content together, and returns the size that the server must report for it. */
+/** Reads the renamed document and returns it; throws remote-failed if something was lost. */
+async function verifiedRename(
+  { input, before }: Rename,
+  sent: SentContent,
+  context: Context,
+): Promise<DocumentDetail> {
+  const { dataset_id, document_id } = input;
+  const renamed = await context.call(getDocument, { dataset_id, document_id });
+  await requireSameSize(input, sent, renamed, context);
+  const after = await restoreMetadata(input, before, renamed, context);
+  requireSameState(before, after);
+  return after;
+}
+
+/** A content that was sent, and the size that the server must report for it. */
+interface SentContent {
+  readonly bytes: Uint8Array;
+  readonly size: number;
+  readonly isText: boolean;
+}
+
+/** Sends name and content together. */
 async function sendRename(
   { dataset_id, document_id, name }: RenameInput,
   before: DocumentDetail,
   context: Context,
-): Promise<number> {
+): Promise<SentContent> {
   const bytes = await readBytes(dataset_id, before, context);
   const shared = {
     dataset_id,
@@ -198,12 +220,12 @@ async function sendRename(
   try {
     if (text) {
       await context.call(updateDocumentByText, { ...shared, name, text });
-      return countCharacters(text);
+      return { bytes, size: countCharacters(text), isText: true };
     }
     requireFileName(name, extensionOf(before));
     const type = before.data_source_info?.upload_file?.mime_type ?? undefined;
     await replaceFile({ ...shared, file: { path: name, name, type, bytes } }, context);
-    return bytes.length;
+    return { bytes, size: bytes.length, isText: false };
   } catch (error) {
     const isUnknown = error instanceof CliError && error.info.sideEffect === "unknown";
     throw isUnknown ? error.with({ hint: "run the same command again to continue" }) : error;
@@ -229,10 +251,23 @@ async function readBytes(
   );
 }
 
-function requireSameSize(sent: number, { data_source_info }: DocumentDetail): void {
-  const size = data_source_info?.upload_file?.size;
-  if (size === sent) return;
-  throw incomplete(`the server stored ${size ?? "nothing"} of a content of size ${sent}`);
+/** Throws if the server stored less than was sent, after keeping the content in a file. */
+async function requireSameSize(
+  { dataset_id, document_id, name }: RenameInput,
+  { bytes, size, isText }: SentContent,
+  { data_source_info }: DocumentDetail,
+  { host }: Context,
+): Promise<void> {
+  const stored = data_source_info?.upload_file?.size;
+  if (stored === size) return;
+  const path = join(host.directories.state, "renames", document_id, safePath(name));
+  await host.files.writeAtomic(path, bytes);
+  throw incomplete(
+    `the server stored ${stored ?? "nothing"} of a content of size ${size}; it is kept in ${path}`,
+    isText
+      ? commandLine("kb doc update", [dataset_id, document_id], { "text-file": path })
+      : commandLine("kb doc replace", [dataset_id, document_id, path]),
+  );
 }
 
 /** The error of a rename that the server made differently than announced. */

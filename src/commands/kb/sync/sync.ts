@@ -118,7 +118,7 @@ async function* syncOnce(
   const rules = { source, prune, adopt, mayExist };
   const changes = planDocuments(files, { documents, hashes }, rules);
   await noticeUnused(scanned.files, input.match ? patterns : [], entries, context);
-  requireTechnique(changes, state);
+  requireTechnique(changes, state, dataset_id);
   const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
   await confirmDeletes(changes, owned.length, input, context);
   const wording = {
@@ -142,12 +142,16 @@ const unfitRow = (file: SkippedFile): Change =>
     note: file.problem,
   });
 
-function requireTechnique(changes: readonly DocumentChange[], { settings }: KbState): void {
+function requireTechnique(
+  changes: readonly DocumentChange[],
+  { settings }: KbState,
+  dataset_id: string,
+): void {
   if (settings.indexing_technique !== null) return;
   if (changes.every(({ action }) => action !== "create")) return;
   throw refused(
     "the knowledge base has no indexing technique",
-    commandLine("kb update", [settings.name], { "indexing-technique": "economy" }),
+    commandLine("kb update", [dataset_id], { "indexing-technique": "economy" }),
   );
 }
 
