@@ -65,9 +65,12 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [["kb", "lst", "--columns", "id"], 'unknown command "lst" for kb', "did you mean `kb list`?"],
   [["kb", "metadta", "list"], 'unknown command "metadta" for kb', "did you mean `kb metadata`?"],
   [["kb", "meta", "list"], 'unknown command "meta" for kb', "did you mean `kb metadata`?"],
+  [["kb", "logs"], 'unknown command "logs" for kb', "did you mean `wf logs`?"],
+  [["wf", "doc", "list"], 'unknown command "doc" for wf', "did you mean `kb doc`?"],
   [["kb", "man"], 'unknown command "man" for kb', "run `kb --help` to list the commands"],
   [["kb", "nope"], 'unknown command "nope" for kb', "run `kb --help` to list the commands"],
-  [["wf", "toop"], 'unknown command "toop" for wf', "run `wf --help` to list the commands"],
+  [["wf", "toop"], 'unknown command "toop" for wf', "did you mean `wf top`?"],
+  [["kb", "tail"], 'unknown command "tail" for kb', "run `kb --help` to list the commands"],
   // flags of other programs
   [["kb", "list", "--query", "x"], "unknown flag: --query", "use --jq <filter>: Filter the JSON"],
   [["kb", "list", "--template", "x"], "unknown flag: --template", "use --jq <filter>: "],

@@ -3,6 +3,7 @@ import { CliError, usage } from "../../errors.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
+import { commandGroups } from "../help/groups.ts";
 import { usageOf } from "./command.ts";
 import { listCommand, nouns } from "./nouns.ts";
 import type { Command } from "./command.ts";
@@ -46,12 +47,20 @@ export function unknownCommand(
 ): CliError {
   const name = group.join(" ");
   const near = didYouMean(word, known);
+  const meant = inOtherProgram(word, group) ?? (near && commandLine(name, [near]));
   return usage(
     `unknown command ${JSON.stringify(word)} for ${name}`,
-    near === undefined
+    meant === undefined
       ? `run ${commandLine(name, [], { help: true })} to list the commands`
-      : `did you mean ${commandLine(name, [near])}?`,
+      : `did you mean ${meant}?`,
   );
+}
+
+/** `kb logs` is a command of wf. */
+function inOtherProgram(word: string, [program, ...path]: readonly string[]): string | undefined {
+  const other = program === "kb" ? "wf" : "kb";
+  const isThere = commandGroups[other]?.some(([, words]) => words.includes(word)) === true;
+  return isThere && path.length === 0 ? commandLine(`${other} ${word}`) : undefined;
 }
 
 const invalidLine = (failure: Failure): Explanation => ({
