@@ -286,12 +286,12 @@ export const listWorkflowLogs = wfOperation({
         ...within(
           "workflow_run",
           "started=created_at:time status elapsed=elapsed_time:seconds",
-          "tokens=total_tokens:count steps=total_steps:count run=id:id",
+          "error=error:sparse tokens=total_tokens:count steps=total_steps:count run=id:id",
         ),
         ["by", (log) => log.created_by_end_user?.session_id ?? log.created_by_account?.email],
         ...within(
           "workflow_run",
-          "error=error:sparse … exceptions=exceptions_count finished=finished_at:time version triggered_from",
+          "… exceptions=exceptions_count finished=finished_at:time version triggered_from",
         ),
         "created_from log=id",
       ),

@@ -11,6 +11,7 @@ import type { Style } from "./formats/text-formats.ts";
 import { printGrid } from "./table/grid.ts";
 import { sheetText } from "./table/sheet.ts";
 import { checkFilter, applyFilter } from "./formats/jq.ts";
+import type { Reappearing } from "./live/open-rows.ts";
 import type { EventPrinter } from "./live/event-printer.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import type { ViewStyle } from "./live/node-lines.ts";
@@ -337,8 +338,18 @@ function reportFormOf(format: Style["format"], { isTTY }: Output): ReportForm {
 }
 
 async function printTable(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+  const { returns, style, out } = printing;
   const fields = fieldsFor(printing, undefined);
-  return printGrid(rows, fields, await tableStyle(printing), printing.out);
+  const reappearing = style.terminal && isDefaultForm(style) ? reappearingOf(returns) : undefined;
+  if (!reappearing || !style.terminal)
+    return printGrid(rows, fields, await tableStyle(printing), out);
+  const { printReappearing } = await import("./live/open-rows.ts");
+  return printReappearing(rows, reappearing, fields, await tableStyle(printing), style.terminal);
+}
+
+function reappearingOf(returns: Returns<never>): Reappearing | undefined {
+  const { reappears, namePath = "id" } = "columns" in returns ? returns : {};
+  return reappears && { idPath: namePath, isOpen: reappears as Reappearing["isOpen"] }; // rows of this type
 }
 
 async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {

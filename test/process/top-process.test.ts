@@ -97,6 +97,14 @@ test("Ctrl-C restores the terminal and exits with 130", async () => {
   expect(await screen.lines()).toEqual(["error: interrupted"]);
 });
 
+test("SIGTERM restores the terminal and exits with 143", async () => {
+  const screen = top("slow");
+  await screen.shows(/q quit/);
+  process.kill(screen.pid, "SIGTERM");
+  expect(await screen.exit).toBe(143);
+  expect(await screen.lines()).toEqual(["error: interrupted"]);
+});
+
 test("a failed request is shown, and removed when one succeeds", async () => {
   let isDown = false;
   const { env } = await logServer(() => [], 1, {

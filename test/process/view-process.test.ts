@@ -59,6 +59,21 @@ test("several runs are followed in blocks, each of which stays when its run has 
   expect(steady(await follow.lines()).filter((line) => names.includes(line))).toEqual(names);
 });
 
+test("a followed log redraws the line of a run until it has ended", async () => {
+  const long = ["--app", "slow", "logs", "--follow", "--since", "1s"];
+  const follow = onTerminal(long);
+  const { out } = await sandbox.cli(["wf", ...slow(4), "--detach", "-o", "name"]);
+  const name = out.slice(0, 8);
+  await follow.shows(new RegExp(`^[^\n]* running .*${name}$`, "m"));
+  await follow.shows(new RegExp(`^[^\n]* succeeded .*${name}$`, "m"));
+  const next = (await sandbox.cli(["wf", ...slow(30), "--detach", "-o", "name"])).out.slice(0, 8);
+  await follow.shows(new RegExp(`${name}\n[^\n]* running .*${next}$`, "m"));
+  follow.type("\u0003");
+  expect(await follow.exit).toBe(130);
+  const lines = (await follow.lines()).filter((line) => / (running|succeeded) /.test(line));
+  expect(lines.map((line) => line.split(/ +/).at(-1))).toEqual([name, next]);
+});
+
 test("Ctrl-C keeps the printed lines and prints how to resume", async () => {
   const run = onTerminal(slow(30));
   await run.shows(/running +\d+\.\ds {2}Wait/);

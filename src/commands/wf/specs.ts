@@ -37,6 +37,8 @@ import {
   stopWorkflowRun,
   streamRunEvents,
 } from "../../operations/workflows.ts";
+import type { WorkflowLog } from "../../operations/workflows.ts";
+import { isEnded } from "../../runs/outcome.ts";
 import { asEvents } from "../stream-or-wait.ts";
 import type { OpenForm } from "./forms/index.ts";
 import { logFilters } from "./log-filters.ts";
@@ -415,10 +417,13 @@ const workflowLogs = task({
   command: "wf logs",
   summary: "List the runs of the workflow, newest first",
   about:
-    "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes. It starts with the newest 20 (--limit), or all since --since;\njson and --jq then handle one run at a time.",
+    "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes; a terminal redraws its line instead. It starts with the newest 20\n(--limit), or all since --since; json and --jq then handle one run at a time.",
   params: logsParams,
   returns: listWorkflowLogs.returns,
-  output: ({ follow }, format) => (follow && format === "json" ? oneLog : undefined),
+  output({ follow }, format) {
+    if (!follow) return undefined;
+    return format === "json" ? oneLog : followedLogs;
+  },
   pages: true,
   wraps: listWorkflowLogs,
   effect: "reads",
@@ -466,6 +471,13 @@ const workflowLogsExport = task({
   ],
   load: () => import("./logs/export.ts"),
 });
+
+/** Runs that are printed when they appear, and again when they have ended. */
+const followedLogs = {
+  ...listWorkflowLogs.returns,
+  reappears: ({ workflow_run: run }: WorkflowLog) =>
+    typeof run?.status === "string" && !isEnded(run.status),
+};
 
 const oneLog = withNamePath("workflow_run.id", record(...listWorkflowLogs.returns.columns));
 

@@ -23,6 +23,10 @@ export const minNameWidth = (available: number): number =>
 export const minTextWidth = (available: number): number =>
   Math.min(30, Math.max(10, Math.floor(available * 0.2)));
 
+/** Minimum of a sparse column, which is there for what its few texts say, such as why runs failed. */
+export const minSparseWidth = (available: number): number =>
+  Math.min(40, Math.max(10, Math.floor(available * 0.4)));
+
 /** Columns that a line with these columns takes. */
 export const lineWidth = (widths: readonly number[]): number =>
   sum(widths) + columnGap.length * Math.max(0, widths.length - 1);

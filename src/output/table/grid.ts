@@ -66,8 +66,8 @@ export async function gridText(
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** Prints rows that arrive one by one in the columns of the first ones. */
-function rowPrinter(
+/** Prints rows that arrive one by one in the columns of the first ones, the first below their head. */
+export function rowPrinter(
   first: readonly unknown[],
   fields: readonly TableField[],
   style: TableStyle,
@@ -100,7 +100,7 @@ const sheetTexts = (
  * Yields the rows that are available without waiting as one group, at most 100, then each by itself.
  * `isAll` marks a first group after which no row follows.
  */
-async function* firstTogether(
+export async function* firstTogether(
   rows: AsyncIterable<unknown>,
 ): AsyncGenerator<{ readonly group: readonly unknown[]; readonly isAll: boolean }> {
   const iterator = rows[Symbol.asyncIterator]();

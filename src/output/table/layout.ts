@@ -4,7 +4,7 @@ import {
   fittingColumns,
   lineWidth,
   minNameWidth,
-  minTextWidth,
+  minSparseWidth, minTextWidth,
   sharedWidths,
 } from "./column-widths.ts";
 import type { MeasuredColumn } from "./column-widths.ts";
@@ -90,6 +90,8 @@ function measure(field: TableField, isName: boolean, { rows, style, available }:
   const headWidth = Math.max(1, style.headers ? widthOf(label) : 0);
   const chartWidth = largest(rows.map((row) => field.chart?.(row)?.width ?? 0));
   const full = Math.max(headWidth, chartWidth, style.keepsAll ? widest(texts) : shortest);
+  const least =
+    field.kind === "sparse" ? minSparseWidth(available) : minimumOf(role, full, available);
   const areNumbers = present.length > 0 && present.every((value) => typeof value === "number");
   return {
     field,
@@ -99,10 +101,7 @@ function measure(field: TableField, isName: boolean, { rows, style, available }:
     texts,
     idLength,
     full,
-    min: Math.min(
-      full,
-      idLength === Infinity ? minimumOf(role, full, available) : Math.max(shortest, headWidth),
-    ),
+    min: Math.min(full, idLength === Infinity ? least : Math.max(shortest, headWidth)),
     align: (field.right ?? areNumbers) ? "right" : "left",
   };
 }
