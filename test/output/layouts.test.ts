@@ -170,6 +170,7 @@ const lines = [
   "wf run --input query=二〇二六年の休暇と育児休暇の規程について教えてください",
   "wf --app loop run --input query=休暇",
   "wf stats",
+  "wf --app broken stats --by user --by hour",
   "wf replay $RECORDING --speed max",
   "wf timeline $RECORDING",
   "wf diff $RECORDING $RECORDING",
@@ -200,6 +201,7 @@ const elsewhere = new Map([
   ["kb sandbox", "runs until it is interrupted"],
   ["wf top", "redraws a screen until it is interrupted"],
   ["wf logs export", "writes a file"],
+  ["wf top", "runs until it is interrupted"],
   ["wf audio transcribe", "the sandbox has no model for speech"],
 ]);
 

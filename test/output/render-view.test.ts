@@ -647,10 +647,69 @@ test("color adds only color", async () => {
 
 const lineByLine = ["00:00:00  workflow_started", "00:00:00  node_started       Start"];
 
-test("several runs, filtered kinds, and a partial stream are printed line by line", async () => {
+/** Events of a run that is followed together with others. */
+const of = (run: string, ...all: readonly ServerEvent[]) => all.map((each) => ({ ...each, run }));
+
+test("several runs have a block each, which is final when its run has ended", async () => {
+  const view = followed();
+  const screens: string[][] = [];
+  const look = async () => void screens.push(await view.look());
+  const lines = await view.run([
+    ...of("r1", began, starts("a", "Start"), ends("a", "Start"), starts("b", "Fetch")),
+    ...of("r2", began, starts("a", "Wait")),
+    look,
+    ...of("r1", ends("b", "Fetch"), ended()),
+    look,
+    ...of("r2", event("workflow_paused", { status: "paused" })),
+    look,
+  ]);
+  const first = [
+    "r1",
+    "✓ succeeded     1.5s  Start",
+    "✓ succeeded     1.5s  Fetch",
+    "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+  ];
+  const paused = ["r2", "‖ paused        0.2s  Wait", "‖ paused              run run-1"];
+  expect(screens).toEqual([
+    [
+      "r1",
+      "✓ succeeded     1.5s  Start",
+      "⠙ running       0.1s  Fetch",
+      "⠙ running       0.1s  run run-1",
+      "r2",
+      "⠙ running       0.1s  Wait",
+      "⠙ running       0.1s  run run-1",
+    ],
+    [...first, "r2", "⠹ running       0.2s  Wait", "⠹ running       0.2s  run run-1"],
+    [...first, ...paused],
+  ]);
+  expect(lines).toEqual([...first, ...paused]);
+});
+
+const active = ["⠙ running       0.1s  Fetch the document", "⠙ running       0.1s  run run-1"];
+const narrow = [
+  "✓ succeeded",
+  "      1.5s  Start",
+  "⠙ running       0.…",
+  "⠙ running       0.…",
+];
+
+test.each<[Size, readonly string[]]>([
+  [{ rows: 5 }, ["r1", ...active, "2 more runs"]],
+  [{ rows: 8 }, ["r1", ...active, "r2", ...active, "1 more run"]],
+  [{ columns: 20 }, ["r1", ...narrow, "r2", ...narrow, "r3", ...narrow]],
+])("blocks of several runs on %j", async (size, expected) => {
+  const view = followed(size);
+  let screen: readonly string[] = [];
+  const many = ["r1", "r2", "r3"].flatMap((run) =>
+    of(run, began, starts("a", "Start"), ends("a", "Start"), starts("b", "Fetch the document")),
+  );
+  await view.run([...many, async () => void (screen = await view.look())]);
+  expect(screen).toEqual(expected);
+});
+
+test("filtered kinds and a partial stream are printed line by line", async () => {
   const two = [event("workflow_started", {}), starts("a", "Start")];
-  const marked = two.map((each) => ({ ...each, run: "r1" }));
-  expect(await followed().run(marked)).toEqual(lineByLine.map((line) => `r1  ${line}`));
   expect(await followed().run(two, someEvents)).toEqual(lineByLine);
   expect(await followed().run(two.slice(1))).toEqual(lineByLine.slice(1));
 });

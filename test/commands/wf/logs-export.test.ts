@@ -69,9 +69,9 @@ describe("a file", () => {
     await exporting(path, ["--with-detail"], { env });
     expect(readFileSync(path, "utf8")).toBe(
       [
-        "started,status,elapsed,tokens,steps,by,error,exceptions,finished,version,triggered_from,created_from,log,run,inputs,outputs",
-        '2026-11-21T10:00:01Z,succeeded,1,10,3,ann,,0,2026-11-21T10:00:02Z,2026-11-21 00:02:02.696187,app-run,service-api,00000000-0000-4000-8000-000000000001,00000000-0000-4001-8000-000000000001,"{""query"":""question 1"",""sys.app_id"":""00000000-0000-4000-8000-000000000001""}","{""answer"":""42""}"',
-        '2026-11-21T10:00:00Z,failed,0,10,3,ann,no response from the model,0,2026-11-21T10:00:01Z,2026-11-21 00:02:02.696187,app-run,service-api,00000000-0000-4000-8000-000000000000,00000000-0000-4001-8000-000000000000,"{""query"":""question 0"",""sys.app_id"":""00000000-0000-4000-8000-000000000001""}","{""answer"":""42""}"',
+        "run,status,started,elapsed,tokens,steps,by,error,exceptions,finished,version,triggered_from,created_from,log,inputs,outputs",
+        '00000000-0000-4001-8000-000000000001,succeeded,2026-11-21T10:00:01Z,1,10,3,ann,,0,2026-11-21T10:00:02Z,2026-11-21 00:02:02.696187,app-run,service-api,00000000-0000-4000-8000-000000000001,"{""query"":""question 1"",""sys.app_id"":""00000000-0000-4000-8000-000000000001""}","{""answer"":""42""}"',
+        '00000000-0000-4001-8000-000000000000,failed,2026-11-21T10:00:00Z,0,10,3,ann,no response from the model,0,2026-11-21T10:00:01Z,2026-11-21 00:02:02.696187,app-run,service-api,00000000-0000-4000-8000-000000000000,"{""query"":""question 0"",""sys.app_id"":""00000000-0000-4000-8000-000000000001""}","{""answer"":""42""}"',
         "",
       ].join("\r\n"),
     );
@@ -92,7 +92,7 @@ describe("a file", () => {
     expect(readFileSync(path, "utf8")).toBe(before);
     const { exit, err } = await exporting(path, ["--overwrite"], { env });
     expect([exit, err]).toEqual([0, `0 runs in ${path}\n`]);
-    expect(readFileSync(path, "utf8")).toMatch(/^started,status,.*log,run\r\n$/);
+    expect(readFileSync(path, "utf8")).toMatch(/^run,status,.*log\r\n$/);
   });
 
   test("has the rows that match all filters, local ones too", async () => {

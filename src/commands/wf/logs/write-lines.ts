@@ -18,6 +18,24 @@ export interface LogLines {
   line(log: DetailedLog): string;
 }
 
+/** Columns of a CSV file. Their order is part of its format: exports append to files of older versions. */
+const fileColumns = [
+  "run",
+  "status",
+  "started",
+  "elapsed",
+  "tokens",
+  "steps",
+  "by",
+  "error",
+  "exceptions",
+  "finished",
+  "version",
+  "triggered_from",
+  "created_from",
+  "log",
+].flatMap((name) => logColumns.find(({ label }) => label === name) ?? []);
+
 /** JSON as received with a field `run_detail`, or CSV with every column of `wf logs`, times in UTC. */
 export async function logLines(
   format: LogFormat,
@@ -34,11 +52,11 @@ export async function logLines(
   const line = await csvLines();
   const detailed = withDetail ? ["inputs", "outputs"] : [];
   return {
-    head: line([...logColumns.map(({ label }) => label), ...detailed]),
+    head: line([...fileColumns.map(({ label }) => label), ...detailed]),
     line: ({ log, detail }) =>
       line(
         [
-          ...logColumns.map(({ value }) => value(log)),
+          ...fileColumns.map(({ value }) => value(log)),
           ...(withDetail ? [detail?.inputs, detail?.outputs] : []),
         ].map((value) => formulas.cell(cell(value))),
       ),
