@@ -687,12 +687,7 @@ test("several runs have a block each, which is final when its run has ended", as
 });
 
 const active = ["⠙ running       0.1s  Fetch the document", "⠙ running       0.1s  run run-1"];
-const narrow = [
-  "✓ succeeded",
-  "      1.5s  Start",
-  "⠙ running       0.…",
-  "⠙ running       0.…",
-];
+const narrow = ["✓ succeeded", "      1.5s  Start", "⠙ running       0.…", "⠙ running       0.…"];
 
 test.each<[Size, readonly string[]]>([
   [{ rows: 5 }, ["r1", ...active, "2 more runs"]],

@@ -4,7 +4,8 @@ import {
   fittingColumns,
   lineWidth,
   minNameWidth,
-  minSparseWidth, minTextWidth,
+  minSparseWidth,
+  minTextWidth,
   sharedWidths,
 } from "./column-widths.ts";
 import type { MeasuredColumn } from "./column-widths.ts";
