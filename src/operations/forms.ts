@@ -1,3 +1,4 @@
+import { commandLine } from "../lib/command-line.ts";
 import { body, joinTexts, wfOperation, path, withFields, record, asText } from "./operation.ts";
 import { required, userInBody } from "./shared.ts";
 
@@ -42,6 +43,13 @@ export const getForm = wfOperation({
   summary: "Show the form of a paused run",
   route: "GET /form/human_input/{form_token}",
   params: { form_token },
+  knownErrors: [
+    {
+      message: "Form not found",
+      kind: "not-found",
+      hint: `a form is found only with the key of its application (--app): ${commandLine("wf form list")} shows those of this one`,
+    },
+  ],
   returns: withFields(
     {
       form_content: "text",

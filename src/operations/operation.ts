@@ -535,7 +535,7 @@ interface KeylessOperation<P extends Params, R extends Returns<never>> {
   /** The meaning of API errors, by their text. `{dataset_id}` in a hint is the value sent. */
   readonly knownErrors?: readonly {
     readonly message: string;
-    readonly kind: "refused";
+    readonly kind: "refused" | "not-found";
     readonly hint: string;
   }[];
   /** Requests must arrive in order, so `--each` sends one at a time. */

@@ -71,6 +71,7 @@ describe("the first 8 characters select the same as the ID", () => {
     "wf --app echo show $run --jq .id",
     "wf --app echo wait $run --jq .id",
     "wf --app echo timeline $run",
+    "wf --app echo events $run",
     "wf --app convo conversation messages $conversation --jq .[].query",
     "wf --app convo conversation set-variable $conversation $variable --value 1 --jq .id",
     "wf --app chat annotation update $annotation --question Where --answer There --jq .id",
@@ -140,7 +141,11 @@ test("characters that several IDs begin with exit with 5 and list the IDs", asyn
   }));
   const canned = await cannedServer();
   const { exit, err } = await canned.run({ "GET /datasets/tags": ok(tags) }, [
-    ...["kb", "tag", "rename", "91e85bce", "final"],
+    "kb",
+    "tag",
+    "rename",
+    "91e85bce",
+    "final",
   ]);
   expect([exit, err]).toEqual([
     5,

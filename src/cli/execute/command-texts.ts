@@ -19,11 +19,14 @@ const MAX_NAME = 80;
 export const progressText = (command: Command, typed: Typed): string =>
   capitalized(conjugated(actionWith(command, typed), presentParticiple));
 
-/** What the command has done, for a terminal. */
-export const successText = (command: Command, typed: Typed): string =>
-  command.done === undefined
-    ? capitalized(conjugated(actionWith(command, typed), pastTense))
-    : (withNames(command.done, command, typed) ?? withoutNames(command.done));
+/** What the command has done, for a terminal; a delete with the size that its prompt had. */
+export function successText(command: Command, typed: Typed, deleted?: string): string {
+  const text =
+    command.done === undefined
+      ? capitalized(conjugated(actionWith(command, typed), pastTense))
+      : (withNames(command.done, command, typed) ?? withoutNames(command.done));
+  return deleted === undefined ? text : `${text} (${deleted})`;
+}
 
 /** The question before a command deletes something, with its size if that is known. */
 export const confirmationText = (command: Command, typed: Typed, size?: string): string =>

@@ -111,7 +111,7 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   await session.printSummary();
   verdict.throwIfSet();
   if (succeeds && session.writes() > 0 && itemsOf(command, input).length < 2) {
-    await context.notice(successText(command, typed));
+    await context.notice(successText(command, typed, session.deleted));
   }
   if (isList(command.returns) && command.row) await noticeRowCount(counter, context);
 }

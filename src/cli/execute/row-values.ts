@@ -105,6 +105,7 @@ async function confirmDelete(run: RowCommand, ids?: Values): Promise<void> {
   }
   const asks = options.input && !options.globals.yes;
   const found = ids && asks ? await readDeletion(row, ids, session) : undefined;
+  session.deleted = found?.size;
   await context.confirm(confirmationText(command, input, found?.size), { type: found?.type });
 }
 

@@ -35,6 +35,8 @@ export interface Session extends Pick<Requests, "call" | "rows" | "open"> {
   writes(): number;
   /** Names as entered, by the IDs that they were resolved to. */
   readonly names: Map<string, string>;
+  /** Size of the object that a delete has prompted for; the success message repeats it. */
+  deleted?: string | undefined;
 }
 
 /** Opens the session of one command. Nothing is read or sent before it is needed. */
