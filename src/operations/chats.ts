@@ -163,8 +163,8 @@ export const listFeedback = wfOperation({
   route: "GET /app/feedbacks",
   params: {},
   returns: page(
-    "content rating created=created_at:time message_id id:id",
-    "… conversation_id from_source from_end_user_id from_account_id",
+    "content rating created=created_at:time message_id:whole-id",
+    "… id conversation_id from_source from_end_user_id from_account_id",
     "updated=updated_at:time",
   ),
   examples: ["wf --app chat feedback list", "wf --app chat feedback list --all -o csv"],
@@ -271,7 +271,7 @@ export const listMessages = wfOperation({
   },
   returns: cursor<Message>(
     "first_id",
-    "query answer status feedback=feedback.rating created=created_at:time id:id …",
+    "query answer status feedback=feedback.rating created=created_at:time id:whole-id …",
     ["files", (row) => joinTexts(row.message_files.map(({ filename }) => filename))],
     [
       "sources",

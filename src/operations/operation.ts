@@ -189,11 +189,21 @@ export const form = paramsIn("form");
 export const local = paramsIn("local");
 
 /**
- * What a column contains. The name of a row is never dropped; it is the first column by default. A time is in Unix seconds, or ISO 8601 in UTC without a zone. A terminal shows
- * a count in groups of digits, seconds and bytes with a unit, and the first characters of the row's own
- * ID, which is the last column everywhere. A grid hides a sparse column if it is empty.
+ * What a column contains. The name of a row is never dropped; it is the first column by default. A time
+ * is in Unix seconds, or ISO 8601 in UTC without a zone. A terminal shows a count in groups of digits,
+ * seconds and bytes with a unit, and the first characters of the row's own ID, which is the last column
+ * everywhere; `whole-id` is an ID whose beginning no command accepts. A grid hides a sparse column if it is
+ * empty.
  */
-export type ColumnKind = "name" | "time" | "count" | "seconds" | "bytes" | "id" | "sparse";
+export type ColumnKind =
+  | "name"
+  | "time"
+  | "count"
+  | "seconds"
+  | "bytes"
+  | "id"
+  | "whole-id"
+  | "sparse";
 
 /**
  * A column of a table: a path into the row (`data_source_info.size`), or a label with a path or a
@@ -271,7 +281,7 @@ export function readColumns(columns: readonly Column[], all = true): ReadColumn[
   const read = columns
     .filter((column, index) => column !== wideOnly && (all || end === -1 || index < end))
     .map(readColumn);
-  const isId = ({ kind }: ReadColumn) => kind === "id";
+  const isId = ({ kind }: ReadColumn) => kind === "id" || kind === "whole-id";
   return [...read.filter((column) => !isId(column)), ...read.filter(isId)];
 }
 

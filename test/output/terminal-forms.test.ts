@@ -202,6 +202,15 @@ test("later IDs are whole if the first ones are, and may follow rows without any
   expect(await lines(["name", "id"], null, uuid("22222222"))).toEqual(["a", "a  22222222"]);
 });
 
+test("an ID that no command accepts in part is whole, or dropped first", async () => {
+  const messages = page("query answer id:whole-id");
+  const row = { query: "q".repeat(30), answer: "a".repeat(30), id: uuid("11111111") };
+  const at = async (terminal: number) =>
+    (await printed(messages, [row], { headers: false }, { terminal })).trimEnd();
+  expect(await at(110)).toBe(`${row.query}  ${row.answer}  ${row.id}`);
+  expect(await at(70)).toBe(`${row.query}  ${row.answer}`);
+});
+
 test("times of the same minute have seconds", async () => {
   const runs = page("created=created_at:time id:id");
   const at = (seconds: number) => ({ created_at: 1795219617 + seconds, id: "x" });

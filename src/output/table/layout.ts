@@ -109,7 +109,9 @@ function measure(field: TableField, isName: boolean, { rows, style, available }:
 
 const areIds = ({ kind }: TableField, present: readonly unknown[]): boolean =>
   kind === "id" ||
-  (present.length > 0 && present.every((value) => typeof value === "string" && isUuid(value)));
+  (kind !== "whole-id" &&
+    present.length > 0 &&
+    present.every((value) => typeof value === "string" && isUuid(value)));
 
 function roleOf(
   field: TableField,
@@ -119,6 +121,7 @@ function roleOf(
   if (field.kind === "id") return "id";
   if (isName) return "name";
   if (field.chart && present.length === 0) return "chart";
+  if (field.kind === "whole-id") return "value";
   const isValue = (value: unknown) =>
     typeof value === "number" || typeof value === "boolean" || value instanceof Date;
   return field.right === true || (present.length > 0 && present.every(isValue)) ? "value" : "text";
