@@ -170,6 +170,23 @@ test.each([
   expect(await login.file()).toBe("");
 });
 
+test("Ctrl-C while the server is silent ends it, and nothing is stored", async () => {
+  let arrived = () => {};
+  const request = new Promise<void>((resolve) => (arrived = resolve));
+  const silent = await rawServer([() => arrived()]);
+  const login = await terminal("kb", ["login", "work", "--base-url", silent.baseUrl]);
+  await login.answer(knowledgeKey, "dataset-good-0123");
+  await request;
+  login.type("\u0003");
+  expect(await login.exit).toBe(130);
+  expect((await login.screen()).filter((line) => line !== "^C")).toEqual([
+    place,
+    "Knowledge key (dataset-…, hidden):",
+    expect.stringMatching(/^(\^C)?error: interrupted$/),
+  ]);
+  expect(await login.file()).toBe("");
+});
+
 test("kb open starts the program in BROWSER with the address", async () => {
   const home = await temporaryDirectory();
   const [script, record] = [join(home, "browser"), join(home, "opened")];

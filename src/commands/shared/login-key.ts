@@ -2,7 +2,6 @@ import { checkKey, kindOfKey } from "../../config/api-key.ts";
 import type { KeyKind } from "../../config/api-key.ts";
 import { hasKey } from "../../config/profiles.ts";
 import type { Profile, StoredKey } from "../../config/profiles.ts";
-import { parseKnowledgeBases } from "../../config/settings.ts";
 import { keySetting } from "../../config/stored-keys.ts";
 import { keyNames, programs } from "../../config/target.ts";
 import { ApiError, CliError, usage } from "../../errors.ts";
@@ -11,8 +10,9 @@ import { own } from "../../lib/json.ts";
 import { signsFor } from "../../lib/signs.ts";
 import type { Input } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
-import { isBoundKey, readKey, readKnowledgeBases, readServer, versionIn } from "./key-check.ts";
+import { isBoundKey, readKey, readServer, versionIn } from "./key-check.ts";
 import type { KeyReport } from "./key-check.ts";
+import { examineBoundKey } from "./login-bases.ts";
 import { askUntilAccepted } from "./login-prompt.ts";
 import type { NewKey } from "./profile-change.ts";
 import type { loginParams } from "./specs.ts";
@@ -59,9 +59,10 @@ export async function findKey(signIn: SignIn, context: Context): Promise<Found> 
   const given = file?.trim();
   if (given !== undefined) context.host.secrets.learn(given);
   if (given === "") throw usage("--key-file is empty");
-  if (command !== undefined || given !== undefined) {
-    return examine({ command, text: given, asked: false }, signIn, context);
+  if (command !== undefined) {
+    return examine({ command, source: "--key-command" }, signIn, context);
   }
+  if (given !== undefined) return examine({ text: given, source: "--key-file" }, signIn, context);
   if (context.options.input) return askForKey(signIn, context);
   if (existing.base_url === baseUrl || input.no_check) return { key: undefined, bases };
   try {
@@ -81,7 +82,7 @@ async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
     {
       text: `${name}, hidden${keeps ? "; Enter keeps the stored one" : ""})`,
       hidden: true,
-      accept: (text) => examine({ text, asked: true }, signIn, context),
+      accept: (text) => examine({ text, source: "the key" }, signIn, context),
     },
     context,
   );
@@ -94,8 +95,8 @@ async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
 interface GivenKey {
   readonly text?: string | undefined;
   readonly command?: string | undefined;
-  /** Typed at a prompt, which is shown again if the key is wrong. */
-  readonly asked: boolean;
+  /** Its flag; "the key" if it was typed at a prompt, which is shown again if the key is wrong. */
+  readonly source: "--key-file" | "--key-command" | "the key";
 }
 
 /** Checks a key: its form, its kind, and what it opens. */
@@ -103,7 +104,7 @@ async function examine(given: GivenKey, signIn: SignIn, context: Context): Promi
   const { input, baseUrl } = signIn;
   const value =
     given.text ?? (input.no_check ? undefined : await printedKey(given, signIn, context));
-  if (value !== undefined) checkKey(value, given.asked ? "the key" : "--key-file");
+  if (value !== undefined) checkKey(value, given.source);
   const kind = await agreedKind(value, signIn, context);
   const key: NewKey = {
     field: given.text === undefined ? "key_command" : "key",
@@ -112,17 +113,21 @@ async function examine(given: GivenKey, signIn: SignIn, context: Context): Promi
     inFile: input.insecure_storage ?? false,
   };
   if (input.no_check || value === undefined) return { key, value, bases: signIn.bases };
+  const target = { baseUrl, key: value };
   try {
-    const report = await readKey(kind, { baseUrl, key: value }, context);
+    const report = await readKey(kind, target, context);
     return { key, value, report, bases: signIn.bases };
   } catch (error) {
     if (isBoundKey(kind, error)) {
       const version = versionIn(error.response.version);
-      return { key, value, ...(await boundKey(value, version, signIn, context)) };
+      const { name, existing, bases: named } = signIn;
+      const bound = { name, target, version, named, stored: existing.knowledge_bases ?? {} };
+      return { key, value, ...(await examineBoundKey(bound, context)) };
     }
+    const isAsked = given.source === "the key";
     const isRejected = error instanceof ApiError && error.response.status === 401;
-    if (isRejected) error.with({ hint: given.asked ? undefined : places[kind] });
-    throw given.asked ? error : notStored(error);
+    if (isRejected) error.with({ hint: isAsked ? undefined : places[kind] });
+    throw isAsked ? error : notStored(error);
   }
 }
 
@@ -185,64 +190,4 @@ async function agreedKind(
 function storedKey(profile: Profile, app: string | undefined): StoredKey | undefined {
   const stored = app === undefined ? profile : own(profile.apps, app);
   return stored && hasKey(stored) ? stored : undefined;
-}
-
-/**
- * What a key opens that may not list knowledge bases: of those named with --kb or stored, or of those
- * that are asked for. Throws auth if it opens none of them.
- */
-async function boundKey(
-  key: string,
-  version: string | undefined,
-  { name, baseUrl, existing, bases }: SignIn,
-  context: Context,
-): Promise<Pick<Found, "report" | "bases">> {
-  const target = { baseUrl, key };
-  const ids = [...new Set(Object.values({ ...existing.knowledge_bases, ...bases }))];
-  const { size } = await readKnowledgeBases(ids, target, context);
-  const some = "opens only some knowledge bases";
-  if (size > 0) {
-    return { report: { version, opens: `${some}: ${size} of the ${ids.length} named` }, bases };
-  }
-  const asked = context.options.input ? await askForBases(target, context) : {};
-  const names = Object.keys(asked);
-  if (names.length > 0) {
-    return { report: { version, opens: `${some}: ${names.join(", ")}` }, bases: asked };
-  }
-  if (ids.length > 0) {
-    throw new CliError("auth", "the key opens none of the knowledge bases named", {
-      sideEffect: "none",
-      hint: "check their IDs: they are in the addresses of the web console",
-    });
-  }
-  const later = commandLine("kb login", [name], { kb: "NAME=ID" });
-  const opens = `${some} and cannot list them; name them with ${later}`;
-  return { report: { version, opens }, bases };
-}
-
-/** Asks for the IDs of knowledge bases until the key opens them all; empty for none. IDs by name. */
-async function askForBases(
-  target: { readonly baseUrl: string; readonly key: string },
-  context: Context,
-): Promise<Readonly<Record<string, string>>> {
-  await context.notice(
-    "the key is valid, but opens only some knowledge bases and cannot list them",
-  );
-  const asked = await askUntilAccepted(
-    {
-      text: "Their IDs, separated by commas (Enter to name them later)",
-      async accept(reply) {
-        const named = Object.entries(parseKnowledgeBases(reply) ?? {});
-        const ids = named.map(([, id]) => id);
-        const opened = await readKnowledgeBases(ids, target, context);
-        const closed = ids.filter((id) => !opened.has(id));
-        if (closed.length > 0) throw usage(`the key does not open ${closed.join(", ")}`);
-        return Object.fromEntries(
-          named.map(([name, id]) => [name === id ? (opened.get(id) ?? id) : name, id]),
-        );
-      },
-    },
-    context,
-  );
-  return asked ?? {};
 }

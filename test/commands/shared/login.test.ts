@@ -154,6 +154,7 @@ test("the key of a command is checked, and the command is stored", async () => {
   const line = `kb login work --base-url ${server.baseUrl} --key-command pass`;
   expect((await run(line, prints("dataset-bad-0123"))).exit).toBe(4);
   expect((await run(line, prints(""))).err).toContain("printed no key");
+  expect((await run(line, prints("two words"))).err).toContain("--key-command contains spaces");
   const ran = await run(line, prints(good));
   expect(ran).toMatchObject({
     exit: 0,
