@@ -109,6 +109,8 @@ export interface Context {
   baseUrl(): Promise<string>;
   /** Resolves a name, an ID or its beginning to an ID, like a positional. Throws not-found and refused. */
   resolveId(noun: Noun | ListedNoun, text: string): Promise<string>;
+  /** The name that was entered for an ID; the ID itself if none was. */
+  enteredName(id: string): string;
   /** The same context with the settings of another profile. */
   withProfile(profile: string): Context;
   /** Prints a line to stderr unless --quiet is set. */

@@ -119,7 +119,7 @@ export const lines: readonly Line[] = [
   line("kb help sync"),
   line("kb help exit-codes"),
   line("kb update Handbook --name Manual --dry-run"),
-  line("kb sync Handbook ./docs --dry-run", { announces: /^skipped /m }),
+  line("kb sync Handbook ./docs --dry-run", { announces: /^\d+ files?: .*skipped/m }),
 ];
 
 /** The directory of all files. */

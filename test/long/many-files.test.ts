@@ -34,9 +34,9 @@ async function run(argv: readonly string[]): Promise<{ exit: unknown; err: strin
 }
 
 test.each([
-  ["100000", ["--dry-run"], "100000 files: 100000 created"],
-  ["5000", [], "5000 files: 5000 created"],
-  ["5000", [], "5000 files: 5000 unchanged"],
+  ["100000", ["--dry-run"], "100,000 files: 100,000 created"],
+  ["5000", [], "5,000 files: 5,000 created"],
+  ["5000", [], "5,000 files: 5,000 unchanged"],
 ])("a directory of %s files is synced %j", async (count, flags, info) => {
   const dir = await directory(Number(count));
   await server.cli(["kb", "create", `Base ${count}`, "--indexing-technique", "economy"]);

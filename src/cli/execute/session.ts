@@ -93,6 +93,7 @@ export function openSession(
       const { resolveName } = await import("./resolve-names.ts");
       return (await resolveName(noun, text, {}, lookupOf(session))).id;
     },
+    enteredName: (id) => log.names.get(id) ?? id,
     withProfile(profile) {
       const { baseUrl: _, app: __, ...rest } = options.globals; // they belong to this profile
       const changed = { ...options, globals: { ...rest, profile } };

@@ -22,7 +22,7 @@ export async function* run(
   else
     yield* forEachItem(
       "tag",
-      tag_ids.map((id) => ({ name: id, act: () => unbind(id) })),
+      tag_ids.map((id) => ({ name: context.enteredName(id), act: () => unbind(id) })),
       context.progress,
     );
 }

@@ -676,3 +676,15 @@ describe("columns of searches and chunk lists", () => {
     expect(canned.seen).toHaveLength(1);
   });
 });
+
+test("tag unbind reports each tag by the name that was entered", async () => {
+  const hr = await made("kb", "tag", "create", "hr");
+  await made("kb", "tag", "create", "it");
+  expect((await server.cli(["kb", "tag", "bind", kb, "hr", "it"])).exit).toBe(0);
+  const ran = await server.cli(["kb", "tag", "unbind", kb, "hr", "it", "-o", "jsonl"]);
+  const rows = ran.out.trim().split("\n");
+  expect(rows.map((row) => JSON.parse(row) as unknown)).toMatchObject([
+    { name: "hr", status: "ok", id: hr },
+    { name: "it", status: "ok" },
+  ]);
+});

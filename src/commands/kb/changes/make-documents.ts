@@ -42,14 +42,14 @@ export async function* makeDocuments(
       results.push(row);
       if (row.action !== "unchanged") yield row;
     }
-    for (const row of wording.unfit ?? []) {
-      results.push(row);
-      yield row;
-    }
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
     if (!error.info.isResult) throw await endedEarly(error, tally, context);
     limit = error; // all changes have a result
+  }
+  for (const row of wording.unfit ?? []) {
+    results.push(row);
+    yield row;
   }
   context.summary(summaryOf(results, changes, wording, context));
   if (limit) throw limit;
@@ -60,14 +60,14 @@ export async function* makeDocuments(
 async function endedEarly(error: CliError, tally: RunTally, context: Context): Promise<CliError> {
   const done = tallyText(tally);
   if (!context.signal.aborted) {
-    await context.notice(`ended early: ${done}`);
+    if (done !== "") await context.notice(`ended early: ${done}`);
     return error;
   }
   if (done !== "") error.message += `: ${done}`;
   const isKnown = tally.isIdle && tally.unknown === 0;
   return error.with({
-    // Only writes that were under way have an unknown side effect.
-    ...(isKnown && { sideEffect: "applied" }),
+    // Only writes that were under way have an unknown side effect; those before are counted.
+    ...(isKnown && { sideEffect: "none" }),
     hint: "run the same command again to resume; completed files are skipped",
   });
 }
