@@ -139,9 +139,9 @@ export async function runOnTerminal(
   exchange: Exchange,
   sparing: boolean,
   line = lineFor(exchange),
+  answers: readonly string[] = ["y", "y", "y"],
 ): Promise<Ran & { readonly asked: string }> {
   const questions: string[] = [];
-  const answers = ["y", "y", "y"];
   const ran = await run(exchange, sparing, line, { tty: true, columns: 60, answers, questions });
   const asked = questions.join("\n");
   // Line ends and tabs belong to the format; on stdout, strings may span lines.

@@ -65,8 +65,10 @@ test.each([
 
 test("prompts with text of a form do not control the terminal", async () => {
   const line = ["wf", "form", "submit", "token"];
-  const ran = await runOnTerminal(exchangeNamed("streams.json: form"), false, line);
+  const ran = await runOnTerminal(exchangeNamed("streams.json: form"), false, line, ["1", "y"]);
   expect(countHostile(ran.asked)).toBeGreaterThan(1);
+  // The text of the form and the actions are printed above the prompts.
+  expect(countHostile(ran.err)).toBeGreaterThan(1);
 });
 
 async function hostileRecording(): Promise<string> {

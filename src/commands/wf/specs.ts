@@ -552,7 +552,7 @@ const chat = task({
   action: "hold conversation",
   summary: "Chat with a chat application in the terminal",
   about:
-    "Prompts for a message, streams the reply, and so on; Ctrl-D or /exit ends the conversation and prints\nthe command that continues it. Required inputs of the application are asked for first.",
+    "Prompts for a message, streams the reply, and so on; Ctrl-D or /exit ends the conversation and prints\nthe command that continues it. Required inputs of the application are asked for first. `wf chat send`\nsends a single message, `wf chat stop` stops a reply.",
   params: conversationParams,
   returns: pastEvents,
   output: () => textChunks,
