@@ -1,4 +1,5 @@
 import type { Values } from "../../api/request.ts";
+import { syncFields } from "../../commands/kb/changes/index.ts";
 import { CliError } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import { formatCount } from "../../lib/numbers.ts";
@@ -28,17 +29,17 @@ const readers: Readonly<Record<string, Read>> = {
   async [deleteDocument.id]({ dataset_id, document_id }, call) {
     const input = { dataset_id, document_id, metadata: "without" };
     const document = await call(getDocument, input);
-    return sized(partsOf(document, [["segment_count", "chunk"]]));
+    const [chunks] = partsOf(document, [["segment_count", "chunk"]]);
+    return chunks === undefined ? undefined : { size: chunks };
   },
 
   async [deleteMetadataField.id]({ dataset_id, metadata_id }, call) {
     const fields = await call(listMetadataFields, { dataset_id });
     const field = rowWithId(fields, metadata_id);
-    const parts = partsOf(field, [["count", "document"]]);
-    if (parts.length === 0) return undefined;
-    const isMark = /^kb_(path|hash|source|file)$/.test(String(field?.["name"]));
-    const consequence = isMark ? ["kb sync knows its documents by it"] : [];
-    return sized([`values of ${parts.join("")}`, ...consequence]);
+    const [documents] = partsOf(field, [["count", "document"]]);
+    if (documents === undefined) return undefined;
+    const isMark = Object.values<unknown>(syncFields).includes(field?.["name"]);
+    return { size: `values of ${documents}${isMark ? ", by which kb sync knows them" : ""}` };
   },
 
   async [deleteTag.id]({ tag_id }, call) {
@@ -74,14 +75,16 @@ export async function tryReadDeletion(
 }
 
 function knowledgeBaseDeletion(kb: unknown): Deletion | undefined {
+  if (!isObject(kb) || typeof kb["document_count"] !== "number") return undefined;
   const parts = partsOf(kb, [
     ["document_count", "document"],
     ["word_count", "word"],
   ]);
   if (parts.length === 0) return { size: "no documents" };
   const [users] = partsOf(kb, [["app_count", "application"]]);
-  const name = isObject(kb) && typeof kb["name"] === "string" ? kb["name"] : undefined;
-  return { ...sized([...parts, ...(users === undefined ? [] : [`used by ${users}`])]), type: name };
+  const name = typeof kb["name"] === "string" ? kb["name"] : undefined;
+  const size = [...parts, ...(users === undefined ? [] : [`used by ${users}`])].join(", ");
+  return { size, type: name };
 }
 
 /** `297 documents`, `480,574 words` of the fields of an object that count something. */
@@ -93,8 +96,6 @@ function partsOf(object: unknown, counts: readonly (readonly [string, string])[]
     return [`${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`];
   });
 }
-
-const sized = (parts: readonly string[]): Deletion => ({ size: parts.join(", ") });
 
 const rowWithId = (rows: unknown, id: unknown) =>
   Array.isArray(rows) ? rows.filter(isObject).find((row) => row["id"] === id) : undefined;

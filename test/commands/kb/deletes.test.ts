@@ -40,6 +40,9 @@ beforeAll(async () => {
     await done("metadata", "create", kb, name, "--type", "string");
     await done("metadata", "set", kb, "1.md", "2.md", "--set", `${name}=x`);
   }
+  await done("create", "Bare", "--indexing-technique", "economy");
+  await writeFile(join(folder, "empty.md"), "");
+  await done("doc", "upload", "Bare", join(folder, "empty.md"));
   await done("tag", "create", "draft");
   await done("tag", "bind", kb, "draft");
 });
@@ -74,6 +77,11 @@ describe("the prompt before a delete", () => {
       "Delete document 1.md from knowledge base Handbook: 1 chunk? This cannot be undone. [y/N] ",
     ],
     [
+      "a document without chunks",
+      ["doc", "delete", "Bare", "empty.md"],
+      "Delete document empty.md from knowledge base Bare? This cannot be undone. [y/N] ",
+    ],
+    [
       "several documents",
       ["doc", "delete", kb, ...seven],
       "Delete documents 1.md, 2.md, 3.md, 4.md, 5.md and 2 more from knowledge base Handbook? This cannot be undone. [y/N] ",
@@ -86,7 +94,7 @@ describe("the prompt before a delete", () => {
     [
       "a field of kb sync",
       ["metadata", "delete", kb, "kb_hash"],
-      "Delete metadata field kb_hash: values of 2 documents, kb sync knows its documents by it? This cannot be undone. [y/N] ",
+      "Delete metadata field kb_hash: values of 2 documents, by which kb sync knows them? This cannot be undone. [y/N] ",
     ],
     [
       "a tag",
@@ -128,6 +136,15 @@ describe("the prompt before a delete", () => {
     );
     expect(questions).toEqual(["Type Handbook to delete: "]);
     expect(canned.lines()).toEqual([`GET /datasets/${id}`]);
+  });
+
+  test("nothing is said of what the server does not tell", async () => {
+    const id = "11111111-1111-4111-8111-111111111111";
+    const canned = await cannedServer();
+    const questions: string[] = [];
+    const world = { tty: true, answers: ["n"], questions };
+    await canned.run({ "GET /datasets/*": ok({ id, name: "A" }) }, ["kb", "delete", id], world);
+    expect(questions).toEqual([`Delete knowledge base ${id}? This cannot be undone. [y/N] `]);
   });
 
   test("--each names the first five rows", async () => {
