@@ -147,6 +147,7 @@ const scenes: readonly Scene[] = [
   { line: "kb search 'Hand book' thirty days" },
   { line: "kb list --bogus" },
   { line: "kb lst" },
+  { line: "kb logs" },
   { line: "kb xyzzy" },
   { line: "kb tag xyzzy" },
   { line: "kb help --bogus" },
