@@ -31,11 +31,10 @@ export function formatDuration(ms: number): string {
 export const formatSeconds = (seconds: number): string =>
   seconds >= 0.9995 && seconds < 59.95 ? `${seconds.toFixed(1)} s` : formatDuration(seconds * 1000);
 
-/** Formats ms as clocks count: `0:42`, `12:05`, `1:02:10`. */
-export function formatClock(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1000));
-  const minutes = Math.floor(seconds / 60);
-  const padded = (number: number) => String(number).padStart(2, "0");
-  if (minutes < 60) return `${minutes}:${padded(seconds % 60)}`;
-  return `${Math.floor(minutes / 60)}:${padded(minutes % 60)}:${padded(seconds % 60)}`;
+/** Formats seconds as clocks count: `0:42`, `12:05`, `1:02:10`. */
+export function clockTime(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  const two = (number: number) => String(number).padStart(2, "0");
+  return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(whole % 60)}`;
 }

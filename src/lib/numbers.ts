@@ -17,6 +17,3 @@ export const groupDigits = (number: number): string =>
  */
 export const percentile = (sorted: Float64Array, percent: number): number | null =>
   sorted[Math.ceil((percent * sorted.length) / 100) - 1] ?? null;
-
-/** A whole number for people: `480,574`. */
-export const formatCount = (count: number): string => count.toLocaleString("en-US");

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ProgressStep } from "../../src/lib/progress-step.ts";
 import { ProgressLine } from "../../src/output/live/progress-line.ts";
-import { clockTime, TimeLeft } from "../../src/output/live/time-left.ts";
+import { clockTime } from "../../src/lib/duration.ts";
+import { TimeLeft } from "../../src/output/live/time-left.ts";
 
 /** Completions at a steady pace, from 1 to `count`, every `gap` ms after `start`. */
 const steady = (count: number, gap: number, start = 0): [at: number, done: number][] =>

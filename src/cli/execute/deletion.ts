@@ -2,7 +2,7 @@ import type { Values } from "../../api/request.ts";
 import { syncFields } from "../../commands/kb/changes/index.ts";
 import { CliError } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
-import { formatCount } from "../../lib/numbers.ts";
+import { groupDigits } from "../../lib/numbers.ts";
 import { counted } from "../../lib/plural.ts";
 import { deleteDocument, getDocument } from "../../operations/documents.ts";
 import { deleteKnowledgeBase, getKnowledgeBase } from "../../operations/knowledge.ts";
@@ -93,7 +93,7 @@ function partsOf(object: unknown, counts: readonly (readonly [string, string])[]
   return counts.flatMap(([field, noun]) => {
     const count = object[field];
     if (typeof count !== "number" || count === 0) return [];
-    return [`${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`];
+    return [`${groupDigits(count)} ${noun}${count === 1 ? "" : "s"}`];
   });
 }
 

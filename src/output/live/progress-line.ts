@@ -2,7 +2,8 @@ import { groupDigits } from "../../lib/numbers.ts";
 import type { ProgressStep } from "../../lib/progress-step.ts";
 import { cut } from "../table/cut.ts";
 import { shorten, visible, widthOf } from "../table/display-width.ts";
-import { clockTime, TimeLeft } from "./time-left.ts";
+import { clockTime } from "../../lib/duration.ts";
+import { TimeLeft } from "./time-left.ts";
 
 const separator = " · ";
 /** Narrowest name of an item that can be recognized. */

@@ -88,11 +88,3 @@ export class TimeLeft {
     return this.#samples.at(-1) ?? this.#start;
   }
 }
-
-/** `0:42`, `12:05`, `1:02:10`. */
-export function clockTime(seconds: number): string {
-  const whole = Math.ceil(seconds);
-  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
-  const two = (number: number) => String(number).padStart(2, "0");
-  return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(whole % 60)}`;
-}

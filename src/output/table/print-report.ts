@@ -7,6 +7,7 @@ import type { LineFormat } from "../formats/cell-lines.ts";
 import { sanitize } from "../formats/text-formats.ts";
 import type { Style } from "../formats/text-formats.ts";
 import { wholeScreen } from "../live/redraw-region.ts";
+import { columnColor } from "./colors.ts";
 import { gridText } from "./grid.ts";
 import { availableWidth } from "./table.ts";
 import type { TableStyle, TableField } from "./table.ts";
@@ -66,6 +67,7 @@ async function gridSection(section: Section, style: TableStyle, out: Output): Pr
   const { columns, rows } = style.accessible ? withoutCharts(section, isTrend) : section;
   const spanWidth = out.isTTY ? Infinity : spanWidthInPipe;
   const fields = columns.map(({ label, right }, index): TableField => {
+    const colorOf = columnColor(label);
     const cellOf = (row: unknown) => (row as Section["rows"][number])[index] ?? null; // rows of a section
     return {
       label,
@@ -77,7 +79,7 @@ async function gridSection(section: Section, style: TableStyle, out: Output): Pr
       },
       color(row) {
         const cell = cellOf(row);
-        return hasTone(cell) ? tones[cell.tone] : undefined;
+        return hasTone(cell) ? tones[cell.tone] : colorOf?.(plain(cell));
       },
     };
   });

@@ -186,7 +186,7 @@ describe("the screen", () => {
     [
       "its nodes",
       stateOf([run("a", "running")], { a: events({ Fetch: "failed", Sum: undefined }) }),
-      ["state|took|node|error", "failed|1.50 s|Fetch|no route", "running|0:03|Sum|"],
+      ["status|took|node|error", "failed|1.50 s|Fetch|no route", "running|0:03|Sum|"],
     ],
     ["that events are to come", stateOf([run("a", "running")]), ["waiting for its events"]],
     ["the error of a run without events", stateOf([ended("a", "failed", 9, 1, "no")]), ["no"]],

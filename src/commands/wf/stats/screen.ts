@@ -1,5 +1,5 @@
 import { formatSeconds } from "../../../lib/duration.ts";
-import { formatCount, sum } from "../../../lib/numbers.ts";
+import { groupDigits, sum } from "../../../lib/numbers.ts";
 import type { Section, TextLine, TextPart } from "../../../output/report-model.ts";
 import { gateSections } from "../../conditions/index.ts";
 import type { FigureName, Grouping } from "../stats-fields.ts";
@@ -64,14 +64,14 @@ function totalParts(
   { runs, succeeded, partial, failed_runs, p50, p95 }: StatsFigures,
   periods: StatsData["periods"]["rows"] = [],
 ): TextPart[] {
-  const parts: TextPart[] = [{ text: `${formatCount(runs)} ${runs === 1 ? "run" : "runs"}` }];
+  const parts: TextPart[] = [{ text: `${groupDigits(runs)} ${runs === 1 ? "run" : "runs"}` }];
   if (succeeded !== null) {
     const tone = failed_runs === 0 ? "good" : undefined;
     parts.push({ text: `${formatPercent(succeeded + (partial ?? 0))} ok`, tone });
   }
   if (failed_runs > 0) {
     const trend = trendOf("failed_runs", periods);
-    parts.push({ text: `${formatCount(failed_runs)} failed`, tone: "bad", trend });
+    parts.push({ text: `${groupDigits(failed_runs)} failed`, tone: "bad", trend });
   }
   if (p50 !== null) parts.push({ text: `p50 ${formatSeconds(p50)}` });
   if (p95 !== null)
@@ -92,7 +92,7 @@ function otherParts({ running, paused, ended, partial, stopped, ...figures }: St
     [figures.tokens_p95, "tokens per run (p95)"],
   ];
   return parts.flatMap(([count, unit]): TextPart[] =>
-    count ? [{ text: `${formatCount(count)} ${unit}` }] : [],
+    count ? [{ text: `${groupDigits(count)} ${unit}` }] : [],
   );
 }
 
@@ -102,9 +102,9 @@ const TEXT_COLUMNS = 72;
 
 function errorSection({ errors, periods }: StatsData, { top }: ScreenOptions): Section {
   const clock = clockOf(periods.time_zone);
-  const countWidth = formatCount(Math.max(...errors.groups.map(({ runs }) => runs))).length;
+  const countWidth = groupDigits(Math.max(...errors.groups.map(({ runs }) => runs))).length;
   const lines = errors.groups.map(({ runs, error, last_seen, example_run }): TextLine => ({
-    lead: `${formatCount(runs).padStart(countWidth)}  `,
+    lead: `${groupDigits(runs).padStart(countWidth)}  `,
     parts: [
       { text: error, tone: "bad" },
       ...(last_seen === null ? [] : [{ text: `last ${clock(last_seen)}`, tone: "dim" as const }]),

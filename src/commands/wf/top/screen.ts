@@ -1,7 +1,7 @@
-import { formatClock, formatDuration, formatSeconds } from "../../../lib/duration.ts";
+import { clockTime, formatDuration, formatSeconds } from "../../../lib/duration.ts";
 import { counted } from "../../../lib/plural.ts";
 import { left, right } from "../../../output/report-model.ts";
-import type { Cell, Report, Section, TextPart, Tone } from "../../../output/report-model.ts";
+import type { Cell, Report, Section, TextPart } from "../../../output/report-model.ts";
 import type { NodeRun } from "../../../runs/trace.ts";
 import { selectedIndex } from "./keys.ts";
 import type { TopView } from "./keys.ts";
@@ -83,8 +83,6 @@ function headParts(state: TopState, second: number): TextPart[] {
   return parts.filter((part) => part !== false);
 }
 
-const statusTones: Readonly<Record<string, Tone>> = { paused: "warn", failed: "bad" };
-
 /** The runs around the one at `index`, which is marked; none is without it. */
 function runsSection(
   runs: readonly TopRun[],
@@ -111,10 +109,9 @@ function runsSection(
     ],
     rows: shown.map((run): Cell[] => {
       const known = events.get(run.id);
-      const tone = statusTones[run.status];
       return [
         ...(index === undefined ? [] : [run === runs[index] ? ">" : " "]),
-        tone === undefined ? run.status : { text: run.status, tone },
+        run.status,
         timeOf(run, second),
         (known && currentNode(known, run.status)) ?? null,
         detailOf(run, known),
@@ -129,8 +126,8 @@ function runsSection(
 /** How long it has run; how long ago it ended. */
 const timeOf = ({ startedAt, endedAt }: TopRun, second: number): string =>
   endedAt === undefined
-    ? formatClock((second - startedAt) * 1000)
-    : `${formatClock((second - endedAt) * 1000)} ago`;
+    ? clockTime(Math.max(0, second - startedAt))
+    : `${clockTime(Math.max(0, second - endedAt))} ago`;
 
 function detailOf(run: TopRun, events: RunEvents | undefined): string | null {
   if (run.status === "paused") {
@@ -156,7 +153,7 @@ function followSection(
   const tail = text.trimEnd().slice(-MAX_TEXT);
   return {
     title,
-    columns: [left("state"), right("took"), left("node"), left("error")],
+    columns: [left("status"), right("took"), left("node"), left("error")],
     rows: nodes.slice(-Math.max(1, rows - 3)).map((node) => nodeCells(node, now)),
     notes: tail === "" ? [] : [tail],
   };
@@ -167,18 +164,11 @@ const MAX_TEXT = 70;
 
 function nodeCells(node: NodeRun, now: Date): Cell[] {
   const { status, createdAt, startedAt, finishedAt, elapsed, title, within, error } = node;
-  const tones: Readonly<Record<string, Tone>> = {
-    succeeded: "good",
-    paused: "warn",
-    failed: "bad",
-    exception: "bad",
-  };
-  const tone = tones[status];
   const end = finishedAt ?? now.getTime();
   const took = elapsed === undefined ? end - (createdAt ?? startedAt) : elapsed * 1000;
   return [
-    tone === undefined ? status : { text: status, tone },
-    finishedAt === undefined ? formatClock(took) : formatDuration(took),
+    status,
+    finishedAt === undefined ? clockTime(Math.max(0, took) / 1000) : formatDuration(took),
     within === undefined ? title : `#${within.round} ${title}`,
     error ?? null,
   ];
