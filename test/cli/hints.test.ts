@@ -192,6 +192,10 @@ const scenes: readonly Scene[] = [
   { line: "kb -p nope list", world: { folder: elsewhere, env: noServer }, unless: "no profile" },
   { line: "kb profile show", world: { folder: elsewhere, env: noServer }, unless: "no profile" },
   { line: "kb login sandbox", unless: "no sandbox is running" },
+  {
+    line: "kb login bound --base-url $url --key-file -",
+    world: { stdin: "dataset-bound-0190f2b4", keyring: memoryKeyring() },
+  },
   { line: "kb -p sandbox list", world: { folder: elsewhere, env: noServer } },
   { line: "kb -p work list", unless: "no keyring" },
   { line: "wf -p work --app other logs", unless: "no application" },
@@ -297,7 +301,6 @@ test("a hint that is broken on purpose is found", async () => {
 
 /** Calls that no line above reaches, and why. The tests named there assert the commands as text. */
 const notReached: readonly (readonly [file: string, command: string, why: string])[] = [
-  ["commands/shared/login-key.ts", "NAME=ID", "needs a key that cannot list"],
   ["operations/chunks.ts", "kb doc wait", "part of a row, which is loaded before the counting"],
   ["operations/chunks.ts", "kb doc enable", "part of a row, which is loaded before the counting"],
   ["operations/forms.ts", "wf form list", "part of a row, which is loaded before the counting"],
