@@ -73,8 +73,8 @@ export async function printCitations(
 }
 
 /** For an unknown conversation the server starts a new one (server §18). */
-async function warnAboutConversation(
-  { conversation_id: requested }: ChatInput,
+export async function warnAboutConversation(
+  { conversation_id: requested }: Pick<ChatInput, "conversation_id">,
   actual: string | undefined,
   { notice }: Context,
 ): Promise<void> {

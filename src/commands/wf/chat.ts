@@ -6,7 +6,7 @@ import { sendMessage } from "../../operations/chats.ts";
 import type { Input } from "../../operations/operation.ts";
 import { ask } from "../ask.ts";
 import type { Context } from "../command-spec.ts";
-import { printCitations, raiseReply } from "./chat-send.ts";
+import { printCitations, raiseReply, warnAboutConversation } from "./chat-send.ts";
 import { startStream } from "./follow/index.ts";
 import {
   appFields,
@@ -33,7 +33,6 @@ export async function* run(input: ConversationInput, context: Context): AsyncGen
       "a conversation needs a terminal",
       `send one message with ${commandLine("wf chat send", ["hello"])}`,
     );
-  const { user, ...rest } = input;
   let { conversation_id } = input;
   const inputs = yield* firstInputs(input, context);
   await context.notice("Ctrl-D or /exit ends the conversation");
@@ -42,8 +41,7 @@ export async function* run(input: ConversationInput, context: Context): AsyncGen
     if (query === undefined || context.host.stdout.closed) break;
     if (query === "") continue;
     const printer = new ReplyPrinter("text", promptsForForms(context));
-    const body = { ...rest, user, query, inputs, conversation_id };
-    yield* reply(printer, body, context);
+    yield* reply(printer, { ...input, query, inputs, conversation_id }, context);
     conversation_id = printer.reply.id("conversation_id") ?? conversation_id;
   }
   if (conversation_id !== undefined)
@@ -102,6 +100,7 @@ async function* reply(
 ): AsyncGenerator<unknown> {
   try {
     yield* printer.print(await startStream(sendMessage, body, context), context);
+    await warnAboutConversation(body, printer.reply.id("conversation_id"), context);
     await printCitations(printer.reply.response(), context);
     await raiseReply(printer, context);
   } catch (error) {

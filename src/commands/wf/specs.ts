@@ -567,7 +567,7 @@ const chat = task({
   ],
   wraps: sendMessage,
   effect: "writes",
-  exits: ["paused", "remote-failed", "cut"],
+  exits: ["paused", "remote-failed", "partial", "cut"],
   examples: ["wf --app chat chat", "wf --app chat chat --conversation-id $CONVERSATION"],
   load: () => import("./chat.ts"),
 });
@@ -592,7 +592,7 @@ const chatSend = task({
   ],
   wraps: sendMessage,
   effect: "writes",
-  exits: ["paused", "remote-failed", "cut"],
+  exits: ["paused", "remote-failed", "partial", "cut"],
   examples: [
     "wf --app chat chat send 'How many days of leave do I have?'",
     "wf --app chat chat send 'And in the first year?' --conversation-id $CONVERSATION",

@@ -659,6 +659,14 @@ describe("wf chat", () => {
     expect(ran.err).toContain(`continue with \`wf chat --conversation-id ${conversation}\``);
   });
 
+  test("of an unknown conversation starts a new one, and says so", async () => {
+    const unknown = "5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11";
+    const line = ["chat", "--conversation-id", unknown];
+    const ran = await replying(line, ["hello", "again", "/exit"], app("chat"));
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.err.match(/not found; a new one was started/g)).toHaveLength(1);
+  });
+
   test("needs a terminal", async () => {
     const ran = await server.cli(["wf", "chat"], app("chat"));
     expect(ran.exit).toBe(2);
