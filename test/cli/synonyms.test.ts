@@ -85,6 +85,8 @@ const refused: readonly (readonly [typed: string, unknown: string, hint: string]
   ["kb new Handbook", '"new" for kb', "use `kb create Handbook`"],
   ["kb edit Handbook --name Guide", '"edit" for kb', "use `kb update Handbook --name Guide`"],
   ["kb watch Handbook docs", '"watch" for kb', "use `kb sync Handbook docs --watch`"],
+  ["kb remove -- --help", '"remove" for kb', "use `kb delete -- --help`"],
+  ["kb new A --description --help", '"new" for kb', "use `kb create A --description --help`"],
   ["kb init", '"init" for kb', "use `kb login`"],
   ["wf auth --app support", '"auth" for wf', "use `wf login --app support`"],
   ["kb restore backup", '"restore" for kb', "use `kb import backup`"],

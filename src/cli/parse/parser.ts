@@ -204,11 +204,14 @@ class LineParser {
     const lines = meaningOf(synonym, after);
     const named = [this.program, ...(lines.at(-1) ?? [])];
     const command = this.entries().findLast(({ words }) => startsWith(named, words))?.command;
-    const asksHelp = after.some((word) => word === "-h" || word === "--help");
-    if (command && command.effect !== "reads" && !synonym.isSpelling && !asksHelp) {
-      throw synonymError(synonym, [this.program, ...path], after);
-    }
-    return new LineParser(this.program, [...before, ...lines.flat()], this.commands).parse();
+    const writes = command && command.effect !== "reads" && !synonym.isSpelling;
+    const refusal = writes && synonymError(synonym, [this.program, ...path], after);
+    // Help is shown for a line that is not run.
+    if (refusal && !after.some((word) => word === "-h" || word === "--help")) throw refusal;
+    const line = [...before, ...lines.flat()];
+    const parsed = new LineParser(this.program, line, this.commands).parse();
+    if (refusal && parsed.kind === "run") throw refusal; // --help was the value of a flag
+    return parsed;
   }
 
   private addChild(node: Commander, path: readonly string[], entries: readonly Entry[]): void {

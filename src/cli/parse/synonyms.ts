@@ -129,8 +129,9 @@ export function synonymsBelow(group: readonly string[], words: readonly string[]
 }
 
 /**
- * The command lines that a synonym stands for, with the further words of the typed line in place:
- * `form submit TOKEN --action approve` and `["t1", "-q"]` → `["form", "submit", "t1", "-q", "--action", "approve"]`.
+ * The command lines that a synonym stands for, with the further words of the typed line in place.
+ *
+ *     form submit TOKEN --action approve, t1 -q → form submit t1 -q --action approve
  */
 export function meaningOf({ means }: Synonym, typed: readonly string[]): readonly string[][] {
   const rest = [...typed];
