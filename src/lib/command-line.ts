@@ -32,14 +32,19 @@ export function commandLine(
 export const shownLine = (words: readonly string[]): string =>
   `\`${words.map(shellQuote).join(" ")}\``;
 
-/** Replaces the words of each command that `commandLine` has put into a text. */
+/**
+ * Replaces the words of each command that `commandLine` has put into a text. A command whose words
+ * `change` returns as they are stays as it is.
+ */
 export const mapCommands = (
   text: string,
   change: (words: readonly string[]) => readonly string[],
 ): string =>
-  text.replace(shownCommand, (_, line: string) =>
-    shownLine(change([...line.matchAll(shellWord)].map(([word]) => unquoted(word)))),
-  );
+  text.replace(shownCommand, (shown, line: string) => {
+    const words = [...line.matchAll(shellWord)].map(([word]) => unquoted(word));
+    const changed = change(words);
+    return changed === words ? shown : shownLine(changed);
+  });
 
 /** A word as shellQuote writes it: `it's` is `'it'\''s'`. */
 const shellWord = /(?:'[^']*'|\\.|[^\s'`\\])+/g;

@@ -149,6 +149,7 @@ const scenes: readonly Scene[] = [
   { line: "kb lst" },
   { line: "kb logs" },
   { line: "kb xyzzy" },
+  { line: "kb logs" },
   { line: "kb tag xyzzy" },
   { line: "kb help --bogus" },
   { line: "kb help xyzzy" },
@@ -311,6 +312,8 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/kb/pipeline-run.ts", "kb doc list", "needs a lost stream: pipelines.test.ts"],
   ["commands/kb/pipeline-run.ts", "kb doc wait", "needs a wait that fails: pipelines.test.ts"],
   ["commands/kb/changes/make-documents.ts", "kb doc delete", "needs two documents of one name"],
+  ["commands/kb/documents/rename.ts", "kb doc update", "needs a server that truncates a file"],
+  ["commands/kb/documents/rename.ts", "kb doc replace", "needs a server that truncates a file"],
   ["commands/kb/documents/rename.ts", "kb metadata set", "needs a server that loses metadata"],
   ["commands/kb/models/embedding-model.ts", "kb doc list", "needs a failing embedding model"],
   [

@@ -66,6 +66,8 @@ test.each<readonly [text: string, globals: Globals, shown: string]>([
   ["`kb nonsense`", { profile: "a" }, "`kb nonsense`"],
   ["`wf logs export DIR`", { app: "a" }, "`wf logs export DIR --app a`"],
   ["no command", { profile: "a" }, "no command"],
+  // Text of a server in a notice keeps its own quotes.
+  ['`kb do "this" now`', { profile: "a" }, '`kb do "this" now`'],
 ])("%s on a line with %j is shown as %s", async (text, globals, shown) => {
   expect(await scoped(text, globals)).toBe(shown);
 });

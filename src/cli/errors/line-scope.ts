@@ -54,11 +54,14 @@ export async function inScope(text: string, { globals, names }: LineScope): Prom
   const lists = flags.length === 0 ? [] : await Promise.all(programs.map(commandsOf));
   const commands = lists.flat();
   return mapCommands(text, (words) => {
-    const named = words.map((word) => entered(word, names));
+    const isNamed = words.some((word) => entered(word, names) !== word);
+    const named = isNamed ? words.map((word) => entered(word, names)) : words;
     const command = commandNamed(words, commands);
     if (command === undefined || withoutScope.includes(words[1])) return named;
+    const missing = missingFlags(command, named, globals);
+    if (missing.length === 0) return named;
     const at = named.includes("--") ? named.indexOf("--") : named.length;
-    return [...named.slice(0, at), ...missingFlags(command, named, globals), ...named.slice(at)];
+    return [...named.slice(0, at), ...missing, ...named.slice(at)];
   });
 }
 

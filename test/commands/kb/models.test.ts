@@ -372,10 +372,14 @@ describe("name resolution", () => {
     expect(sandbox.seen).toEqual([]);
   });
 
-  test("an unknown profile or application lists the existing ones", async () => {
-    const app = await sandbox.cli(["wf", "app", "info", "--app", "ehco"]);
+  test("an unknown profile or application suggests one or lists the existing ones", async () => {
+    const near = await sandbox.cli(["wf", "app", "info", "--app", "ehco"]);
+    expect(near.err).toBe(
+      'error: application "ehco" not found in profile sandbox\nhint: did you mean "echo"?\n',
+    );
+    const app = await sandbox.cli(["wf", "app", "info", "--app", "xyz"]);
     expect(app.exit).toBe(2);
-    expect(app.err).toContain('application "ehco" not found in profile sandbox');
+    expect(app.err).toContain('application "xyz" not found in profile sandbox');
     expect(app.err).toContain(
       "hint: applications of the profile: echo, review, slow, broken, loop, chat, chat-review",
     );

@@ -263,7 +263,7 @@ describe("one run per row", () => {
     const before = sent(/workflows\/run$/).length;
     const ran = await wf("slow", ["run", "--each", path]);
     expect(ran.exit).toBe(2);
-    expect(ran.err).toContain('row 2: input seconds: "x" is not a number');
+    expect(ran.err).toContain('row 2 (line 2): input seconds: "x" is not a number');
     expect(sent(/workflows\/run$/).length).toBe(before);
   });
 
