@@ -67,7 +67,9 @@ export async function* rowValues(given: RowCommand): AsyncGenerator<unknown> {
 /** Asks on a terminal for what a new knowledge base needs and the line leaves open. */
 async function withAnswers(run: RowCommand): Promise<RowCommand> {
   const { command, input, extra, options, session } = run;
-  const asks = options.input && !session.context.options.dryRun && !options.globals.ifNotExists;
+  const { dryRun, terminal } = session.context.options;
+  // A script that stores the ID of what it creates must not wait for an answer.
+  const asks = options.input && terminal && !dryRun && !options.globals.ifNotExists;
   if (command.row?.id !== createKnowledgeBase.id || !asks || extra) return run;
   const { chooseTechnique } = await import("../../commands/kb/choose-technique.ts");
   return { ...run, input: await chooseTechnique(input, session.context) };

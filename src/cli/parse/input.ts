@@ -122,7 +122,7 @@ async function checkItems(
     if (other !== undefined)
       throw usage(
         `${other} and ${path} have the same name, so one would replace the other`,
-        "upload them one at a time under different names, or sync their directory",
+        "rename one of the files, or sync their directory",
       );
     paths.set(name, path);
   }

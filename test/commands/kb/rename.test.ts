@@ -236,6 +236,36 @@ describe("what cannot be renamed is refused before anything is sent", () => {
   });
 });
 
+test("chunks that are changed while the prompt waits are not lost", async () => {
+  await add("a.md", "text");
+  await done("doc", "wait", kb);
+  const id = await chunkId("a.md", 1);
+  await done("chunk", "update", kb, "a.md", id, "--content", "edited");
+  const since = server.seen.length;
+  const ran = await run(["doc", "rename", kb, "a.md", "b.md"], {
+    tty: true,
+    around: (host) => ({
+      ...host,
+      async prompt() {
+        await done("chunk", "add", kb, "a.md", "--content", "added meanwhile");
+        await done(
+          "chunk",
+          "update",
+          kb,
+          "a.md",
+          await chunkId("a.md", 2),
+          "--content",
+          "and edited",
+        );
+        return "y";
+      },
+    }),
+  });
+  expect(ran.exit).toBe(5);
+  expect(ran.err).toContain("its chunks were changed meanwhile");
+  expect(writesSince(since).filter((line) => /update-by/.test(line))).toEqual([]);
+});
+
 describe("a failure in between", () => {
   beforeEach(async () => {
     await add("a.md", umlauts);
@@ -257,9 +287,9 @@ describe("a failure in between", () => {
   });
 
   test("after the update, while it is verified: the error says that it was made", async () => {
-    // The first read of the document is before the update.
+    // The first two reads of the document are before the update.
     const id = await idOf("a.md");
-    server.sandbox.setFaults([parseFault(`GET /datasets/*/documents/${id} status=500 skip=1`)]);
+    server.sandbox.setFaults([parseFault(`GET /datasets/*/documents/${id} status=500 skip=2`)]);
     const failed = await rename("a.md", "b.md", "--retries", "0");
     expect(failed.exit).toBe(1);
     expect(failed.err).toContain("some changes were made");

@@ -132,6 +132,17 @@ describe("kb create asks for the technique", () => {
     expect((await create([], ...flags)).questions).toEqual([]);
   });
 
+  test("not if the result is captured", async () => {
+    const questions: string[] = [];
+    const ran = await run(["create", "Asked", "-o", "name"], {
+      tty: true,
+      questions,
+      around: (host) => ({ ...host, stdout: { ...host.stdout, isTTY: false } }),
+    });
+    expect(ran.exit).toBe(0);
+    expect(questions).toEqual([]);
+  });
+
   test("in a script, a notice says that there is none and how to set it", async () => {
     const ran = await run(["create", "Asked", "-o", "name"]);
     expect(ran.exit).toBe(0);

@@ -37,6 +37,8 @@ interface Rename {
   readonly input: RenameInput;
   /** The document as it is. */
   readonly before: DocumentDetail;
+  /** What of it would be lost, which is confirmed. */
+  readonly losses: readonly string[];
 }
 
 /** Renames a document. */
@@ -73,16 +75,26 @@ export const rowWork = (context: Context): RowWork<RenameInput, Rename> => {
  * changes of chunks by hand are lost, which needs a confirmation.
  */
 async function checkRename(input: RenameInput, context: Context): Promise<Rename> {
-  const { dataset_id, document_id, name } = input;
-  const before = await context.call(getDocument, { dataset_id, document_id });
-  if (before.name === name) return { input, before };
+  const rename = await readRename(input, context);
+  const { before } = rename;
+  if (before.name === input.name) return rename;
   requireAvailable(before, input);
   requireFile(before);
   const extension = extensionOf(before);
-  if (extension !== "txt") requireFileName(name, extension);
+  if (extension !== "txt") requireFileName(input.name, extension);
   await requireFreeName(input, context);
-  await confirmLosses(input, before, context);
-  return { input, before };
+  await confirmLosses(rename, context);
+  return rename;
+}
+
+/** Reads the document and what of it would be lost. */
+async function readRename(input: RenameInput, context: Context): Promise<Rename> {
+  const { dataset_id, document_id } = input;
+  const before = await context.call(getDocument, { dataset_id, document_id });
+  if (before.name === input.name) return { input, before, losses: [] };
+  const chunks = await collect(context.each(listChunks, { dataset_id, document_id }));
+  const generated = before.doc_form === "qa_model" ? ["its questions and answers"] : [];
+  return { input, before, losses: [...generated, ...handEdits(chunks, before)] };
 }
 
 async function requireFreeName({ dataset_id, name }: RenameInput, context: Context): Promise<void> {
@@ -147,38 +159,43 @@ function requireFileName(name: string, extension: string): void {
 }
 
 async function confirmLosses(
-  { dataset_id, document_id, name }: RenameInput,
-  before: DocumentDetail,
+  { input: { name }, before, losses }: Rename,
   context: Context,
 ): Promise<void> {
-  const chunks = await collect(context.each(listChunks, { dataset_id, document_id }));
-  const generated = before.doc_form === "qa_model" ? ["its questions and answers"] : [];
-  const losses = [...generated, ...handEdits(chunks, before)];
-  if (losses.length === 0 || context.options.dryRun) {
-    if (losses.length > 0) await context.notice(`would lose ${firstNames(losses)}`);
-    return;
-  }
+  if (losses.length === 0) return;
+  if (context.options.dryRun) return context.notice(`would lose ${firstNames(losses)}`);
   await context.confirm(
     `Rename ${before.name} to ${name} and lose ${firstNames(losses)}? The document is split into chunks again.`,
     { declined: "nothing was changed" },
   );
 }
 
-/** Makes a checked rename, verifies that nothing was lost, and waits for indexing. */
-async function finishRename({ input, before }: Rename, context: Context): Promise<RenamedDocument> {
-  const { document_id, name } = input;
-  let after = before;
-  if (before.name !== name) {
-    const sent = await sendRename(input, before, context);
-    after = await verifiedRename({ input, before }, sent, context).catch((error: unknown) => {
-      throw error instanceof CliError ? error.with({ sideEffect: "applied" }) : error;
-    });
-  }
-  const indexing_status = input.no_wait
+/**
+ * Makes a checked rename, verifies that nothing was lost, and waits for indexing. The document is read
+ * again before, because a prompt or the rows before it take their time.
+ */
+async function finishRename(checked: Rename, context: Context): Promise<RenamedDocument> {
+  const { input } = checked;
+  const { document_id, name, no_wait } = input;
+  const rename = await readRename(input, context);
+  const { before } = rename;
+  const isRenamed = before.name === name;
+  if (!isRenamed && rename.losses.join() !== checked.losses.join())
+    throw refused("its chunks were changed meanwhile", "run the same command again");
+  const after = isRenamed ? before : await makeRename(rename, context);
+  const indexing_status = no_wait
     ? requireField(after.indexing_status, "indexing_status")
-    : await waitForDocument(input, context);
-  const previous_name = requireField(before.name, "name");
+    : await waitForDocument(input, context, !isRenamed);
+  const previous_name = requireField(checked.before.name, "name");
   return { id: document_id, name, previous_name, indexing_status };
+}
+
+async function makeRename(rename: Rename, context: Context): Promise<DocumentDetail> {
+  requireAvailable(rename.before, rename.input);
+  const sent = await sendRename(rename, context);
+  return verifiedRename(rename, sent, context).catch((error: unknown) => {
+    throw error instanceof CliError ? error.with({ sideEffect: "applied" }) : error;
+  });
 }
 
 /** Reads the renamed document and returns it; throws remote-failed if something was lost. */
@@ -204,8 +221,7 @@ interface SentContent {
 
 /** Sends name and content together. */
 async function sendRename(
-  { dataset_id, document_id, name }: RenameInput,
-  before: DocumentDetail,
+  { input: { dataset_id, document_id, name }, before }: Rename,
   context: Context,
 ): Promise<SentContent> {
   const bytes = await readBytes(dataset_id, before, context);
@@ -329,6 +345,7 @@ function requireSameState(before: DocumentDetail, after: DocumentDetail): void {
 async function waitForDocument(
   { dataset_id, document_id }: RenameInput,
   context: Context,
+  isRenamed: boolean,
 ): Promise<string> {
   const poll = async () => [
     indexingStatusOf(await context.call(getDocument, { dataset_id, document_id })),
@@ -336,7 +353,9 @@ async function waitForDocument(
   let last = "";
   for await (const status of waitForIndexing(poll, context)) {
     last = status.indexing_status;
-    if (!isIndexed(status)) throw incomplete(`indexing failed: ${status.error ?? last}`);
+    if (isIndexed(status)) continue;
+    const problem = `indexing failed: ${status.error ?? last}`;
+    throw isRenamed ? incomplete(problem) : new CliError("remote-failed", problem);
   }
   return last;
 }
