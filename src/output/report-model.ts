@@ -42,6 +42,8 @@ export interface TextPart {
 export interface Heading {
   readonly label: string;
   readonly right?: boolean;
+  /** Dropped first on a narrow terminal. */
+  readonly minor?: boolean;
 }
 
 export const left = (label: string): Heading => ({ label });

@@ -368,3 +368,27 @@ test.each<[Readonly<Record<string, string>>, boolean]>([
 ])("%j: more than ASCII? %s", (env, expected) => {
   expect(styleFor({}, host(env), undefined, report).unicode).toBe(expected);
 });
+
+test("a narrow terminal drops bars, then minor columns, and keeps the picture", async () => {
+  const value: Report = {
+    data: null,
+    sections: [
+      {
+        columns: [
+          { label: "node" },
+          { label: "state", minor: true },
+          { label: "took", right: true },
+          { label: "" },
+          { label: "share" },
+        ],
+        rows: [
+          ["Start", "succeeded", "1.00 s", { chart: "span", from: 0, to: 0.5 }, bars(0.5)],
+          ["End", "succeeded", "1.00 s", { chart: "span", from: 0.5, to: 1 }, bars(0.5)],
+        ],
+      },
+    ],
+  };
+  expect(await shown({}, { terminal: 30 }, value)).toBe(
+    "node     took\n─────  ──────  ───────────────\nStart  1.00 s  ███████▌\nEnd    1.00 s         ████████\n",
+  );
+});

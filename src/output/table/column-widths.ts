@@ -5,13 +5,10 @@ import { columnGap } from "./draw-table.ts";
 export interface MeasuredColumn {
   /** Columns with which every cell can still be read. */
   readonly min: number;
-  /** Columns with which nothing is cut; Infinity for a chart that takes the remaining width. */
+  /** Columns with which nothing is cut; Infinity for a picture that takes the remaining width. */
   readonly full: number;
-  /**
-   * `name` is never dropped, `id` only as the last before it. `chart` is dropped first, since its numbers
-   * are in other columns.
-   */
-  readonly role: "name" | "id" | "value" | "text" | "chart";
+  /** How soon it is dropped, see `dropOrder`. */
+  readonly role: "name" | "id" | "picture" | "value" | "text" | "minor" | "chart";
 }
 
 /** Part of the line that the name may take before other texts are cut. */
@@ -45,15 +42,11 @@ export function fittingColumns(
   return kept;
 }
 
-function dropOrder(columns: readonly MeasuredColumn[]): number[] {
-  const fromLast = [...columns.keys()].reverse();
-  const roleOf = (index: number) => columns[index]?.role;
-  return [
-    ...fromLast.filter((index) => roleOf(index) === "chart"),
-    ...fromLast.filter((index) => roleOf(index) === "value" || roleOf(index) === "text"),
-    ...fromLast.filter((index) => roleOf(index) === "id"),
-  ];
-}
+/** Charts repeat numbers of other columns. The name is never dropped. */
+const dropOrder = (columns: readonly MeasuredColumn[]): number[] =>
+  [["chart"], ["minor"], ["value", "text"], ["picture"], ["id"]].flatMap((roles) =>
+    [...columns.keys()].reverse().filter((index) => roles.includes(columns[index]?.role ?? "")),
+  );
 
 /** Widths of columns on a line: first the minimums, then half of it for the name, then texts, then the rest. */
 export function sharedWidths(
@@ -64,7 +57,7 @@ export function sharedWidths(
   const claims: readonly ((column: MeasuredColumn) => number)[] = [
     ({ min }) => min,
     ({ full, role }) => (role === "name" ? Math.min(full, Math.floor(free * nameShare)) : 0),
-    ({ full, role }) => (role === "chart" ? 0 : full),
+    ({ full, role }) => (role === "chart" || role === "picture" ? 0 : full),
     ({ full }) => full,
   ];
   let widths: readonly number[] = columns.map(() => 0);

@@ -234,7 +234,7 @@ function widenedFor(
 }
 
 const rank = (column: GridColumn | undefined): number =>
-  ["value", "id", "name", "text", "chart"].indexOf(column?.role ?? "chart");
+  ["value", "id", "name", "text"].indexOf(column?.role ?? "text");
 
 /** Cut names and IDs that are printed, to keep later ones different from them. */
 class PrintedTexts {

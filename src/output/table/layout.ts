@@ -31,7 +31,7 @@ interface Measured extends Omit<GridColumn, "width">, MeasuredColumn {
   readonly texts: readonly string[];
 }
 
-/** Minimum of a chart. */
+/** Minimum of a chart or a picture. */
 const minChartWidth = 8;
 
 /**
@@ -80,7 +80,6 @@ function measure(field: TableField, isName: boolean, { rows, style, available }:
   const text = (row: unknown) =>
     withPlainMarks(visible(cellTextOf(field, row, { ...style, times })), style);
   const texts = rows.map(text);
-  const role = roleOf(field, present, isName);
   const hasDates = present.some((value) => value instanceof Date);
   const label = visible(
     hasDates && times.zone !== undefined ? `${field.label} (${times.zone})` : field.label,
@@ -91,6 +90,7 @@ function measure(field: TableField, isName: boolean, { rows, style, available }:
   const headWidth = Math.max(1, style.headers ? widthOf(label) : 0);
   const chartWidth = largest(rows.map((row) => field.chart?.(row)?.width ?? 0));
   const full = Math.max(headWidth, chartWidth, style.keepsAll ? widest(texts) : shortest);
+  const role = full === Infinity ? "picture" : roleOf(field, present, isName);
   const least =
     field.kind === "sparse" ? minSparseWidth(available) : minimumOf(role, full, available);
   const areNumbers = present.length > 0 && present.every((value) => typeof value === "number");
@@ -120,6 +120,7 @@ function roleOf(
 ): MeasuredColumn["role"] {
   if (field.kind === "id") return "id";
   if (isName) return "name";
+  if (field.minor) return "minor";
   if (field.chart && present.length === 0) return "chart";
   if (field.kind === "whole-id") return "value";
   const isValue = (value: unknown) =>
@@ -134,8 +135,10 @@ function minimumOf(role: MeasuredColumn["role"], full: number, available: number
     case "text":
       return minTextWidth(available);
     case "chart":
+    case "picture":
       return minChartWidth;
     case "id":
+    case "minor":
     case "value":
       return full;
   }

@@ -66,12 +66,13 @@ async function gridSection(section: Section, style: TableStyle, out: Output): Pr
   // Charts repeat numbers beside them, which is noise when they are read aloud.
   const { columns, rows } = style.accessible ? withoutCharts(section, isTrend) : section;
   const spanWidth = out.isTTY ? Infinity : spanWidthInPipe;
-  const fields = columns.map(({ label, right }, index): TableField => {
+  const fields = columns.map(({ label, right, minor = false }, index): TableField => {
     const colorOf = columnColor(label);
     const cellOf = (row: unknown) => (row as Section["rows"][number])[index] ?? null; // rows of a section
     return {
       label,
       ...(right !== undefined && { right }),
+      minor,
       value: (row) => plain(cellOf(row)),
       chart(row) {
         const cell = cellOf(row);

@@ -16,6 +16,8 @@ export interface TableField {
   readonly kind?: ColumnKind | undefined;
   /** Aligned right; by default numbers are. */
   readonly right?: boolean;
+  /** Dropped first on a narrow terminal. */
+  readonly minor?: boolean;
   /** Drawn in a grid instead of the value. */
   chart?(row: unknown): TextChart | undefined;
   /** Color of the cell in a grid. */

@@ -13,7 +13,11 @@ export function tableOf<Row>(
 ): Pick<Section, "columns" | "rows"> {
   const shown = columns.filter(({ rare, cell }) => !rare || rows.some((row) => cell(row) !== null));
   return {
-    columns: shown.map(({ label, right }) => ({ label, ...(right && { right }) })),
+    columns: shown.map(({ label, right, minor }) => ({
+      label,
+      ...(right && { right }),
+      ...(minor && { minor }),
+    })),
     rows: rows.map((row) => shown.map(({ cell }) => cell(row))),
   };
 }

@@ -91,11 +91,17 @@ function dataOf({ trace, timed }: LoadedTrace, { top, startedAt, length }: Spans
 /** The columns of a waterfall of a run of this length in ms. */
 const columnsFor = (length: number): readonly SectionColumn<TimelineRow>[] => [
   { label: "node", cell: ({ depth, label }) => `${"  ".repeat(depth)}${label}` },
-  { label: "state", cell: ({ state, tone }) => ({ text: state, tone }) },
-  { label: "start", right: true, cell: ({ start }) => formatDuration(start) },
+  { label: "state", minor: true, cell: ({ state, tone }) => ({ text: state, tone }) },
+  { label: "start", right: true, minor: true, cell: ({ start }) => formatDuration(start) },
   { label: "took", right: true, cell: ({ took }) => formatDuration(took) },
-  { label: "retries", right: true, rare: true, cell: ({ retries }) => retries || null },
-  { label: "tokens", right: true, rare: true, cell: ({ tokens }) => tokens || null },
+  {
+    label: "retries",
+    right: true,
+    minor: true,
+    rare: true,
+    cell: ({ retries }) => retries || null,
+  },
+  { label: "tokens", right: true, minor: true, rare: true, cell: ({ tokens }) => tokens || null },
   {
     label: "",
     cell({ start, end, tone }) {
