@@ -91,7 +91,13 @@ describe("the line", () => {
       77,
       "Syncing  134/302 files · 3 failed · polic…/parental-leave-1.md",
     ],
-    ["a narrow terminal", { ...files, failed: 3, current: path }, 37, "Syncing  134/302 file…"],
+    [
+      "a narrow terminal keeps the failures",
+      { ...files, failed: 3, current: path },
+      37,
+      "Syncing  134/302 files · 3 failed",
+    ],
+    ["a very narrow one", { ...files, failed: 3 }, 17, "Syncing  134/302…"],
     ["wide characters", { ...files, current: "会议记录/会议记录会议记录会议记录.md" }, 60, "Syncing  134/302 files · 会议…/会议记录…录.md"], // prettier-ignore
     ["controls", { ...files, current: "a\u001b[31m.md" }, 77, "Syncing  134/302 files · a␛[31m.md"],
   ])("%s", (_, step, width, text) => expect(line(step, width)).toBe(text));
@@ -104,6 +110,8 @@ describe("the line", () => {
       rate.update({ done: done * 100, unit: "runs" }, done * 1000);
     }
     expect(left.text(20_000) + left.timeLeft(20_000)).toBe("Reading  20/62 files · 0:42 left");
+    expect(left.timeLeft(20_000, 32)).toBe(" · 0:42 left");
+    expect(left.timeLeft(20_000, 31)).toBe("");
     expect(rate.text(20_000) + rate.timeLeft(20_000)).toBe("Reading  2,000 runs · 100/s");
   });
 

@@ -38,8 +38,8 @@ export class ProgressLine {
   }
 
   /**
-   * `Syncing  134/302 files · 3 failed · it/page-011.md`, at most `width` columns with the time left,
-   * which is a text of its own because it changes between the steps.
+   * `Syncing  134/302 files · 3 failed · it/page-011.md`, at most `width` columns; the name leaves room
+   * for the time left, which is a text of its own because it changes between the steps.
    */
   text(now: number, width = Infinity): string {
     const step = this.#step;
@@ -53,15 +53,17 @@ export class ProgressLine {
     const line = parts.join(separator);
     const room = width - widthOf(line) - separator.length - LEFT_WIDTH;
     if (step.current === undefined || step.current === "" || room < MIN_CURRENT)
-      return shorten(line, width - LEFT_WIDTH);
+      return shorten(line, width);
     return `${line}${separator}${cut(visible(step.current), room)}`;
   }
 
-  /** ` · 0:42 left`; empty until it is known. */
-  timeLeft(now: number): string {
+  /** ` · 0:42 left`; empty until it is known, and if it does not fit behind the text. */
+  timeLeft(now: number, width = Infinity): string {
     const total = this.#step?.total;
     const seconds = total === undefined ? undefined : this.#timeLeft?.seconds(total, now);
-    return seconds === undefined ? "" : `${separator}${clockTime(seconds)} left`;
+    if (seconds === undefined) return "";
+    const text = `${separator}${clockTime(seconds)} left`;
+    return widthOf(this.text(now, width)) + text.length <= width ? text : "";
   }
 
   /** The rate of work with an unknown end. */

@@ -114,8 +114,12 @@ class Spinner implements ProgressBar, Bottom {
     if (!this.#isStopped && this.#line.isOpen) this.#ora = this.#create?.().start();
   }
 
+  #width(): number {
+    return this.#host.stderr.columns - SPINNER_WIDTH;
+  }
+
   #shown(): string {
-    const width = this.#host.stderr.columns - SPINNER_WIDTH;
+    const width = this.#width();
     return this.#line.text(this.#host.elapsed(), width) || shorten(this.#text, width);
   }
 
@@ -136,7 +140,7 @@ class Spinner implements ProgressBar, Bottom {
       ora({
         text: this.#shown(),
         // A function is called for each frame: the time left passes between the steps.
-        suffixText: () => this.#line.timeLeft(this.#host.elapsed()).trimStart(),
+        suffixText: () => this.#line.timeLeft(this.#host.elapsed(), this.#width()).trimStart(),
         stream: terminal,
         color: this.#style.color && "cyan",
         discardStdin: false, // stdin may be a pipe, or be read by a prompt
