@@ -13,8 +13,8 @@ export async function openFullScreen(): Promise<FullScreen> {
   const onResize = () => keys.push("resize");
   const onKey = (text: string | undefined, key: { name?: string; ctrl?: boolean }) => {
     // In raw mode the terminal sends no signals.
-    if (key.ctrl && key.name === "c") process.kill(process.pid, "SIGINT");
-    else if (key.ctrl && key.name === "z") suspend();
+    if (key.ctrl && key.name === "c") process.emit("SIGINT");
+    else if (key.ctrl && key.name === "z" && process.platform !== "win32") suspend();
     else keys.push(key.name ?? text ?? "");
   };
   const takeOver = () => {

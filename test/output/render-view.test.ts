@@ -4,7 +4,7 @@ import { serverEvent } from "../../src/lib/server-event.ts";
 import type { ServerEvent } from "../../src/lib/server-event.ts";
 import { readEvents } from "../../src/api/sse.ts";
 import type { Host, Output } from "../../src/host/host.ts";
-import { events, pastEvents, someEvents } from "../../src/operations/operation.ts";
+import { events, list, pastEvents, someEvents } from "../../src/operations/operation.ts";
 import type { Returns } from "../../src/operations/operation.ts";
 import { render } from "../../src/output/print.ts";
 import type { Style } from "../../src/output/print.ts";
@@ -68,6 +68,17 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
     resize(width: number, height: number) {
       terminal.resize(width, height);
       Object.assign(size, { columns: width, rows: height });
+    },
+    /** Prints rows of a list, each when the one before is on the screen. */
+    async list(rows: readonly object[], returns: Returns<never>) {
+      async function* each() {
+        for (const row of rows) {
+          yield row;
+          await clock.advance(100);
+        }
+      }
+      await render(returns, each(), { ...plain, now: clock.now, terminal: live, ...style }, host.stdout);
+      return terminal.lines();
     },
     async run(
       happenings: Iterable<Happening> | AsyncIterable<Happening>,
@@ -646,6 +657,41 @@ test("color adds only color", async () => {
 });
 
 const lineByLine = ["00:00:00  workflow_started", "00:00:00  node_started       Start"];
+
+const job = (id: number, status: string, error?: string) => ({ id: `job-${id}`, status, error });
+const jobs = {
+  ...list<{ status: string }>("", "id status error=error:sparse"),
+  reappears: ({ status }: { readonly status: string }) => status === "running",
+};
+
+test("a row that appears again is redrawn below the others until its last appearance", async () => {
+  const rows = [
+    job(1, "running"),
+    job(2, "succeeded"),
+    job(3, "running"),
+    job(1, "failed", "no route"),
+  ];
+  expect(await followed().list(rows, jobs)).toEqual([
+    "id     status   error",
+    "─────  ───────  ─────",
+    "job-2  succeeded",
+    "job-1  failed   no route",
+    "job-3  running",
+  ]);
+});
+
+test("of many open rows the oldest ones stay, and their ends are printed again", async () => {
+  const numbers = Array.from({ length: 10 }, (_, index) => index + 1);
+  const rows = [...numbers.map((id) => job(id, "running")), job(1, "succeeded"), job(9, "succeeded")];
+  const printed = await followed().list(rows, jobs);
+  expect(printed.slice(2).map((line) => line.replace(/ +/, " "))).toEqual([
+    "job-1 running",
+    "job-2 running",
+    "job-1 succeeded",
+    "job-9 succeeded",
+    ...[3, 4, 5, 6, 7, 8, 10].map((id) => `job-${id} running`),
+  ]);
+});
 
 /** Events of a run that is followed together with others. */
 const of = (run: string, ...all: readonly ServerEvent[]) => all.map((each) => ({ ...each, run }));

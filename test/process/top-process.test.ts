@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { built } from "../lib/built.ts";
 import { logServer } from "../lib/log-server.ts";
-import { onPty } from "../lib/pty.ts";
+import { commandOnPty, onPty } from "../lib/pty.ts";
 import { testSandbox } from "../lib/sandbox.ts";
+import { bin } from "../lib/shell.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 const folder = await temporaryDirectory();
@@ -138,6 +139,15 @@ test("KB_ACCESSIBLE prints plain lines", async () => {
   screen.type("\u0003");
   expect(await screen.exit).toBe(130);
   expect(screen.written()).not.toContain("\u001b");
+});
+
+test("without a keyboard it prints lines on a terminal", async () => {
+  const line = `"${process.execPath}" "${bin("wf")}" --app slow top --timeout 2s < /dev/null`;
+  const screen = commandOnPty("sh", ["-c", line], { HOME: folder, NO_COLOR: "1", ...sandbox.env });
+  expect(await screen.exit).toBe(12);
+  const [first] = await screen.lines();
+  expect(first).toMatch(/^\d\d:\d\d:\d\d \(.*\), \d+ runs? ended in the last hour/);
+  expect(screen.written()).not.toContain("\u001b[?1049h");
 });
 
 test("a pipe gets lines, or JSON, until the deadline", async () => {

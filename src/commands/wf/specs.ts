@@ -420,9 +420,11 @@ const workflowLogs = task({
     "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes; a terminal redraws its line instead. It starts with the newest 20\n(--limit), or all since --since; json and --jq then handle one run at a time.",
   params: logsParams,
   returns: listWorkflowLogs.returns,
-  output({ follow }, format) {
+  output({ follow, status, failed, where }, format) {
     if (!follow) return undefined;
-    return format === "json" ? oneLog : followedLogs;
+    if (format === "json") return oneLog;
+    // A run that no longer matches does not appear again.
+    return status || failed || where ? undefined : followedLogs;
   },
   pages: true,
   wraps: listWorkflowLogs,

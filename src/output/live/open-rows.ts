@@ -53,6 +53,9 @@ export async function printReappearing(
   return count;
 }
 
+/** Rows that are redrawn; the line of an older one stays, and another one shows its end. */
+const MAX_OPEN = 8;
+
 /** The lines of rows: those that are final, and open ones by ID. */
 class OpenRows implements LiveLines {
   readonly #open = new Map<string, string>();
@@ -64,6 +67,8 @@ class OpenRows implements LiveLines {
 
   open(id: string, line: string): void {
     this.#open.set(id, line);
+    const [oldest] = this.#open;
+    if (this.#open.size > MAX_OPEN && oldest) this.close(...oldest);
   }
 
   close(id: string, line: string): void {

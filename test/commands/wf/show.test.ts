@@ -51,6 +51,14 @@ test("names the node of a failure that was followed on this machine", async () =
   ]);
 });
 
+test("keeps no failures with KB_KEEP_ERRORS=0", async () => {
+  const folder = await temporaryDirectory();
+  const world = { folder, env: { KB_KEEP_ERRORS: "0" } };
+  await server.cli(start, world);
+  const { err } = await server.cli([...broken, "show", await newestRun(broken)], world);
+  expect(err).not.toContain("Errno");
+});
+
 test("names a recording with a command that works", async () => {
   const folder = await temporaryDirectory();
   const file = join(folder, "run.jsonl");

@@ -5,6 +5,8 @@ import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { pipe } from "../../../lib/pipe.ts";
 import { getForm } from "../../../operations/forms.ts";
+import { isOn } from "../../../lib/env-flag.ts";
+import { redactText } from "../../../redact/text.ts";
 import { finalOutcome } from "../../../runs/outcome.ts";
 import type { FollowCounts } from "./event-filter.ts";
 import { followRun } from "./follow.ts";
@@ -81,12 +83,14 @@ function rememberRun(context: Context): EventStage {
 const MAX_SAVED_FAILURES = 3;
 const MAX_SAVED_ERROR = 1000;
 
-/** The failure of a node as a list of one, or an empty list. */
+/** The failure of a node without credentials, as a list of one, or an empty list. */
 function failureIn({ event, fields }: ServerEvent, { host }: Context): readonly NodeFailure[] {
   const error = nodeError(fields);
-  if (event !== "node_finished" || error === undefined) return [];
+  const isKept = isOn(host.env["KB_KEEP_ERRORS"] || "1");
+  if (event !== "node_finished" || error === undefined || !isKept) return [];
   const node = fields.title ?? fields.node_id ?? "";
-  return [{ node, error: host.secrets.masked(error.slice(0, MAX_SAVED_ERROR)) }];
+  const safe = host.secrets.masked(redactText(error));
+  return [{ node, error: safe.slice(0, MAX_SAVED_ERROR) }];
 }
 
 /** Saves whether a run is paused: the log has no runs of chats (server §12). */

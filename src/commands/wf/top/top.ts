@@ -33,7 +33,8 @@ export async function* run(_input: object, context: Context): AsyncGenerator<Rep
     // Before the first response there is nothing to show, and an error should stay on the screen.
     await Promise.race([monitor.changed(), reading]);
     const dashboard = new Dashboard(monitor, reading, context);
-    yield* context.options.redraws ? dashboard.interactive() : dashboard.printed();
+    const hasKeys = context.options.redraws && context.host.stdin.isTTY;
+    yield* hasKeys ? dashboard.interactive() : dashboard.printed();
   } finally {
     monitor.stop();
   }
