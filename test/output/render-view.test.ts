@@ -77,7 +77,12 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
           await clock.advance(100);
         }
       }
-      await render(returns, each(), { ...plain, now: clock.now, terminal: live, ...style }, host.stdout);
+      await render(
+        returns,
+        each(),
+        { ...plain, now: clock.now, terminal: live, ...style },
+        host.stdout,
+      );
       return terminal.lines();
     },
     async run(
@@ -682,7 +687,11 @@ test("a row that appears again is redrawn below the others until its last appear
 
 test("of many open rows the oldest ones stay, and their ends are printed again", async () => {
   const numbers = Array.from({ length: 10 }, (_, index) => index + 1);
-  const rows = [...numbers.map((id) => job(id, "running")), job(1, "succeeded"), job(9, "succeeded")];
+  const rows = [
+    ...numbers.map((id) => job(id, "running")),
+    job(1, "succeeded"),
+    job(9, "succeeded"),
+  ];
   const printed = await followed().list(rows, jobs);
   expect(printed.slice(2).map((line) => line.replace(/ +/, " "))).toEqual([
     "job-1 running",
