@@ -16,6 +16,7 @@ const LARGE_GROUP = 100;
 const FIRST_NAMES = 5;
 
 const listedNames = (reason: string): number => (reason === "" ? LARGE_GROUP : SMALL_GROUP);
+
 /** Narrowest text beside the outcome. */
 const MIN_TEXT_WIDTH = 20;
 
@@ -37,8 +38,8 @@ interface ResultGroup {
  * routine, with whole names, grouped by outcome and reason. They are printed at the end, also if the
  * rows end with an error.
  *
- *     failed   60 × unsupported file type: a.png, b.png, c.png, d.png, e.png, … (all: -o tsv)
- *     deleted  it/page-003.md
+ *     failed  60 × not valid UTF-8 text: a.md, b.md, c.md, d.md, e.md, … (all: -o tsv)
+ *     delete  it/page-003.md
  */
 export async function printResults(
   rows: AsyncIterable<unknown>,
@@ -88,7 +89,7 @@ function addResult(
 }
 
 function resultsText(groups: readonly ResultGroup[], style: TableStyle, out: Output): string {
-  const width = Math.max(0, ...groups.map(({ outcome }) => widthOf(outcome)));
+  const width = groups.reduce((most, { outcome }) => Math.max(most, widthOf(outcome)), 0);
   const indent = " ".repeat(width + columnGap.length);
   const available = Math.max(MIN_TEXT_WIDTH, out.columns - indent.length);
   const { colors, unicode } = style;
