@@ -59,9 +59,10 @@ export const lines: readonly Line[] = [
   line("kb doc upload Handbook ./docs/prices.csv"),
   line("kb doc upload Handbook ./docs/prices.csv --retries 0"),
   line("kb doc add Handbook typed.md --text-file -", { stdin: "typed text" }),
+  line("kb doc rename Handbook leave.md holidays.md"),
   line("kb update Handbook --name Manual"),
   line("kb delete Handbook -y"),
-  line("kb delete Handbook", { answers: ["y"] }),
+  line("kb delete Handbook", { answers: ["Handbook"] }),
   line("kb metadata set Handbook welcome.md leave.md --set team=people"),
   line("kb tag bind Handbook draft"),
   line("kb tag create --each ./tags.csv --errors-to ./failed.csv", {
