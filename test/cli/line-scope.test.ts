@@ -65,6 +65,7 @@ test.each<readonly [text: string, globals: Globals, shown: string]>([
   ["`kb list --help`", { profile: "a" }, "`kb list --help`"],
   ["`kb nonsense`", { profile: "a" }, "`kb nonsense`"],
   ["`wf logs export DIR`", { app: "a" }, "`wf logs export DIR --app a`"],
+  ["`kb list`", { baseUrl: "https://name:secret@example.com/v1" }, "`kb list`"],
   ["no command", { profile: "a" }, "no command"],
   // Text of a server in a notice keeps its own quotes.
   ['`kb do "this" now`', { profile: "a" }, '`kb do "this" now`'],

@@ -96,6 +96,8 @@ function missingFlags(
     const flag = sharedFlagsOf(command).find((each) => each.key === key);
     const value = globals[key];
     if (flag === undefined || value === undefined || isGiven(flag.long)) return [];
+    // A password in an address must not be printed.
+    if (key === "baseUrl" && /[@?#]/.test(String(value))) return [];
     const name = flag.short ?? flag.long;
     return typeof value === "string" ? [name, value] : [name];
   });
