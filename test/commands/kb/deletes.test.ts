@@ -138,7 +138,7 @@ describe("the prompt before a delete", () => {
     expect(canned.lines()).toEqual([`GET /datasets/${id}`]);
   });
 
-  test("nothing is said of what the server does not tell", async () => {
+  test("a prompt has only the counts that the server reports", async () => {
     const id = "11111111-1111-4111-8111-111111111111";
     const canned = await cannedServer();
     const questions: string[] = [];
