@@ -301,6 +301,24 @@ test("a hint that is broken on purpose is found", async () => {
   expect(await brokenCommands("hint: `kb shwo 'Hand book'`", { line: "" })).toHaveLength(1);
 });
 
+test("the hint of a JSON error is in the scope of the line, too", async () => {
+  const { err } = await run("wf --app broken run --input query=hello -o json");
+  const { error } = JSON.parse(err.trimEnd().split("\n").at(-1) ?? "") as {
+    readonly error: { readonly hint: string; readonly details: unknown };
+  };
+  expect(hintedCommands(error.hint)).toEqual([
+    ["wf", "show", expect.stringMatching(/^[0-9a-f-]{36}$/), "--app", "broken"],
+  ]);
+  expect(error.details).toMatchObject({
+    node: { title: "Fetch", error: "[Errno 111] Connection refused" },
+  });
+});
+
+test("a line that cannot be parsed keeps its profile in the hint", async () => {
+  const { err } = await run("kb -p sandbox search 'Hand book' thirty days");
+  expect(err).toContain("`kb search 'Hand book' 'thirty days' -p sandbox`");
+});
+
 /** Calls that no line above reaches, and why. The tests named there assert the commands as text. */
 const notReached: readonly (readonly [file: string, command: string, why: string])[] = [
   ["operations/chunks.ts", "kb doc wait", "part of a row, which is loaded before the counting"],
