@@ -58,6 +58,16 @@ test("runs are listed with their nodes, followed and left by keys, at 80 and 40 
   for (const id of runs) expect(screen.written()).toContain(id.slice(0, 8));
 });
 
+test("a followed run stays on the screen when it has ended", async () => {
+  const id = await start("slow", "seconds=6");
+  const screen = top("slow");
+  await screen.shows(new RegExp(`^> {2}running .* Wait .*${id.slice(0, 8)}`, "m"));
+  screen.type("f");
+  await screen.shows(new RegExp(`^Run ${id} succeeded\n(.*\n)+succeeded .*End$`, "m"));
+  screen.type("qq");
+  expect(await screen.exit).toBe(0);
+});
+
 test("a form is answered on the normal screen; then the dashboard continues", async () => {
   const id = await start("review");
   const screen = top("review");

@@ -190,9 +190,16 @@ describe("the screen", () => {
     ],
     ["that events are to come", stateOf([run("a", "running")]), ["waiting for its events"]],
     ["the error of a run without events", stateOf([ended("a", "failed", 9, 1, "no")]), ["no"]],
+    [
+      "its nodes when it has succeeded, which the list does not show",
+      stateOf([run("b", "running"), ended("a", "succeeded", 9, 1)], {
+        a: events({ Sum: "succeeded" }),
+      }),
+      ["status|took|node|error", "succeeded|1.50 s|Sum|"],
+    ],
   ])("of a followed run shows %s", (_, state, expected) => {
-    const lines = screen(state, { follows: true });
-    expect(lines[1]).toMatch(/^Run a-long-id (running|failed)$/);
+    const lines = screen(state, { follows: true, selected: "a-long-id" });
+    expect(lines[1]).toMatch(/^Run a-long-id (running|failed|succeeded)$/);
     expect(lines.slice(2)).toEqual([...expected, "q back  a answer  o open"]);
   });
 

@@ -1,8 +1,9 @@
-import type { TopRun } from "./state.ts";
+import { shownRuns } from "./state.ts";
+import type { TopRun, TopState } from "./state.ts";
 
 /** What the person at the dashboard looks at. */
 export interface TopView {
-  /** ID of the selected run; the first one if it is gone. */
+  /** ID of the selected run; the first one is selected if it is gone. */
   readonly selected: string | undefined;
   /** Whether the events of the selected run are shown instead of all runs. */
   readonly follows: boolean;
@@ -12,6 +13,14 @@ export interface TopView {
 
 /** What a key asks for besides another view. */
 export type TopAction = "quit" | "open" | "answer";
+
+/** The selected run: one that is followed may have ended, so that it is not shown in the list. */
+export const selectedRun = (view: TopView, state: TopState, now: number): TopRun | undefined => {
+  const isSelected = ({ id }: TopRun) => id === view.selected;
+  if (view.follows) return state.runs.find(isSelected);
+  const runs = shownRuns(state, now);
+  return runs[selectedIndex(view, runs)];
+};
 
 /** The view after a key, and the action that it starts. Unknown keys only remove the message. */
 export function pressKey(
@@ -36,9 +45,10 @@ export function pressKey(
       if (follows) return { view: { ...same, follows: false } };
       return key === "q" ? { view, action: "quit" } : { view: same };
     case "o":
-      return runs.length > 0 ? { view: same, action: "open" } : { view: same };
-    case "a":
-      return runs.length > 0 ? { view: same, action: "answer" } : { view: same };
+    case "a": {
+      const hasRun = follows || runs.length > 0;
+      return { view: same, ...(hasRun && { action: key === "o" ? "open" : "answer" }) };
+    }
     case "resize":
       return { view };
     default:

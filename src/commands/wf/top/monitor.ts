@@ -187,8 +187,8 @@ export class RunMonitor {
       void watched.read(events, context.host, () => this.#wake());
     } catch (error) {
       watched.endedAt = context.host.elapsed();
-      if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
-      watched.problem = "its events cannot be read";
+      if (isTransient(error) || !(error instanceof CliError) || this.#signal.aborted) throw error;
+      watched.problem = error.message;
     }
   }
 

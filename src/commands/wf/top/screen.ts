@@ -3,7 +3,7 @@ import { counted } from "../../../lib/plural.ts";
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, TextPart } from "../../../output/report-model.ts";
 import type { NodeRun } from "../../../runs/trace.ts";
-import { selectedIndex } from "./keys.ts";
+import { selectedIndex, selectedRun } from "./keys.ts";
 import type { TopView } from "./keys.ts";
 import { currentNode, hourFigures, shownRuns } from "./state.ts";
 import type { RunEvents, TopRun, TopState } from "./state.ts";
@@ -19,11 +19,10 @@ export interface TopPlace {
 export function topScreen(state: TopState, view: TopView, place: TopPlace): Report {
   const second = secondOf(place);
   const runs = shownRuns(state, second);
-  const index = selectedIndex(view, runs);
-  const followed = view.follows ? runs[index] : undefined;
+  const followed = view.follows ? selectedRun(view, state, second) : undefined;
   const body =
     followed === undefined
-      ? runsSection(runs, state, { ...place, index })
+      ? runsSection(runs, state, { ...place, index: selectedIndex(view, runs) })
       : followSection(followed, state.events.get(followed.id), place);
   return {
     data: dataOf(state, second),

@@ -4,7 +4,7 @@ import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../command-spec.ts";
 import { promptsForForms } from "../forms/index.ts";
 import { run as openRunPage } from "../open.ts";
-import { pressKey, selectedIndex } from "./keys.ts";
+import { pressKey, selectedRun } from "./keys.ts";
 import type { TopAction, TopView } from "./keys.ts";
 import { RunMonitor } from "./monitor.ts";
 import { topScreen, topText } from "./screen.ts";
@@ -71,12 +71,16 @@ class Dashboard {
     try {
       let key = nextKey(screen);
       for (;;) {
+        // The selection stays with its run when others appear above it.
+        const selected = this.#selected()?.id;
+        this.#view = { ...this.#view, selected, follows: this.#view.follows && selected !== undefined };
+        this.#monitor.preferred = selected;
         yield this.#frame();
         const pressed = await this.#change(key);
         if (pressed === undefined) continue;
-        const { view, action } = pressKey(pressed, this.#view, this.#runs());
+        const runs = shownRuns(this.#monitor.state(), this.#second());
+        const { view, action } = pressKey(pressed, this.#view, runs);
         this.#view = view;
-        this.#monitor.preferred = this.#selected()?.id;
         if (action === "quit") return;
         if (action !== undefined) {
           screen.leave();
@@ -110,14 +114,12 @@ class Dashboard {
     return pressed ?? undefined;
   }
 
-  #runs(): readonly TopRun[] {
-    const second = Math.floor(this.#context.host.now().getTime() / 1000);
-    return shownRuns(this.#monitor.state(), second);
+  #second(): number {
+    return Math.floor(this.#context.host.now().getTime() / 1000);
   }
 
   #selected(): TopRun | undefined {
-    const runs = this.#runs();
-    return runs[selectedIndex(this.#view, runs)];
+    return selectedRun(this.#view, this.#monitor.state(), this.#second());
   }
 
   /** Submits one form of a run by prompts. */
