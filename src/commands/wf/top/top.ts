@@ -73,7 +73,11 @@ class Dashboard {
       for (;;) {
         // The selection stays with its run when others appear above it.
         const selected = this.#selected()?.id;
-        this.#view = { ...this.#view, selected, follows: this.#view.follows && selected !== undefined };
+        this.#view = {
+          ...this.#view,
+          selected,
+          follows: this.#view.follows && selected !== undefined,
+        };
         this.#monitor.preferred = selected;
         yield this.#frame();
         const pressed = await this.#change(key);
