@@ -13,16 +13,17 @@ const trends = {
 /** Number of points of a trend in a line of text. */
 const LINE_POINTS = 8;
 
-/** The trend of a figure over the periods; undefined if there is none. */
+/** The trend of a figure over the periods; undefined without at least two values. */
 export function trendOf(
   name: FigureName,
   periods: StatsData["periods"]["rows"],
   points = LINE_POINTS,
 ): readonly (number | null)[] | undefined {
-  if (!(name in trends) || periods.length < 2) return undefined;
+  if (!(name in trends)) return undefined;
   const drawn = name as keyof typeof trends;
   const values = periods.map((row) => row[drawn]);
-  return mergedPoints(values, trends[drawn], points);
+  const trend = mergedPoints(values, trends[drawn], points);
+  return trend.filter((value) => value !== null).length < 2 ? undefined : trend;
 }
 
 /** The points of a trend, each merged from equally many periods; null without data. */
@@ -31,7 +32,7 @@ function mergedPoints(
   merge: (values: readonly number[]) => number,
   points: number,
 ): (number | null)[] {
-  const size = Math.ceil(values.length / points);
+  const size = Math.max(1, Math.ceil(values.length / points));
   return Array.from({ length: Math.ceil(values.length / size) }, (_, index) => {
     const known = values.slice(index * size, (index + 1) * size).filter((value) => value !== null);
     return known.length === 0 ? null : merge(known);
