@@ -930,6 +930,14 @@ describe("on a terminal", () => {
     ]);
   });
 
+  test("one run has no trend, and no runs have no figures", async () => {
+    expect((await screen([{ at: now - 10 }], 80)).slice(1)).toEqual([
+      "1 run  100 % ok  p50 1.0 s  p95 1.0 s",
+      "2 steps  10 tokens  10 tokens per run (p95)",
+    ]);
+    expect((await screen([], 80)).slice(1)).toEqual(["0 runs", "no runs"]);
+  });
+
   test("40 columns drop the trends and wrap", async () => {
     expect(await screen(many(rateLimit, refused), 40)).toEqual([
       "Runs from 2026-11-21 07:00 to 2026-11-21",
