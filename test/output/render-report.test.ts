@@ -291,26 +291,37 @@ test("no line is wider than the terminal, whatever its width", async () => {
   }
 });
 
-test.each([20, 40, 80, 120])("a frame fits a screen of %d columns and keeps its foot", async (terminal) => {
-  const value: Report = {
-    data: null,
-    isFrame: true,
-    sections: [
-      { columns: [], rows: [], lines: [{ parts: [{ text: "実行中 🎉" }, { text: "p95 11.4 s" }] }] },
-      {
-        title: "二〇二六年の休暇と育児休暇の規程",
-        columns: [{ label: "status" }, { label: "node" }, { label: "error" }],
-        rows: Array.from({ length: 40 }, () => ["failed", "文書を読む", "接続できません ".repeat(9)]),
-      },
-      { columns: [], rows: [], lines: [{ parts: [{ text: "q quit" }] }] },
-    ],
-  };
-  const text = stripVTControlCharacters(await shown({}, { terminal }, value));
-  const lines = text.split("\r\n");
-  expect(lines).toHaveLength(24);
-  expect(lines.at(-1)).toBe("q quit");
-  expect(Math.max(...lines.map((line) => widthOf(line)))).toBeLessThanOrEqual(terminal);
-});
+test.each([20, 40, 80, 120])(
+  "a frame fits a screen of %d columns and keeps its foot",
+  async (terminal) => {
+    const value: Report = {
+      data: null,
+      isFrame: true,
+      sections: [
+        {
+          columns: [],
+          rows: [],
+          lines: [{ parts: [{ text: "実行中 🎉" }, { text: "p95 11.4 s" }] }],
+        },
+        {
+          title: "二〇二六年の休暇と育児休暇の規程",
+          columns: [{ label: "status" }, { label: "node" }, { label: "error" }],
+          rows: Array.from({ length: 40 }, () => [
+            "failed",
+            "文書を読む",
+            "接続できません ".repeat(9),
+          ]),
+        },
+        { columns: [], rows: [], lines: [{ parts: [{ text: "q quit" }] }] },
+      ],
+    };
+    const text = stripVTControlCharacters(await shown({}, { terminal }, value));
+    const lines = text.split("\r\n");
+    expect(lines).toHaveLength(24);
+    expect(lines.at(-1)).toBe("q quit");
+    expect(Math.max(...lines.map((line) => widthOf(line)))).toBeLessThanOrEqual(terminal);
+  },
+);
 
 test("columns that fill the width do not shorten heads and texts", async () => {
   const value: Report = {
