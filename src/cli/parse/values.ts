@@ -184,7 +184,7 @@ function timeValue(label: string, text: string, { now, timeZone }: Sources): str
     label,
     text,
     "is not a valid time",
-    "use a value such as 2026-05-01, 2026-05-01T10:00:00Z, today, yesterday, monday, '2 days ago', 2h or epoch seconds",
+    "use a value such as yesterday, monday, '2 days ago', 2h or 2026-05-01T10:00Z",
   );
 }
 
