@@ -463,7 +463,7 @@ function wrong(param: Param): string[] {
     ...(param.kind === "choice" ? ["no such choice", ""] : []),
     ...(param.kind === "integer" ? ["1.5", "many"] : []),
     ...(param.kind === "number" ? ["much", ""] : []),
-    ...(param.kind === "time" ? ["yesterday"] : []),
+    ...(param.kind === "time" ? ["someday"] : []),
     ...(param.kind === "duration" ? ["soon"] : []),
     ...(param.kind === "json" ? ["{", ...wrongShapes(shape)] : []),
     ...(range ? [String(range[0] - step), String(range[1] + step)] : []),

@@ -137,7 +137,7 @@ describe("the exit code of a followed run is its outcome", () => {
     });
     const [exit] = (await once(child, "close")) as [number | null];
     expect(exit).toBe(130);
-    expect(err).toContain(`run \`wf wait ${started.out.trim()}\` to wait again`);
+    expect(err).toContain(`run \`wf wait ${started.out.trim()} --app slow\` to wait again`);
   });
 });
 

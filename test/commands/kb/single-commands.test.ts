@@ -527,6 +527,7 @@ describe("parent-child documents", () => {
     await made("kb", "doc", "upload", "Parents", file);
     await made("kb", "doc", "update", base, doc, "--text", `${text} Five.`);
     expect(rules()).toEqual(["hierarchical", undefined, undefined]);
+    await made("kb", "doc", "wait", base, doc);
     const listed = await server.cli(["kb", "chunk", "list", base, doc, "-o", "name"]);
     expect(listed.out).not.toBe("");
     const refused = await server.cli([...add, "--process-rule", '{"mode":"automatic"}']);

@@ -412,7 +412,7 @@ describe("an invalid sentence is reported with its position before sending anyth
     ["run used 5 tokes", 12, "tokes is not one of tokens, steps", "tokens"],
     ['node "Review succeeded', 6, "missing closing quote", undefined],
     ["node", 5, "a name is missing", undefined],
-    ["node X did not rn", 16, "rn is not run", "run"],
+    ["node X did not runn", 16, "runn is not run", "run"],
     ["node X was", 11, "one of retried, not is missing", undefined],
     ["node X ran twice", 12, "twice is not a whole number", undefined],
     ['"A" befor "B"', 5, "befor is not before", "before"],
