@@ -171,7 +171,10 @@ test.concurrent.each(["LANG=C LC_ALL=", "TZ=Nonsense", "LC_ALL=xx_YY.nothing"])(
   "%s: a list is printed",
   async (setting) => {
     const ran = await run(`${setting} kb list -o tsv`);
-    expect(ran).toMatchObject({ exit: 0, out: expect.stringMatching(/Docs\teconomy\t.*Z\t[0-9a-f-]{36}\n/) });
+    expect(ran).toMatchObject({
+      exit: 0,
+      out: expect.stringMatching(/Docs\teconomy\t.*Z\t[0-9a-f-]{36}\n/),
+    });
   },
 );
 
