@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { cut, cutDistinct, shortIdLength } from "../../src/output/table/cut.ts";
 import { widthOf, wrap } from "../../src/output/table/display-width.ts";
+import { wrapMessage } from "../../src/output/table/text-lines.ts";
 
 const leave = "policies/human-resources/europe/germany/parental-leave-1.md";
 
@@ -76,4 +77,30 @@ test.each<[line: string, width: number, lines: readonly string[]]>([
   ["", 5, [""]],
 ])("%j wraps in %d columns", (line, width, lines) => {
   expect(wrap(line, width)).toEqual(lines);
+});
+
+test.each<[text: string, width: number, shown: string]>([
+  ["error: failed (401 unauthorized)", 40, "error: failed (401 unauthorized)"],
+  ["error: failed (401 unauthorized)", 31, "error: failed (401\n    unauthorized)"],
+  [
+    "hint: run `kb doc show a b` or `kb list`",
+    24,
+    "hint: run\n    `kb doc show a b` or\n    `kb list`",
+  ],
+  [
+    "hint: `kb doc show Handbook a.md` shows it",
+    20,
+    "hint: `kb doc show Handbook a.md` shows\n    it",
+  ],
+  ["see https://example.com/a/long/address now", 12, "see https://example.com/a/long/address now"],
+  ["文档 未找到", 10, "文档\n    未找到"],
+  ["  1  Approve", 12, "  1  Approve"],
+  ["a `b c", 5, "a `b\n    c"],
+  ["", 5, ""],
+])("the message %j in %d columns is %j", (text, width, shown) => {
+  expect(wrapMessage(text, width)).toBe(shown);
+});
+
+test("without a terminal a message is one line", () => {
+  expect(wrapMessage("a ".repeat(200), Infinity)).toBe("a ".repeat(200).trimEnd());
 });

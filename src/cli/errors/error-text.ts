@@ -7,6 +7,7 @@ import {
   stoppedByUser,
 } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
+import { wrapMessage } from "../../output/table/text-lines.ts";
 
 /** How errors are printed. */
 export interface ErrorStyle {
@@ -14,6 +15,8 @@ export interface ErrorStyle {
   readonly color: boolean;
   /** 3 (-vvv) prints stacks. */
   readonly verbosity: number;
+  /** Width of the terminal; Infinity elsewhere, so that lines stay whole. */
+  readonly columns: number;
   /** Escapes control characters and line ends, so that server text cannot fake a hint. */
   readonly visible: (text: string) => string;
   /** The same for JSON. */
@@ -108,23 +111,25 @@ const sideEffects = {
 } as const;
 
 /** A paused run is a state to act on, not a failure. */
-function labelOf({ kind }: CliError, color: boolean): string {
-  const [code, label] = kind === "paused" ? [33, "paused:"] : [31, "error:"];
-  return color ? `\u001b[${code}m${label}\u001b[39m` : label;
+const labelOf = ({ kind }: CliError) => (kind === "paused" ? "paused:" : "error:");
+
+function labeled(error: CliError, text: string, color: boolean): string {
+  if (!color) return text;
+  const label = labelOf(error);
+  return `\u001b[${error.kind === "paused" ? 33 : 31}m${label}\u001b[39m${text.slice(label.length)}`;
 }
 
-function plainText(error: CliError, { color, verbosity, visible }: ErrorStyle): string {
+function plainText(error: CliError, { color, verbosity, visible, columns }: ErrorStyle): string {
   const { hint, sideEffect, details, code } = error.info;
+  const wrapped = (text: string) => wrapMessage(visible(text), columns);
   // as the user wanted
-  if (code === "declined" || code === stoppedByUser)
-    return `${visible(error.message)}
-`;
-  const lines = [`${labelOf(error, color)} ${visible(error.message)}`];
+  if (code === "declined" || code === stoppedByUser) return `${wrapped(error.message)}\n`;
+  const lines = [labeled(error, wrapped(`${labelOf(error)} ${error.message}`), color)];
   lines.push(...candidateLines(details).map(visible));
   // No side effect is the default, and the hint may state it already.
   if (sideEffect !== undefined && sideEffect !== "none" && !hint?.includes(sideEffects[sideEffect]))
     lines.push(sideEffects[sideEffect]);
-  if (hint !== undefined) lines.push(`hint: ${visible(hint)}`);
+  if (hint !== undefined) lines.push(wrapped(`hint: ${hint}`));
   if (verbosity >= 3) lines.push(...causesOf(error).map(visible));
   return `${lines.join("\n")}\n`;
 }

@@ -51,6 +51,7 @@ function errorStyle(
       globals.jq !== undefined ||
       (format === undefined && typed),
     color,
+    columns: host.stderr.columns,
     verbosity: Math.max(debug || 0, letters.replaceAll("-", "").length),
     visible,
     escaped: escapeControls,

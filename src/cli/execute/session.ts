@@ -193,10 +193,11 @@ function contextOptions(
   };
 }
 
-/** Writes one line to stderr; text of a server cannot add another line. */
+/** Writes a message to stderr; text of a server cannot add another line. */
 async function writeLine(text: string, host: Host): Promise<void> {
   const { visible } = await import("../../output/table/display-width.ts");
-  await host.stderr.write(`${visible(text)}\n`);
+  const { wrapMessage } = await import("../../output/table/text-lines.ts");
+  await host.stderr.write(`${wrapMessage(visible(text), host.stderr.columns)}\n`);
 }
 
 /** Prompts before something is deleted. Throws usage when declined or when no prompt is possible. */

@@ -79,3 +79,29 @@ export function wrapParts(
   );
   return texts.join(`\n${indent}`);
 }
+
+/** A command in backticks or a word, with the blanks before it. */
+const messageWord = /\s*(?:`[^`]*`|[^\s`]|`)+/gu;
+
+/**
+ * A message on lines of at most `width` columns that end at blanks. Commands and words are never
+ * broken, since they are copied: one that is wider than a line is left to the terminal.
+ */
+export function wrapMessage(text: string, width: number): string {
+  const rows = [""];
+  let used = 0;
+  for (const [word] of text.trimEnd().matchAll(messageWord)) {
+    const columns = widthOf(word);
+    const start = word.trimStart();
+    const whole = indent.length + widthOf(start);
+    if (used > 0 && used + columns > width && whole <= width) {
+      rows.push(indent + start);
+      used = whole;
+      continue;
+    }
+    rows.push(rows.pop() + word);
+    used += columns;
+    if (used > width) used %= width;
+  }
+  return rows.join("\n");
+}

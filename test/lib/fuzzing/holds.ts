@@ -50,6 +50,7 @@ export const isTold = (error: CliError): void =>
     errorText(error, {
       json: false,
       color: false,
+      columns: Infinity,
       verbosity: 0,
       visible,
       escaped: (json) => json,
