@@ -1,3 +1,4 @@
+import { commandLine } from "../lib/command-line.ts";
 import {
   body,
   events,
@@ -194,6 +195,13 @@ export const getWorkflowRun = wfOperation({
   action: "get run {run}",
   route: "GET /workflows/run/{workflow_run_id}",
   params: { workflow_run_id },
+  knownErrors: [
+    {
+      message: "Workflow run not found",
+      kind: "not-found",
+      hint: `a run is found only with the key of its application (--app): ${commandLine("wf logs")} shows those of this one`,
+    },
+  ],
   returns: withFields(
     { status: "text", "error?": "text", "inputs?": "text" },
     record<WorkflowRun>(

@@ -132,7 +132,7 @@ describe("the prompt before a delete", () => {
       { tty: true, answers: ["n"], questions },
     );
     expect(ran.err).toContain(
-      `Delete knowledge base ${id}: 297 documents, 480,574 words, used by 2 applications? This`,
+      `Delete knowledge base ${id}: 297 documents,\n    480,574 words, used by 2 applications? This cannot be undone.\n`,
     );
     expect(questions).toEqual(["Type Handbook to delete: "]);
     expect(canned.lines()).toEqual([`GET /datasets/${id}`]);

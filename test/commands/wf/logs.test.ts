@@ -91,6 +91,16 @@ describe("wf logs", () => {
     }
   });
 
+  test("a terminal shows the requested times in the local zone", async () => {
+    const { env } = await logServer(() => [], 1);
+    const now = () => new Date("2026-11-21T12:00:00Z");
+    const world = { env: { ...env, TZ: "Asia/Tokyo" }, now, tty: true };
+    const { err } = await cli("wf logs --since 2h --until now".split(" "), world);
+    expect(err).toBe(
+      "since 2026-11-21 19:00 until 2026-11-21 21:00 (Asia/Tokyo)\nno matching runs\n",
+    );
+  });
+
   test("accepts --after and --before as aliases, one of each pair at a time", async () => {
     const { env, seen } = await logServer(() => [], 1);
     const now = () => new Date("2026-11-21T12:00:00Z");

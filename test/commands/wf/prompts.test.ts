@@ -54,6 +54,12 @@ const app = (name: string) => ({
 });
 
 describe("missing required inputs", () => {
+  test("are not asked for if an input of the command line is wrong", async () => {
+    const ran = await replying(["run", "nonsense"], ["Ann"], app("inputs"));
+    expect([ran.exit, ran.questions]).toEqual([2, []]);
+    expect(ran.err).toBe('error: --input "nonsense": expected name=value\n');
+  });
+
   test("are asked for, a wrong reply again, and the same command is printed", async () => {
     const ran = await replying(["run"], ["", "Ann", "c", "2"], app("inputs"));
     expect(ran.exit, ran.err).toBe(0);
@@ -513,6 +519,10 @@ describe("wf form list", () => {
     expect((await other.cli(line, { folder: home, ...app("review") })).exit).toBe(0);
     const names = await list("-o", "name");
     expect(names.out).toBe(`${rows[1]?.token}\n`);
+    const echo = { tty: true, folder: home, ...app("echo") };
+    expect((await other.cli(["wf", "form", "list"], echo)).err).toBe(
+      "only runs of the last 7 days were read; --since reads older ones\nno open forms\n",
+    );
   });
 
   test("of a chat application lists the runs followed here, until they are submitted", async () => {
@@ -572,7 +582,7 @@ describe("wf chat send", () => {
       const ran = await server.cli(["wf", "chat", "send", "hello"], { tty, ...chat });
       expect([ran.exit, ran.out]).toEqual([0, "You said: hello. This is a fixed answer.\n"]);
       expect(ran.err).toMatch(
-        /^continue with `wf chat send '…' --conversation-id [0-9a-f-]{36}`\n$/,
+        /^continue with\s+`wf chat send '…' --conversation-id [0-9a-f-]{36}`\n$/,
       );
       const next = await server.cli(commandIn(ran.err, "wf chat send"), chat);
       expect([next.exit, next.out]).toEqual([0, "You said: …. This is a fixed answer.\n"]);
@@ -664,7 +674,7 @@ describe("wf chat", () => {
     const line = ["chat", "--conversation-id", unknown];
     const ran = await replying(line, ["hello", "again", "/exit"], app("chat"));
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err.match(/not found; a new one was started/g)).toHaveLength(1);
+    expect(ran.err.match(/not found; a new one was\s+started/g)).toHaveLength(1);
   });
 
   test("needs a terminal", async () => {
@@ -711,7 +721,7 @@ describe("wf chat", () => {
     });
     expect(ran.exit).toBe(130);
     expect(ran.err).toContain(
-      "the reply continues on the server; stop it with `wf chat stop t`; continue the conversation with `wf chat --conversation-id c`",
+      "the reply continues on the server; stop it with `wf chat stop t`; continue\n    the conversation with `wf chat --conversation-id c`",
     );
   });
 });

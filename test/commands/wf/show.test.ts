@@ -83,3 +83,12 @@ test("says nothing about nodes of a run that succeeded", async () => {
   const { err } = await server.cli(["wf", "show", await newestRun(["wf"])]);
   expect(err).toBe("");
 });
+
+test("a run of another application is not found, and the hint says why", async () => {
+  await server.cli(start);
+  const { exit, err } = await server.cli(["wf", "show", await newestRun(broken)]);
+  expect(exit).toBe(3);
+  expect(err).toContain(
+    "hint: a run is found only with the key of its application (--app): `wf logs` shows those of this one\n",
+  );
+});

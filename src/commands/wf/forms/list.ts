@@ -34,10 +34,6 @@ export async function* run(
     await notice(
       `an application of mode ${mode} has no log: only forms of runs that were followed on this machine are listed`,
     );
-  else if (count === 0)
-    await notice(
-      input.created_at__after === undefined
-        ? "no forms are waiting in runs of the last 7 days; --since looks further back"
-        : "no forms are waiting",
-    );
+  else if (count === 0 && input.created_at__after === undefined)
+    await notice("only runs of the last 7 days were read; --since reads older ones");
 }

@@ -1,4 +1,5 @@
 import { ApiError } from "../../../errors.ts";
+import { localClock } from "../../../lib/local-clock.ts";
 import { getForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
 import { expiryText, formText } from "../../../runs/form-text.ts";
@@ -12,13 +13,8 @@ export async function printForm(form: HumanInputForm, context: Context): Promise
   for (const line of formText(form.form_content).split("\n")) await notice(`  ${line}`);
   const { expiration_time: expires } = form;
   if (expires === null || expires === undefined) return;
-  const zone = options.timeZone();
-  const clock = new Intl.DateTimeFormat("sv-SE", {
-    dateStyle: "short",
-    timeStyle: "short",
-    timeZone: zone,
-  });
-  const format = (date: Date) => (Number.isNaN(date.getTime()) ? "" : clock.format(date));
+  const clock = localClock(options.timeZone());
+  const format = (date: Date) => clock(date.getTime() / 1000);
   await notice(`  ${expiryText(new Date(expires * 1000), host.now(), format)}`);
 }
 

@@ -1,3 +1,4 @@
+import { localClock } from "../../../lib/local-clock.ts";
 import { secondsIn, timeOf } from "../../../api/time-windows.ts";
 import { usage } from "../../../errors.ts";
 import { readColumns } from "../../../operations/operation.ts";
@@ -95,16 +96,19 @@ export async function warnIfKeywordTruncated(
   );
 }
 
-/** Prints the requested times, which may be relative on the command line. */
+/** Prints the requested times, which may be relative on the command line; a terminal shows local times. */
 export async function noticeTimes(
   { since, until }: Pick<LogQuery, "since" | "until">,
-  { notice }: Context,
+  { notice, options }: Context,
 ): Promise<void> {
+  const zone = options.terminal ? options.timeZone() : undefined;
+  const clock = zone === undefined ? timeOf : localClock(zone);
   const times = [
-    ...(since === undefined ? [] : [`since ${timeOf(since)}`]),
-    ...(until === undefined ? [] : [`until ${timeOf(until)}`]),
+    ...(since === undefined ? [] : [`since ${clock(since)}`]),
+    ...(until === undefined ? [] : [`until ${clock(until)}`]),
+    ...(zone === undefined ? [] : [`(${zone})`]),
   ];
-  if (times.length > 0) await notice(times.join(" "));
+  if (since !== undefined || until !== undefined) await notice(times.join(" "));
 }
 
 /** Whether the run of this row has ended. A purged or unknown run does not change any more. */

@@ -2,7 +2,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/plural.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import { askField } from "../forms/index.ts";
+import { askField, parseAssignments } from "../forms/index.ts";
 import type { Field } from "../forms/index.ts";
 import type { runParams } from "../specs.ts";
 import { requireWorkflow } from "./inputs.ts";
@@ -21,15 +21,17 @@ export async function withAskedInputs(
   const { options, notice } = context;
   if (!options.input || options.dryRun || input.inputs !== undefined || input.each !== undefined)
     return input;
-  const given = new Set((input.input ?? []).map((each) => each.split("=", 1)[0]));
+  const typed = input.input ?? [];
+  const given = new Set(typed.map((each) => each.split("=", 1)[0]));
   const open = fields.filter(({ variable }) => !given.has(variable));
   const missing = open.filter(({ required }) => required);
   if (missing.every((field) => field.default !== undefined)) return input;
   await requireWorkflow(context);
+  parseAssignments(typed, fields, {}); // a mistake shows before the prompts
   await notice(`${counted(missing.length, "required input")}${optionalText(open)}:`);
   const asked: string[] = [];
   for (const field of missing) asked.push(...(await askField(field, context)));
-  const result = { ...input, input: [...(input.input ?? []), ...asked] };
+  const result = { ...input, input: [...typed, ...asked] };
   await notice(`the same without prompts: ${sameCommand(result, context)}`);
   return result;
 }

@@ -1,3 +1,4 @@
+import { localClock } from "../../../lib/local-clock.ts";
 import { formatSeconds } from "../../../lib/duration.ts";
 import { groupDigits, sum } from "../../../lib/numbers.ts";
 import type { Section, TextLine, TextPart } from "../../../output/report-model.ts";
@@ -45,18 +46,8 @@ const noTable = { columns: [], rows: [] } as const;
 
 function titleOf({ since, until, periods: { time_zone } }: StatsData): string {
   if (since === null || until === null) return "Runs";
-  const clock = clockOf(time_zone);
+  const clock = localClock(time_zone);
   return `Runs from ${clock(since)} to ${clock(until)} (${time_zone})`;
-}
-
-/** Formats Unix seconds as `2026-11-21 14:03`. */
-function clockOf(timeZone: string): (second: number) => string {
-  const format = new Intl.DateTimeFormat("sv-SE", {
-    dateStyle: "short",
-    timeStyle: "short",
-    timeZone,
-  });
-  return (second) => format.format(second * 1000);
 }
 
 /** How many runs there were, how they ended, and how long they took. */
@@ -101,7 +92,7 @@ const ERROR_ROWS = 16;
 const TEXT_COLUMNS = 72;
 
 function errorSection({ errors, periods }: StatsData, { top }: ScreenOptions): Section {
-  const clock = clockOf(periods.time_zone);
+  const clock = localClock(periods.time_zone);
   const countWidth = groupDigits(Math.max(...errors.groups.map(({ runs }) => runs))).length;
   const lines = errors.groups.map(({ runs, error, last_seen, example_run }): TextLine => ({
     lead: `${groupDigits(runs).padStart(countWidth)}  `,
