@@ -113,6 +113,17 @@ describe("progress", () => {
     expect(await run.lines()).toEqual(["no tags"]);
   });
 
+  test("a spinner is gone before the reader of a pipe prints to the same terminal", async () => {
+    await server.cli(["kb", "tag", "create", "draft"]);
+    server.sandbox.setFaults([parseFault("GET /datasets/tags delay=900ms")]);
+    const line = `"$0" "$1" tag list -o tsv --columns name --no-headers | cat`;
+    const run = commandOnPty("sh", ["-c", line, process.execPath, bin("kb")], env);
+    await run.shows(/⠋|⠙|⠹|⠸/);
+    expect(await run.exit).toBe(0);
+    expect(await run.lines()).toEqual(["draft"]);
+    await server.cli(["kb", "tag", "delete", "draft", "--yes"]);
+  });
+
   test.concurrent.each([
     ["TERM=dumb", { TERM: "dumb" }, []],
     ["KB_ACCESSIBLE", { KB_ACCESSIBLE: "1" }, []],

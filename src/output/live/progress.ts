@@ -114,6 +114,11 @@ class Spinner implements ProgressBar, Bottom {
     if (!this.#isStopped && this.#line.isOpen) this.#ora = this.#create?.().start();
   }
 
+  /** A count stays: it may be all that is seen of a long command whose result goes to a file. */
+  makeRoom(): void {
+    if (!this.#line.isOpen) this.hide();
+  }
+
   #width(): number {
     return this.#host.stderr.columns - SPINNER_WIDTH;
   }

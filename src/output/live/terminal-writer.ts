@@ -6,6 +6,8 @@ import { Region } from "./redraw-region.ts";
 export interface Bottom {
   hide(): void | Promise<void>;
   show(): void | Promise<void>;
+  /** Called before a write to a pipe, whose reader may print to the same terminal. */
+  makeRoom?(): void;
 }
 
 /** Lines that change, below those that are final. */
@@ -59,6 +61,7 @@ export class TerminalWriter {
 
   #above(output: Output): Output {
     return withWrite(output, (words) => {
+      if (!output.isTTY) this.#bottom?.makeRoom?.();
       if (!output.isTTY || (!this.#bottom && !this.#previous)) return output.write(words);
       return this.#hiding(() => output.write(words));
     });
