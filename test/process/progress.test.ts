@@ -130,6 +130,24 @@ describe("Ctrl-C", () => {
   });
 });
 
+test("an idle --watch shows no count of the sync before", async () => {
+  await write(dir, files(1));
+  faults("POST /datasets/*/document/create-by-text delay=1500ms");
+  const run = onPty("kb", ["sync", kb, dir, "--watch"], env);
+  await run.shows(/press Ctrl-C to stop/);
+  await write(dir, { "new.md": "new" });
+  await run.shows(/Uploading {2}0\/1 files/);
+  await run.shows(
+    /press Ctrl-C to stop\n[^]*2 files: 1 created, 1 unchanged[^]*press Ctrl-C to stop/,
+  );
+  run.type(ctrlC);
+  expect(await run.exit).toBe(130);
+  // What is at the bottom is drawn again below each line.
+  const [, idle = ""] = run.written().split(/press Ctrl-C to stop[^]*press Ctrl-C to stop/);
+  expect(idle).toContain("stopped");
+  expect(idle).not.toMatch(/Uploading|Indexing/);
+});
+
 describe("every slow command counts", () => {
   const lines = (count: number, line: (index: number) => string) =>
     Array.from({ length: count }, (_, index) => `${line(index + 1)}\n`).join("");

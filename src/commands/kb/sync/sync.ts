@@ -17,6 +17,7 @@ import { parsePatterns } from "./patterns.ts";
 import { listEntries, noticeUnused, readFiles, withMetadata } from "./scan.ts";
 import { parseShard } from "./shard.ts";
 import type { Shard } from "./shard.ts";
+import type { ProgressStep } from "../../../lib/progress-step.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { syncParams } from "../specs.ts";
@@ -31,6 +32,9 @@ export interface SyncRow extends Change {
 
 /** ms without a change before a watched directory is synced. */
 const debounceMs = 500;
+
+/** Completes the count of the last sync: it must not reappear while nothing is done. */
+const idle: ProgressStep = { done: 0, total: 0, unit: "files" };
 
 /** Syncs a directory to a knowledge base, once or after every change. */
 export async function* run(args: SyncInput, context: Context): AsyncGenerator<SyncRow> {
@@ -62,6 +66,7 @@ async function* watchDirectory(
         if (!(error instanceof CliError) || !isTransient(error, isFirst)) throw error;
         await context.notice(`${error.message}; retrying after the next change`);
       }
+      context.progress(idle);
       await context.notice(`watching ${input.directory}; press Ctrl-C to stop`);
       await next.catch((error: unknown) => {
         throw context.signal.aborted ? idleAbort(context) : error;
