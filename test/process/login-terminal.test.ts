@@ -126,6 +126,7 @@ test("a key of the other kind is offered for the other program", async () => {
     told,
     "Store it for wf? [y/N] y",
     '✓ work: server 1.14.2, this key opens "Support", mode workflow',
+    'the key is stored as application "default" for wf',
   ]);
 });
 
@@ -197,4 +198,15 @@ test("kb open starts the program in BROWSER with the address", async () => {
   expect(await open.exit).toBe(0);
   expect(await open.screen()).toEqual(["opening http://HOST/datasets"]);
   expect(await readFile(record, "utf8")).toBe(`1|http://${host}/datasets|`);
+});
+
+test("the built-in profile is in line with the stored ones", async () => {
+  const home = await temporaryDirectory();
+  const profiles = { w: { base_url: "https://dify.example.com/v1" } };
+  await writeFile(join(home, "profiles.json"), JSON.stringify({ default: "sandbox", profiles }));
+  const list = onPty("kb", ["profile", "list"], { HOME: home, KB_CONFIG_DIR: home });
+  expect(await list.exit).toBe(0);
+  const [head = "", , ...rows] = await list.lines();
+  const at = head.indexOf("default");
+  expect(rows.map((row) => row.search(/true|false/))).toEqual([at, at]);
 });

@@ -151,7 +151,7 @@ async function printedKey({ command }: GivenKey, { name }: SignIn, { host }: Con
 }
 
 /** The kind of key that a command line asks for. */
-const kindFor = ({ options }: Context): KeyKind =>
+export const kindFor = ({ options }: Context): KeyKind =>
   options.program === "wf" || options.flags.app !== undefined ? "app" : "dataset";
 
 /** The name under which an application key is stored. */

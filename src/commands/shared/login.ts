@@ -3,15 +3,17 @@ import { changeProfiles, readProfiles } from "../../config/profiles.ts";
 import type { Profile } from "../../config/profiles.ts";
 import { isSandbox, sandboxProfile } from "../../config/sandbox-profile.ts";
 import { parseKnowledgeBase } from "../../config/settings.ts";
+import { programs } from "../../config/target.ts";
 import { usage } from "../../errors.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { signsFor } from "../../lib/signs.ts";
 import type { Context } from "../command-spec.ts";
-import { findKey } from "./login-key.ts";
+import { findKey, kindFor } from "./login-key.ts";
 import type { Found, LoginInput, SignIn } from "./login-key.ts";
 import { askForConsole, chooseServer, profileNameFor } from "./login-server.ts";
 import { requireSameServer, withProfile } from "./profile-change.ts";
+import type { NewKey } from "./profile-change.ts";
 import type { ProfileRow } from "./profile-row.ts";
 
 /** `login`: checks an address and a key, and stores them as a profile. */
@@ -34,6 +36,7 @@ export const login = {
     // Read again under the lock: other processes may have changed the file since.
     const row = await changeProfiles(host, (store) => withProfile(store, addition, context));
     await notice(said);
+    if (found.key) await noticeOtherKind(found.key, context);
     await advise(row, inSandbox, context);
     // A terminal shows the sentence in place of the row.
     if (!options.terminal || options.format !== undefined) yield row;
@@ -112,6 +115,14 @@ function sentence({ key, report }: Found): string {
   ];
   if (parts.length > 0) return parts.join(", ");
   return key === undefined ? "profile saved" : "key saved without a check";
+}
+
+/** Says where a key of the other kind was stored, since this program does not use it. */
+async function noticeOtherKind({ app }: NewKey, context: Context): Promise<void> {
+  const kind = app === undefined ? "dataset" : "app";
+  if (kind === kindFor(context)) return;
+  const place = app === undefined ? "" : ` as application ${JSON.stringify(app)}`;
+  await context.notice(`the key is stored${place} for ${programs[kind]}`);
 }
 
 /** What the user should know about the stored profile. */

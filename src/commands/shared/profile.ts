@@ -14,10 +14,11 @@ import type { ProfileRow } from "./profile-row.ts";
 export const listProfiles = {
   async *run(_: unknown, { host }: Context): AsyncGenerator<ProfileRow> {
     const store = await readProfiles(host);
-    for (const [name, profile] of Object.entries(store.profiles))
-      yield profileRow(name, profile, store);
+    const profiles = Object.entries(store.profiles);
+    // All are read before the first row: the widths of a table are those of rows that come together.
     if (store.default === sandboxProfile)
-      yield profileRow(sandboxProfile, await readSandboxProfile(host), store);
+      profiles.push([sandboxProfile, await readSandboxProfile(host)]);
+    for (const [name, profile] of profiles) yield profileRow(name, profile, store);
   },
 };
 
