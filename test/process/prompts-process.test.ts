@@ -143,6 +143,15 @@ test("Ctrl-C during a reply stops following it and says how to stop it", async (
   expect(text).toContain("continue the conversation with `wf chat --conversation-id c`");
 });
 
+test("a list without forms says where they were searched, and once that there are none", async () => {
+  const list = onTerminal("echo", ["form", "list"]);
+  expect(await list.exit).toBe(0);
+  expect(await list.lines()).toEqual([
+    "only runs of the last 7 days were read; --since reads older ones",
+    "no open forms",
+  ]);
+});
+
 test("the list of forms at 80 columns", async () => {
   const own = await testSandbox({ speed: 1 });
   const env = { KB_BASE_URL: own.env["KB_BASE_URL"] ?? "" };
