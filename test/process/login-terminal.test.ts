@@ -40,11 +40,15 @@ async function terminal(program: "kb" | "wf", args: readonly string[], env = {})
       await shown.shows(new RegExp(`^([^]*${source}){${times}}\\s*$`));
       shown.type(`${text}\r`);
     },
-    /** The screen, with the directory and the port replaced. */
+    /** The screen with whole messages, and the directory and the port replaced. */
     screen: async () =>
-      (await shown.lines()).map((line) =>
-        line.replaceAll(home, "HOME").replaceAll(host, "HOST").trimEnd(),
-      ),
+      (await shown.lines())
+        .join("\n")
+        .replaceAll(/\n {4}(?=\S)/g, " ")
+        .replaceAll(home, "HOME")
+        .replaceAll(host, "HOST")
+        .split("\n")
+        .map((line) => line.trimEnd()),
     file: () => readFile(join(home, "profiles.json"), "utf8").catch(() => ""),
   };
 }

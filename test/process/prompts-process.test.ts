@@ -138,7 +138,7 @@ test("Ctrl-C during a reply stops following it and says how to stop it", async (
   await chat.shows(/^Hel$/m);
   chat.type("\u0003");
   expect(await chat.exit).toBe(130);
-  const text = (await chat.lines()).join("\n");
+  const text = (await chat.lines()).join("\n").replaceAll(/\n {4}(?=\S)/g, " ");
   expect(text).toContain("stop it with `wf chat stop t`");
   expect(text).toContain("continue the conversation with `wf chat --conversation-id c`");
 });
