@@ -282,6 +282,46 @@ describe("--no-wait", () => {
   });
 });
 
+describe("a metadata field", () => {
+  afterEach(() => server.sandbox.setFaults([]));
+  const fields = (from: number) =>
+    writes(from)
+      .filter(({ method, path }) => method === "POST" && /\/datasets\/[^/]+\/metadata$/.test(path))
+      .map(({ body }) => (JSON.parse(Buffer.from(body).toString()) as { name: string }).name);
+  const all = ["kb_path", "kb_source", "kb_hash", "kb_file"];
+
+  test("is created once, also if the response is lost", async () => {
+    await write(dir, three);
+    const from = server.seen.length;
+    server.sandbox.setFaults([parseFault("POST /datasets/*/metadata cut-bytes=5 times=1")]);
+    const ran = await sync();
+    expect(ran.exit, ran.err).toBe(0);
+    expect(fields(from)).toEqual(all);
+    expect(await hashes()).toEqual([valid, valid, valid]);
+  });
+
+  test("that never arrived is created after the list was read again", async () => {
+    await write(dir, three);
+    const from = server.seen.length;
+    server.sandbox.setFaults([parseFault("POST /datasets/*/metadata reset times=1")]);
+    const ran = await sync();
+    expect(ran.exit, ran.err).toBe(0);
+    expect(fields(from)).toEqual(["kb_path", ...all]);
+    const path = /\/datasets\/[^/]+\/metadata$/;
+    const asked = server.seen.slice(from).filter((each) => path.test(each.path));
+    expect(asked.map(({ method }) => method).join(" ")).toMatch(/^GET GET POST GET POST GET POST/);
+  });
+
+  test("that the server rejects is sent once", async () => {
+    await write(dir, three);
+    const from = server.seen.length;
+    server.sandbox.setFaults([parseFault("POST /datasets/*/metadata status=400")]);
+    const ran = await sync();
+    expect(ran.exit, ran.err).toBe(10);
+    expect(fields(from)).toEqual(["kb_path"]);
+  });
+});
+
 describe("a rate limit", () => {
   const values = /POST .*\/documents\/metadata$/;
 

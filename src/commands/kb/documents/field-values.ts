@@ -80,7 +80,7 @@ export function responseValues(doc_metadata: unknown): readonly ResponseValue[] 
   return doc_metadata.flatMap((each: unknown): ResponseValue[] => {
     if (!isObject(each) || each["id"] === "built-in") return [];
     const { id, name, value } = each;
-    if (typeof id !== "string" || typeof name !== "string") return [];
+    if (typeof id !== "string" || typeof name !== "string" || name === "") return [];
     if (typeof value === "boolean") return [{ id, name, value: Number(value) }];
     const isPlain = typeof value === "string" || typeof value === "number";
     return [{ id, name, value: isPlain ? value : null }];

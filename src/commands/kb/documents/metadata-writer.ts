@@ -23,6 +23,8 @@ export interface MetadataChange {
   readonly values: FieldValues;
 }
 
+type FieldsByName = ReadonlyMap<string, MetadataField>;
+
 export interface MetadataWriter {
   /** Sets these values and keeps all others. */
   set(changes: readonly MetadataChange[]): Promise<void>;
@@ -35,25 +37,33 @@ export async function metadataWriter(
   waiter: RateLimitWaiter,
   context: Context,
 ): Promise<MetadataWriter> {
-  let fields = await fieldsByName(dataset_id, context);
+  /** Undefined after an attempt to create one, whose result only the server knows. */
+  let fields: FieldsByName | undefined = await fieldsByName(dataset_id, context);
+  const currentFields = async () => (fields ??= await fieldsByName(dataset_id, context));
+  /** Why fields could not be created, by name. */
+  const refusals = new Map<string, ApiError>();
 
   const ensureField = async (name: string, type: "string" | "number") => {
-    if (fields.has(name)) return;
+    if ((await currentFields()).has(name)) return;
+    const refusal = refusals.get(name);
+    if (refusal) throw refusal;
+    fields = undefined;
     try {
       await waiter(() => context.call(createMetadataField, { dataset_id, name, type }));
     } catch (error) {
+      if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
       // Another machine that syncs a shard of the same directory may have created it.
-      const mayExist = error instanceof ApiError && error.kind === "refused";
-      if (!mayExist || !(await fieldsByName(dataset_id, context)).has(name)) throw error;
+      if ((await currentFields()).has(name)) return;
+      refusals.set(name, error);
+      throw error;
     }
-    fields = await fieldsByName(dataset_id, context);
   };
 
-  const operationFor = ({ id, before, values }: MetadataChange) => ({
+  const operationFor = (known: FieldsByName, { id, before, values }: MetadataChange) => ({
     document_id: id,
     // All values are sent: a server before 1.10.1 drops those that are not (server §11).
     metadata_list: Object.entries({ ...before, ...values }).flatMap(([name, value]) => {
-      const field = fields.get(name);
+      const field = known.get(name);
       if (!field) return [];
       const stored = fieldValue(field.type, value);
       // An existing value may be of another type, which only a write could change.
@@ -70,9 +80,10 @@ export async function metadataWriter(
         for (const [name, value] of Object.entries(values))
           await ensureField(name, typeof value === "number" ? "number" : "string");
       }
+      const known = await currentFields();
       let done = 0;
       await mapAll(batchesOf(changes), limiter, async (batch) => {
-        const operation_data = batch.map(operationFor);
+        const operation_data = batch.map((change) => operationFor(known, change));
         await waiter(() => context.call(setDocumentMetadata, { dataset_id, operation_data }));
         done += batch.length;
         const total = changes.length;
@@ -87,10 +98,7 @@ function* batchesOf<T>(all: readonly T[]): Generator<readonly T[]> {
   for (let at = 0; at < all.length; at += METADATA_BATCH) yield all.slice(at, at + METADATA_BATCH);
 }
 
-const fieldsByName = async (
-  dataset_id: string,
-  context: Context,
-): Promise<ReadonlyMap<string, MetadataField>> =>
+const fieldsByName = async (dataset_id: string, context: Context): Promise<FieldsByName> =>
   new Map(
     (await context.call(listMetadataFields, { dataset_id })).map((field) => [field.name, field]),
   );
