@@ -275,6 +275,18 @@ test("an interrupt gives exit code 130", async () => {
   expect(ran.exit).toBe(130);
 });
 
+test("a read that an interrupt ends is no finding", async () => {
+  const stop = new AbortController();
+  const read = async (path: string) => {
+    if (path.endsWith("b.md")) stop.abort("SIGINT");
+    stop.signal.throwIfAborted();
+    return diskFiles.read(path);
+  };
+  const place = folder({ "a.md": "1", "b.md": "2" });
+  const ran = await cli(["kb", "lint", place], { signal: stop.signal, files: { read } });
+  expect(ran).toMatchObject({ exit: 130, out: "" });
+});
+
 test("the example handbook has no findings", async () => {
   const handbook = join(root, "examples", "handbook");
   expect(await linted(handbook)).toMatchObject({ exit: 0, rows: [] });

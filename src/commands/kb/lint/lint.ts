@@ -1,6 +1,5 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError } from "../../../errors.ts";
-import type { Files } from "../../../host/host.ts";
 import { parseBytes, formatBytes } from "../../../lib/bytes.ts";
 import { counted } from "../../../lib/plural.ts";
 import { sha256 } from "../../../lib/sha256.ts";
@@ -40,7 +39,7 @@ export async function* run(
   }
   const check = async (entry: FoundFile | Obstacle) => {
     if (context.signal.aborted) throw context.abortError();
-    return checkEntry(entry, maxBytes, files);
+    return checkEntry(entry, maxBytes, context);
   };
   const names = new Map<string, string>();
   const contents = new Map<string, string>();
@@ -83,14 +82,15 @@ interface CheckedEntry {
 async function checkEntry(
   entry: FoundFile | Obstacle,
   maxBytes: number,
-  files: Files,
+  context: Context,
 ): Promise<CheckedEntry> {
   if (entry.kind !== "file") return { entry, problems: [found(entry.kind, entry.problem)] };
   if (entry.size > maxBytes) return { entry, problems: [sizeProblem(entry.size, maxBytes)] };
   let bytes: Uint8Array;
   try {
-    bytes = await files.read(entry.location);
+    bytes = await context.host.files.read(entry.location);
   } catch (error) {
+    if (context.signal.aborted) throw context.abortError(); // the file may be readable
     const { problem } = obstacle("unreadable", entry.path, error);
     return { entry, problems: [found("unreadable", problem)] };
   }
