@@ -32,6 +32,7 @@ import {
   body,
   events,
   fileContent as bytes,
+  joinTexts,
   list,
   local,
   onTerminal,
@@ -271,7 +272,7 @@ const publishedRun = withNamePath(
   "batch",
   record<PublishedRun>(
     "batch",
-    ["documents", ({ documents }) => documents?.map(({ name }) => name).join(", ")],
+    ["documents", ({ documents }) => joinTexts(documents?.map(({ name }) => name))],
     "… dataset.name",
   ),
 );
