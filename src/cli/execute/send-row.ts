@@ -1,4 +1,5 @@
 import type { Values } from "../../api/request.ts";
+import { invalidResponse } from "../../api/response-fields.ts";
 import type { Context } from "../../commands/command-spec.ts";
 import { CliError } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
@@ -29,7 +30,8 @@ export async function callAndWait(
 
 /**
  * The error of a write that the server accepted but failed to index: status 200 with the chunk status
- * `error` (server §9.7). Undefined if all chunks are indexed, or the row has no such status.
+ * `error` (server §9.7), or without any chunk. Undefined if all chunks are indexed, or the row has no
+ * such status.
  */
 export function indexingVerdict(
   row: AnyOperation,
@@ -38,6 +40,8 @@ export function indexingVerdict(
   const { indexes } = row;
   if (!indexes) return undefined;
   const chunks = values.map((value) => valueAt(value, indexes.at));
+  if (chunks.length === 0)
+    return invalidResponse("no chunk was returned").with({ sideEffect: "unknown" });
   const failed = chunks.filter((chunk) => isObject(chunk) && chunk["status"] === "error");
   if (failed.length === 0) return undefined;
   const reason = valueAt(failed[0], "error");

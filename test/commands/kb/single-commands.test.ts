@@ -468,6 +468,14 @@ describe("chunks", () => {
     expect(JSON.parse(none.err)).toMatchObject({ error: { exit: 9, changed: "nothing" } });
   });
 
+  test("an added chunk that the response does not have may be stored", async () => {
+    const add = ["kb", "chunk", "add", base, doc, "--content", "good"];
+    const ran = await canned.run({ [`POST ${all}`]: ok({ data: [] }) }, add);
+    expect(ran).toMatchObject({ exit: 1, out: "" });
+    expect(ran.err).toContain("invalid response: no chunk was returned");
+    expect(ran.err).toContain("the change may have been applied");
+  });
+
   test("a chunk in error is a failed row in --each", async () => {
     const rows = join(folder, "bad.csv");
     await writeFile(rows, "content\nbad\n");
