@@ -45,10 +45,19 @@ test.each(["kb doc add --help", "kb help flags", "kb --help"])("%s is paged", as
 
 test("$PAGER runs in a shell, less gets the options of git", async () => {
   const own = await page("kb help", { env: { PAGER: "less -S" } });
-  expect(own.started).toMatchObject([{ command: "less -S", args: [], shell: true, less: "FRX" }]);
+  expect(own.started).toMatchObject([
+    { command: "exec less -S", args: [], shell: true, less: "FRX" },
+  ]);
   const chosen = await page("kb help", { env: { PAGER: "less", LESS: "R" } });
   expect(chosen.started).toMatchObject([{ less: "R" }]);
 });
+
+test.each(["less -S | cat", "LESS=S less", "less; true"])(
+  "PAGER='%s' is no single program",
+  async (PAGER) => {
+    expect((await page("kb help", { env: { PAGER } })).started).toMatchObject([{ command: PAGER }]);
+  },
+);
 
 test.each([
   ["fits the terminal", { rows: 500 }],
