@@ -51,7 +51,9 @@ export const lines: readonly Line[] = [
   line("wf logs --all"),
   line("wf stats --since 2d -o json"),
   line("wf show RUN"),
-  line("wf events RUN --follow -o jsonl", { announces: /some of what was sent .* is missing/ }),
+  line("wf events RUN --follow -o jsonl", {
+    announces: /events sent while disconnected, .* may be missing/,
+  }),
   line("wf timeline ./run.jsonl"),
   line("kb create Fresh --indexing-technique economy"),
   line("kb doc add Handbook new.md --text hello"),
@@ -93,7 +95,10 @@ export const lines: readonly Line[] = [
   line("wf run --input query=hello --record ./new.jsonl --expect ./expect.yml", {
     partial: /new\.jsonl$/,
   }),
-  line("wf run --each ./queries.csv --errors-to ./failed.csv", { partial: /failed\.csv$/ }),
+  line("wf run --each ./queries.csv --errors-to ./failed.csv", {
+    again: "sends nothing twice",
+    partial: /failed\.csv$|state\/each-/,
+  }),
   line("wf form submit TOKEN --action approve --input comment=fine", {
     env: { KB_APP_KEY: "app-review" },
   }),
