@@ -53,7 +53,7 @@ test("$PAGER runs in a shell, less gets the options of git", async () => {
 });
 
 test.each(["less -S | cat", "LESS=S less", "less; true"])(
-  "PAGER='%s' is no single program",
+  "PAGER='%s' is left to the shell",
   async (PAGER) => {
     expect((await page("kb help", { env: { PAGER } })).started).toMatchObject([{ command: PAGER }]);
   },

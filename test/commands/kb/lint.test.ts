@@ -275,7 +275,7 @@ test("an interrupt gives exit code 130", async () => {
   expect(ran.exit).toBe(130);
 });
 
-test("a read that an interrupt ends is no finding", async () => {
+test("a read that an interrupt ends does not count as a finding", async () => {
   const stop = new AbortController();
   const read = async (path: string) => {
     if (path.endsWith("b.md")) stop.abort("SIGINT");

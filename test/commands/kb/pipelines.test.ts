@@ -105,7 +105,7 @@ test("a published pipeline without inputs prints a notice, and a wait that times
 test("a document without a name is printed as JSON", async () => {
   const routes = { [start]: json({ batch: "b", documents: [{ id: kb, name: {} }] }) };
   const ran = await against(routes, [...published, "--no-wait", "-o", "csv"]);
-  expect(ran).toMatchObject({ exit: 0, out: "batch,documents\nb,{}\n" });
+  expect(ran).toMatchObject({ exit: 0, out: "batch,documents\r\nb,{}\r\n" });
 });
 
 test("a draft is followed to its end, by events or in one response", async () => {
