@@ -85,6 +85,18 @@ export class CliError extends Error {
   }
 }
 
+/** The error for anything that is thrown by mistake: a bug. */
+export const internalError = (error: unknown): CliError =>
+  new CliError(
+    "failure",
+    `internal error: ${error instanceof Error ? error.message : String(error)}`,
+    {
+      code: "bug",
+      cause: error,
+      hint: "please report this with the output of -vvv",
+    },
+  );
+
 /** Thrown to stop after the request of a dry run is printed. Not an error. */
 export class DryRunShown extends Error {}
 

@@ -430,6 +430,45 @@ test("--read-only stops before the first row", async () => {
   expect(sent).toEqual([]);
 });
 
+test("an internal error keeps the results of all rows that were sent", async () => {
+  await run(["kb", "create", "Bug", "--indexing-technique", "economy"]);
+  const ids: string[] = [];
+  for (const name of ["one", "two", "three"]) {
+    const { out } = await run(["kb", "metadata", "create", "Bug", name, "--type", "string", "-o", "name"]);
+    ids.push(out.trim());
+  }
+  const rows = ids.map((id, index) => `${id},new${index + 1}\n`);
+  const path = await file("bug.csv", `field,name\n${rows.join("")}`);
+  const rest = join(folder, "bug-rest.csv");
+  const flags = ["--errors-to", rest, "-o", "json"];
+  const argv = ["kb", "metadata", "rename", "Bug", "--each", path, ...flags];
+  sandbox.setFaults([parseFault(`PATCH /datasets/*/metadata/${ids[0]} status=503`)]);
+  const ran = await run(argv, {
+    around: (host) => ({
+      ...host,
+      random: () => {
+        throw new TypeError("no number"); // between two attempts
+      },
+    }),
+  });
+  sandbox.setFaults([]);
+  expect(ran.exit, ran.err).toBe(1);
+  expect(JSON.parse(ran.out)).toMatchObject([
+    { row: 1, status: "unknown" },
+    { row: 2, status: "ok" },
+    { row: 3, status: "ok" },
+  ]);
+  expect(ran.err).toContain("2 of 3 rows done, 1 unknown");
+  expect(ran.err).toContain('"message":"internal error: no number"');
+  expect(ran.err).toContain('"changed":"unknown"');
+  expect(await readFile(rest, "utf8")).toBe("field,name\n");
+  const sent = await sentBy(async () => {
+    const again = await run(argv);
+    expect(again.err).toContain("1 of 3 rows done, 2 skipped");
+  });
+  expect(sent.filter((request) => request.startsWith("PATCH"))).toHaveLength(1);
+});
+
 test("Ctrl-C exits with 130, and the same command resumes", async () => {
   const names = Array.from({ length: 30 }, word);
   await tags(...names);

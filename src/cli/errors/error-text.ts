@@ -4,6 +4,7 @@ import {
   CliError,
   codeOf,
   diskProblem,
+  internalError,
   stoppedByUser,
 } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
@@ -53,17 +54,6 @@ const nestingError = (error: unknown): CliError | undefined =>
         hint: "the request succeeded; only its response cannot be displayed",
       })
     : undefined;
-
-const internalError = (error: unknown): CliError =>
-  new CliError(
-    "failure",
-    `internal error: ${error instanceof Error ? error.message : String(error)}`,
-    {
-      code: "bug",
-      cause: error,
-      hint: "please report this with the output of -vvv",
-    },
-  );
 
 /** The text for stderr: a few lines for people, or one JSON line. */
 export const errorText = (error: CliError, style: ErrorStyle): string =>

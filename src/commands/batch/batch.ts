@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { mapConcurrent } from "../../api/concurrent-map.ts";
 import type { Values } from "../../api/request.ts";
-import { CliError, DryRunShown, reasonOf, usage } from "../../errors.ts";
+import { CliError, DryRunShown, internalError, reasonOf, usage } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { bytesOf } from "../../lib/collect.ts";
@@ -300,7 +300,8 @@ class BatchRun<T, R> {
     this.#report(end);
     if (stop) this.#stop(stop);
     else if (this.#spec.stopOnError && (end === "failed" || end === "unknown"))
-      this.#stopped ||= !this.#isOpen(journaled); // it failed before, not now
+      // What stays unknown was so before, and would stop every later run, too.
+      this.#stopped ||= end === "failed" || !this.#isOpen(journaled);
     const recorded = this.#record(journaled, end, id ?? undefined);
     return { row: journaled.row, attempt, recorded };
   }
@@ -325,10 +326,21 @@ class BatchRun<T, R> {
     if (signal.aborted && !this.#stopped) this.#stop(abortError());
     const isOpen = this.#isOpen(journaled);
     if (this.#stopped) return unsent(isOpen ? "unknown" : "not sent", earlier?.id ?? null);
-    if (isOpen) return this.#spec.interrupted(input, number, earlier?.id);
-    const created = (id: string) =>
-      this.#journal.sent(number, id).catch((error: unknown) => this.#stop(error));
-    return this.#spec.attempt(input, { number, again: earlier !== undefined, created });
+    let id = earlier?.id;
+    const created = (made: string) => {
+      id = made;
+      return this.#journal.sent(number, made).catch((error: unknown) => this.#stop(error));
+    };
+    try {
+      return isOpen
+        ? await this.#spec.interrupted(input, number, id)
+        : await this.#spec.attempt(input, { number, again: earlier !== undefined, created });
+    } catch (error) {
+      if (error instanceof CliError) throw error;
+      // A bug: the row may be on the server, and the rows in flight still get their results.
+      this.#stop(internalError(error).with({ sideEffect: "unknown" }));
+      return unsent("unknown", id ?? null);
+    }
   }
 
   /** Resolves when the end of a row is in the journal; unknown ones stay marked as sent. */

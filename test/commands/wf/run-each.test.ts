@@ -278,9 +278,8 @@ describe("the same command", () => {
     expect(starts()).toHaveLength(2);
   });
 
-  test("looks up what became of a run whose ID is known", async () => {
-    const folder = await temporaryDirectory();
-    const path = await file("two.csv", "query,seconds\na,600\nb,0\n");
+  /** Interrupts the command as soon as the ID of its first run is in the journal. */
+  async function interrupted(path: string, folder: string) {
     const interrupt = new AbortController();
     const cut = await each("slow", path, flags, {
       folder,
@@ -293,6 +292,13 @@ describe("the same command", () => {
       },
     });
     expect(cut.exit, cut.err).toBe(130);
+    return cut;
+  }
+
+  test("looks up what became of a run whose ID is known", async () => {
+    const folder = await temporaryDirectory();
+    const path = await file("two.csv", "query,seconds\na,600\nb,0\n");
+    const cut = await interrupted(path, folder);
     expect(statuses(cut.out)).toEqual(["unknown", "not started"]);
     const { run } = lines(cut.out)[0] ?? {};
     await server.cli(["wf", "--app", "slow", "stop", String(run)], { folder });
@@ -300,6 +306,31 @@ describe("the same command", () => {
     expect(again.exit, again.err).toBe(10);
     expect(lines(again.out)).toMatchObject([{ status: "stopped", run }, { status: "succeeded" }]);
     expect(bodies().map(({ inputs }) => inputs)).toMatchObject([{ query: "a" }, { query: "b" }]);
+  });
+
+  test("follows a run that is still running to its end", async () => {
+    const folder = await temporaryDirectory();
+    const path = await file("running.csv", "query,seconds\na,100\nb,0\n");
+    const { run } = lines((await interrupted(path, folder)).out)[0] ?? {};
+    const again = await each("slow", path, flags, { folder });
+    expect(again.exit, again.err).toBe(0);
+    expect(lines(again.out)).toMatchObject([
+      { row: 1, status: "succeeded", run, error: null },
+      { row: 2, status: "succeeded" },
+    ]);
+    expect(again.err).toBe("2 of 2 rows done\n");
+    expect(starts()).toHaveLength(2);
+  });
+
+  test("--stop-on-error stops at a run that was started before and has failed", async () => {
+    const folder = await temporaryDirectory();
+    const path = await file("stopped.csv", "query,seconds\na,600\nb,0\n");
+    const { run } = lines((await interrupted(path, folder)).out)[0] ?? {};
+    await server.cli(["wf", "--app", "slow", "stop", String(run)], { folder });
+    const again = await each("slow", path, [...flags, "--stop-on-error"], { folder });
+    expect(again.exit, again.err).toBe(10);
+    expect(lines(again.out)).toMatchObject([{ status: "stopped", run }, { status: "not started" }]);
+    expect(starts()).toHaveLength(1);
   });
 
   test("--stop-on-error starts no further run, and a dry run shows them all", async () => {

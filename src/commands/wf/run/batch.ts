@@ -33,7 +33,10 @@ interface RowResult {
 }
 
 type Inputs = Readonly<Record<string, unknown>>;
-type Start = (inputs: Inputs) => EventBatches<FollowResult>;
+
+/** The run of a row: one to start, or one that an interrupted command has started. */
+export type RowRun = { readonly inputs: Inputs } | { readonly runId: string };
+type Follow = (run: RowRun) => EventBatches<FollowResult>;
 
 /**
  * Starts one run for each row of a CSV or JSON Lines file; columns are inputs, which override those
@@ -43,7 +46,7 @@ type Start = (inputs: Inputs) => EventBatches<FollowResult>;
 export async function* runEach(
   input: EachInput,
   makeInputs: MakeInputs,
-  start: Start,
+  follow: Follow,
   context: Context,
 ): AsyncGenerator<RowResult> {
   const file = await readBatchFile(input.each, context.host);
@@ -63,8 +66,8 @@ export async function* runEach(
         return rows;
       },
       isRepeatable: () => false,
-      attempt: (inputs, row) => attempt(inputs, row, start, context),
-      interrupted: (_, row, run) => interrupted(row, run, context),
+      attempt: (inputs, row) => attempt(inputs, row, follow, context),
+      interrupted: (_, row, run) => interrupted(row, run, follow, context),
       unsent: (row, end, run) =>
         resultOf(row, { status: end === "not sent" ? "not started" : end, run }),
     },
@@ -114,12 +117,12 @@ const resultOf = (row: number, known: Partial<RowResult> & { status: string }): 
 async function attempt(
   inputs: Inputs,
   { number, created }: Sending,
-  start: Start,
+  follow: Follow,
   context: Context,
 ): Promise<RowAttempt<RowResult>> {
   let run: string | null = null;
   try {
-    const events = start(await uploadInputFiles(inputs, context));
+    const events = follow({ inputs: await uploadInputFiles(inputs, context) });
     const recordStart: EventStage = {
       async batch(received) {
         const id = received[0]?.fields.workflow_run_id;
@@ -130,30 +133,42 @@ async function attempt(
         return received;
       },
     };
-    const { runId, outcome } = await resultOfStream(pipe(events, recordStart));
-    run = runId;
-    const state = await readRunState(run, context);
-    const status = isEnded(state.status) ? state.status : endingOf(outcome);
-    return await endedRun(number, run, { ...state, ...outcome, status }, context);
+    return await followedRun(number, pipe(events, recordStart), context);
   } catch (error) {
     return failedRow(number, run, error);
   }
 }
 
-/** What became of a run that was interrupted: the server knows, if its ID was recorded. */
+/** Follows a run that was interrupted to its end, if its ID was recorded. Throws internal errors only. */
 async function interrupted(
   row: number,
   run: string | undefined,
+  follow: Follow,
   context: Context,
 ): Promise<RowAttempt<RowResult>> {
   const error = "sent by an interrupted run; it may have started";
   if (run === undefined)
     return { end: "unknown", result: resultOf(row, { status: "unknown", error }) };
   try {
-    return await endedRun(row, run, await readRunState(run, context), context);
+    const state = await readRunState(run, context);
+    return isEnded(state.status)
+      ? await endedRun(row, run, state, context)
+      : await followedRun(row, follow({ runId: run }), context);
   } catch (failure) {
     return failedRow(row, run, failure);
   }
+}
+
+/** Follows the events of a run to its end or a pause, and reads its record. */
+async function followedRun(
+  row: number,
+  events: EventBatches<FollowResult>,
+  context: Context,
+): Promise<RowAttempt<RowResult>> {
+  const { runId, outcome } = await resultOfStream(events);
+  const state = await readRunState(runId, context);
+  const status = isEnded(state.status) ? state.status : endingOf(outcome);
+  return endedRun(row, runId, { ...state, ...outcome, status }, context);
 }
 
 /** The result of a row whose run was not started, or not followed to its end. */

@@ -22,6 +22,7 @@ import { checkRecord, recordTo } from "../recording/index.ts";
 import { asEvents } from "../../stream-or-wait.ts";
 import { saveTaskId } from "../task-ids.ts";
 import { runEach } from "./batch.ts";
+import type { RowRun } from "./batch.ts";
 import {
   formAnswerer,
   promptsForForms,
@@ -54,9 +55,11 @@ export async function* run(typed: RunInput, context: Context): AsyncGenerator<un
   const answers = await readAnswers(typed.answer ?? [], context);
   const { fields, makeInputs } = await readInputForm(context);
   if (typed.each !== undefined) {
-    const startRow = (inputs: Body["inputs"]) =>
-      follow(typed, bodyOf(typed, inputs), answererOf(typed, answers, context), context);
-    yield* runEach({ ...typed, each: typed.each }, makeInputs, startRow, context);
+    const followRow = (row: RowRun) => {
+      const run = "runId" in row ? row : { body: bodyOf(typed, row.inputs) };
+      return follow(typed, run, answererOf(typed, answers, context), context);
+    };
+    yield* runEach({ ...typed, each: typed.each }, makeInputs, followRow, context);
     return;
   }
   const input = await withAskedInputs(typed, fields, context);
@@ -79,7 +82,7 @@ export async function* run(typed: RunInput, context: Context): AsyncGenerator<un
   };
   const prompts = promptsAtPauses(input, context);
   const events = pipe(
-    follow(input, body, prompts ?? answererOf(input, answers, context), context),
+    follow(input, { body }, prompts ?? answererOf(input, answers, context), context),
     recordTo(input, context),
     { end: readRecord }, // before the evaluation, which reports if reading fails
     evaluation,
@@ -130,14 +133,15 @@ const start = ({ workflow_id }: RunInput, body: Body, context: Context): Promise
     ? startStream(runWorkflow, body, context)
     : startStream(runWorkflowById, { ...body, workflow_id }, context);
 
+/** Follows the run that a body starts, or one that was started before. */
 async function* follow(
   input: RunInput,
-  body: Body,
+  run: { readonly body: Body } | { readonly runId: string },
   answer: AnswerPause | undefined,
   context: Context,
 ): EventBatches<FollowResult> {
   const options = {
-    first: await start(input, body, context),
+    ...("runId" in run ? run : { first: await start(input, run.body, context) }),
     reconnect: true,
     throughPauses: input.through_pauses || answer !== undefined,
     snapshot: true,
