@@ -434,7 +434,17 @@ test("an internal error keeps the results of all rows that were sent", async () 
   await run(["kb", "create", "Bug", "--indexing-technique", "economy"]);
   const ids: string[] = [];
   for (const name of ["one", "two", "three"]) {
-    const { out } = await run(["kb", "metadata", "create", "Bug", name, "--type", "string", "-o", "name"]);
+    const { out } = await run([
+      "kb",
+      "metadata",
+      "create",
+      "Bug",
+      name,
+      "--type",
+      "string",
+      "-o",
+      "name",
+    ]);
     ids.push(out.trim());
   }
   const rows = ids.map((id, index) => `${id},new${index + 1}\n`);
