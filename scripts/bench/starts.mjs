@@ -32,7 +32,7 @@ export async function starts() {
   const url = `${base}/datasets?page=1&limit=20`;
   const direct = { ...clean, KB_BASE_URL: base, KB_KEY: "dataset-sandbox" };
   const stored = { ...clean, KB_CONFIG_DIR: join(folder, "config"), KB_NO_KEYRING: "1" };
-  const add = [kb, "profile", "add", "bench", "--base-url", base, "--key-file", "-"];
+  const add = [kb, "login", "bench", "--base-url", base, "--key-file", "-", "--no-check"];
   spawnSync(process.execPath, add, {
     env: { ...stored, KB_NO_KEYRING: "1" },
     input: "dataset-sandbox",

@@ -12,10 +12,10 @@ export async function tree() {
   // The rows are loaded before the clock starts; only building the tree is measured.
   writeFileSync(
     entry,
-    `export { commandsOf } from ${source("cli", "commands.ts")};
-     export { parse } from ${source("cli", "program.ts")};
-     export { kbOperations } from ${source("operations", "of-kb.ts")};
-     export { kbTasks } from ${source("commands", "kb-tasks.ts")};`,
+    `export { commandsOf } from ${source("cli", "parse", "command-list.ts")};
+     export { parseLine } from ${source("cli", "parse", "parser.ts")};
+     export { kbOperations } from ${source("operations", "kb.ts")};
+     export { kbTasks } from ${source("commands", "kb", "specs.ts")};`,
   );
   const { rolldown } = await import("rolldown");
   const { default: config } = await import("../../rolldown.config.mjs");
@@ -29,10 +29,10 @@ export async function tree() {
   });
   await bundle.write({ ...output, dir: join(folder, "tree") });
   const program = `
-    const { commandsOf, parse } = require(${JSON.stringify(join(folder, "tree", "tree.cjs"))});
+    const { commandsOf, parseLine } = require(${JSON.stringify(join(folder, "tree", "tree.cjs"))});
     const start = performance.now();
     commandsOf("kb").then((commands) => {
-      parse(["kb", "doc", "add", "Handbook", "a.md", "--text", "x"], commands);
+      parseLine(["kb", "doc", "add", "Handbook", "a.md", "--text", "x"], commands);
       console.log(performance.now() - start);
     });`;
   const times = [];
