@@ -128,6 +128,18 @@ describe("a fatal error stops it, and every row has a result", () => {
   });
 });
 
+test.each([
+  ["broken", "node Fetch: [Errno 111] Connection refused"],
+  ["review", "is waiting for human input"],
+  ["echo", null],
+])(
+  "the error of a row begins with what differs, not with the ID of its run: %s",
+  async (app, why) => {
+    const ran = await each(app, six, ["-o", "jsonl"]);
+    expect(lines(ran.out).map(({ error }) => error)).toEqual(Array.from({ length: 6 }, () => why));
+  },
+);
+
 describe("--errors-to", () => {
   test.each<[string, () => Promise<string>, string]>([
     ["a path below a file", async () => join(six, "f.csv"), "failed to write --errors-to"],

@@ -202,12 +202,17 @@ async function endedRun(
       host.secrets.masked(thrown instanceof CliError ? thrown.message : String(thrown)),
   );
   const { outputs, elapsed_time: elapsed } = record;
+  const why = error && reasonIn(error, run);
   return {
     end: endOf(status),
     id: run,
-    result: resultOf(row, { status, run, elapsed, outputs, error }),
+    result: resultOf(row, { status, run, elapsed, outputs, error: why }),
   };
 }
+
+/** The error without what other columns tell: `node Fetch: connection refused`. */
+const reasonIn = (error: string, run: string): string =>
+  error.replace(`run ${run} `, "").replace(/^failed(?: at |: )/, "");
 
 function endOf(status: string): RowEnd {
   if (!isEnded(status)) return "unknown";
