@@ -8,7 +8,11 @@ import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
 const provider = "langgenius/stub/stub";
-const dimensions: Readonly<Record<string, number>> = { "stub-embed": 256, "stub-embed-64": 64 };
+const dimensions: Readonly<Record<string, number>> = {
+  "stub-embed": 256,
+  "stub-embed-64": 64,
+  "BAAI/bge-m3": 1024,
+};
 
 /** State of a knowledge base on a server with models (recordings: model-change, switch-model). */
 let base = {
@@ -122,13 +126,16 @@ beforeEach(() => {
 
 const folder = await temporaryDirectory();
 
-/** Plans or applies a file with these lines. */
-async function withFile(command: "plan" | "apply", ...lines: readonly string[]) {
+/** Plans or applies a file of the knowledge base of this name. */
+async function withFileOf(name: string, command: "plan" | "apply", ...lines: readonly string[]) {
   const path = join(folder, "kb.yml");
-  await writeFile(path, `${["knowledge_base: Handbook", ...lines].join("\n")}\n`);
+  await writeFile(path, `${[`knowledge_base: ${name}`, ...lines].join("\n")}\n`);
   const env = { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" };
   return cli(["kb", command, path], { env, folder });
 }
+const withFile = (command: "plan" | "apply", ...lines: readonly string[]) =>
+  withFileOf("Handbook", command, ...lines);
+const modelReads = () => sent.filter(([line]) => line.startsWith("GET /v1/workspaces")).length;
 const writes = () => sent.filter(([line]) => !/^GET|retrieve$/.test(line));
 
 describe("another embedding model in a file", () => {
@@ -187,6 +194,29 @@ describe("another embedding model in a file", () => {
       expect(ran.err).toContain(hint);
     }
     expect(writes()).toEqual([]);
+  });
+});
+
+describe("a model whose name has a slash is sent whole, and the models are read once", () => {
+  const whole = {
+    indexing_technique: "high_quality",
+    embedding_model: "BAAI/bge-m3",
+    embedding_model_provider: provider,
+  };
+
+  test.each(["Handbook", "New"])("in the file of knowledge base %s", async (name) => {
+    const ran = await withFileOf(name, "apply", "embedding_model: BAAI/bge-m3");
+    expect(ran.exit, ran.err).toBe(0);
+    expect(writes().map(([, body]) => body)).toMatchObject([whole]);
+    expect(modelReads()).toBe(1);
+  });
+
+  test("by kb update", async () => {
+    const argv = ["kb", "update", id, "--embedding-model", "BAAI/bge-m3"];
+    const ran = await cli(argv, { env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" } });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(writes().map(([, body]) => body)).toEqual([whole]);
+    expect(modelReads()).toBe(1);
   });
 });
 

@@ -1,6 +1,7 @@
 import { isObject, withoutNulls } from "../../../lib/json.ts";
 import { createKnowledgeBase } from "../../../operations/knowledge.ts";
 import { createMetadataField } from "../../../operations/metadata.ts";
+import type { Model } from "../../../lib/model-names.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { bindTags, createTag, listTags, unbindTags } from "../../../operations/tags.ts";
 import { setBuiltInFields } from "../metadata-built-in.ts";
@@ -14,6 +15,8 @@ export interface SettingsPlan {
   readonly desired: DesiredState;
   readonly current: CurrentState;
   readonly changes: readonly Change[];
+  /** The desired embedding model: its full name does not tell where the provider ends. */
+  readonly model: Model | undefined;
 }
 
 /** Creates the knowledge base of a plan with all of its settings, and returns its ID. */
@@ -72,23 +75,19 @@ async function* applyTags(
 type SentSettings = InputOf<typeof createKnowledgeBase>;
 
 /** The settings that differ, as create and update take them; search settings are sent complete. */
-function settingsRequest({ desired, current, changes }: SettingsPlan) {
+function settingsRequest({ desired, current, changes, model }: SettingsPlan) {
   const changed = new Set(
     changes.flatMap(({ what, name }) => (what === "setting" ? [name.split(".")[0]] : [])),
   );
   const values = Object.entries(desired.settings).filter(([name]) => changed.has(name));
-  const { embedding_model, retrieval_model, summary_index_setting, ...plain } = Object.fromEntries(
+  const { embedding_model: _, retrieval_model, summary_index_setting, ...plain } = Object.fromEntries(
     values,
   ) as Readonly<Record<string, unknown>>;
-  const model = typeof embedding_model === "string" ? embedding_model : undefined;
-  const slash = model?.lastIndexOf("/") ?? -1;
   const search = current?.settings.retrieval_model;
   return {
     ...(plain as Pick<SentSettings, "description" | "permission" | "indexing_technique">),
-    ...(model !== undefined && {
-      embedding_model_provider: model.slice(0, slash),
-      embedding_model: model.slice(slash + 1),
-    }),
+    ...(changed.has("embedding_model") &&
+      model && { embedding_model_provider: model.provider, embedding_model: model.model }),
     ...(isObject(retrieval_model) && {
       retrieval_model: withoutNulls({
         ...defaultSearch(desired.settings.indexing_technique),

@@ -1,5 +1,6 @@
 import { usage, refused } from "../../../errors.ts";
 import { modelName } from "../../../lib/model-names.ts";
+import type { Model } from "../../../lib/model-names.ts";
 import { planSettings } from "../changes/index.ts";
 import type { CurrentState, DesiredState, SettingsPlan } from "../changes/index.ts";
 import { readKb } from "../documents/index.ts";
@@ -25,7 +26,7 @@ export async function readPlan(path: string, context: Context): Promise<FilePlan
   const written = await readKbFile(path, context.host.files);
   const id = await findKb(written.knowledge_base, context);
   const current = id === undefined ? undefined : await readKb(id, context);
-  const file = await withModel(written, current, context);
+  const { file, model } = await withModel(written, current, context);
   const technique = file.indexing_technique ?? current?.settings.indexing_technique ?? null;
   if (file.documents && technique === null) {
     throw usage(
@@ -42,7 +43,7 @@ export async function readPlan(path: string, context: Context): Promise<FilePlan
       `delete it first: ${commandLine("kb metadata delete", [file.knowledge_base, impossible.name])}`,
     );
   }
-  return { file, id, desired, current, changes };
+  return { file, id, desired, current, changes, model };
 }
 
 /** The desired state of a file. */
@@ -57,24 +58,30 @@ export const desiredState = ({
   return { name: knowledge_base, settings: file, tags, fields, built_in_fields };
 };
 
-/** The file with the full name of its embedding model, and the technique that a model requires. */
-async function withModel(file: KbFile, current: CurrentState, context: Context): Promise<KbFile> {
+/** The file with the full name of its embedding model and the technique that a model requires; the model. */
+async function withModel(
+  file: KbFile,
+  current: CurrentState,
+  context: Context,
+): Promise<{ readonly file: KbFile; readonly model: Model | undefined }> {
   const { embedding_model: written, indexing_technique } = file;
+  const unchanged = { file, model: undefined };
   const existing = current?.settings.embedding_model ?? null;
   if (written === undefined) {
-    if (indexing_technique !== "high_quality" || existing !== null) return file;
+    if (indexing_technique !== "high_quality" || existing !== null) return unchanged;
     const all = await activeModels("text-embedding", context);
     // A new knowledge base gets the default model of the workspace.
-    if (!current && all.length > 0) return file;
+    if (!current && all.length > 0) return unchanged;
     throw withoutModel("embedding_model:", all);
   }
-  if (written === existing) return file;
+  if (written === existing) return unchanged;
   if (indexing_technique === "economy") {
     throw usage(
       "economy indexing does not use an embedding model",
       "set indexing_technique to high_quality, or remove embedding_model",
     );
   }
-  const embedding_model = modelName(await embeddingModel(written, context));
-  return { ...file, embedding_model, indexing_technique: "high_quality" };
+  const model = await embeddingModel(written, context);
+  const indexed = { embedding_model: modelName(model), indexing_technique: "high_quality" } as const;
+  return { file: { ...file, ...indexed }, model };
 }

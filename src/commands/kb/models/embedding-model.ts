@@ -79,10 +79,10 @@ const activeModelsHint = (type: string, all: readonly Model[]): string =>
 type SettingChanges = InputOf<typeof updateKnowledgeBase>;
 
 /**
- * Changes settings of a knowledge base. An embedding model is always sent with the technique: alone,
- * it is stored but nothing is indexed again, so every search fails (server §8). If documents are
- * indexed again, waits for all of them and checks the index with a search. Throws usage for
- * high_quality without a model before anything is sent, and remote-failed for a broken index.
+ * Changes settings of a knowledge base. A model was looked up before, and is always sent with its
+ * technique: alone, it is stored but nothing is indexed again, so every search fails (server §8). If
+ * documents are indexed again, waits for all of them and checks the index with a search. Throws usage
+ * for high_quality without a model before anything is sent, and remote-failed for a broken index.
  */
 export async function changeSettings(
   input: SettingChanges,
@@ -96,43 +96,21 @@ export async function changeSettings(
   return context.call(getKnowledgeBase, { dataset_id: input.dataset_id });
 }
 
-/** The changes to send: a model with its provider and its technique. */
+/** The changes to send: a model with its technique, high_quality with the current model. */
 async function withModelAndTechnique(
   input: SettingChanges,
   before: KnowledgeBase,
   context: Context,
-) {
-  const { embedding_model, embedding_model_provider, indexing_technique } = input;
-  const technique = indexing_technique ?? before.indexing_technique;
-  if (embedding_model === undefined) {
-    if (indexing_technique !== "high_quality") return input;
-    if (!before.embedding_model)
-      throw withoutModel("--embedding-model", await activeModels("text-embedding", context));
-    // Without the current model, the server fails to change the technique (server §8).
-    return before.indexing_technique === "high_quality"
-      ? input
-      : { ...input, ...modelFields(before) };
-  }
-  if (indexing_technique === "economy") {
-    throw usage(
-      "economy indexing does not use an embedding model",
-      "use --indexing-technique high_quality with --embedding-model",
-    );
-  }
-  const text = embedding_model_provider
-    ? `${embedding_model_provider}/${embedding_model}`
-    : embedding_model;
-  const { provider, model } = await embeddingModel(text, context);
-  if (technique !== "high_quality")
-    await context.notice(
-      "setting indexing_technique to high_quality, which an embedding model requires",
-    );
-  return {
-    ...input,
-    indexing_technique: "high_quality" as const,
-    embedding_model_provider: provider,
-    embedding_model: model,
-  };
+): Promise<SettingChanges> {
+  if (input.embedding_model !== undefined)
+    return { ...input, indexing_technique: "high_quality" as const };
+  if (input.indexing_technique !== "high_quality") return input;
+  if (!before.embedding_model)
+    throw withoutModel("--embedding-model", await activeModels("text-embedding", context));
+  // Without the current model, the server fails to change the technique (server §8).
+  return before.indexing_technique === "high_quality"
+    ? input
+    : { ...input, ...modelFields(before) };
 }
 
 const modelFields = ({ embedding_model, embedding_model_provider }: KnowledgeBase) => ({

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { usage, refused } from "../../../errors.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { modelName } from "../../../lib/model-names.ts";
+import type { Model } from "../../../lib/model-names.ts";
 import {
   applySettings,
   change,
@@ -86,7 +87,7 @@ export async function* planImport(
 function planTarget(
   name: string,
   { tags, fields, built_in_fields }: KbProperties,
-  settings: SettingsPlan["desired"]["settings"],
+  { settings, model }: TargetSettings,
   current: KbState | undefined,
 ): SettingsPlan {
   const known = new Set(current?.fields.map((field) => field.name));
@@ -97,7 +98,13 @@ function planTarget(
     fields: fields.filter((field) => !known.has(field.name)),
     built_in_fields,
   };
-  return { desired, current, changes: planSettings(desired, current) };
+  return { desired, current, changes: planSettings(desired, current), model };
+}
+
+/** The settings of a copy and its embedding model. */
+interface TargetSettings {
+  readonly settings: SettingsPlan["desired"]["settings"];
+  readonly model: Model | undefined;
 }
 
 /** The settings of the copy. Throws refused if its embedding model is not active in the workspace. */
@@ -105,25 +112,27 @@ async function targetSettings(
   { settings }: Pick<KbProperties, "settings">,
   mappings: readonly string[] | undefined,
   context: Context,
-): Promise<SettingsPlan["desired"]["settings"]> {
+): Promise<TargetSettings> {
   const { description, permission, indexing_technique } = settings;
   const { retrieval_model, summary_index_setting } = settings;
-  return {
+  const model = await targetModel(settings, mappings ?? [], context);
+  const copied = {
     description,
     ...(indexing_technique !== null && { indexing_technique }),
     // The members of another workspace are unknown, so rather too few than too many have access.
     permission: permission === "all_team_members" ? "all_team_members" : "only_me",
-    embedding_model: await targetModel(settings, mappings ?? [], context),
+    ...(model && { embedding_model: modelName(model) }),
     ...(isObject(retrieval_model) && { retrieval_model }),
     ...(isObject(summary_index_setting) && { summary_index_setting }),
   };
+  return { settings: copied, model };
 }
 
 async function targetModel(
   { embedding_model: source, indexing_technique }: KbState["settings"],
   mappings: readonly string[],
   context: Context,
-): Promise<string | undefined> {
+): Promise<Model | undefined> {
   const mapping = new Map(
     mappings.map((text) => {
       const at = text.indexOf("=");
@@ -135,11 +144,13 @@ async function targetModel(
     }),
   );
   if (source === null || indexing_technique !== "high_quality") return undefined;
-  const model = mapping.get(source) ?? source;
-  const active = (await activeModels("text-embedding", context)).map(modelName);
-  if (active.includes(model)) return model;
+  const name = mapping.get(source) ?? source;
+  const models = await activeModels("text-embedding", context);
+  const model = models.find((each) => modelName(each) === name);
+  if (model) return model;
+  const active = models.map(modelName);
   throw refused(
-    `embedding model ${model} is not active in the target workspace`,
+    `embedding model ${name} is not active in the target workspace`,
     active.length > 0
       ? `use another one with --map-model '${source}=${active[0]}'`
       : "activate an embedding model in the workspace first",
