@@ -1,4 +1,5 @@
 import { usage } from "../errors.ts";
+import { keyProblem } from "../lib/key-problem.ts";
 
 /** The two kinds of key: for knowledge bases (`dataset-…`) and for one application (`app-…`). */
 export type KeyKind = "dataset" | "app";
@@ -9,24 +10,9 @@ export function kindOfKey(key: string | undefined): KeyKind | undefined {
   return key?.startsWith("dataset-") ? "dataset" : undefined;
 }
 
-/** Longer text is not a key but probably another file. */
-const MAX_KEY_LENGTH = 4096;
-
-function keyProblem(key: string): string | undefined {
-  if (key.length > MAX_KEY_LENGTH) return `is too long for a key (${key.length} characters)`;
-  if (/[^\x21-\x7e]/.test(key)) return "contains spaces, line breaks or characters no key has";
-  return undefined;
-}
-
 /** Rejects text that cannot be a key, without quoting it. Throws usage. */
 export function checkKey(key: string, what: string): void {
   const problem = keyProblem(key);
   if (problem === undefined) return;
   throw usage(`${what} ${problem}`, "copy only the key again: one line, without quotes");
 }
-
-/** Masks all but the last four characters: `app-0123456789` → `app-****6789`. */
-export const maskKey = (key: string): string =>
-  key.length <= 8 || keyProblem(key) !== undefined
-    ? "****"
-    : `${/^(app-|dataset-)/.exec(key)?.[0] ?? ""}****${key.slice(-4)}`;

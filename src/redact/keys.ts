@@ -1,3 +1,5 @@
+import { keyProblem } from "../lib/key-problem.ts";
+
 /** The keys and passwords in use. All text that is not the result goes through `masked`. */
 export interface Secrets {
   /** Masks this secret from now on, unless it has less than six characters: any text may contain it. */
@@ -25,6 +27,13 @@ export const withoutKeys = (
 
 /** Replaces a secret. */
 const mask = "****";
+
+/** Masks all but the kind and the last four characters of a key: `app-0123456789` → `app-****6789`. */
+export const maskKey = (key: string): string =>
+  key.length <= 8 || keyProblem(key) !== undefined
+    ? mask
+    : `${/^(app-|dataset-)/.exec(key)?.[0] ?? ""}${mask}${key.slice(-4)}`;
+
 const MIN_SECRET_LENGTH = 6;
 /** A prefix of this length gives a secret away if the text was cut off within it. */
 const PREFIX_LENGTH = 16;

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { checkKey, kindOfKey, maskKey } from "../../src/config/api-key.ts";
+import { checkKey, kindOfKey } from "../../src/config/api-key.ts";
+import { maskKey } from "../../src/redact/keys.ts";
 
 test.each([
   ["app-0123456789", "app", "app-****6789"],

@@ -6,7 +6,7 @@ import { requestFor } from "../../api/request.ts";
 import type { HttpRequest, Values } from "../../api/request.ts";
 import type { EventBatches } from "../../api/sse.ts";
 import type { CallOptions, Context, Raw, WindowOptions } from "../../commands/command-spec.ts";
-import { maskKey } from "../../config/api-key.ts";
+import { maskKey } from "../../redact/keys.ts";
 import type { Settings } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
 import { DryRunShown, usage } from "../../errors.ts";

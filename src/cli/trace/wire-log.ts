@@ -2,7 +2,7 @@ import { counted } from "../../lib/plural.ts";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingResponse, OutgoingRequest } from "../../api/client.ts";
 import { truncate, redactText, redactValue } from "../../redact/text.ts";
-import { maskKey } from "../../config/api-key.ts";
+import { maskKey } from "../../redact/keys.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
 import { visible } from "../../output/table/display-width.ts";

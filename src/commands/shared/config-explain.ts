@@ -1,4 +1,4 @@
-import { maskKey } from "../../config/api-key.ts";
+import { maskKey } from "../../redact/keys.ts";
 import { consoleSetting } from "../../config/console-url.ts";
 import { profilePath } from "../../config/profiles.ts";
 import type { Setting } from "../../config/setting.ts";

@@ -1,4 +1,4 @@
-import { maskKey } from "../../config/api-key.ts";
+import { maskKey } from "../../redact/keys.ts";
 import type { Profile, ProfileStore, StoredKey } from "../../config/profiles.ts";
 import { sandboxProfile } from "../../config/sandbox-profile.ts";
 

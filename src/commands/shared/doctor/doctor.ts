@@ -1,6 +1,6 @@
 import { isOlderThan, limitedKeyHint } from "../../../api/api-error.ts";
 import { readText } from "../../../api/client.ts";
-import { maskKey } from "../../../config/api-key.ts";
+import { maskKey } from "../../../redact/keys.ts";
 import type { KeyKind } from "../../../config/api-key.ts";
 import { profilePath, readProfiles } from "../../../config/profiles.ts";
 import { sandboxProfile } from "../../../config/sandbox-profile.ts";
