@@ -80,9 +80,12 @@ function settingsRequest({ desired, current, changes, model }: SettingsPlan) {
     changes.flatMap(({ what, name }) => (what === "setting" ? [name.split(".")[0]] : [])),
   );
   const values = Object.entries(desired.settings).filter(([name]) => changed.has(name));
-  const { embedding_model: _, retrieval_model, summary_index_setting, ...plain } = Object.fromEntries(
-    values,
-  ) as Readonly<Record<string, unknown>>;
+  const {
+    embedding_model: _,
+    retrieval_model,
+    summary_index_setting,
+    ...plain
+  } = Object.fromEntries(values) as Readonly<Record<string, unknown>>;
   const search = current?.settings.retrieval_model;
   return {
     ...(plain as Pick<SentSettings, "description" | "permission" | "indexing_technique">),

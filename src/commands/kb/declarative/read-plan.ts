@@ -82,6 +82,9 @@ async function withModel(
     );
   }
   const model = await embeddingModel(written, context);
-  const indexed = { embedding_model: modelName(model), indexing_technique: "high_quality" } as const;
+  const indexed = {
+    embedding_model: modelName(model),
+    indexing_technique: "high_quality",
+  } as const;
   return { file: { ...file, ...indexed }, model };
 }
