@@ -168,7 +168,7 @@ test("without a key the server is checked once; other settings change without a 
   const line = "kb login ci --no-input";
   expect((await run(`${line} --base-url http://127.0.0.1:9 --retries 0`)).exit).toBe(11);
   const ran = await run(`${line} --base-url ${server.baseUrl}`);
-  expect(ran).toMatchObject({ exit: 0, err: "✓ ci: server 1.14.2\n" });
+  expect(ran).toMatchObject({ exit: 0, err: "✓ ci: server 1.14.2, no key was given\n" });
   const before = server.requests.length;
   const changed = await run(`${line} --user ann --console-url example.com/console/ --read-only`);
   expect(changed).toMatchObject({ exit: 0, err: "✓ ci: profile saved\n" });
