@@ -87,7 +87,8 @@ const sanitizedPrompt =
   (host: Host): Host["prompt"] =>
   async (question, options) => {
     const { visible } = await import("../output/table/display-width.ts");
-    return host.prompt(visible(question), options);
+    const { wrapMessage } = await import("../output/table/text-lines.ts");
+    return host.prompt(wrapMessage(visible(question), host.stderr.columns), options);
   };
 
 /** Wraps the host: redacts keys from stderr, ignores stderr write errors, explains stdin errors. */

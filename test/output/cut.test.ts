@@ -96,11 +96,12 @@ test.each<[text: string, width: number, shown: string]>([
   ["文档 未找到", 10, "文档\n    未找到"],
   ["  1  Approve", 12, "  1  Approve"],
   ["a `b c", 5, "a `b\n    c"],
+  ["Delete tags draft, it? [y/N] ", 24, "Delete tags draft, it?\n    [y/N] "],
   ["", 5, ""],
 ])("the message %j in %d columns is %j", (text, width, shown) => {
   expect(wrapMessage(text, width)).toBe(shown);
 });
 
 test("without a terminal a message is one line", () => {
-  expect(wrapMessage("a ".repeat(200), Infinity)).toBe("a ".repeat(200).trimEnd());
+  expect(wrapMessage("a ".repeat(200), Infinity)).toBe("a ".repeat(200));
 });

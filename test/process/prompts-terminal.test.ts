@@ -43,14 +43,16 @@ test("a knowledge base with documents is deleted by its typed name alone", async
   await done("create", "Handbuch für alle", "--indexing-technique", "economy");
   await done("doc", "add", "Handbuch für alle", "a.md", "--text", "word ".repeat(300));
   await done("doc", "wait", "Handbuch für alle");
-  const question =
-    "Delete knowledge base Handbuch für alle: 1 document, 1,499 words? This cannot be undone.";
+  const question = [
+    "Delete knowledge base Handbuch für alle: 1 document, 1,499 words? This cannot be",
+    "    undone.",
+  ];
   const no = onPty("kb", ["delete", "Handbuch für alle"], env);
   await no.shows(/Type Handbuch für alle to delete:/);
   no.type("y\r");
   expect(await no.exit).toBe(2);
   expect(await no.lines()).toEqual([
-    question,
+    ...question,
     "Type Handbuch für alle to delete: y",
     "nothing was deleted",
   ]);

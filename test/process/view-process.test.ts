@@ -83,7 +83,9 @@ test("Ctrl-C keeps the printed lines and prints how to resume", async () => {
     "✓ succeeded T  Start",
     "• running T  Wait",
     "error: interrupted",
-    "hint: the run continues; run `wf events ID --follow --app slow` to resume",
+    "hint: the run continues; run",
+    "    `wf events ID --follow --app slow` to",
+    "    resume",
   ]);
 });
 

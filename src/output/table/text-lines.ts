@@ -88,9 +88,10 @@ const messageWord = /\s*(?:`[^`]*`|[^\s`]|`)+/gu;
  * broken, since they are copied: one that is wider than a line is left to the terminal.
  */
 export function wrapMessage(text: string, width: number): string {
+  const message = text.trimEnd();
   const rows = [""];
   let used = 0;
-  for (const [word] of text.trimEnd().matchAll(messageWord)) {
+  for (const [word] of message.matchAll(messageWord)) {
     const columns = widthOf(word);
     const start = word.trimStart();
     const whole = indent.length + widthOf(start);
@@ -103,5 +104,5 @@ export function wrapMessage(text: string, width: number): string {
     used += columns;
     if (used > width) used %= width;
   }
-  return rows.join("\n");
+  return rows.join("\n") + text.slice(message.length);
 }

@@ -144,7 +144,7 @@ describe("the prompt before a delete", () => {
     const questions: string[] = [];
     const world = { tty: true, answers: ["n"], questions };
     await canned.run({ "GET /datasets/*": ok({ id, name: "A" }) }, ["kb", "delete", id], world);
-    expect(questions).toEqual([`Delete knowledge base ${id}? This cannot be undone. [y/N] `]);
+    expect(questions).toEqual([`Delete knowledge base ${id}? This cannot be\n    undone. [y/N] `]);
   });
 
   test("--each names the first five rows", async () => {
