@@ -122,8 +122,8 @@ export const processRuleShape = {
 /** The rule that splits documents as the platform sees fit. */
 export const automaticProcessRule = { mode: "automatic" } as const;
 
-/** Default rule of parent-child documents; with another mode they get no chunks (server §9.8). */
-export const hierarchicalRule = {
+/** Default rule of parent-child documents. */
+const hierarchicalRule = {
   mode: "hierarchical",
   rules: {
     pre_processing_rules: [
@@ -135,7 +135,10 @@ export const hierarchicalRule = {
     subchunk_segmentation: { separator: "\n", max_tokens: 512, chunk_overlap: 50 },
   },
 } as const;
-const defaultByForm = { hierarchical_model: hierarchicalRule } as const;
+/** The rule of document forms that need one; with another mode they get no chunks (server §9.8). */
+export const defaultByForm: Readonly<Record<string, { readonly mode: string }>> = {
+  hierarchical_model: hierarchicalRule,
+};
 
 export const retrieval_model = body.json("Search settings", { shape: retrievalShape });
 export const process_rule = body.json("Chunking rule", {

@@ -38,6 +38,15 @@ describe("a full disk", () => {
     expect((await server.cli(["kb", "show", "Unprinted"])).exit).toBe(0);
   });
 
+  test("rows whose results cannot be printed are counted", async () => {
+    await writeFile(join(home, "full.csv"), "name\nfull1\nfull2\n");
+    const ran = await run("kb tag create --each $T/full.csv > /dev/full");
+    expect(ran).toMatchObject({
+      exit: 1,
+      err: "2 of 2 rows done\nerror: failed to write the output: disk full\nsome changes were made\n",
+    });
+  });
+
   test("a dry run that cannot be printed reports none", async () => {
     const ran = await run("kb create Never --dry-run > /dev/full");
     expect(ran).toEqual({

@@ -208,3 +208,34 @@ describe("every slow command counts", () => {
     expect(await run.exit, (await run.lines()).join("\n")).toBe(0);
   });
 });
+
+describe("--each -o json: what stderr says follows the closing bracket", () => {
+  test.each<[string, readonly string[], number, readonly string[]]>([
+    ["all rows", [], 0, ["]", "3 of 3 rows done"]],
+    [
+      "rows that failed",
+      ["status=400 skip=2 times=1"],
+      10,
+      ["]", '{"error":{"code":"partial","message":"2 of 3 rows done, 1 failed"'],
+    ],
+    [
+      "a wrong key",
+      ["status=401 skip=2 times=1"],
+      4,
+      ["]", "2 of 3 rows done, 1 failed", "run the same command again to send"],
+    ],
+  ])("%s", async (_, fault, exit, end) => {
+    const path = `${dir} json.csv`;
+    const names = [1, 2, 3].map((at) => `json ${number} ${at}\n`);
+    await writeFile(path, `name\n${names.join("")}`);
+    faults(...fault.map((how) => `POST /datasets/tags ${how}`));
+    const flags = ["--each", path, "--concurrency", "1", "-o", "json"];
+    const run = onPty("kb", ["tag", "create", ...flags], env);
+    expect(await run.exit).toBe(exit);
+    const text = (await run.lines()).join("\n");
+    const at = text.lastIndexOf("]");
+    expect(text.slice(0, at).match(/"row": \d/g)).toHaveLength(3);
+    expect(text.slice(0, at)).not.toMatch(/rows done|error":\{/);
+    for (const part of end) expect(text.slice(at).replaceAll("\n", "")).toContain(part);
+  });
+});

@@ -107,8 +107,11 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   const values = verdict.values(finishes ? drainOnStop(source) : source);
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
   const { render } = succeeds && command.returns === success ? drain : printer;
-  await print(execution, { returns, style, values, render, dryRun });
-  await session.printSummary();
+  try {
+    await print(execution, { returns, style, values, render, dryRun });
+  } finally {
+    await session.printSummary(); // what was done, even if its rows cannot be printed
+  }
   verdict.throwIfSet();
   if (succeeds && session.writes() > 0 && itemsOf(command, input).length < 2) {
     await context.notice(successText(command, typed, session.deleted));

@@ -6,6 +6,7 @@ import {
   createDocumentByText,
   updateDocumentByText,
 } from "../../../operations/documents.ts";
+import { automaticProcessRule } from "../../../operations/shared.ts";
 import { replaceFile, ruleFor, ruleOf, storedFile } from "../documents/index.ts";
 import type { DocumentState, KbSettings } from "../documents/index.ts";
 import type { DocumentChange, SourceDocument } from "./change.ts";
@@ -45,7 +46,7 @@ export async function sendDocument(
   const document = isReplaced ? undefined : change.document;
   const form = (await formFor(source, document?.id, target, context)) as {
     readonly doc_form?: "text_model";
-    readonly process_rule?: { readonly mode: "automatic" };
+    readonly process_rule?: typeof automaticProcessRule;
   };
   const { bytes, text } = await readContent(source, context);
   const { name, exported } = source;
@@ -96,10 +97,10 @@ async function formFor(
   context: Context,
 ) {
   const form = doc_form === null ? {} : { doc_form };
-  const automatic = { mode: "automatic" };
-  if (exported) return { ...form, process_rule: ruleFor(doc_form, exported.rule ?? automatic) };
-  if (doc_form !== "hierarchical_model")
-    return documents.length === 0 ? { ...form, process_rule: automatic } : form;
+  const first = { ...form, process_rule: automaticProcessRule };
+  if (exported)
+    return { ...form, process_rule: ruleFor(doc_form, exported.rule ?? automaticProcessRule) };
+  if (doc_form !== "hierarchical_model") return documents.length === 0 ? first : form;
   const model = document_id ?? documents.at(-1)?.id;
   const rule = model === undefined ? undefined : await ruleOf(dataset_id, model, context);
   return { ...form, process_rule: ruleFor(doc_form, rule) };

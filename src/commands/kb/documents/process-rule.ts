@@ -1,21 +1,21 @@
-import { isObject } from "../../../lib/json.ts";
+import { own, valueAt } from "../../../lib/json.ts";
 import { getDocument } from "../../../operations/documents.ts";
 import type { StoredProcessRule } from "../../../operations/documents.ts";
-import { hierarchicalRule } from "../../../operations/shared.ts";
+import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
 import type { Context } from "../../command-spec.ts";
 
 /**
- * The chunking rule to send for a document of a form: the given one, or a hierarchical one if the
- * form needs it. With another rule the server completes the document without chunks (server §9.8).
+ * The chunking rule to send for a document of a form: the given one, or the default one of a form that
+ * needs another mode. Without it the server completes the document without chunks (server §9.8).
  */
 export function ruleFor(doc_form: string | null, rule: unknown): unknown {
-  if (doc_form !== "hierarchical_model") return rule;
-  return isObject(rule) && rule["mode"] === "hierarchical" ? rule : hierarchicalRule;
+  const needed = own(defaultByForm, doc_form ?? "");
+  return needed === undefined || valueAt(rule, "mode") === needed.mode ? rule : needed;
 }
 
 /** A stored rule in the form that requests accept; stored automatic rules have more (server §6.2). */
 export function sendableRule(stored: Partial<StoredProcessRule> | null | undefined): unknown {
-  if (!stored?.mode || stored.mode === "automatic" || !stored.rules) return { mode: "automatic" };
+  if (!stored?.mode || stored.mode === "automatic" || !stored.rules) return automaticProcessRule;
   const { parent_mode, subchunk_segmentation, ...rest } = stored.rules;
   return {
     mode: stored.mode,
