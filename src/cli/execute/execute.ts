@@ -110,7 +110,7 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   try {
     await print(execution, { returns, style, values, render, dryRun });
   } finally {
-    await session.printSummary(); // what was done, even if its rows cannot be printed
+    await session.printSummary(); // it counts the rows even if they cannot be printed
   }
   verdict.throwIfSet();
   if (succeeds && session.writes() > 0 && itemsOf(command, input).length < 2) {
