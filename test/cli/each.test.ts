@@ -7,6 +7,8 @@ import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import type { Files } from "../../src/host/host.ts";
+import { diskFiles } from "../../src/host/node-files.ts";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
@@ -532,6 +534,28 @@ test("the journal holds ids, and neither names nor the key", async () => {
     { done: 1, id: ids[a] },
     { failed: 2 },
   ]);
+});
+
+test("a journal that fails while an earlier row waits for its response ends the run with 1", async () => {
+  const created = async () => (await run(["kb", "create", word(), "-o", "name"])).out.trim();
+  const [a, b, name] = [await created(), await created(), word()];
+  const path = await file("slow-first.csv", `kb,name\n${a},${name}a\n${b},${name}b\n`);
+  sandbox.setFaults([parseFault(`PATCH /datasets/${a} delay=20s`)]);
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => void unhandled.push(reason);
+  process.on("unhandledRejection", note);
+  const append: Files["append"] = (name, text) =>
+    /"done":2/.test(text)
+      ? Promise.reject(Object.assign(new Error("full"), { code: "ENOSPC" }))
+      : diskFiles.append(name, text);
+  const ran = await run(["kb", "update", "--each", path], { files: { append } });
+  process.off("unhandledRejection", note);
+  sandbox.setFaults([]);
+  expect(ran.exit, ran.err).toBe(1);
+  expect(ran.err).toContain("disk full");
+  expect(unhandled).toEqual([]);
+  const { out } = await run(["kb", "list", "--all", "--jq", ".[].name"]);
+  expect(out.split("\n")).toEqual(expect.arrayContaining([`${name}a`, `${name}b`]));
 });
 
 test("without a writable state directory, the run has no journal", async () => {

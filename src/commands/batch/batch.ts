@@ -303,6 +303,7 @@ class BatchRun<T, R> {
       // What stays unknown was so before, and would stop every later run, too.
       this.#stopped ||= end === "failed" || !this.#isOpen(journaled);
     const recorded = this.#record(journaled, end, id ?? undefined);
+    recorded.catch(() => {}); // awaited with its report, which may wait for the rows before it
     return { row: journaled.row, attempt, recorded };
   }
 
