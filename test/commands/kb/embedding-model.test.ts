@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { writeFile } from "node:fs/promises";
@@ -208,6 +209,34 @@ describe("a model whose name has a slash is sent whole, and the models are read 
     const ran = await withFileOf(name, "apply", "embedding_model: BAAI/bge-m3");
     expect(ran.exit, ran.err).toBe(0);
     expect(writes().map(([, body]) => body)).toMatchObject([whole]);
+    expect(modelReads()).toBe(1);
+  });
+
+  test("by an import", async () => {
+    const manifest = {
+      kb_export: 1,
+      source: { base_url: "http://a", id, name: "Handbook" },
+      rules: {},
+      state: {
+        settings: {
+          name: "Handbook",
+          description: "",
+          permission: "only_me",
+          indexing_technique: "high_quality",
+          embedding_model: `${provider}/BAAI/bge-m3`,
+        },
+        tags: [],
+        fields: [],
+        built_in_fields: false,
+        documents: [],
+      },
+    };
+    const sum = createHash("sha256").update(JSON.stringify(manifest)).digest("hex");
+    await writeFile(join(folder, "manifest.json"), JSON.stringify({ ...manifest, sum }));
+    const env = { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" };
+    const ran = await cli(["kb", "import", folder, "--name", "Copy"], { env, folder });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(writes().map(([, body]) => body)).toMatchObject([{ name: "Copy", ...whole }]);
     expect(modelReads()).toBe(1);
   });
 
