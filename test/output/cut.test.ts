@@ -75,6 +75,8 @@ test.each<[line: string, width: number, lines: readonly string[]]>([
   ["one abcdefghij", 5, ["one", "abcde", "fghij"]],
   ["日本語の文書", 5, ["日本", "語の", "文書"]],
   ["", 5, [""]],
+  ["ab", 0, ["a", "b"]],
+  ["ab", -1, ["a", "b"]],
 ])("%j wraps in %d columns", (line, width, lines) => {
   expect(wrap(line, width)).toEqual(lines);
 });

@@ -107,8 +107,12 @@ export function shorten(text: string, width: number): string {
   return width < 1 ? "" : `${startOf(text, width - 1)}…`;
 }
 
-/** A line as lines of at most `width` columns, broken at blanks where it has any. */
-export function wrap(line: string, width: number): string[] {
+/**
+ * A line as lines of at most `columns` columns, broken at blanks where it has any. Fewer than one count
+ * as one: what is left of a narrow terminal beside an indent.
+ */
+export function wrap(line: string, columns: number): string[] {
+  const width = Math.max(1, columns);
   const lines: string[] = [];
   let rest = line;
   for (;;) {
