@@ -140,7 +140,7 @@ test("Ctrl-C during a reply stops following it and says how to stop it", async (
   expect(await chat.exit).toBe(130);
   const text = (await chat.lines()).join("\n").replaceAll(/\n {4}(?=\S)/g, " ");
   expect(text).toContain("stop it with `wf chat stop t`");
-  expect(text).toContain("continue\n    the conversation with `wf chat --conversation-id c`");
+  expect(text).toContain("continue the conversation with `wf chat --conversation-id c`");
 });
 
 test("a list without forms says where they were searched, and once that there are none", async () => {
