@@ -123,7 +123,7 @@ async function attempt(
   let run: string | null = null;
   try {
     const events = follow({ inputs: await uploadInputFiles(inputs, context) });
-    const recordStart: EventStage = {
+    const recordStart: EventStage<FollowResult> = {
       async batch(received) {
         const id = received[0]?.fields.workflow_run_id;
         if (run === null && id !== undefined) {
@@ -131,6 +131,9 @@ async function attempt(
           await created(run);
         }
         return received;
+      },
+      end({ runId }) {
+        run = runId; // also if its record cannot be read
       },
     };
     return await followedRun(number, pipe(events, recordStart), context);
