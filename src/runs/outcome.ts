@@ -71,7 +71,7 @@ export function formIn(reason: EventFields): readonly Form[] {
   );
   const names = fields.filter(({ value }) => !value).map(({ name }) => name);
   const values = fields.map(
-    ({ name, value, example }) => `${name}=${value ? String(value) : example}`,
+    ({ name, value, example }) => `${name}=${value ? textOf(value) : example}`,
   );
   const ids = (actions ?? []).flatMap((action) => textAt(action, "id"));
   return [{ token, node, nodeId, actions: ids, inputs: names, values }];
@@ -83,6 +83,10 @@ function exampleOf(input: unknown): string {
   if (choice !== undefined) return choice;
   return String(valueAt(input, "type")).startsWith("file") ? "@FILE" : "TEXT";
 }
+
+/** Text as it is, anything else as JSON. */
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
 
 /** The string at a path as a list of one, or an empty list. */
 const textAt = (value: unknown, path: string): readonly string[] =>

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { CliError } from "../../src/errors.ts";
-import { endingOf, isEnded, raiseOutcome } from "../../src/runs/outcome.ts";
+import { endingOf, formIn, isEnded, raiseOutcome } from "../../src/runs/outcome.ts";
 import type { RunOutcome } from "../../src/runs/outcome.ts";
 
 const form = {
@@ -103,4 +103,12 @@ test.each<[RunOutcome, string]>([
   [{ status: "succeeded", error: null }, "succeeded"],
 ])("the ending of %j is %s", (outcome, expected) => {
   expect(endingOf(outcome)).toBe(expected);
+});
+
+test("default values other than text are shown as JSON", () => {
+  const inputs = [
+    { output_variable_name: "a", default: { value: { b: 1 } } },
+    { output_variable_name: "c", default: { value: "text" } },
+  ];
+  expect(formIn({ form_token: "t", inputs })).toMatchObject([{ values: ['a={"b":1}', "c=text"] }]);
 });

@@ -56,7 +56,7 @@ export async function raiseReply(
 async function printBelow(reply: Partial<ChatResponse>, context: Context): Promise<void> {
   await printCitations(reply, context);
   const { conversation_id } = reply;
-  if (conversation_id === undefined) return;
+  if (typeof conversation_id !== "string") return; // from events, which are not checked
   const next = commandLine("wf chat send", ["…"], {
     "conversation-id": conversation_id,
     user: context.options.flags.user,
