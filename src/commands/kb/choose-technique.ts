@@ -62,9 +62,10 @@ const embeddingModels = (context: Context): Promise<readonly Model[]> =>
 /** Says that a new knowledge base has no technique, and how it gets one. */
 export async function noticeOpenTechnique(kb: unknown, context: Context): Promise<void> {
   if (!isObject(kb) || kb["indexing_technique"] !== null || kb["provider"] === "external") return;
-  const update = commandLine("kb update", [String(kb["name"])], {
-    "indexing-technique": "economy",
-  });
+  const { id, name } = kb;
+  const shown = [name, id].find((each) => typeof each === "string" && each !== "");
+  if (typeof shown !== "string") return;
+  const update = commandLine("kb update", [shown], { "indexing-technique": "economy" });
   await context.notice(
     `it has no indexing technique yet, which files need: ${update}, or high_quality with a model`,
   );

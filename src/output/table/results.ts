@@ -1,5 +1,6 @@
 import type { Output } from "../../host/host.ts";
 import { groupDigits } from "../../lib/numbers.ts";
+import { asText } from "../../operations/operation.ts";
 import type { TerminalForm } from "../../operations/operation.ts";
 import { ellipsis } from "./cut.ts";
 import { pad, visible, widthOf, wrap } from "./display-width.ts";
@@ -69,7 +70,7 @@ function addResult(
 ): void {
   const text = (label: string | undefined) => {
     const value = label === undefined ? undefined : fieldOf(label).value(row);
-    return value === null || value === undefined ? "" : visible(String(value));
+    return value === null || value === undefined ? "" : visible(asText(value));
   };
   const outcome = text(labels.outcome);
   const [reason, advice] = [text(labels.reason), text(labels.advice)];
