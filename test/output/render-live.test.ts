@@ -43,10 +43,10 @@ test("a run is printed line by line, with its text below", async () => {
     `01:06:57  workflow_started   run f0814fd6-733e-4d64-8910-99311df67d60
 héllo 世界
 01:06:56  node_started       Start
-01:06:56  node_finished      Start  succeeded  0ms
+01:06:56  node_finished      Start  succeeded  0 ms
 01:06:57  node_started       End
-01:06:57  node_finished      End  succeeded  0ms
-01:06:57  workflow_finished  succeeded  46ms  2 steps
+01:06:57  node_finished      End  succeeded  0 ms
+01:06:57  workflow_finished  succeeded  46 ms  2 steps
   outputs  {"query":"héllo 世界"}
 `,
   );
@@ -54,7 +54,7 @@ héllo 世界
 
 test("in a pipe times are complete and in UTC", async () => {
   expect(await following(recorded("streams.json: events of a finished run"), {}, {})).toBe(
-    `2026-11-21T00:06:57Z  workflow_finished  succeeded  616ms  2 steps
+    `2026-11-21T00:06:57Z  workflow_finished  succeeded  616 ms  2 steps
   query: héllo 世界
 `,
   );
@@ -67,10 +67,10 @@ test("a loop is indented and its rounds are counted", async () => {
   expect(text.split("\n").slice(3, 10)).toEqual([
     "00:08:17  loop_started       Loop  at most 10 rounds",
     "00:08:17      node_started       Variable Assigner",
-    "00:08:17      node_finished      Variable Assigner  succeeded  0ms",
+    "00:08:17      node_finished      Variable Assigner  succeeded  0 ms",
     "00:08:17    loop_next          Loop  round 2",
     "00:08:17      node_started       Variable Assigner",
-    "00:08:17      node_finished      Variable Assigner  succeeded  1ms",
+    "00:08:17      node_finished      Variable Assigner  succeeded  1 ms",
     "00:08:17    loop_next          Loop  round 3",
   ]);
 });
@@ -83,7 +83,7 @@ test("an iteration has its rounds, and its text keeps its lines", async () => {
     "00:46:05  iteration_started  Iteration with Flatten Enabled  3 rounds\n00:46:05    iteration_next     Iteration with Flatten Enabled  round 1\n",
   );
   expect(text).toContain(
-    "iteration_completed  Iteration with Flatten Enabled  succeeded  529ms\n- 1\n- 2\n- 2\n- 4\n- 3\n- 6\n00:46:06  node_started       End\n",
+    "iteration_completed  Iteration with Flatten Enabled  succeeded  529 ms\n- 1\n- 2\n- 2\n- 4\n- 3\n- 6\n00:46:06  node_started       End\n",
   );
 });
 
@@ -92,9 +92,9 @@ test("a failed node has its error", async () => {
     recorded("streams-more.json: node that is retried twice, then fails"),
   );
   expect(text)
-    .toContain(`node_retry         Unsteady  retry 2  304ms  [Errno 111] Connection refused
-00:46:11  node_finished      Unsteady  failed  656ms  [Errno 111] Connection refused
-00:46:11  workflow_finished  failed  681ms  4 steps  [Errno 111] Connection refused
+    .toContain(`node_retry         Unsteady  retry 2  304 ms  [Errno 111] Connection refused
+00:46:11  node_finished      Unsteady  failed  656 ms  [Errno 111] Connection refused
+00:46:11  workflow_finished  failed  681 ms  4 steps  [Errno 111] Connection refused
 `);
 });
 
@@ -109,7 +109,7 @@ test("a pause prints the open form", async () => {
   action   reject: Reject
   expired (01:07)
   form     pbd0XGPuYgrshMbvy8wxrM
-00:07:16  workflow_paused    paused  62ms  2 steps
+00:07:16  workflow_paused    paused  62 ms  2 steps
 `);
 });
 
@@ -254,7 +254,7 @@ test.each<[string, readonly Readonly<Record<string, unknown>>[], string]>([
         },
       },
     ],
-    "12:00:00  workflow_paused    paused  1m15s  1 token  until noon\n",
+    "12:00:00  workflow_paused    paused  1m 15s  1 token  until noon\n",
   ],
   ["audio is not printed", [{ event: "tts_message", audio: "AAAA" }], "12:00:00  tts_message\n"],
   [

@@ -143,44 +143,44 @@ test.each<[string, readonly string[]]>([
   [
     "streams.json: run, streaming",
     [
-      "✓ succeeded      0ms  Start",
-      "✓ succeeded      0ms  End",
+      "✓ succeeded     0 ms  Start",
+      "✓ succeeded     0 ms  End",
       "",
       "héllo 世界",
       "",
       '  outputs  {"query":"héllo 世界"}',
-      "✓ succeeded     46ms  run f0814fd6  2 steps",
+      "✓ succeeded    46 ms  run f0814fd6  2 steps",
     ],
   ],
   [
     "streams.json: run of increment_loop_with_break_condition_workflow",
     [
-      "✓ succeeded      0ms  Start",
+      "✓ succeeded     0 ms  Start",
       "▸ started             Loop  at most 10 rounds",
-      "✓ succeeded      0ms    Variable Assigner  round 1",
-      "✓ succeeded      1ms    Variable Assigner  round 2",
-      "✓ succeeded      4ms    Variable Assigner  round 3",
-      "✓ succeeded      1ms    Variable Assigner  round 4",
-      "✓ succeeded    423ms  Loop  4 rounds",
-      "✓ succeeded      0ms  End",
+      "✓ succeeded     0 ms    Variable Assigner  round 1",
+      "✓ succeeded     1 ms    Variable Assigner  round 2",
+      "✓ succeeded     4 ms    Variable Assigner  round 3",
+      "✓ succeeded     1 ms    Variable Assigner  round 4",
+      "✓ succeeded   423 ms  Loop  4 rounds",
+      "✓ succeeded     0 ms  End",
       "",
       "5",
       "",
       '  outputs  {"num":5}',
-      "✓ succeeded    452ms  run 24c67668  3 steps",
+      "✓ succeeded   452 ms  run 24c67668  3 steps",
     ],
   ],
   [
     "streams-more.json: iteration: iteration_flatten_output_enabled_workflow",
     [
-      "✓ succeeded      1ms  Start",
-      "✓ succeeded     62ms  Generate Array",
+      "✓ succeeded     1 ms  Start",
+      "✓ succeeded    62 ms  Generate Array",
       "▸ started             Iteration with Flatten Enabled  3 rounds",
-      "✓ succeeded     80ms    Generate Pair  round 1",
-      "✓ succeeded     89ms    Generate Pair  round 2",
-      "✓ succeeded     45ms    Generate Pair  round 3",
-      "✓ succeeded    529ms  Iteration with Flatten Enabled  3 rounds",
-      "✓ succeeded      0ms  End",
+      "✓ succeeded    80 ms    Generate Pair  round 1",
+      "✓ succeeded    89 ms    Generate Pair  round 2",
+      "✓ succeeded    45 ms    Generate Pair  round 3",
+      "✓ succeeded   529 ms  Iteration with Flatten Enabled  3 rounds",
+      "✓ succeeded     0 ms  End",
       "",
       "- 1",
       "- 2",
@@ -190,52 +190,52 @@ test.each<[string, readonly string[]]>([
       "- 6",
       "",
       '  outputs  {"output":[1,2,2,4,3,6]}',
-      "✓ succeeded    638ms  run dcd4f396  4 steps",
+      "✓ succeeded   638 ms  run dcd4f396  4 steps",
     ],
   ],
   [
     "streams-more.json: node that is retried twice, then fails",
     [
-      "✓ succeeded      0ms  Start",
-      "↻ retry        326ms  Unsteady  retry 1  [Errno 111] Connection refused",
-      "↻ retry        304ms  Unsteady  retry 2  [Errno 111] Connection refused",
-      "✗ failed       656ms  Unsteady  2 retries  [Errno 111] Connection refused",
-      "✗ failed       681ms  run 05e5b499  4 steps  [Errno 111] Connection refused",
+      "✓ succeeded     0 ms  Start",
+      "↻ retry       326 ms  Unsteady  retry 1  [Errno 111] Connection refused",
+      "↻ retry       304 ms  Unsteady  retry 2  [Errno 111] Connection refused",
+      "✗ failed      656 ms  Unsteady  2 retries  [Errno 111] Connection refused",
+      "✗ failed      681 ms  run 05e5b499  4 steps  [Errno 111] Connection refused",
     ],
   ],
   [
     "streams-more.json: node that fails with a default value: partial-succeeded",
     [
-      "✓ succeeded      0ms  Start",
-      "✗ exception      3ms  Fetch  [Errno 111] Connection refused (HttpRequestNodeError)",
-      "✓ succeeded      0ms  End",
+      "✓ succeeded     0 ms  Start",
+      "✗ exception     3 ms  Fetch  [Errno 111] Connection refused (HttpRequestNodeError)",
+      "✓ succeeded     0 ms  End",
       "",
       "fallback",
       "",
       '  outputs  {"result":"fallback"}',
-      "✓ partial-succeeded    57ms  run b020c494  3 steps",
+      "✓ partial-succeeded   57 ms  run b020c494  3 steps",
     ],
   ],
   [
     "streams.json: slow run that is stopped after 2 s",
     [
-      "✓ succeeded      0ms  Start",
-      "• unfinished    0.0s  Fetch",
-      "✗ failed        2.3s  run adfad552  2 steps  Aborted: User requested stop",
+      "✓ succeeded     0 ms  Start",
+      "• unfinished   0.0 s  Fetch",
+      "✗ failed       2.3 s  run adfad552  2 steps  Aborted: User requested stop",
     ],
   ],
   [
     "streams.json: run with human input, streaming: ends at the pause",
     [
-      "✓ succeeded      0ms  Start",
-      "‖ paused        0.0s  Review",
+      "✓ succeeded     0 ms  Start",
+      "‖ paused       0.0 s  Review",
       "  Please review: invoice 42",
       '  input    comment (paragraph, default "looks fine")',
       "  action   approve: Approve",
       "  action   reject: Reject",
       "  expires in 67 minutes (01:07)",
       "  form     pbd0XGPuYgrshMbvy8wxrM",
-      "‖ paused        62ms  run b0855b80  2 steps",
+      "‖ paused       62 ms  run b0855b80  2 steps",
     ],
   ],
 ])("%s", async (name, expected) => {
@@ -270,36 +270,36 @@ test("running times advance, rounds are counted, and text grows below", async ()
   expect(looks).toEqual([
     [
       "▸ started             Loop  at most 5 rounds",
-      "⠙ running       0.1s  Fetch",
-      "⠙ running       0.1s  Loop  round 1 of at most 5",
-      "⠙ running       0.1s    Inner  round 1",
-      "⠙ running       0.1s  run run-1",
+      "⠙ running      0.1 s  Fetch",
+      "⠙ running      0.1 s  Loop  round 1 of at most 5",
+      "⠙ running      0.1 s    Inner  round 1",
+      "⠙ running      0.1 s  run run-1",
     ],
     [
       "▸ started             Loop  at most 5 rounds",
-      "✓ succeeded     1.5s    Inner  round 1",
-      "⠹ running       1.2s  Fetch",
-      "⠹ running       1.2s  Loop  round 2 of at most 5",
+      "✓ succeeded    1.5 s    Inner  round 1",
+      "⠹ running      1.2 s  Fetch",
+      "⠹ running      1.2 s  Loop  round 2 of at most 5",
       "",
       "reasoning: hm",
       "well",
       "Hello",
       "world",
       "",
-      "⠹ running       1.2s  run run-1",
+      "⠹ running      1.2 s  run run-1",
     ],
     [
       "▸ started             Loop  at most 5 rounds",
-      "✓ succeeded     1.5s    Inner  round 1",
-      "✓ succeeded     1.5s  Fetch",
-      "✓ succeeded    1m10s  Loop  2 rounds",
+      "✓ succeeded    1.5 s    Inner  round 1",
+      "✓ succeeded    1.5 s  Fetch",
+      "✓ succeeded   1m 10s  Loop  2 rounds",
       "",
       "reasoning: hm",
       "well",
       "Hello",
       "world",
       "",
-      "⠸ running       1.3s  run run-1",
+      "⠸ running      1.3 s  run run-1",
     ],
   ]);
   expect(last.slice(4)).toEqual([
@@ -309,7 +309,7 @@ test("running times advance, rounds are counted, and text grows below", async ()
     "Hello",
     "world",
     "",
-    "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+    "✓ succeeded    3.3 s  run run-1  7 tokens  2 steps",
   ]);
 });
 
@@ -332,23 +332,23 @@ test("a paused chatflow continues after its form is submitted", async () => {
     ended({ outputs: { answer: "Before. After." } }),
   ]);
   const paused = [
-    "‖ paused        0.0s  Review",
+    "‖ paused       0.0 s  Review",
     "  form     t",
     "",
     "Before.",
     "",
-    "‖ paused       500ms  run run-1",
+    "‖ paused      500 ms  run run-1",
   ];
   expect(waiting).toEqual(paused);
   expect(lines).toEqual([
     ...paused,
     "• submitted           Review  yes",
-    "✓ succeeded     1.5s  Review",
+    "✓ succeeded    1.5 s  Review",
     "",
     "Before.",
     "",
     "  answer: Before. After.",
-    "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+    "✓ succeeded    3.3 s  run run-1  7 tokens  2 steps",
   ]);
 });
 
@@ -366,7 +366,7 @@ test("the text of a workflow that was paused is not repeated", async () => {
     "After.",
     "",
     '  outputs  {"result":"After."}',
-    "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+    "✓ succeeded    3.3 s  run run-1  7 tokens  2 steps",
   ]);
 });
 
@@ -382,9 +382,9 @@ test("a node of a snapshot has been running since its start", async () => {
     ended(),
   ]);
   expect(shown).toEqual([
-    "⠙ running      1m30s  Fetch",
-    "⠙ running       0.1s  New",
-    "⠙ running      1m40s  run run-1",
+    "⠙ running     1m 30s  Fetch",
+    "⠙ running      0.1 s  New",
+    "⠙ running     1m 40s  run run-1",
   ]);
 });
 
@@ -401,7 +401,7 @@ test("in a recording, times count from its display", async () => {
     ],
     pastEvents,
   );
-  expect(shown).toEqual(["⠙ running       0.1s  Fetch", "⠙ running       0.1s  run run-1"]);
+  expect(shown).toEqual(["⠙ running      0.1 s  Fetch", "⠙ running      0.1 s  run run-1"]);
 });
 
 test("live lines never exceed the screen, and all lines are there in the end", async () => {
@@ -421,26 +421,26 @@ test("live lines never exceed the screen, and all lines are there in the end", a
   ]);
   expect(looks).toEqual([
     [
-      ...many.slice(0, 5).map((id) => `⠙ running       0.1s  Node ${id}`),
+      ...many.slice(0, 5).map((id) => `⠙ running      0.1 s  Node ${id}`),
       "  15 more nodes are running",
-      "⠙ running       0.1s  run run-1",
+      "⠙ running      0.1 s  run run-1",
     ],
     [
-      "⠹ running       0.2s  Node 0",
+      "⠹ running      0.2 s  Node 0",
       "  19 more nodes are running",
       "",
       "line 18",
       "line 19",
       "",
-      "⠹ running       0.2s  run run-1",
+      "⠹ running      0.2 s  run run-1",
     ],
   ]);
   expect(lines).toEqual([
-    ...many.map((id) => `✓ succeeded     1.5s  Node ${id}`),
+    ...many.map((id) => `✓ succeeded    1.5 s  Node ${id}`),
     "",
     ...many.map((index) => `line ${index}`),
     "",
-    "✓ succeeded     3.3s  run run-1",
+    "✓ succeeded    3.3 s  run run-1",
     "    7 tokens  2 steps",
   ]);
 });
@@ -459,17 +459,17 @@ test("a notice is printed above live lines and below final ones", async () => {
     () => run.notices("one", "two"),
   ]);
   expect(shown).toEqual([
-    "✓ succeeded     1.5s  Start",
+    "✓ succeeded    1.5 s  Start",
     "the line was cut; reconnecting",
-    "⠼ running       0.4s  Fetch",
-    "⠼ running       0.4s  run run-1",
+    "⠼ running      0.4 s  Fetch",
+    "⠼ running      0.4 s  run run-1",
   ]);
   expect(await run.lines()).toEqual([
-    "✓ succeeded     1.5s  Start",
+    "✓ succeeded    1.5 s  Start",
     "the line was cut; reconnecting",
     "one",
     "two",
-    "• running       0.8s  Fetch",
+    "• running      0.8 s  Fetch",
   ]);
 });
 
@@ -485,18 +485,18 @@ test("when the connection is lost, final lines stay and nothing else", async () 
     },
   ]);
   await expect(cut).rejects.toThrow("cut");
-  expect(await run.lines()).toEqual(["• running       0.1s  Fetch", "", "half a sen", ""]);
+  expect(await run.lines()).toEqual(["• running      0.1 s  Fetch", "", "half a sen", ""]);
 });
 
 const long = (name: string) => `${name} node with a title that fills its line to the end of it`;
 const resized = [
-  `✓ succeeded     1.5s  ${long("A")}`,
-  `✓ succeeded     1.5s  ${long("Another")}`,
+  `✓ succeeded    1.5 s  ${long("A")}`,
+  `✓ succeeded    1.5 s  ${long("Another")}`,
   "",
   "one two three four five six seven eight nine ten eleven twelve",
   "世界世界世界世界世界世界",
   "",
-  "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+  "✓ succeeded    3.3 s  run run-1  7 tokens  2 steps",
 ];
 
 /** Lines without their breaks, whose next lines are indented, and with single blanks. */
@@ -539,7 +539,7 @@ test("a screen that becomes too small loses no line", async () => {
   const lines = await resizedTo(followed({ columns: 40, rows: 10 }), 25, 6);
   expect(lines.slice(-6)).toEqual([
     ...resized.slice(3, -1),
-    "✓ succeeded     3.3s",
+    "✓ succeeded    3.3 s",
     "    run run-1  7 tokens",
     "    2 steps",
   ]);
@@ -548,7 +548,7 @@ test("a screen that becomes too small loses no line", async () => {
 
 const recordings = exchanges.filter((each) => bodyText(each).includes('"workflow_started"'));
 const timeless = (lines: readonly string[]) =>
-  lines.map((line) => line.replace(/ +\d+(\.\d)?s /, " 1s "));
+  lines.map((line) => line.replace(/ +\d+(\.\d)? s /, " 1s "));
 
 test.each(recordings)(
   "$name: the number of redraws does not change the result",
@@ -576,16 +576,16 @@ test("names and texts from a server are made safe, and wide characters keep thei
     ended({ error: "\u0007\nbell" }),
   ]);
   expect(shown).toEqual([
-    "⠙ running       0.1s  ␛[2J␛[31m日本語␛…",
+    "⠙ running      0.1 s  ␛[2J␛[31m日本語␛…",
     "",
     "␛[1Aup␍<U+202E>",
     `${"👍世".repeat(9)}👍`,
     `世${"👍世".repeat(2)}`,
     "",
-    "⠙ running       0.1s  run run-1",
+    "⠙ running      0.1 s  run run-1",
   ]);
   expect(lines.slice(-2)).toEqual([
-    "✓ succeeded     3.3s  run run-1",
+    "✓ succeeded    3.3 s  run run-1",
     "    7 tokens  2 steps  ␇⏎bell",
   ]);
   expect(
@@ -598,11 +598,11 @@ test("characters of ambiguous width leave no remains", async () => {
   const happenings = Array.from({ length: 6 }, () => [says("👨‍👩‍👧".repeat(15)), () => run.look()]);
   const lines = await run.run([began, starts("a", "👨‍👩‍👧".repeat(9)), ...happenings.flat(), ended()]);
   expect(lines).toEqual([
-    `• unfinished    0.6s  ${"👨‍👩‍👧".repeat(9)}`,
+    `• unfinished   0.6 s  ${"👨‍👩‍👧".repeat(9)}`,
     "",
     "👨‍👩‍👧".repeat(90),
     "",
-    "✓ succeeded     3.3s  run run-1",
+    "✓ succeeded    3.3 s  run run-1",
     "    7 tokens  2 steps",
   ]);
 });
@@ -622,7 +622,7 @@ test("only changed lines are rewritten", async () => {
     ended(),
   ]);
   expect(drawn).toBe(
-    "\u001b[5A\u001b[?7l⠹ running       0.2s  Fetch\u001b[K\n\n\n\n⠹ running       0.2s  run run-1\u001b[K\n\u001b[?7h",
+    "\u001b[5A\u001b[?7l⠹ running      0.2 s  Fetch\u001b[K\n\n\n\n⠹ running      0.2 s  run run-1\u001b[K\n\u001b[?7h",
   );
 });
 
@@ -636,10 +636,10 @@ test("ASCII only", async () => {
     ends("a", "Fetch", { status: "failed", error: "no" }),
     ended({ status: "stopped" }),
   ]);
-  expect(shown).toEqual(["/ running       0.1s  Fetch", "/ running       0.1s  run run-1"]);
+  expect(shown).toEqual(["/ running      0.1 s  Fetch", "/ running      0.1 s  run run-1"]);
   expect(lines).toEqual([
-    "x failed        1.5s  Fetch  no",
-    "# stopped       3.3s  run run-1  7 tokens  2 steps",
+    "x failed       1.5 s  Fetch  no",
+    "# stopped      3.3 s  run run-1  7 tokens  2 steps",
   ]);
 });
 
@@ -720,29 +720,29 @@ test("several runs have a block each, which is final when its run has ended", as
   ]);
   const first = [
     "r1",
-    "✓ succeeded     1.5s  Start",
-    "✓ succeeded     1.5s  Fetch",
-    "✓ succeeded     3.3s  run run-1  7 tokens  2 steps",
+    "✓ succeeded    1.5 s  Start",
+    "✓ succeeded    1.5 s  Fetch",
+    "✓ succeeded    3.3 s  run run-1  7 tokens  2 steps",
   ];
-  const paused = ["r2", "‖ paused        0.2s  Wait", "‖ paused              run run-1"];
+  const paused = ["r2", "‖ paused       0.2 s  Wait", "‖ paused              run run-1"];
   expect(screens).toEqual([
     [
       "r1",
-      "✓ succeeded     1.5s  Start",
-      "⠙ running       0.1s  Fetch",
-      "⠙ running       0.1s  run run-1",
+      "✓ succeeded    1.5 s  Start",
+      "⠙ running      0.1 s  Fetch",
+      "⠙ running      0.1 s  run run-1",
       "r2",
-      "⠙ running       0.1s  Wait",
-      "⠙ running       0.1s  run run-1",
+      "⠙ running      0.1 s  Wait",
+      "⠙ running      0.1 s  run run-1",
     ],
-    [...first, "r2", "⠹ running       0.2s  Wait", "⠹ running       0.2s  run run-1"],
+    [...first, "r2", "⠹ running      0.2 s  Wait", "⠹ running      0.2 s  run run-1"],
     [...first, ...paused],
   ]);
   expect(lines).toEqual([...first, ...paused]);
 });
 
-const active = ["⠙ running       0.1s  Fetch the document", "⠙ running       0.1s  run run-1"];
-const narrow = ["✓ succeeded", "      1.5s  Start", "⠙ running       0.…", "⠙ running       0.…"];
+const active = ["⠙ running      0.1 s  Fetch the document", "⠙ running      0.1 s  run run-1"];
+const narrow = ["✓ succeeded", "     1.5 s  Start", "⠙ running      0.1…", "⠙ running      0.1…"];
 
 test.each<[Size, readonly string[]]>([
   [{ rows: 5 }, ["r1", ...active, "2 more runs"]],

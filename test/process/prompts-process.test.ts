@@ -25,7 +25,7 @@ const onTerminal = (
 const steady = (lines: readonly string[]) =>
   lines.map((line) =>
     line
-      .replace(/ +\d+(\.\d)?(ms|s) /, " T ")
+      .replace(/ +\d+(\.\d)? (ms|s) /, " T ")
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
       .replaceAll(/run [0-9a-f]{8}\b/g, "run ID")
       .replace(/\d\d:\d\d\)/, "HH:MM)")

@@ -14,7 +14,7 @@ const onTerminal = (args: readonly string[], env: Readonly<Record<string, string
 const steady = (lines: readonly string[]) =>
   lines.map((line) =>
     line
-      .replace(/ +\d+(\.\d)?(ms|s) /, " T ")
+      .replace(/ +\d+(\.\d)? (ms|s) /, " T ")
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=run )[0-9a-f]{8}\b/g, "ID"),
   );
 
@@ -23,9 +23,9 @@ const slow = (seconds: number) =>
 
 test("a run is redrawn until it ends, and after a resize", async () => {
   const run = onTerminal(slow(2));
-  await run.shows(/running +\d+\.\ds {2}Wait\n.*running .* run [0-9a-f]{8}\n/);
+  await run.shows(/running +\d+\.\d s {2}Wait\n.*running .* run [0-9a-f]{8}\n/);
   run.resize(40, 12);
-  await run.shows(/running +\d+\.\ds {2}Wait\n.*running .* run [0-9a-f]{8}\n/);
+  await run.shows(/running +\d+\.\d s {2}Wait\n.*running .* run [0-9a-f]{8}\n/);
   expect(await run.exit).toBe(0);
   expect(steady(await run.lines())).toEqual([
     "✓ succeeded T  Start",
@@ -76,7 +76,7 @@ test("a followed log redraws the line of a run until it has ended", async () => 
 
 test("Ctrl-C keeps the printed lines and prints how to resume", async () => {
   const run = onTerminal(slow(30));
-  await run.shows(/running +\d+\.\ds {2}Wait/);
+  await run.shows(/running +\d+\.\d s {2}Wait/);
   run.type("\u0003");
   expect(await run.exit).toBe(130);
   expect(steady(await run.lines())).toEqual([
@@ -95,7 +95,7 @@ test("Ctrl-Z and fg: the view continues below the output of the shell", async ()
   // Input before the prompt would be echoed above it: each step waits for the prompt.
   await shell.shows(/^\$$/m);
   shell.type(`"${process.execPath}" "${bin("wf")}" ${slow(2).join(" ")}\r`);
-  await shell.shows(/running +\d+\.\ds {2}Wait/);
+  await shell.shows(/running +\d+\.\d s {2}Wait/);
   shell.type("\u001a");
   await shell.shows(/(Stopped|Suspended).*\n\$$/m);
   shell.type("echo said; echo meanwhile\r");

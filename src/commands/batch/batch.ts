@@ -398,6 +398,9 @@ class BatchRun<T, R> {
     if (errorsTo !== undefined && failed > 0) {
       return `correct the failed rows in ${errorsTo} and pass it to --each`;
     }
-    return resumable ? "run the same command again to send the remaining rows" : undefined;
+    if (resumable) return "run the same command again to send the remaining rows";
+    return failed > 0
+      ? "correct the failed rows and pass them to --each; --errors-to FILE collects them"
+      : undefined;
   }
 }

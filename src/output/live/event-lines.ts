@@ -1,3 +1,4 @@
+import { formatSeconds } from "../../lib/duration.ts";
 import { counted } from "../../lib/plural.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
 import { eventFields } from "../../lib/server-event.ts";
@@ -30,14 +31,9 @@ const after = (word: string, value: Part | number): Part =>
 const count = (value: unknown, unit: string): Part =>
   typeof value === "number" ? counted(value, unit) : undefined;
 
-/** `62ms`, `1.2s`, `2m05s` from seconds. */
-export function durationPart(value: unknown): Part {
-  if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
-  if (value < 0.9995) return `${Math.round(value * 1000)}ms`;
-  if (value < 59.95) return `${value.toFixed(1)}s`;
-  const whole = Math.round(value);
-  return `${Math.floor(whole / 60)}m${String(whole % 60).padStart(2, "0")}s`;
-}
+/** `62 ms`, `1.2 s`, `2m 05s` from seconds. */
+export const durationPart = (value: unknown): Part =>
+  typeof value === "number" && Number.isFinite(value) ? formatSeconds(value) : undefined;
 
 const nameOf = ({ title, node_title }: EventFields): Part => title ?? node_title;
 const onlyName: Parts = (fields) => [nameOf(fields)];

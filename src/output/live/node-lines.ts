@@ -1,3 +1,4 @@
+import { formatSeconds } from "../../lib/duration.ts";
 import { counted } from "../../lib/plural.ts";
 import type { NodeRun } from "../../runs/trace.ts";
 import { durationPart } from "./event-lines.ts";
@@ -103,10 +104,10 @@ function roundsOf({ rounds, roundsAhead, type }: NodeRun, state: string): string
 export const plainParts = (texts: readonly (string | undefined | 0 | "")[]): LinePart[] =>
   texts.flatMap((each) => (each ? [{ text: each }] : []));
 
-/** An elapsed time: `0.4s`, `12.0s`, `2m05s`. */
+/** A time that grows: `0.4 s`, `12.0 s`, `2m 05s`. */
 export const formatElapsed = (ms: number): string => {
   const seconds = Math.max(0, ms) / 1000;
-  return seconds < 59.95 ? `${seconds.toFixed(1)}s` : (durationPart(seconds) ?? "");
+  return seconds < 59.95 ? `${seconds.toFixed(1)} s` : formatSeconds(seconds);
 };
 
 /** Parts as one line of at most `width` columns. */

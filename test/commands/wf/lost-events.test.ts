@@ -110,7 +110,7 @@ describe("a node that used its default value", () => {
   test("shows its error in output and expectations", async () => {
     const ran = await followed(fellBack);
     expect(ran.exit).toBe(0);
-    expect(ran.out).toContain(`exception  1.0s  ${why}`);
+    expect(ran.out).toContain(`exception  1.0 s  ${why}`);
     expect(ran.out).not.toContain("Unknown error");
     const judged = await followed(fellBack, "--expect", "node A succeeded");
     expect(judged.err).toContain(`its status is "exception": "${why}"`);
