@@ -162,7 +162,7 @@ describe("exit codes", () => {
       run,
       "--follow",
       "--timeout",
-      "0.2 s",
+      "0.2s",
     ]);
     expect(ran.exit).toBe(12);
     const detail = await server.cli(["wf", "--app", "slow", "show", run, "--jq", ".status"]);
