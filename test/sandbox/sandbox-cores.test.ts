@@ -11,7 +11,7 @@ import { countCharacters } from "../../src/lib/utf8.ts";
 import { splitIntoChunks } from "../../src/sandbox/knowledge/chunking.ts";
 import { parseMetadataFilter } from "../../src/sandbox/knowledge/metadata-filter.ts";
 import { parseProcessRule } from "../../src/sandbox/knowledge/process-rules.ts";
-import { extractKeywords, matchAny, tokenize } from "../../src/sandbox/knowledge/words.ts";
+import { extractKeywords, matchAny, tokenize } from "../../src/sandbox/models/words.ts";
 import { uniqueNames } from "../../src/sandbox/knowledge/zip.ts";
 
 test.each([

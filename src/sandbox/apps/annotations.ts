@@ -5,7 +5,7 @@ import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
 import { numberParam } from "../http/page-params.ts";
 import type { RunStore } from "../storage/runs-store.ts";
 import { type AppContext, requireApp, requireUser } from "./context.ts";
-import { fillShape, appRefusal } from "./shapes.ts";
+import { fillShape, appError } from "./shapes.ts";
 
 const rows = { ...operations, setFeedback, listFeedback };
 
@@ -53,14 +53,14 @@ const handlers: Handlers<typeof rows, AppContext> = {
 
   getAnnotationReplyStatus({ records }, { job_id: id }, call) {
     const job = records.annotation_jobs.find({ app: requireApp(call).name, id });
-    throw appRefusal(job ? "no model for annotations" : "job missing");
+    throw appError(job ? "no model for annotations" : "job missing");
   },
 
   setFeedback({ records }, input, call) {
     const endUser = records.endUser(requireApp(call).name, requireUser(input));
     const { app, id: end_user_id } = endUser;
     const message =
-      records.messages.find({ app, id: input.message_id }) ?? raise(appRefusal("message missing"));
+      records.messages.find({ app, id: input.message_id }) ?? raise(appError("message missing"));
     const { id: message_id, conversation_id } = message;
     const { rating, content = null } = input;
     const known = records.feedbacks.find({ message_id, end_user_id });
@@ -93,9 +93,9 @@ export const annotationHandlers = bindHandlers(rows, handlers);
 
 /** The page that the query asks for; `model` is the server's. */
 const pageParams = ({ query }: Call, model: string, maxLimit: number) => ({
-  page: numberParam(query, model, "page", 1, [1, Infinity]),
-  limit: numberParam(query, model, "limit", 20, [1, maxLimit]),
+  page: numberParam(query, model, "page", [1, Infinity]),
+  limit: numberParam(query, model, "limit", [1, maxLimit]),
 });
 
 const getAnnotation = ({ annotations }: RunStore, call: Call, id: string) =>
-  annotations.find({ app: requireApp(call).name, id }) ?? raise(appRefusal("annotation missing"));
+  annotations.find({ app: requireApp(call).name, id }) ?? raise(appError("annotation missing"));

@@ -171,8 +171,12 @@ const exported: readonly unknown[] = [
   tolerant,
   twoReviews,
 ];
-const applications = exported.map((app) => defineApp(app as ExportedApp)); // our own files
 
-/** Returns the application with that name. */
-export const findApp = (name: string | undefined): AppDefinition | undefined =>
-  applications.find((app) => app.name === name);
+/** The applications of a sandbox, by name: its own ones, and those given as exported files. */
+export type Applications = ReadonlyMap<string, AppDefinition>;
+
+/** Reads the applications; one of `more` replaces an own one of the same name. */
+export function readApplications(more: readonly unknown[] = []): Applications {
+  const all = [...exported, ...more].map((app) => defineApp(app as ExportedApp)); // checked before
+  return new Map(all.map((app) => [app.name, app]));
+}

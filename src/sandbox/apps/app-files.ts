@@ -5,7 +5,7 @@ import { fixedId, signedQuery } from "../storage/ids.ts";
 import type { RunStore, StoredEndUser, StoredFile } from "../storage/runs-store.ts";
 import { type AppContext, requireApp } from "./context.ts";
 import type { FileLookup } from "./input-form.ts";
-import { fillShape, appRefusal } from "./shapes.ts";
+import { fillShape, appError } from "./shapes.ts";
 
 /** Maximum upload size in bytes; /parameters reports it (server §9). */
 const MAX_UPLOAD = 15 * 1024 * 1024;
@@ -18,7 +18,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
     if (!uploaded?.name) throw noFileUploaded();
     if (call.files.size > 1) throw tooManyFiles();
     const { name, type, bytes } = uploaded;
-    if (bytes.byteLength > MAX_UPLOAD) throw appRefusal("file too large");
+    if (bytes.byteLength > MAX_UPLOAD) throw appError("file too large");
     const file = {
       id: records.newId(),
       app,
@@ -33,10 +33,10 @@ const handlers: Handlers<typeof operations, AppContext> = {
   },
 
   previewFile({ records }, { file_id: id, as_attachment }, call) {
-    const app = call.app ?? "";
+    const app = requireApp(call).name;
     const messages = records.messages.select("WHERE app = ? AND files LIKE ?", app, `%"${id}"%`);
     const sent = messages.length > 0 ? records.app_files.find({ app, id }) : undefined;
-    const { name, type, bytes } = sent ?? raise(appRefusal("file missing"));
+    const { name, type, bytes } = sent ?? raise(appError("file missing"));
     const charset = type.startsWith("text/") ? "; charset=utf-8" : "";
     return {
       bytes,

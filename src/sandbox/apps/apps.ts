@@ -1,10 +1,12 @@
 import * as operations from "../../operations/apps.ts";
 import { raise } from "../http/errors.ts";
 import { bindHandlers, type Clock, type Handler, type Handlers } from "../http/handler.ts";
+import type { Retrieve } from "../knowledge/retrieve.ts";
+import type { LanguageModel } from "../models/language-model.ts";
 import { openRunStore } from "../storage/runs-store.ts";
 import type { Store } from "../storage/sqlite.ts";
 import { annotationHandlers } from "./annotations.ts";
-import { findApp, type InputField } from "./app-definitions.ts";
+import { type AppDefinition, type Applications, type InputField } from "./app-definitions.ts";
 import { fileHandlers } from "./app-files.ts";
 import { chatHandlers } from "./chats.ts";
 import { type AppContext, requireApp } from "./context.ts";
@@ -13,13 +15,13 @@ import { Engine } from "./engine.ts";
 import { Channels } from "./event-stream.ts";
 import { formHandlers } from "./forms.ts";
 import { runHandlers } from "./runs.ts";
-import { fillShape, appRefusal } from "./shapes.ts";
+import { fillShape, appError } from "./shapes.ts";
 
 /** The application side of the sandbox. */
 export interface Apps {
   readonly handlers: readonly Handler[];
-  /** Returns the name of the application that a key belongs to. */
-  findAppByKey(key: string): string | undefined;
+  /** Returns the application that a key belongs to: `app-` and its name. */
+  findAppByKey(key: string): AppDefinition | undefined;
   /** Ends all background work; unfinished runs resume when the sandbox starts again. */
   stop(): void;
 }
@@ -27,17 +29,37 @@ export interface Apps {
 /** Opens the applications on a store, and resumes unfinished runs. */
 export function openApps(deps: {
   readonly store: Store;
+  readonly applications: Applications;
   readonly clock: Clock;
   readonly random: () => number;
+  readonly model: LanguageModel | undefined;
+  readonly retrieve: Retrieve;
   readonly version: string;
   readonly onError: (error: unknown, where: string) => void;
 }): Apps {
-  const { store, clock, random, version, onError } = deps;
+  const { store, applications, clock, random, model, retrieve, version, onError } = deps;
   const records = openRunStore(store, () => clock.now().getTime(), random);
   const channels = new Channels();
-  const engine = new Engine({ records, channels, clock, version, onError });
+  const engine = new Engine({
+    applications,
+    records,
+    channels,
+    clock,
+    model,
+    retrieve,
+    version,
+    onError,
+  });
   const closing = new AbortController();
-  const context: AppContext = { records, engine, channels, clock, closing: closing.signal };
+  const context: AppContext = {
+    records,
+    engine,
+    channels,
+    clock,
+    model,
+    retrieve,
+    closing: closing.signal,
+  };
   engine.resumeUnfinished();
   const sections = [
     infoHandlers,
@@ -51,7 +73,7 @@ export function openApps(deps: {
   return {
     handlers: sections.flatMap((handlers) => handlers(context)),
     findAppByKey: (key) =>
-      key.startsWith("app-") ? findApp(key.slice("app-".length))?.name : undefined,
+      key.startsWith("app-") ? applications.get(key.slice("app-".length)) : undefined,
     stop() {
       closing.abort();
       engine.close();
@@ -76,7 +98,7 @@ const handlers: Handlers<typeof operations, AppContext> = {
 
   getEndUser({ records }, { end_user_id: id }, call) {
     const user = records.end_users.find({ app: requireApp(call).name, id });
-    return { json: fillShape("end user", user ?? raise(appRefusal("end user missing"))) };
+    return { json: fillShape("end user", user ?? raise(appError("end user missing"))) };
   },
 };
 

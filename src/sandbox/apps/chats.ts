@@ -8,7 +8,7 @@ import type { AppDefinition } from "./app-definitions.ts";
 import { type AppContext, requireApp, requireUser, stopMode } from "./context.ts";
 import { openConversation } from "./conversations.ts";
 import { resolveFile } from "./input-form.ts";
-import { fillShape, appRefusal } from "./shapes.ts";
+import { fillShape, appError } from "./shapes.ts";
 import { storeRun, startRun } from "./start-run.ts";
 
 /** Sending and stopping of chat messages. */
@@ -43,7 +43,7 @@ const messageHandlers: Handlers<typeof chats, AppContext> = {
     requireUser(input);
     const app = requireApp(call, "advanced-chat").name;
     const message = records.messages.find({ app, id: input.message_id });
-    throw appRefusal(message ? "suggestions off" : "message missing");
+    throw appError(message ? "suggestions off" : "message missing");
   },
 };
 
@@ -52,7 +52,7 @@ function refuseCompletion(
   input: { readonly user?: string | undefined },
 ): never {
   requireUser(input);
-  throw appRefusal("app unavailable");
+  throw appError("app unavailable");
 }
 
 // No application of the sandbox completes text, or has speech.
@@ -63,10 +63,10 @@ const completionHandlers: Handlers<typeof completions, AppContext> = {
 
 const audioHandlers: Handlers<typeof audio, AppContext> = {
   transcribeAudio() {
-    throw appRefusal("speech to text off");
+    throw appError("speech to text off");
   },
   speakText() {
-    throw appRefusal("text to speech off");
+    throw appError("text to speech off");
   },
 };
 
@@ -98,12 +98,8 @@ function addMessage(
   const conversation = openConversation(records, app, endUser, message);
   const conversation_id = conversation.id;
   const position = records.messages.count({ conversation_id }) + 1;
-  const run = storeRun(context, app, endUser, inputs, {
-    query,
-    dialogue: position,
-    files,
-    conversation,
-  });
+  const chat = { query, dialogue: position, files, conversation };
+  const run = storeRun(context, endUser, { app, inputs, chat });
   records.messages.insert({
     id: run.message_id ?? "", // set for messages
     position,

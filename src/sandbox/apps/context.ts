@@ -1,12 +1,14 @@
 import { isObject } from "../../lib/json.ts";
 import { raise } from "../http/errors.ts";
 import type { Call, Clock } from "../http/handler.ts";
+import type { Retrieve } from "../knowledge/retrieve.ts";
+import type { LanguageModel } from "../models/language-model.ts";
 import type { RunStore } from "../storage/runs-store.ts";
-import { type AppDefinition, findApp } from "./app-definitions.ts";
+import type { AppDefinition } from "./app-definitions.ts";
 import type { Engine } from "./engine.ts";
 import type { Channels } from "./event-stream.ts";
 import type { StopMode } from "./segment.ts";
-import { appRefusal } from "./shapes.ts";
+import { appError } from "./shapes.ts";
 
 /** What the handlers of applications share. */
 export interface AppContext {
@@ -14,21 +16,24 @@ export interface AppContext {
   readonly engine: Engine;
   readonly channels: Channels;
   readonly clock: Clock;
+  /** The language model; undefined if the server has no models at all. */
+  readonly model: LanguageModel | undefined;
+  readonly retrieve: Retrieve;
   /** Aborted when the sandbox closes. */
   readonly closing: AbortSignal;
 }
 
 /** Returns the application whose key was sent; throws HttpError if it has another mode. */
 export function requireApp(call: Call, mode?: AppDefinition["mode"]): AppDefinition {
-  const app = findApp(call.app) ?? raise(appRefusal("app missing"));
+  const app = call.app ?? raise(appError("app missing"));
   if (mode === undefined || app.mode === mode) return app;
-  throw appRefusal(mode === "workflow" ? "not a workflow" : "not a chat");
+  throw appError(mode === "workflow" ? "not a workflow" : "not a chat");
 }
 
 /** Returns the end user of a route that requires one (server §2). */
 export function requireUser(input: { readonly user?: string | undefined }): string {
   if (input.user) return input.user;
-  throw appRefusal("user missing");
+  throw appError("user missing");
 }
 
 /** Reports whether the request wants events; the default is a blocking response (server §13). */

@@ -14,13 +14,13 @@ import type { AppDefinition } from "./app-definitions.ts";
 import { messageFileResponse } from "./app-files.ts";
 import { type AppContext, requireApp } from "./context.ts";
 import { shownForms, submission } from "./run-events.ts";
-import { fillShape, appRefusal } from "./shapes.ts";
+import { fillShape, appError } from "./shapes.ts";
 
 /** Conversations, their messages and variables. */
 const handlers: Handlers<typeof operations, AppContext> = {
   listConversations({ records }, input, call) {
     const { app, id: end_user_id } = chatUser(records, call, input);
-    const limit = numberParam(call.query, "ConversationListQuery", "limit", 20, [1, 100]);
+    const limit = numberParam(call.query, "ConversationListQuery", "limit", [1, 100]);
     const order = input.sort_by ?? "-updated_at";
     const column = order.endsWith("created_at") ? "created_at" : "updated_at";
     const direction = order.startsWith("-") ? "DESC" : "ASC";
@@ -30,13 +30,13 @@ const handlers: Handlers<typeof operations, AppContext> = {
     );
     const skipsSecond = column === "created_at";
     const last = call.query.get("last_id");
-    const rows = rowsAfter(all, last, appRefusal("last conversation missing"), skipsSecond);
+    const rows = rowsAfter(all, last, appError("last conversation missing"), skipsSecond);
     return { json: firstPage("conversation", rows, limit) };
   },
 
   renameConversation({ records }, input, call) {
     const conversation = requireConversation(records, call, input);
-    if (input.auto_generate) throw appRefusal("no model for names");
+    if (input.auto_generate) throw appError("no model for names");
     if (!input.name) throw nameMissing(call.body);
     const changes = { name: input.name, updated_at: records.now() };
     records.conversations.update({ id: conversation.id }, changes);
@@ -55,24 +55,24 @@ const handlers: Handlers<typeof operations, AppContext> = {
 
   listMessages({ records }, input, call) {
     const endUser = chatUser(records, call, input);
-    const limit = numberParam(call.query, "MessageListQuery", "limit", 20, [1, 100]);
+    const limit = numberParam(call.query, "MessageListQuery", "limit", [1, 100]);
     const conversation = findConversation(records, endUser, input.conversation_id);
-    const { id } = conversation ?? raise(appRefusal("conversation of messages missing"));
+    const { id } = conversation ?? raise(appError("conversation of messages missing"));
     const newestFirst = records.messages.list({ conversation_id: id }, "position DESC");
     const first = call.query.get("first_id");
-    const older = rowsAfter(newestFirst, first, appRefusal("first message missing"), true);
+    const older = rowsAfter(newestFirst, first, appError("first message missing"), true);
     const page = older.slice(0, limit).toReversed();
-    const data = page.map((message) => messageResponse(records, endUser, message, call.origin));
+    const data = page.map((message) => messageResponse(records, endUser, message, call));
     return { json: { limit, has_more: older.length > limit, data } };
   },
 
   listConversationVariables({ records }, input, call) {
     const { id } = requireConversation(records, call, input);
-    const limit = numberParam(call.query, "ConversationVariablesQuery", "limit", 20, [1, 100]);
+    const limit = numberParam(call.query, "ConversationVariablesQuery", "limit", [1, 100]);
     // The server's filter by name fails (server §18).
     if (call.query.has("variable_name")) throw internalServerError();
     const last = call.query.get("last_id");
-    const rows = rowsAfter(listVariables(records, id), last, appRefusal("variable missing"));
+    const rows = rowsAfter(listVariables(records, id), last, appError("variable missing"));
     return { json: firstPage("conversation variable", rows, limit) };
   },
 
@@ -80,10 +80,10 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const { id: conversation_id } = requireConversation(records, call, input);
     const id = input.variable_id;
     const row = records.conversation_variables.find({ id, conversation_id });
-    const variable = row ?? raise(appRefusal("variable missing"));
+    const variable = row ?? raise(appError("variable missing"));
     const { value } = input;
     if (typeof value !== "string") {
-      throw appRefusal("variable of another type", { name: variable.name, type: typeName(value) });
+      throw appError("variable of another type", { name: variable.name, type: typeName(value) });
     }
     const changes = { value, updated_at: records.now() };
     records.conversation_variables.update({ id }, changes);
@@ -112,7 +112,7 @@ function requireConversation(
   const endUser = chatUser(records, call, input);
   return (
     findConversation(records, endUser, input.conversation_id) ??
-    raise(appRefusal("conversation missing"))
+    raise(appError("conversation missing"))
   );
 }
 
@@ -202,22 +202,26 @@ function messageResponse(
   records: RunStore,
   endUser: StoredEndUser,
   message: StoredMessage,
-  origin: string,
+  call: Call,
 ) {
   const feedback = records.feedbacks.find({ message_id: message.id, end_user_id: endUser.id });
   return fillShape("message", {
     message,
     feedback: feedback ? { rating: feedback.rating } : null,
     files: message.files.flatMap(
-      ({ related_id }) => messageFileResponse(records, message.id, related_id, origin) ?? [],
+      ({ related_id }) => messageFileResponse(records, message.id, related_id, call.origin) ?? [],
     ),
-    forms: messageForms(records, message),
+    forms: messageForms(records, call.app, message),
   });
 }
 
 /** The forms of a message's run: open ones with their token, submitted ones with their inputs. */
-const messageForms = (records: RunStore, { run_id }: StoredMessage) =>
-  shownForms(records.forms.list({ run_id }, "expires_at")).map(({ form, node, content }) => {
+const messageForms = (
+  records: RunStore,
+  app: AppDefinition | undefined,
+  { run_id }: StoredMessage,
+) =>
+  shownForms(app, records.forms.list({ run_id }, "expires_at")).map(({ form, node, content }) => {
     const submitted = form.status === "submitted";
     return fillShape("message form", {
       form,

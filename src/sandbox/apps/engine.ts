@@ -1,9 +1,11 @@
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../http/handler.ts";
+import type { Retrieve } from "../knowledge/retrieve.ts";
+import type { LanguageModel } from "../models/language-model.ts";
 import type { StoredForm, RunStore, StoredRun } from "../storage/runs-store.ts";
 import type { Channels } from "./event-stream.ts";
 import type { RunContext } from "./nodes.ts";
-import { findApp } from "./app-definitions.ts";
+import type { Applications } from "./app-definitions.ts";
 import { endRun, runSegment, type SegmentReason, type StopMode, stopRun } from "./segment.ts";
 import { type RunEvent, runEvent } from "./shapes.ts";
 
@@ -19,9 +21,12 @@ interface ActiveRun {
 }
 
 interface EngineOptions {
+  readonly applications: Applications;
   readonly records: RunStore;
   readonly channels: Channels;
   readonly clock: Clock;
+  readonly model: LanguageModel | undefined;
+  readonly retrieve: Retrieve;
   /** Server version to imitate if no request determines it. */
   readonly version: string;
   /** Called with each internal error of a run; the run ends as failed. */
@@ -47,15 +52,17 @@ export class Engine {
    * Never rejects.
    */
   async run(run: StoredRun, reason: SegmentReason, version: string): Promise<RunEvent> {
-    const { records, channels, clock } = this.#options;
+    const { applications, records, channels, clock, model, retrieve } = this.#options;
     const control = new AbortController();
     this.#active.set(run.id, { run, control });
     const context: RunContext = {
-      app: findApp(run.app),
+      app: applications.get(run.app),
       run,
       version,
       records,
       clock,
+      model,
+      retrieve,
       startedAt: records.now(),
       signal: AbortSignal.any([control.signal, this.#closing.signal]),
       publish: (event) => channels.publish(run, event),

@@ -3,7 +3,7 @@ import { countCharacters } from "../../lib/utf8.ts";
 import { raise } from "../http/errors.ts";
 import { pythonRepr } from "../http/python-repr.ts";
 import type { AppDefinition, InputField } from "./app-definitions.ts";
-import { appRefusal } from "./shapes.ts";
+import { appError } from "./shapes.ts";
 
 /** Finds an uploaded file of the end user by its ID. */
 export type FileLookup = (uploadId: string) => object | undefined;
@@ -22,7 +22,7 @@ export function validateInputs(
   for (const field of app.inputs) {
     const name = field.variable;
     const value = values[name] ?? null;
-    if (value === null && field.required) throw appRefusal("input missing", { name });
+    if (value === null && field.required) throw appError("input missing", { name });
     if (value !== null) checked[name] = validateValue(field, value, findFile);
   }
   return checked;
@@ -35,22 +35,22 @@ function validateValue(field: InputField, value: unknown, findFile: FileLookup):
     case "number":
       return parseNumber(name, value);
     case "checkbox":
-      if (typeof value !== "boolean") throw appRefusal("input not a flag", { name });
+      if (typeof value !== "boolean") throw appError("input not a flag", { name });
       return value;
     case "file":
       return resolveFile(value, findFile);
     case "file-list": {
       const list = Array.isArray(value) ? value : [value];
-      if (list.length > max) throw appRefusal("too many input files", { name, max });
+      if (list.length > max) throw appError("too many input files", { name, max });
       return list.map((file) => resolveFile(file, findFile));
     }
     default: {
-      if (typeof value !== "string") throw appRefusal("input not text", { name, type });
+      if (typeof value !== "string") throw appError("input not text", { name, type });
       if (options && !options.includes(value)) {
-        throw appRefusal("input not a choice", { name, choices: pythonRepr(options) });
+        throw appError("input not a choice", { name, choices: pythonRepr(options) });
       }
       // characters, not UTF-16 units
-      if (countCharacters(value) > max) throw appRefusal("input too long", { name, max });
+      if (countCharacters(value) > max) throw appError("input too long", { name, max });
       return value;
     }
   }
@@ -60,7 +60,7 @@ function parseNumber(name: string, value: unknown): number | null {
   if (typeof value === "number") return value;
   if (typeof value === "string" && value.trim() === "") return null;
   const number = typeof value === "string" ? Number(value) : Number.NaN;
-  if (Number.isNaN(number)) throw appRefusal("input not a number", { name });
+  if (Number.isNaN(number)) throw appError("input not a number", { name });
   return number;
 }
 
@@ -69,5 +69,5 @@ export function resolveFile(sent: unknown, findFile: FileLookup): object {
   const { transfer_method, upload_file_id, url } = isObject(sent) ? sent : {};
   if (transfer_method === "remote_url" && typeof url === "string") return { remote_url: url };
   const file = typeof upload_file_id === "string" ? findFile(upload_file_id) : undefined;
-  return file ?? raise(appRefusal("input file invalid"));
+  return file ?? raise(appError("input file invalid"));
 }

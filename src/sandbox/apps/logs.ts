@@ -9,7 +9,7 @@ import { toSeconds } from "../storage/ids.ts";
 import type { StoredRun } from "../storage/runs-store.ts";
 import type { SqlValue } from "../storage/sqlite.ts";
 import { type AppContext, requireApp } from "./context.ts";
-import { fillShape, appRefusal } from "./shapes.ts";
+import { fillShape, appError } from "./shapes.ts";
 
 /** The only account of the sandbox; it started no runs. */
 const ACCOUNT = "admin@example.com";
@@ -23,8 +23,8 @@ export function listLogs(
   call: Call,
 ): Reply {
   const app = requireApp(call);
-  const page = numberParam(call.query, "WorkflowLogQuery", "page", 1, [1, 99_999]);
-  const limit = numberParam(call.query, "WorkflowLogQuery", "limit", 20, [1, 100]);
+  const page = numberParam(call.query, "WorkflowLogQuery", "page", [1, 99_999]);
+  const limit = numberParam(call.query, "WorkflowLogQuery", "limit", [1, 100]);
   const conditions: Condition[] = [
     ["app = ? AND log_id IS NOT NULL", app.name],
     ...logConditions(input, call.query),
@@ -58,7 +58,7 @@ function* logConditions(
   if (before) yield ["created_at < ?", (toSeconds(isoTime(before)) + 1) * 1000];
   if (created_by_account !== undefined) {
     if (created_by_account !== ACCOUNT) {
-      throw appRefusal("account missing", { account: created_by_account });
+      throw appError("account missing", { account: created_by_account });
     }
     yield ["0"];
   }

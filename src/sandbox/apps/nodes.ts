@@ -1,5 +1,7 @@
 /** Executes the nodes of a run: a function for each type. */
 import type { Clock } from "../http/handler.ts";
+import type { Retrieve } from "../knowledge/retrieve.ts";
+import type { LanguageModel } from "../models/language-model.ts";
 import { atLeast } from "../http/router.ts";
 import type { Execution, RunStore, StoredForm, StoredRun } from "../storage/runs-store.ts";
 import type { AnyNode, AppDefinition, NodeOf, NodeType } from "./app-definitions.ts";
@@ -16,6 +18,8 @@ export interface RunContext {
   readonly version: string;
   readonly records: RunStore;
   readonly clock: Clock;
+  readonly model: LanguageModel | undefined;
+  readonly retrieve: Retrieve;
   /** When the segment began, ms since 1970. */
   readonly startedAt: number;
   /** Aborted when the run is stopped or the sandbox closes. */

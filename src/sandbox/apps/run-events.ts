@@ -3,7 +3,7 @@ import { asciiOnly, spaced } from "../http/response.ts";
 import { atLeast } from "../http/router.ts";
 import { toSeconds } from "../storage/ids.ts";
 import type { StoredForm, StoredRun } from "../storage/runs-store.ts";
-import { type AppDefinition, findApp, type NodeOf, nodesOf } from "./app-definitions.ts";
+import { type AppDefinition, type NodeOf, nodesOf } from "./app-definitions.ts";
 import { fillShape, replayedEvent, runEvent, type RunEvent } from "./shapes.ts";
 import { outputText, variableAt } from "./templates.ts";
 
@@ -64,13 +64,20 @@ export interface ShownForm {
 }
 
 /** Finds the node of a form. */
-export const formNode = ({ app, node_id }: StoredForm): NodeOf<"human-input"> | undefined =>
-  nodesOf(findApp(app), "human-input").find(({ id }) => id === node_id);
+export const formNode = (
+  app: AppDefinition | undefined,
+  { node_id }: StoredForm,
+): NodeOf<"human-input"> | undefined =>
+  nodesOf(app, "human-input").find(({ id }) => id === node_id);
 
 /** Pairs forms with their nodes; `filled` fills the variables of the text. */
-export const shownForms = (forms: readonly StoredForm[], filled = true): ShownForm[] =>
+export const shownForms = (
+  app: AppDefinition | undefined,
+  forms: readonly StoredForm[],
+  filled = true,
+): ShownForm[] =>
   forms.flatMap((form) => {
-    const node = formNode(form);
+    const node = formNode(app, form);
     return node ? { form, node, content: filled ? form.content : node.form_content } : [];
   });
 
@@ -128,15 +135,22 @@ export const reachedOutputs = (
       .map((end) => endOutputs(end, run)),
   );
 
+/** What a snapshot needs besides the run. */
+interface SnapshotParts {
+  readonly app: AppDefinition;
+  readonly waiting: readonly StoredForm[];
+  /** Text so far of a chatflow. */
+  readonly answer: string | null;
+  readonly version: string;
+}
+
 /**
  * The snapshot of an unfinished run for a reader that connects late (server §15.3, §15.6). Nodes
  * have no inputs, outputs and errors; loops and iterations are listed as nodes.
  */
 export function snapshotEvents(
   run: StoredRun,
-  waiting: readonly StoredForm[],
-  answer: string | null,
-  version: string,
+  { app, waiting, answer, version }: SnapshotParts,
 ): RunEvent[] {
   const since = run.created_at;
   const begin = { run, inputs: storedInputs(run), since, reason: "initial" };
@@ -149,11 +163,11 @@ export function snapshotEvents(
     events.push(replayedEvent("node_finished", values));
   }
   // Snapshots do not fill the variables before 1.15 (server §15.6).
-  const forms = shownForms(waiting, atLeast(version, "1.15.0"));
+  const forms = shownForms(app, waiting, atLeast(version, "1.15.0"));
   if (run.status !== "paused" || forms.length === 0) return events;
   const outputs =
     answer === null
-      ? reachedOutputs(run, findApp(run.app))
+      ? reachedOutputs(run, app)
       : { answer, files: { value_type: "array[file]", value: [] } };
   return [...events, ...pauseEvents(run, forms, version, { since, elapsed: 0, outputs })];
 }

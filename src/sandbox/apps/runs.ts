@@ -16,7 +16,7 @@ import {
   snapshotEvents,
   storedInputs,
 } from "./run-events.ts";
-import { fillShape, appRefusal } from "./shapes.ts";
+import { fillShape, appError } from "./shapes.ts";
 import { storeRun, closesAtOnce, closing, knownLines, startRun } from "./start-run.ts";
 
 /** Start of a run, its detail, events and stop, and the logs. */
@@ -30,15 +30,15 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const user = requireUser(input);
     const app = requireApp(call, "workflow");
     const { workflow_id: id } = input;
-    if (!isUuid(id)) throw appRefusal("workflow ID invalid", { id });
-    if (id !== workflowId(app.name)) throw appRefusal("workflow missing", { id });
+    if (!isUuid(id)) throw appError("workflow ID invalid", { id });
+    if (id !== workflowId(app.name)) throw appError("workflow missing", { id });
     return startWorkflow(context, app, { ...input, user }, call);
   },
 
   getWorkflowRun({ records }, { workflow_run_id: id }, call) {
     if (!isUuid(id)) throw internalServerError();
     const run =
-      records.runs.find({ app: requireApp(call).name, id }) ?? raise(appRefusal("run missing"));
+      records.runs.find({ app: requireApp(call).name, id }) ?? raise(appError("run missing"));
     return { json: fillShape("run detail", { run, inputs: spaced(storedInputs(run)) }) };
   },
 
@@ -58,8 +58,8 @@ const handlers: Handlers<typeof operations, AppContext> = {
     if (!isUuid(id)) throw internalServerError();
     const run = engine.activeRun(id) ?? records.runs.find({ id });
     const isOwn = run?.app === app.name && run.end_user_id === user.id;
-    if (!isOwn) throw appRefusal("events missing");
-    return { stream: attach(context, run, call) };
+    if (!isOwn) throw appError("events missing");
+    return { stream: attach(context, app, run, call) };
   },
 
   listWorkflowLogs: listLogs,
@@ -77,7 +77,7 @@ const startWorkflow = (
     app,
     user,
     inputs,
-    add: (endUser, validated) => storeRun(context, app, endUser, validated),
+    add: (endUser, validated) => storeRun(context, endUser, { app, inputs: validated }),
     // HTTP 200 even if the run failed or paused (server §13)
     respond(run, last) {
       const { paused_nodes, reasons } = last; // only of a pause
@@ -86,7 +86,12 @@ const startWorkflow = (
   });
 
 /** Streams the events of a run to a client that connects later (server §15.3). */
-function attach(context: AppContext, run: StoredRun, call: Call): AsyncIterable<string> {
+function attach(
+  context: AppContext,
+  app: AppDefinition,
+  run: StoredRun,
+  call: Call,
+): AsyncIterable<string> {
   const { records, channels, engine, clock } = context;
   if (run.finished_at !== null) return knownLines([finishedLine(run)]);
 
@@ -106,7 +111,7 @@ function attach(context: AppContext, run: StoredRun, call: Call): AsyncIterable<
   const waiting = records.forms
     .list({ run_id: run.id }, "expires_at")
     .filter(({ node_id }) => !isNodeDone(run, node_id));
-  const events = snapshotEvents(run, waiting, answer, call.version);
+  const events = snapshotEvents(run, { app, waiting, answer, version: call.version });
   const rules = {
     ...common,
     first: events.map((event) => replayedLine(run, event)),

@@ -172,7 +172,11 @@ async function pauseRun(context: RunContext, forms: readonly StoredForm[]): Prom
   records.saveSegment(run, "paused");
   for (const form of forms) context.watchForm(form);
   const elapsed = (records.now() - since) / 1000;
-  const events = pauseEvents(run, shownForms(forms), version, { since, elapsed, outputs: {} });
+  const events = pauseEvents(run, shownForms(context.app, forms), version, {
+    since,
+    elapsed,
+    outputs: {},
+  });
   for (const event of events) publish(event);
   return events.at(-1) as RunEvent; // workflow_paused
 }

@@ -1,8 +1,8 @@
 /** Events, responses and error texts of applications, as recorded. */
-import { refusals } from "../http/errors.ts";
+import { errorsOf } from "../http/errors.ts";
 import { fill } from "../http/fill.ts";
 import events from "./events.json" with { type: "json" };
-import texts from "./refusals.json" with { type: "json" };
+import texts from "./errors.json" with { type: "json" };
 import shapes from "./shapes.json" with { type: "json" };
 
 type Values = Readonly<Record<string, unknown>>;
@@ -35,4 +35,4 @@ export const rejectedStartEvents = (values: Values) =>
   events.rejected.map((event) => fill(event, values));
 
 /** Returns the error with that name. */
-export const appRefusal = refusals(texts);
+export const appError = errorsOf(texts);

@@ -64,13 +64,17 @@ export const closing = (context: AppContext, call: Call): AbortSignal =>
 export const closesAtOnce = (version: string) =>
   !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
 
+interface NewRun {
+  readonly app: AppDefinition;
+  readonly inputs: Inputs;
+  readonly chat?: ChatTurn;
+}
+
 /** Stores a run that has not started yet; of a chatflow, with the IDs of its conversation and message. */
 export function storeRun(
   { records }: AppContext,
-  app: AppDefinition,
   endUser: StoredEndUser,
-  inputs: Inputs,
-  chat?: ChatTurn,
+  { app, inputs, chat }: NewRun,
 ): StoredRun {
   const id = records.newId();
   const { id: end_user_id, session_id } = endUser;

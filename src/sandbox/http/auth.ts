@@ -1,3 +1,4 @@
+import type { AppDefinition } from "../apps/app-definitions.ts";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { HttpError } from "./handler.ts";
 import type { Match } from "./router.ts";
@@ -32,10 +33,10 @@ const BOUND_KEY_PREFIX = "dataset-bound-";
 
 /** Returns the application of the key, or undefined for the knowledge key; throws 401 or 403. */
 export function authorize(
-  findAppByKey: (key: string) => string | undefined,
+  findAppByKey: (key: string) => AppDefinition | undefined,
   { row, path }: Match,
   header: string | undefined,
-): string | undefined {
+): AppDefinition | undefined {
   const unauthorized = (text: string) => new HttpError(401, "unauthorized", text);
   const [scheme = "", key] = header?.trim().split(/\s+/, 2) ?? [];
   if (key === undefined) {

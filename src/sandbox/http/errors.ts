@@ -8,7 +8,7 @@ export const invalidParam = (text: string) => new HttpError(400, "invalid_param"
  * Returns a function for the errors of a file: status, code and recorded text by name. Its `values`
  * are those of the `{placeholders}` in the text.
  */
-export const refusals =
+export const errorsOf =
   <Name extends string>(table: Readonly<Record<Name, readonly (string | number)[]>>) =>
   (name: Name, values: Readonly<Record<string, unknown>> = {}): HttpError => {
     const [status, code, text] = table[name] as readonly [number, string, string]; // as in the file
@@ -16,7 +16,7 @@ export const refusals =
     return new HttpError(status, code, message);
   };
 
-/** Throws, as an expression: `runs.find({ id }) ?? raise(refusal("run missing"))`. */
+/** Throws, as an expression: `runs.find({ id }) ?? raise(appError("run missing"))`. */
 export function raise(error: HttpError): never {
   throw error;
 }

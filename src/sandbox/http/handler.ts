@@ -1,4 +1,5 @@
 import type { AnyOperation, InputOf } from "../../operations/operation.ts";
+import type { AppDefinition } from "../apps/app-definitions.ts";
 import type { FaultPlan } from "./faults.ts";
 
 /** Time as the sandbox uses it; tests control it. */
@@ -10,8 +11,8 @@ export interface Clock {
 
 /** What a handler gets besides its input. */
 export interface Call {
-  /** Name of the application whose key was sent; undefined on knowledge routes. */
-  readonly app: string | undefined;
+  /** Application whose key was sent; undefined on knowledge routes. */
+  readonly app: AppDefinition | undefined;
   /** Server version to imitate, e.g. `1.14.2`. */
   readonly version: string;
   /** Documents show metadata values as text, or null without any (server §9.5). */

@@ -3,19 +3,21 @@ import { validationError } from "./pydantic.ts";
 import { atLeast } from "./router.ts";
 import { validate } from "./validation.ts";
 
+/** What a query without them means. */
+const defaults = { page: 1, limit: 20 };
+
 /**
- * Parses an integer of the query; throws HttpError with the server's validation text, which contains
+ * Parses the page or the limit of the query; throws HttpError with the server's validation text, which contains
  * the model (server §3).
  */
 export function numberParam(
   query: URLSearchParams,
   model: string,
-  name: string,
-  defaultValue: number,
+  name: keyof typeof defaults,
   range: readonly [min: number, max: number],
 ): number {
   const text = query.get(name);
-  if (text === null) return defaultValue;
+  if (text === null) return defaults[name];
   const problems = validate({ kind: "integer", range }, text, name);
   if (problems.length > 0) throw validationError(model, ...problems);
   return Number(text);
@@ -41,8 +43,8 @@ export interface PageParams {
 /** Parses page and limit with the server's quirks; rejects text (server §5). */
 export function parsePage({ query, version }: Call, model: string): PageParams {
   const unbounded = [-Infinity, Infinity] as const;
-  const page = numberParam(query, model, "page", 1, unbounded);
-  const limit = numberParam(query, model, "limit", 20, unbounded);
+  const page = numberParam(query, model, "page", unbounded);
+  const limit = numberParam(query, model, "limit", unbounded);
   // A limit below 1 selects a default number of rows; one above 100 is reduced silently.
   const minRows = atLeast(version, "1.15.0") ? 1 : 20;
   const rows = limit < 1 ? minRows : Math.min(limit, 100);

@@ -5,6 +5,13 @@ import type { Clock } from "./handler.ts";
 
 const utf8 = new TextEncoder();
 
+interface Sending {
+  readonly plan: FaultPlan;
+  readonly clock: Clock;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * Sends a response with the faults of the plan. Resolves when it is sent or cut short, or the client
  * has disconnected.
@@ -12,9 +19,7 @@ const utf8 = new TextEncoder();
 export async function sendResponse(
   { status, headers, body }: SandboxResponse,
   response: ServerResponse,
-  plan: FaultPlan,
-  clock: Clock,
-  signal: AbortSignal,
+  { plan, clock, signal }: Sending,
 ): Promise<void> {
   response.writeHead(status, headers);
   response.flushHeaders();

@@ -4,7 +4,9 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { operations } from "../../operations/index.ts";
 import { type Apps, openApps } from "../apps/apps.ts";
+import { readApplications } from "../apps/app-definitions.ts";
 import { type Knowledge, openKnowledge } from "../knowledge/knowledge.ts";
+import { LanguageModel } from "../models/language-model.ts";
 import { lockDirectory } from "../storage/directory-lock.ts";
 import { openStore, type Store } from "../storage/sqlite.ts";
 import { authorize, isLocalClient, normalizeTarget } from "./auth.ts";
@@ -43,6 +45,10 @@ export interface SandboxOptions {
   readonly onError?: (error: unknown, where: string) => void;
   /** ms until a document is indexed (default 300). */
   readonly indexingDelay?: number;
+  /** Whether the server has models (default: none, as the older recordings). */
+  readonly models?: boolean;
+  /** More applications, in the shape of exported ones. */
+  readonly applications?: readonly unknown[];
   /** PID of this process; locks the directory against other sandboxes. */
   readonly ownPid?: number;
   readonly isAlive?: (pid: number) => boolean;
@@ -109,8 +115,12 @@ class SandboxServer implements Sandbox {
     this.#version = version;
     this.#store = store;
     this.#unlock = unlock;
-    this.#knowledge = openKnowledge({ store, clock, random, indexingDelay });
-    this.#apps = openApps({ store, clock, random, version, onError });
+    const applications = readApplications(options.applications);
+    const model = options.models ? new LanguageModel(clock, random) : undefined;
+    const common = { store, clock, random, model };
+    this.#knowledge = openKnowledge({ ...common, indexingDelay });
+    const { retrieve } = this.#knowledge;
+    this.#apps = openApps({ ...common, applications, retrieve, version, onError });
     const handlers = [...this.#knowledge.handlers, ...this.#apps.handlers];
     this.#handlers = new Map(handlers.map((handler) => [handler.row.route, handler]));
     this.#planFaults = createFaultPlanner(faults);
@@ -178,7 +188,7 @@ class SandboxServer implements Sandbox {
     const own = plan.html === undefined ? { "X-Version": version, "X-Env": "DEVELOPMENT" } : {};
     const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
     const headers = { ...reply.headers, ...own, ...length };
-    await sendResponse({ ...reply, headers }, response, plan, clock, signal);
+    await sendResponse({ ...reply, headers }, response, { plan, clock, signal });
   }
 
   async #respond(exchange: Exchange): Promise<SandboxResponse> {

@@ -1,5 +1,5 @@
 import type { ProcessRule, Segmentation } from "./process-rules.ts";
-import { knowledgeRefusal } from "./responses.ts";
+import { knowledgeError } from "./responses.ts";
 
 /** A chunk of a text; only hierarchical documents have `children`. */
 export interface TextChunk {
@@ -41,7 +41,7 @@ const withoutChildren = (content: string): TextChunk => ({ content, children: []
 
 function checkLength({ max_tokens }: Segmentation): void {
   if (max_tokens >= 50 && max_tokens <= 4000) return;
-  throw knowledgeRefusal("chunk length invalid");
+  throw knowledgeError("chunk length invalid");
 }
 
 function cleanText(text: string, { rules }: ProcessRule): string {

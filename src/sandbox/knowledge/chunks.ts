@@ -10,13 +10,17 @@ import {
   type ChildChunkRow,
   deleteSegments,
   type DocumentRow,
+  getDataset,
   requireDocument,
   type KnowledgeContext,
   type SegmentRow,
 } from "../storage/knowledge-store.ts";
-import { knowledgeRefusal, toResponse } from "./responses.ts";
-import { addSegment, countSegment, indexWords } from "./segments.ts";
-import { extractKeywords } from "./words.ts";
+import { ModelError } from "../models/model-error.ts";
+import { countTokens } from "../models/tokens.ts";
+import { isHighQuality, withModelErrors } from "./embedding.ts";
+import { knowledgeError, toResponse } from "./responses.ts";
+import { addSegment, countSegment, embedSegment, indexWords } from "./segments.ts";
+import { extractKeywords } from "../models/words.ts";
 
 /** The IDs of a chunk. */
 interface SegmentPlace {
@@ -55,8 +59,8 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   createChunks(context, input, call) {
     const document = requireDocument(context, input);
     if (document.indexing_status !== "completed")
-      throw knowledgeRefusal("document of chunks not indexed");
-    if (!document.enabled) throw knowledgeRefusal("document of chunks disabled");
+      throw knowledgeError("document of chunks not indexed");
+    if (!document.enabled) throw knowledgeError("document of chunks disabled");
     const segments = segmentsIn(call.body);
     if (atLeast(call.version, "1.15.0")) checkBlank(segments);
     for (const { content, answer } of segments) checkContent(document, content, answer);
@@ -67,7 +71,9 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
       const words = keywords?.length ? keywords : null;
       const segment = { dataset_id, document_id, position, content, answer, keywords: words };
       const segment_id = addSegment(context, segment, context.now());
-      return segmentResponse(context, ...getSegment(context, { ...input, segment_id }));
+      const [row] = getSegment(context, { ...input, segment_id });
+      const failure = embedNew(context, row);
+      return segmentResponse(context, { ...row, ...failure }, document);
     });
     updateWordCount(context, document_id);
     return { json: { data, doc_form } };
@@ -81,7 +87,8 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const content = change.content ?? row.content;
     const answer = change.answer ?? row.answer;
     checkContent(document, content, answer);
-    const newKeywords = change.content === undefined ? undefined : extractKeywords(content);
+    const isExtracted = change.content !== undefined && row.keywords !== null;
+    const newKeywords = isExtracted ? extractKeywords(content) : undefined;
     const enabled = change.enabled ?? row.enabled;
     const now = context.now();
     context.segments.update(
@@ -95,12 +102,17 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
         disabled_at: enabled ? null : (row.disabled_at ?? now),
         summary: change.summary ?? undefined,
         updated_at: now,
-        updated_by: account.id,
+        updated_by: content === row.content && answer === row.answer ? undefined : account.id,
         indexing_at: now,
         completed_at: now,
       },
     );
     indexWords(context, id);
+    const dataset = getDataset(context, input.dataset_id);
+    if (isHighQuality(dataset)) {
+      context.segments.update({ id }, { tokens: countTokens(content) });
+      withModelErrors(() => embedSegment(context, dataset, { id, content }));
+    }
     updateWordCount(context, document.id);
     return showSegment(context, input);
   },
@@ -167,7 +179,7 @@ function getSegment(
 ): [row: SegmentRow, document: DocumentRow] {
   const document = requireDocument(context, place);
   const row = context.segments.find({ id: place.segment_id, document_id: document.id });
-  return [row ?? raise(knowledgeRefusal("chunk missing")), document];
+  return [row ?? raise(knowledgeError("chunk missing")), document];
 }
 
 function showSegment(context: KnowledgeContext, place: SegmentPlace) {
@@ -179,7 +191,7 @@ function showSegment(context: KnowledgeContext, place: SegmentPlace) {
 function segmentResponse(context: KnowledgeContext, row: SegmentRow, { doc_form }: DocumentRow) {
   const children = doc_form === "hierarchical_model" ? listChildren(context, row.id) : [];
   const child_chunks = children.map(childResponse);
-  return toResponse("segment", row, { child_chunks });
+  return toResponse("segment", row, { child_chunks, tokens: row.tokens ?? 0 });
 }
 
 const childResponse = (row: ChildChunkRow) => toResponse("child_chunk", row);
@@ -193,7 +205,25 @@ function getChild(
 ): ChildChunkRow {
   const [{ id: segment_id }] = getSegment(context, place);
   const child = context.child_chunks.find({ id: place.child_chunk_id, segment_id });
-  return child ?? raise(knowledgeRefusal("child chunk missing"));
+  return child ?? raise(knowledgeError("child chunk missing"));
+}
+
+/**
+ * Embeds a new chunk. If the model fails, the chunk is not stored, though the response shows it with
+ * the fields returned (server §9.7).
+ */
+function embedNew(context: KnowledgeContext, row: SegmentRow): object {
+  const dataset = getDataset(context, row.dataset_id);
+  if (!isHighQuality(dataset)) return {};
+  try {
+    embedSegment(context, dataset, row);
+    return {};
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error;
+    deleteSegments(context, "id", row.id);
+    const disabled = { enabled: false, disabled_at: context.now(), disabled_by: null };
+    return { ...disabled, status: "error", error: error.runText, keywords: row.keywords ?? [] };
+  }
 }
 
 /** Sets the word count of a document to that of its chunks. */
@@ -238,9 +268,9 @@ const STATUSES = new Set(["waiting", "indexing", "completed", "error", "paused",
 function parseSegmentPage(call: Call): PageParams {
   if (!atLeast(call.version, "1.15.0")) return parsePage(call, "SegmentListQuery");
   const query = new URLSearchParams(call.query);
-  for (const name of ["page", "limit"]) {
+  for (const name of ["page", "limit"] as const) {
     if (!/^-?\d+$/.test(query.get(name) ?? "")) query.delete(name);
-    numberParam(query, "SegmentListQuery", name, 1, [1, Infinity]);
+    numberParam(query, "SegmentListQuery", name, [1, Infinity]);
   }
   return parsePage({ ...call, query }, "SegmentListQuery");
 }

@@ -12,9 +12,11 @@ import {
   getDataset,
   type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
+import { canEmbed, chooseEmbedding, isHighQuality } from "./embedding.ts";
 import { builtInFields, fieldResponse } from "./metadata-values.ts";
-import { knowledgeRefusal, toResponse, withDefaults } from "./responses.ts";
+import { knowledgeError, toResponse, withDefaults } from "./responses.ts";
 import { type SearchSettings, searchSettingsResponse } from "./search-settings.ts";
+import { switchEmbedding } from "./switch-embedding.ts";
 import { listDatasetTags } from "./tags.ts";
 
 /** Knowledge bases: list, creation, settings and deletion. */
@@ -40,9 +42,9 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   createKnowledgeBase(context, input, call) {
     checkNul(input.name);
     if (context.datasets.find({ name: input.name })) {
-      throw knowledgeRefusal("dataset name taken by another");
+      throw knowledgeError("dataset name taken by another");
     }
-    checkTechnique(input.indexing_technique);
+    const embedding = chooseEmbedding(context, input.indexing_technique, input);
     if (input.provider === "external") checkExternal(input);
     const id = context.newId();
     const now = context.now();
@@ -54,6 +56,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
       permission: input.permission ?? "only_me",
       members: [],
       indexing_technique: input.indexing_technique ?? null,
+      ...embedding,
       retrieval_model: settingsIn(input) ?? null,
       summary_index_setting: isObject(input.summary_index_setting)
         ? input.summary_index_setting
@@ -67,14 +70,14 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
   getKnowledgeBase(context, { dataset_id }, call) {
     const dataset = getDataset(context, dataset_id);
-    const { members, permission, indexing_technique } = dataset;
+    const { members, permission } = dataset;
     return {
       json: {
-        ...datasetResponse(context, dataset, true, call),
+        ...datasetResponse(context, dataset, !isHighQuality(dataset) || canEmbed(dataset), call),
         // Only this route returns the effective search method (server §6).
         retrieval_model_dict: {
           ...searchSettingsResponse(dataset.retrieval_model),
-          ...(indexing_technique !== "high_quality" && { search_method: "keyword_search" }),
+          ...(!isHighQuality(dataset) && { search_method: "keyword_search" }),
         },
         ...(permission === "partial_members" && { partial_member_list: members }),
       },
@@ -85,7 +88,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const dataset = getDataset(context, input.dataset_id);
     const { id } = dataset;
     if (input.name !== undefined) checkName(context, dataset, input.name);
-    checkTechnique(input.indexing_technique);
+    const embedding = switchEmbedding(context, dataset, input);
     if (dataset.provider === "external") checkExternalChange(input);
     const permission = input.permission ?? dataset.permission;
     const members = memberIds(input.partial_member_list) ?? dataset.members;
@@ -99,7 +102,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
         description: clears ? null : input.description,
         permission,
         members: partial_member_list,
-        indexing_technique: input.indexing_technique,
+        ...embedding,
         retrieval_model: settingsIn(input),
         updated_at: context.now(),
       },
@@ -129,7 +132,7 @@ const settingsIn = (input: { readonly retrieval_model?: unknown }) =>
 function datasetResponse(
   context: KnowledgeContext,
   row: DatasetRow,
-  embedding_available: true | null,
+  embedding_available: boolean | null,
   { version }: Call,
 ): object {
   const counts = context.store.get<Record<"documents" | "available" | "words", number>>(
@@ -153,7 +156,7 @@ function datasetResponse(
     tags: listDatasetTags(context, row.id).map((tag) => ({ ...tag, type: "knowledge" })),
     external_retrieval_model: {
       top_k: settings?.top_k ?? 2,
-      score_threshold: settings?.score_threshold ?? 0,
+      score_threshold: settings ? (settings.score_threshold ?? null) : 0,
       score_threshold_enabled: settings && settings.score_threshold_enabled,
     },
     doc_metadata: [
@@ -165,20 +168,13 @@ function datasetResponse(
 
 function checkNul(text: string): void {
   if (!text.includes("\0")) return;
-  throw knowledgeRefusal("name with NUL");
+  throw knowledgeError("name with NUL");
 }
 
 function checkName({ datasets }: KnowledgeContext, dataset: DatasetRow, name: string): void {
   checkNul(name);
   if ((datasets.find({ name }) ?? dataset).id !== dataset.id) {
-    throw knowledgeRefusal("dataset name taken");
-  }
-}
-
-/** Throws 400 for a technique that needs a model: the sandbox has none, like the recorded server. */
-export function checkTechnique(technique: string | null | undefined): void {
-  if (technique === "high_quality") {
-    throw knowledgeRefusal("no embedding model");
+    throw knowledgeError("dataset name taken");
   }
 }
 
@@ -190,13 +186,13 @@ interface External {
 /** No external knowledge API exists; without an ID the server creates an unusable knowledge base. */
 function checkExternal({ external_knowledge_api_id, external_knowledge_id }: External): void {
   if (!external_knowledge_api_id) return;
-  if (!external_knowledge_id) throw knowledgeRefusal("external knowledge missing");
-  throw knowledgeRefusal("external API missing");
+  if (!external_knowledge_id) throw knowledgeError("external knowledge missing");
+  throw knowledgeError("external API missing");
 }
 
 function checkExternalChange({ external_knowledge_api_id, external_knowledge_id }: External): void {
-  if (!external_knowledge_id) throw knowledgeRefusal("external knowledge ID missing");
-  if (!external_knowledge_api_id) throw knowledgeRefusal("external API ID missing");
+  if (!external_knowledge_id) throw knowledgeError("external knowledge ID missing");
+  if (!external_knowledge_api_id) throw knowledgeError("external API ID missing");
 }
 
 function memberIds(sent: unknown): string[] | undefined {

@@ -8,15 +8,15 @@ import {
   latestRule,
 } from "../storage/knowledge-store.ts";
 import type { Changes } from "../storage/table.ts";
-import { checkTechnique } from "./datasets.ts";
 import { getDisplayStatus } from "./document-responses.ts";
+import { chooseEmbedding, type EmbeddingChoice } from "./embedding.ts";
 import type { FileContent } from "./knowledge-files.ts";
 import { automaticRule, parseProcessRule, type ProcessRule } from "./process-rules.ts";
-import { knowledgeRefusal } from "./responses.ts";
+import { knowledgeError } from "./responses.ts";
 import type { SearchSettings } from "./search-settings.ts";
 
 /** Processing options of a create or update, by text or file. */
-export interface ProcessingOptions {
+export interface ProcessingOptions extends EmbeddingChoice {
   readonly dataset_id: string;
   readonly indexing_technique?: string | undefined;
   readonly doc_form?: string | undefined;
@@ -27,16 +27,18 @@ export interface ProcessingOptions {
   readonly original_document_id?: string | undefined;
 }
 
-/**
- * Creates a document from stored content, or replaces the enabled one with the same name; returns its
- * ID. `defaultRule` applies if neither the request nor the knowledge base has a rule.
- */
+interface NewContent {
+  readonly storeContent: () => FileContent;
+  /** Applies if neither the request nor the knowledge base has a rule. */
+  readonly defaultRule?: ProcessRule;
+}
+
+/** Creates a document, or replaces the enabled one with the same name; returns its ID. */
 export function createDocument(
   context: KnowledgeContext,
   dataset: DatasetRow,
   processing: ProcessingOptions,
-  storeContent: () => FileContent,
-  defaultRule: ProcessRule | undefined,
+  { storeContent, defaultRule }: NewContent,
 ): string {
   const { documents } = context;
   const { id: dataset_id } = dataset;
@@ -92,12 +94,12 @@ export function updateDocument(
 ): string {
   const dataset = getDataset(context, input.dataset_id);
   if (!storeContent && !input.process_rule) {
-    throw knowledgeRefusal("document content missing");
+    throw knowledgeError("document content missing");
   }
   const doc_form = documentForm(dataset, input);
   const document = requireDocument(context, input, "document to change missing");
   if (getDisplayStatus(context, document) !== "available") {
-    throw knowledgeRefusal("document unavailable");
+    throw knowledgeError("document unavailable");
   }
   const rule_id = input.process_rule
     ? storeRule(context, dataset, input.process_rule, automaticRule)
@@ -109,22 +111,23 @@ export function updateDocument(
 /** Returns the form of the document; all documents of a knowledge base have the same (server §9). */
 function documentForm(dataset: DatasetRow, { doc_form = "text_model" }: ProcessingOptions): string {
   if (dataset.doc_form !== null && dataset.doc_form !== doc_form) {
-    throw knowledgeRefusal("document form differs");
+    throw knowledgeError("document form differs");
   }
   return doc_form;
 }
 
 /** The first document determines the open settings of its knowledge base. */
 function completeDataset(
-  { datasets }: KnowledgeContext,
+  context: KnowledgeContext,
   { id, indexing_technique: known }: DatasetRow,
-  { indexing_technique, retrieval_model }: ProcessingOptions,
+  { indexing_technique, retrieval_model, ...sent }: ProcessingOptions,
   doc_form: string,
 ): void {
+  const { datasets } = context;
   if (known === null) {
-    checkTechnique(indexing_technique);
+    const embedding = chooseEmbedding(context, indexing_technique, sent);
     const settings = retrieval_model as SearchSettings | undefined; // validated
-    datasets.update({ id }, { indexing_technique, retrieval_model: settings });
+    datasets.update({ id }, { indexing_technique, ...embedding, retrieval_model: settings });
   }
   datasets.update({ id }, { doc_form });
 }
@@ -139,7 +142,7 @@ function storeRule(
   const latest = latestRule(context, dataset_id);
   if (!sent && latest) return latest.id;
   const rule = sent ? parseProcessRule(sent) : defaultRule;
-  if (!rule) throw knowledgeRefusal("rule missing");
+  if (!rule) throw knowledgeError("rule missing");
   const id = context.newId();
   context.process_rules.insert({ id, dataset_id, rule });
   return id;

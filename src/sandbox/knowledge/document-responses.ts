@@ -32,6 +32,9 @@ function documentFields(context: KnowledgeContext, document: DocumentRow) {
   return {
     file: file && toResponse("document_file", file),
     display_status: getDisplayStatus(context, document),
+    need_summary: document.need_summary === 1,
+    // Null again when the summaries are made, and when that failed (server §9.8).
+    summary_index_status: document.summary_due === null ? null : "SUMMARIZING",
   };
 }
 
@@ -74,7 +77,8 @@ export function documentDetail(
     // The newest rule of the knowledge base, which may come from another document.
     dataset_process_rule: ruleResponse(latestRule(context, dataset.id)?.rule ?? rule),
     document_process_rule: { id: document.rule_id, dataset_id: dataset.id, ...ruleResponse(rule) },
-    indexing_latency: end === null ? null : (end - document.queued_at) / 1000,
+    indexing_latency:
+      end === null || failedToEmbed(document) ? null : (end - document.queued_at) / 1000,
     doc_metadata: metadata.length === 0 ? null : metadata,
     segment_count: count,
     average_segment_length: count === 0 ? 0 : Math.floor(words / count),
@@ -83,6 +87,10 @@ export function documentDetail(
   if (part === "only") return { id: document.id, doc_type, doc_metadata };
   return part === "without" ? others : all;
 }
+
+/** Whether a document was split before its indexing failed. */
+const failedToEmbed = ({ indexing_status, word_count, tokens }: DocumentRow): boolean =>
+  indexing_status === "error" && word_count !== null && tokens === null;
 
 /** The indexing status of a document. */
 export function indexingResponse(context: KnowledgeContext, document: DocumentRow): object {
@@ -93,7 +101,7 @@ export function indexingResponse(context: KnowledgeContext, document: DocumentRo
     parsing_at,
     cleaning_at,
     splitting_at,
-    indexing_at: indexing_status === "error" ? null : indexing_at,
+    indexing_at: indexing_status === "error" && !failedToEmbed(document) ? null : indexing_at,
     completed_segments: indexing_status === "completed" ? completed : 0,
     total_segments: count,
   });

@@ -29,7 +29,7 @@ import {
 } from "./document-responses.ts";
 import { addText, addUpload, downloadUrl, onlyFile } from "./knowledge-files.ts";
 import { automaticRule } from "./process-rules.ts";
-import { knowledgeRefusal } from "./responses.ts";
+import { knowledgeError } from "./responses.ts";
 import { createZip, uniqueNames } from "./zip.ts";
 
 /** Documents: lists, creation, changes, status and downloads. */
@@ -53,15 +53,16 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   getDocument(context, input, call) {
     const document = requireDocument(context, input);
     const part = call.query.get("metadata") ?? "all";
-    if (!isPart(part)) throw knowledgeRefusal("document part invalid", { part });
+    if (!isPart(part)) throw knowledgeError("document part invalid", { part });
     return { json: documentDetail(context, getDataset(context, input.dataset_id), document, part) };
   },
 
   createDocumentByText(context, input, call) {
     const dataset = getDataset(context, input.dataset_id);
     if (input.indexing_technique === undefined) throw missingTechnique(dataset, call);
-    const content = () => addText(context, input.name, input.text);
-    const id = createDocument(context, dataset, input, content, automaticRule);
+    const storeContent = () => addText(context, input.name, input.text);
+    const content = { storeContent, defaultRule: automaticRule };
+    const id = createDocument(context, dataset, input, content);
     return batchResponse(context, call, input, id);
   },
 
@@ -70,9 +71,9 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const file = onlyFile(call.files);
     if (!file) throw noFileUploaded();
     // On this route, the error of a rejected file has no text (server §3).
-    const content = () => addUpload(context, file, () => knowledgeRefusal("file rejected"));
+    const storeContent = () => addUpload(context, file, () => knowledgeError("file rejected"));
     const doc_form = input.doc_form ?? dataset.doc_form ?? "text_model";
-    const id = createDocument(context, dataset, { ...input, doc_form }, content, undefined);
+    const id = createDocument(context, dataset, { ...input, doc_form }, { storeContent });
     return batchResponse(context, call, input, id);
   },
 
@@ -92,7 +93,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
   deleteDocument(context, input) {
     const document = requireDocument(context, input, "document to delete missing");
-    if (document.archived) throw knowledgeRefusal("document archived");
+    if (document.archived) throw knowledgeError("document archived");
     removeDocument(context, document);
     return { status: 204 };
   },
@@ -104,13 +105,13 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
       const actions = Object.keys(STATUS_CHANGES)
         .map((word) => `'${word}'`)
         .join(", ");
-      throw knowledgeRefusal("document action invalid", { action, actions });
+      throw knowledgeError("document action invalid", { action, actions });
     }
     for (const id of document_ids) {
       const document = documents.find({ dataset_id, id });
       if (!document) continue;
       if (document.indexing_status !== "completed" && action === "disable") {
-        throw knowledgeRefusal("document not indexed", { name: document.name });
+        throw knowledgeError("document not indexed", { name: document.name });
       }
       documents.update({ id }, { ...change(document, now()), updated_at: now() });
     }
@@ -119,7 +120,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
   getIndexingStatus(context, { dataset_id, batch }) {
     const documents = context.documents.list({ batch, dataset_id });
-    if (documents.length === 0) throw knowledgeRefusal("documents missing");
+    if (documents.length === 0) throw knowledgeError("documents missing");
     return { json: { data: documents.map((document) => indexingResponse(context, document)) } };
   },
 
@@ -199,7 +200,7 @@ const isPart = (text: string): text is DetailPart => ["all", "only", "without"].
 /** The error depends on the version and on the settings of the knowledge base. */
 function missingTechnique(dataset: DatasetRow, call: Call): HttpError {
   if (!atLeast(call.version, "1.14.1")) return internalServerError();
-  if (dataset.indexing_technique === null) return knowledgeRefusal("technique missing");
+  if (dataset.indexing_technique === null) return knowledgeError("technique missing");
   const problem = { field: "indexing_technique", type: "missing", value: call.body } as const;
   return validationError("KnowledgeConfig", problem);
 }
@@ -211,7 +212,7 @@ function updateByFile(
 ): Reply {
   const file = onlyFile(call.files);
   const rejected = (reason: "size" | "kind") =>
-    knowledgeRefusal(reason === "size" ? "file too large" : "file of another kind");
+    knowledgeError(reason === "size" ? "file too large" : "file of another kind");
   const content = file && (() => addUpload(context, file, rejected));
   return batchResponse(context, call, input, updateDocument(context, input, content));
 }

@@ -1,14 +1,20 @@
+import { attempt } from "../../lib/attempt.ts";
+import { sum } from "../../lib/numbers.ts";
 import { countCharacters } from "../../lib/utf8.ts";
 import { HttpError } from "../http/handler.ts";
 import {
   deleteSegments,
   type DocumentRow,
+  getDataset,
   type KnowledgeContext,
   type ProcessingStage,
 } from "../storage/knowledge-store.ts";
 import { splitIntoChunks, type TextChunk } from "./chunking.ts";
-import { knowledgeRefusal } from "./responses.ts";
-import { addSegment } from "./segments.ts";
+import { knowledgeError } from "./responses.ts";
+import { ModelError } from "../models/model-error.ts";
+import { countTokens } from "../models/tokens.ts";
+import { checkDimensions, isHighQuality } from "./embedding.ts";
+import { addSegment, embedSegment } from "./segments.ts";
 
 /** The stages of indexing in order, with their starts as a share of the indexing delay. */
 const STAGES = [
@@ -18,6 +24,9 @@ const STAGES = [
   ["splitting", 0.45],
   ["indexing", 0.6],
 ] as const satisfies readonly (readonly [ProcessingStage, number])[];
+
+/** The share of the indexing delay after which a document is split. */
+const SPLIT = STAGES[4][1];
 
 /** The start of each stage that a document has reached (ms since 1970), null for the others. */
 export function stageStarts(context: KnowledgeContext, document: DocumentRow): (number | null)[] {
@@ -40,6 +49,20 @@ const DUE_DOCUMENTS = `WHERE ${STAGES.map(([stage], index) => {
 export function advanceIndexing(context: KnowledgeContext): void {
   const due = context.documents.select(DUE_DOCUMENTS, context.now(), context.indexingDelay);
   for (const document of due) advance(context, document);
+  for (const document of context.documents.select("WHERE summary_due <= ?", context.now()))
+    summarize(context, document);
+}
+
+/** ms from the end of indexing until the summaries of a document are made. */
+const SUMMARY_DELAY = 1500;
+
+/** Writes the summaries of the chunks; those for which the model fails stay without (server §9.8). */
+function summarize({ documents, segments, model }: KnowledgeContext, { id }: DocumentRow): void {
+  documents.update({ id }, { summary_due: null });
+  for (const segment of segments.list({ document_id: id })) {
+    const summary = attempt(() => model?.summary(segment.content)) ?? null;
+    segments.update({ id: segment.id }, { summary });
+  }
 }
 
 function advance(context: KnowledgeContext, document: DocumentRow): void {
@@ -53,9 +76,11 @@ function advance(context: KnowledgeContext, document: DocumentRow): void {
     if (stage === "indexing" && document.indexing_status !== "indexing") {
       splitDocument(context, document, time);
     }
+    if (isDone) embedDocument(context, document);
   } catch (error) {
-    if (!(error instanceof HttpError)) throw error;
-    const failed = { error: error.message, stopped_at: time, updated_at: time };
+    if (!(error instanceof HttpError || error instanceof ModelError)) throw error;
+    const text = error instanceof ModelError ? error.runText : error.message;
+    const failed = { error: text, stopped_at: time, updated_at: time };
     return documents.update({ id }, { indexing_status: "error", ...failed });
   }
   if (isDone) complete(context, document, time);
@@ -65,11 +90,11 @@ function advance(context: KnowledgeContext, document: DocumentRow): void {
 /** Splits the text of a document into stored chunks; throws HttpError with the reason if it cannot. */
 function splitDocument(context: KnowledgeContext, document: DocumentRow, time: number): void {
   const { dataset_id, id: document_id } = document;
-  const chunks = splitFile(context, document);
+  const chunks = chunksOf(context, document);
   deleteSegments(context, "document_id", document_id);
-  for (const [index, { content, children }] of chunks.entries()) {
+  for (const [index, { content, answer = null, children }] of chunks.entries()) {
     const position = index + 1;
-    const segment = { dataset_id, document_id, position, content, answer: null, keywords: null };
+    const segment = { dataset_id, document_id, position, content, answer, keywords: null };
     const segment_id = addSegment(context, segment, time);
     for (const [childIndex, child] of children.entries()) {
       context.child_chunks.insert({
@@ -84,7 +109,59 @@ function splitDocument(context: KnowledgeContext, document: DocumentRow, time: n
     }
   }
   const word_count = chunks.reduce((sum, { content }) => sum + countCharacters(content), 0);
-  context.documents.update({ id: document_id }, { word_count, tokens: 0 });
+  context.documents.update({ id: document_id }, { word_count });
+}
+
+/** Queues the available documents of a knowledge base for another embedding of their chunks. */
+export function requeueForEmbedding(context: KnowledgeContext, dataset_id: string): void {
+  const queued_at = context.now() - SPLIT * context.indexingDelay;
+  const indexing = { indexing_status: "indexing", queued_at, completed_at: null } as const;
+  context.documents.update({ dataset_id, indexing_status: "completed" }, indexing);
+}
+
+/** Embeds the chunks of a document. If the model fails, none of them is enabled (server §9.6). */
+function embedDocument(context: KnowledgeContext, { dataset_id, id }: DocumentRow): void {
+  const dataset = getDataset(context, dataset_id);
+  if (!isHighQuality(dataset)) return;
+  const { segments } = context;
+  const all = segments.list({ document_id: id });
+  try {
+    checkDimensions(context, dataset);
+    for (const segment of all) embedSegment(context, dataset, segment);
+  } catch (error) {
+    const unfinished = { status: "indexing", enabled: false, completed_at: null };
+    segments.update({ document_id: id }, unfinished);
+    throw error;
+  }
+}
+
+/** A chunk of a document; of a question-and-answer document, a question with its answer. */
+interface DocumentChunk extends TextChunk {
+  readonly answer?: string;
+}
+
+/**
+ * The chunks of a document by its form. If the model makes no questions, or the rule of a hierarchical
+ * document has no child chunks, there are none, and the document ends as completed (server §9.8).
+ */
+function chunksOf(context: KnowledgeContext, document: DocumentRow): readonly DocumentChunk[] {
+  const { model } = context;
+  const chunks = splitFile(context, document);
+  if (!model || !isHighQuality(getDataset(context, document.dataset_id))) return chunks;
+  switch (document.doc_form) {
+    case "qa_model":
+      return chunks.flatMap(({ content }) =>
+        (attempt(() => model.questions(content)) ?? []).map(({ question, answer }) => ({
+          content: question,
+          answer,
+          children: [],
+        })),
+      );
+    case "hierarchical_model":
+      return chunks.filter(({ children }) => children.length > 0);
+    default:
+      return chunks;
+  }
 }
 
 /** Extensions of text files; other kinds are stored, and fail to index. */
@@ -97,19 +174,29 @@ function splitFile(
   const file = files.find({ id: file_id });
   const rule = process_rules.find({ id: rule_id })?.rule;
   if (!file || !rule || !TEXT_EXTENSIONS.includes(file.extension)) {
-    throw knowledgeRefusal("file without text");
+    throw knowledgeError("file without text");
   }
   return splitIntoChunks(new TextDecoder().decode(file.bytes), rule);
 }
 
-function complete(
-  { documents, segments }: KnowledgeContext,
-  document: DocumentRow,
-  time: number,
-): void {
+function complete(context: KnowledgeContext, document: DocumentRow, time: number): void {
+  const { documents, segments } = context;
   const times = { stopped_at: null, completed_at: time, updated_at: time };
-  documents.update({ id: document.id }, { indexing_status: "completed", error: null, ...times });
-  if (document.doc_form !== "hierarchical_model") return;
+  const dataset = getDataset(context, document.dataset_id);
+  const embeds = isHighQuality(dataset);
+  const contents = segments.list({ document_id: document.id }).map(({ content }) => content);
+  const tokens = embeds ? sum(contents.map(countTokens)) : 0;
+  const summarizes = embeds && dataset.summary_index_setting?.enable === true;
+  const summaries = summarizes ? { need_summary: 1, summary_due: time + SUMMARY_DELAY } : {};
+  const ended = {
+    indexing_status: "completed",
+    error: null,
+    tokens,
+    ...times,
+    ...summaries,
+  } as const;
+  documents.update({ id: document.id }, ended);
+  if (document.doc_form !== "hierarchical_model" || embeds) return;
   // Without an embedding model, the chunks of a hierarchical document are never completed: the
   // document is available, but searches do not find it.
   segments.update(

@@ -11,7 +11,9 @@ import { documentHandlers } from "./documents.ts";
 import { advanceIndexing } from "./indexing.ts";
 import { fileResponse } from "./knowledge-files.ts";
 import { metadataHandlers } from "./metadata.ts";
-import { modelHandlers, pipelineHandlers } from "./pipelines.ts";
+import { modelHandlers } from "./models.ts";
+import { pipelineHandlers } from "./pipelines.ts";
+import { openRetrieve } from "./retrieve.ts";
 import { searchHandlers } from "./search.ts";
 import { tagHandlers } from "./tags.ts";
 
@@ -35,6 +37,7 @@ export function openKnowledge(dependencies: KnowledgeDependencies) {
     handlers: handlers.map((handler) => inTransaction(context, handler)),
     /** Throws 404 if the knowledge base does not exist; the server checks that first. */
     checkDataset: (id: string) => void getDataset(context, id),
+    retrieve: openRetrieve(context),
     /** Returns the download of a file. */
     fileAt: (id: string) => fileResponse(context, id),
   };

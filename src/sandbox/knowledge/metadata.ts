@@ -13,7 +13,7 @@ import {
 } from "../storage/knowledge-store.ts";
 import type { MetadataValue } from "./metadata-filter.ts";
 import { builtInFields, fieldResponse } from "./metadata-values.ts";
-import { knowledgeRefusal } from "./responses.ts";
+import { knowledgeError } from "./responses.ts";
 
 const success: Reply = { json: { result: "success" } };
 
@@ -74,7 +74,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
       // The values of earlier documents stay.
       setValues(
         context,
-        document ?? raise(knowledgeRefusal("document of metadata missing")),
+        document ?? raise(knowledgeError("document of metadata missing")),
         operation,
       );
     }
@@ -137,12 +137,12 @@ function changeValues(
 /** Throws HttpError if a field name is invalid or in use, even by the same field. */
 function checkName(context: KnowledgeContext, dataset_id: string, name: string): void {
   if (countCharacters(name) > 255) {
-    throw knowledgeRefusal("field name too long");
+    throw knowledgeError("field name too long");
   }
   if (context.metadata_fields.find({ dataset_id, name })) {
-    throw knowledgeRefusal("field name taken");
+    throw knowledgeError("field name taken");
   }
   if (builtInFields.some((field) => field.name === name)) {
-    throw knowledgeRefusal("field name built in");
+    throw knowledgeError("field name built in");
   }
 }

@@ -1,5 +1,5 @@
 import { isObject } from "../../lib/json.ts";
-import { knowledgeRefusal } from "./responses.ts";
+import { knowledgeError } from "./responses.ts";
 
 /** Length and separator of chunks. */
 export interface Segmentation {
@@ -36,7 +36,7 @@ export const automaticRule: ProcessRule = {
 export function parseProcessRule(rule: unknown): ProcessRule {
   const { mode, rules } = required(rule, "");
   if (mode === "automatic") return automaticRule;
-  if (mode !== "custom" && mode !== "hierarchical") throw knowledgeRefusal("rule mode invalid");
+  if (mode !== "custom" && mode !== "hierarchical") throw knowledgeError("rule mode invalid");
   const { pre_processing_rules: steps, ...sent } = required(rules, " rules");
   if (!Array.isArray(steps)) throw missing(" pre_processing_rules");
   const hierarchicalMode = sent["parent_mode"] === "full-doc" ? "full-doc" : "paragraph";
@@ -65,7 +65,7 @@ function parseSegmentation(sent: unknown, allowsZero: boolean): Segmentation {
   return { separator, max_tokens, chunk_overlap: overlap };
 }
 
-const missing = (part: string) => knowledgeRefusal("rule part missing", { part });
+const missing = (part: string) => knowledgeError("rule part missing", { part });
 
 function required(value: unknown, part: string): Record<string, unknown> {
   if (isObject(value)) return value;

@@ -1,12 +1,12 @@
 import { isObject } from "../../lib/json.ts";
-import { refusals } from "../http/errors.ts";
+import { errorsOf } from "../http/errors.ts";
 import { fill } from "../http/fill.ts";
 import { account } from "../storage/ids.ts";
-import texts from "./refusals.json" with { type: "json" };
+import texts from "./errors.json" with { type: "json" };
 import shapes from "./shapes.json" with { type: "json" };
 
 /** Returns the error with that name. */
-export const knowledgeRefusal = refusals(texts);
+export const knowledgeError = errorsOf(texts);
 
 /** A record in a response: its fields and `more` in a recorded shape, which names those it uses. */
 export const toResponse = (

@@ -1,6 +1,13 @@
 import { countCharacters } from "../../lib/utf8.ts";
-import type { KnowledgeContext, SegmentRow } from "../storage/knowledge-store.ts";
-import { extractKeywords, tokenize } from "./words.ts";
+import {
+  type DatasetRow,
+  getDataset,
+  type KnowledgeContext,
+  type SegmentRow,
+} from "../storage/knowledge-store.ts";
+import { countTokens } from "../models/tokens.ts";
+import { embedFor, isHighQuality, vectorBytes } from "./embedding.ts";
+import { extractKeywords, tokenize } from "../models/words.ts";
 
 /** A chunk to store; if `keywords` is null, they are extracted from the content. */
 export type NewSegment = Pick<
@@ -8,14 +15,19 @@ export type NewSegment = Pick<
   "dataset_id" | "document_id" | "position" | "content" | "answer" | "keywords"
 >;
 
-/** Stores and indexes a chunk; returns its ID. */
+/**
+ * Stores and indexes a chunk; returns its ID. A chunk of a knowledge base with an embedding model has
+ * no keywords of its own, and its tokens are counted.
+ */
 export function addSegment(context: KnowledgeContext, segment: NewSegment, time: number): string {
   const id = context.newId();
+  const embeds = isHighQuality(getDataset(context, segment.dataset_id));
   context.segments.insert({
     ...segment,
     id,
     word_count: countSegment(segment),
-    keywords: segment.keywords ?? extractKeywords(segment.content),
+    keywords: segment.keywords ?? (embeds ? null : extractKeywords(segment.content)),
+    tokens: embeds ? countTokens(segment.content) : 0,
     index_node_id: context.newId(),
     status: "completed",
     enabled: true,
@@ -26,6 +38,15 @@ export function addSegment(context: KnowledgeContext, segment: NewSegment, time:
   });
   indexWords(context, id);
   return id;
+}
+
+/** Embeds a stored chunk with the model of its knowledge base. Throws ModelError. */
+export function embedSegment(
+  { segments }: KnowledgeContext,
+  dataset: DatasetRow,
+  { id, content }: Pick<SegmentRow, "id" | "content">,
+): void {
+  segments.update({ id }, { vector: vectorBytes(embedFor(dataset, content)) });
 }
 
 /** The characters of a chunk with its answer. */

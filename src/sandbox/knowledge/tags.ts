@@ -5,7 +5,7 @@ import { atLeast } from "../http/router.ts";
 import { validationError } from "../http/pydantic.ts";
 import { isUuid } from "../../lib/uuid.ts";
 import type { KnowledgeContext, TagRow } from "../storage/knowledge-store.ts";
-import { knowledgeRefusal } from "./responses.ts";
+import { knowledgeError } from "./responses.ts";
 
 /** Tags and their bindings. */
 const handlers: Handlers<typeof operations, KnowledgeContext> = {
@@ -84,15 +84,15 @@ const tagResponse = ({ tag_bindings }: KnowledgeContext, tag: TagRow) => ({
 function getTag({ tags }: KnowledgeContext, id: string): TagRow {
   // The server passes the text to its database, which accepts only UUIDs.
   if (!isUuid(id)) throw internalServerError();
-  return tags.find({ id }) ?? raise(knowledgeRefusal("tag missing"));
+  return tags.find({ id }) ?? raise(knowledgeError("tag missing"));
 }
 
 function checkName({ tags }: KnowledgeContext, name: string): void {
-  if (tags.count({ name }) > 0) throw knowledgeRefusal("tag name taken");
+  if (tags.count({ name }) > 0) throw knowledgeError("tag name taken");
 }
 
 function checkTarget({ datasets }: KnowledgeContext, id: string, action: "bind" | "unbind"): void {
-  if (!datasets.find({ id })) throw knowledgeRefusal(`dataset to ${action} missing`);
+  if (!datasets.find({ id })) throw knowledgeError(`dataset to ${action} missing`);
 }
 
 function tagsMissing(model: string, value: unknown) {

@@ -1,8 +1,9 @@
+import type { LanguageModel } from "../models/language-model.ts";
 import { raise } from "../http/errors.ts";
 import type { Clock } from "../http/handler.ts";
 import type { MetadataValue } from "../knowledge/metadata-filter.ts";
 import type { ProcessRule } from "../knowledge/process-rules.ts";
-import { knowledgeRefusal } from "../knowledge/responses.ts";
+import { knowledgeError } from "../knowledge/responses.ts";
 import type { SearchSettings } from "../knowledge/search-settings.ts";
 import { newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
@@ -23,9 +24,11 @@ const tables = {
     permission: text,
     members: json<readonly string[]>(),
     indexing_technique: optional(text),
+    embedding_model: optional(text),
+    embedding_model_provider: optional(text),
     doc_form: optional(text),
     retrieval_model: optional(json<SearchSettings>()),
-    summary_index_setting: optional(json<object>()),
+    summary_index_setting: optional(json<{ readonly enable?: unknown }>()),
     built_in: flag,
     created_at: integer,
     updated_at: integer,
@@ -65,6 +68,10 @@ const tables = {
       error: optional(text),
       tokens: optional(integer),
       word_count: optional(integer),
+      /** Whether its chunks have, or are to have, summaries; 1 or null. */
+      need_summary: optional(integer),
+      /** When the summaries are made; null before and after. */
+      summary_due: optional(integer),
       enabled: flag,
       disabled_at: optional(integer),
       archived: flag,
@@ -92,6 +99,11 @@ const tables = {
       indexing_at: integer,
       completed_at: optional(integer),
       summary: optional(text),
+      /** Counted only where a model embeds the content. */
+      tokens: optional(integer),
+      /** The embedded content: 32-bit floats. */
+      vector: optional(bytes),
+      error: optional(text),
     },
     { indexes: ["document_id, position", "dataset_id"] },
   ),
@@ -142,17 +154,26 @@ export interface KnowledgeDependencies {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: () => number;
+  /** The language model; undefined if the server has no models at all. */
+  readonly model: LanguageModel | undefined;
   /** ms from an upload until it is indexed. */
   readonly indexingDelay: number;
 }
 
 /** Opens the tables of the knowledge bases. */
-export function createContext({ store, clock, random, indexingDelay }: KnowledgeDependencies) {
+export function createContext({
+  store,
+  clock,
+  random,
+  model,
+  indexingDelay,
+}: KnowledgeDependencies) {
   store.run(WORD_INDEX);
   return {
     ...openTables(store, tables),
     store,
     random,
+    model,
     indexingDelay,
     /** ms since 1970. */
     now: () => clock.now().getTime(),
@@ -162,16 +183,15 @@ export function createContext({ store, clock, random, indexingDelay }: Knowledge
 
 /** Returns the knowledge base; throws 404. */
 export const getDataset = ({ datasets }: KnowledgeContext, id: string): DatasetRow =>
-  datasets.find({ id }) ?? raise(knowledgeRefusal("dataset missing"));
+  datasets.find({ id }) ?? raise(knowledgeError("dataset missing"));
 
-/** Returns the document of a knowledge base; throws 404, or the refusal given. */
+/** Returns the document of a knowledge base; throws 404, or the given error. */
 export const requireDocument = (
   { documents }: KnowledgeContext,
   { dataset_id, document_id }: { readonly dataset_id: string; readonly document_id: string },
-  missing: Parameters<typeof knowledgeRefusal>[0] = "document missing",
+  missing: Parameters<typeof knowledgeError>[0] = "document missing",
 ): DocumentRow =>
-  documents.find({ dataset_id, id: document_id }) ??
-  raise(knowledgeRefusal(missing, { dataset_id }));
+  documents.find({ dataset_id, id: document_id }) ?? raise(knowledgeError(missing, { dataset_id }));
 
 /** Returns the newest process rule of a knowledge base; it has none before its first document. */
 export const latestRule = ({ process_rules }: KnowledgeContext, dataset_id: string) =>

@@ -82,18 +82,21 @@ export function openTables<T extends Readonly<Record<string, TableDefinition<Col
   definitions: T,
 ): { readonly [Name in keyof T]: Table<RecordOf<T[Name]>> } {
   const known = store.all<StoredName>("SELECT name FROM sqlite_master WHERE type = 'table'");
-  const tables = Object.entries(definitions).map(([name, definition]) => {
-    const { columns, constraint, indexes = [] } = definition;
-    const lines = Object.entries(columns).map(([each, { sql }]) => `${each} ${sql}`);
-    const all = [...lines, ...(constraint ? [constraint] : [])].join(", ");
-    store.run(`CREATE TABLE IF NOT EXISTS ${name} (${all})`);
-    if (known.some((table) => table.name === name)) addMissingColumns(store, name, columns);
-    for (const index of indexes) {
-      const indexName = `${name}_by_${index.replace(", ", "_")}`;
-      store.run(`CREATE INDEX IF NOT EXISTS ${indexName} ON ${name} (${index})`);
-    }
-    return [name, new Table(store, name, columns)];
-  });
+  // In one transaction, because each one waits for the disk.
+  const tables = store.transaction(() =>
+    Object.entries(definitions).map(([name, definition]) => {
+      const { columns, constraint, indexes = [] } = definition;
+      const lines = Object.entries(columns).map(([each, { sql }]) => `${each} ${sql}`);
+      const all = [...lines, ...(constraint ? [constraint] : [])].join(", ");
+      store.run(`CREATE TABLE IF NOT EXISTS ${name} (${all})`);
+      if (known.some((table) => table.name === name)) addMissingColumns(store, name, columns);
+      for (const index of indexes) {
+        const indexName = `${name}_by_${index.replace(", ", "_")}`;
+        store.run(`CREATE INDEX IF NOT EXISTS ${indexName} ON ${name} (${index})`);
+      }
+      return [name, new Table(store, name, columns)];
+    }),
+  );
   return Object.fromEntries(tables) as ReturnType<typeof openTables<T>>; // by the same names
 }
 

@@ -23,9 +23,14 @@ export const tokenize = (text: string): string[] =>
   splitWords(text.normalize("NFKC")).map((word) => word.toLowerCase());
 
 /** Returns an FTS5 query for any of the words, or undefined without words. */
-export function matchAny(words: readonly string[]): string | undefined {
+export const matchAny = (words: readonly string[]): string | undefined => joinWords(words, "OR");
+
+/** Returns an FTS5 query for all of the words, or undefined without words. */
+export const matchAll = (words: readonly string[]): string | undefined => joinWords(words, "AND");
+
+function joinWords(words: readonly string[], by: "AND" | "OR"): string | undefined {
   if (words.length === 0) return undefined;
-  return [...new Set(words)].map((word) => `"${word}"`).join(" OR ");
+  return [...new Set(words)].map((word) => `"${word}"`).join(` ${by} `);
 }
 
 const STOP_WORDS = new Set(

@@ -1,0 +1,84 @@
+import { invalidParam } from "../http/errors.ts";
+import { catalogOf, DIMENSIONS, findProvider, PROVIDER } from "../models/catalog.ts";
+import { embed } from "../models/embedding.ts";
+import { ModelError } from "../models/model-error.ts";
+import type { DatasetRow, KnowledgeContext } from "../storage/knowledge-store.ts";
+import { knowledgeError } from "./responses.ts";
+
+/** The embedding model of a request or a knowledge base. */
+export interface EmbeddingChoice {
+  readonly embedding_model?: string | null | undefined;
+  readonly embedding_model_provider?: string | null | undefined;
+}
+
+export const isHighQuality = ({ indexing_technique }: Pick<DatasetRow, "indexing_technique">) =>
+  indexing_technique === "high_quality";
+
+/**
+ * The embedding model that a knowledge base of this technique gets: none, that of the request, or the
+ * default one if the request does not name model and provider. The server checks the provider, not the
+ * model (server §8). Throws 400.
+ */
+export function chooseEmbedding(
+  { model }: KnowledgeContext,
+  indexing_technique: string | null | undefined,
+  { embedding_model: name, embedding_model_provider: sent }: EmbeddingChoice,
+): Partial<Pick<DatasetRow, keyof EmbeddingChoice>> {
+  if (indexing_technique !== "high_quality") return {};
+  if (!model) throw knowledgeError("no embedding model");
+  if (!name || !sent) {
+    const [first] = catalogOf("text-embedding");
+    return { embedding_model: first?.model ?? null, embedding_model_provider: PROVIDER };
+  }
+  const embedding_model_provider = findProvider(sent);
+  if (embedding_model_provider === undefined)
+    throw knowledgeError("provider missing", { provider: sent });
+  if (embedding_model_provider !== PROVIDER)
+    throw knowledgeError("provider without credentials", { name });
+  return { embedding_model: name, embedding_model_provider };
+}
+
+/** Whether the model of a knowledge base exists. */
+export const canEmbed = ({ embedding_model: name }: EmbeddingChoice): boolean =>
+  name !== null && name !== undefined && Object.hasOwn(DIMENSIONS, name);
+
+/** Embeds a text with the model of a knowledge base. Throws ModelError. */
+export function embedFor({ embedding_model: name }: EmbeddingChoice, text: string): Float32Array {
+  const dimensions = DIMENSIONS[name ?? ""];
+  // Recorded: the provider rejects a model that it does not know as a bad request.
+  if (dimensions === undefined) throw new ModelError("bad");
+  return embed(text, dimensions);
+}
+
+/** The length of the vectors that a knowledge base holds; undefined if it holds none. */
+export function storedDimensions(
+  { store }: KnowledgeContext,
+  { id }: DatasetRow,
+): number | undefined {
+  const sql =
+    "SELECT length(vector) / 4 AS length FROM segments WHERE dataset_id = ? AND vector IS NOT NULL LIMIT 1";
+  return store.get<{ readonly length: number }>(sql, id)?.length;
+}
+
+/** Throws 400 if the model gives other vectors than those of the knowledge base (server §8). */
+export function checkDimensions(context: KnowledgeContext, dataset: DatasetRow): void {
+  const stored = storedDimensions(context, dataset);
+  const ours = DIMENSIONS[dataset.embedding_model ?? ""];
+  if (stored === undefined || ours === undefined || stored === ours) return;
+  throw knowledgeError("dimensions differ", { stored, ours });
+}
+
+/** Runs `work`; a failed model becomes the 400 of knowledge bases, which has the model's text only. */
+export function withModelErrors<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof ModelError ? invalidParam(error.runText) : error;
+  }
+}
+
+/** A vector as the database stores it, and back. */
+export const vectorBytes = ({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength);
+export const vectorOf = (stored: Uint8Array): Float32Array =>
+  new Float32Array(stored.slice().buffer);

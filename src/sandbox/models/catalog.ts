@@ -1,0 +1,36 @@
+import { own } from "../../lib/json.ts";
+import catalog from "./catalog.json" with { type: "json" };
+
+/** The only provider with models. */
+export const PROVIDER = "langgenius/stub/stub";
+
+/** Names of providers with their full names; the last one has no credentials. */
+const PROVIDERS: Readonly<Record<string, string>> = {
+  [PROVIDER]: PROVIDER,
+  stub: PROVIDER,
+  "acme/second/second": "acme/second/second",
+};
+
+/** The full name of a provider, or undefined if there is none. */
+export const findProvider = (name: string): string | undefined => own(PROVIDERS, name);
+
+/** The numbers of dimensions of the embedding models. */
+export const DIMENSIONS: Readonly<Record<string, number>> = {
+  "stub-embed": 256,
+  "stub-embed-64": 64,
+};
+
+export type ModelKind = keyof typeof catalog;
+
+/** A model in the list of its kind. */
+interface ModelEntry {
+  readonly model: string;
+  readonly label: string;
+  readonly features: readonly string[] | null;
+  readonly model_properties: object;
+}
+
+export const isModelKind = (word: string): word is ModelKind => Object.hasOwn(catalog, word);
+
+/** The models of a kind, the default one first. */
+export const catalogOf = (kind: ModelKind): readonly ModelEntry[] => catalog[kind];

@@ -1,0 +1,32 @@
+import errors from "./model-errors.json" with { type: "json" };
+
+/** How a model can fail; the texts are recorded, but for `quota` (server §17). */
+export type ModelErrorKind = keyof typeof errors;
+
+/** A failed call of a model. */
+export class ModelError extends Error {
+  readonly kind: ModelErrorKind;
+  /** The server's class of the error, as `error_type` of a node reports it. */
+  readonly type: string;
+  /** The code of a response of a chat, completion or speech route; its status is 400. */
+  readonly code: string;
+
+  constructor(kind: ModelErrorKind, requestId = "") {
+    const [type = "", code = "", text = ""] = errors[kind];
+    super(text.replace("{id}", requestId));
+    this.kind = kind;
+    this.type = type;
+    this.code = code;
+  }
+
+  /** The text that workflows and knowledge bases report: not the provider's own for a wrong key. */
+  get runText(): string {
+    return this.kind === "auth"
+      ? "[Stub] Incorrect model credentials provided, please check and try again."
+      : this.message;
+  }
+}
+
+/** Returns the kind that a mark names; an unknown word is `unknown`. */
+export const errorKind = (word: string): ModelErrorKind =>
+  Object.hasOwn(errors, word) ? (word as ModelErrorKind) : "unknown"; // its keys
