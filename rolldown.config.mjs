@@ -12,6 +12,8 @@ const sqlite = dirname(createRequire(import.meta.url).resolve("node-sqlite3-wasm
 const replaced = [
   // It would take 4 ms to load, for subcommands that are separate programs.
   ["node:child_process", "commander", "{}"],
+  // Help has texts of our own (src/cli/help).
+  ["/help.js", "commander", "{ Help: class {}, stripColor: (text) => text }"],
   // Colors of borders, which our tables do not have.
   ["@colors/colors/safe", "cli-table3", "{}"],
   // It would take 0.1 ms a cell. Tables are laid out with ASCII and \0 (src/output/table/draw-table.ts).
@@ -34,7 +36,7 @@ export default defineConfig({
     {
       name: "replaced-modules",
       resolveId(id, importer) {
-        const index = replaced.findIndex(([name, by]) => id === name && importer?.includes(by));
+        const index = replaced.findIndex(([name, by]) => id.endsWith(name) && importer?.includes(by));
         return index < 0 ? null : `\0replaced-${index}`;
       },
       load(id) {

@@ -43,5 +43,6 @@ for (const [name, part] of Object.entries(parts)) {
   if (words.length > 0 && !words.includes(name)) continue;
   console.log(`\n${name}`);
   await part();
+  for (const each of results) each.part ??= name;
 }
 if (json !== undefined) writeFileSync(json, `${JSON.stringify({ machine, results }, null, 2)}\n`);

@@ -13,24 +13,31 @@ export const chunks = [
       "commands/shared/specs.ts",
       "output/terminal.ts",
       "output/formats-list.ts",
-      "cli/help/topic.ts",
+      "output/table/display-width.ts",
+      "commands/several.ts",
+      "commands/stream-or-wait.ts",
+      "operations/knowledge.ts",
       "lib/collect.ts",
+      "lib/numbers.ts",
       "lib/attempt.ts",
       "lib/backoff.ts",
     ],
   ],
   ["kb", ["operations/kb.ts", "commands/kb/specs.ts"]],
   ["wf", ["operations/wf.ts", "commands/wf/specs.ts"]],
-  ["print-error", ["cli/errors/print-error.ts"]],
+  ["help", ["cli/help/topic.ts"]],
+  ["print-error", ["cli/errors/print-error.ts", "cli/errors/line-scope.ts"]],
   ["execute", ["cli/execute/execute.ts", "config/"]],
-  ["client", ["api/"]],
-  ["output", ["output/print.ts", "output/table/", "output/live/"]],
+  ["client", ["api/client.ts", "api/response.ts", "api/id-set.ts"]],
+  ["output", ["output/print.ts", "output/formats/page-buffer.ts"]],
+  ["live", ["output/live/event-printer.ts"]],
 ];
 
 /** Packages that belong to a chunk. */
 export const packages = [
   ["core", /node_modules\/(commander|leven)\//],
-  ["client", /node_modules\/eventsource-parser\//],
+  // The part of undici that src/host/dispatcher.ts loads.
+  ["agent", /node_modules\/undici\/lib\/(dispatcher\/agent|api\/api-request)\.js$/],
   ["conf", /node_modules\/conf\//],
 ];
 

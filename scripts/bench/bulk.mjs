@@ -37,7 +37,7 @@ export async function bulk() {
   const each = await measured(line, env);
   const bare = before.seconds + (await renames(count / 2, count)).seconds;
   await stop();
-  result("bulk", "bare loop, renames", count / bare, "per second");
-  result("bulk", "kb tag rename --each", count / each.seconds, "per second");
-  result("bulk", "  of the bare loop", (100 * bare) / each.seconds, "%", { atLeast: 80 });
+  result("bare loop, renames", count / bare, "per second");
+  result("kb tag rename --each", count / each.seconds, "per second");
+  result("  of the bare loop", (100 * bare) / each.seconds, "%", { atLeast: 80 });
 }

@@ -101,14 +101,14 @@ export async function events() {
   const less = await measured(follow, env(few, "bench"));
   const grown = median(ours.map((each) => each.megabytes)) - less.megabytes;
   const ratio = seconds(ours) / seconds(bares);
-  result("events", `bare loop over ${count} events`, count / seconds(bares), "per second");
-  result("events", "wf events --follow -o jsonl", count / seconds(ours), "per second");
-  result("events", "  compared with the bare loop", ratio, "× the time", { atMost: 1.3 });
-  result("events", `  memory beyond that for ${count / 10}`, grown, "MB", { atMost: 30 });
+  result(`bare loop over ${count} events`, count / seconds(bares), "per second");
+  result("wf events --follow -o jsonl", count / seconds(ours), "per second");
+  result("  compared with the bare loop", ratio, "× the time", { atMost: 1.3 });
+  result(`  memory beyond that for ${count / 10}`, grown, "MB", { atMost: 30 });
   const delay = await delayOf(follow, env(many, "slow"));
-  result("events", "delay from the server to the printed line, median", delay, "ms", { atMost: 5 });
+  result("delay from the server to the printed line, median", delay, "ms", { atMost: 5 });
   const share = 100 * (await idle(follow, env(many, "idle")));
-  result("events", "following an idle run", share, "% of a core", { atMost: 1 });
+  result("following an idle run", share, "% of a core", { atMost: 1 });
   many.stop();
   few.stop();
 }

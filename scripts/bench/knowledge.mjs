@@ -154,18 +154,18 @@ export async function knowledge() {
   const again = await counted(server);
   const own = second.seconds - again.busy / 1000;
   const title = `kb sync of ${count} unchanged files`;
-  result("knowledge", `${title}, lists`, again.lists, "requests", { atMost: 100 });
-  result("knowledge", "  writes", again.writes, "requests", { atMost: 0 });
-  result("knowledge", "  beyond the server's own time", own, "s", { atMost: 3 });
-  result("knowledge", "  memory", second.megabytes, "MB", { atMost: 150 });
+  result(`${title}, lists`, again.lists, "requests", { atMost: 100 });
+  result("  writes", again.writes, "requests", { atMost: 0 });
+  result("  beyond the server's own time", own, "s", { atMost: 3 });
+  result("  memory", second.megabytes, "MB", { atMost: 150 });
 
   const exported = await measured([kb, "export", base, join(folder, "backup"), "-q"], env);
   const asked = await counted(server);
   const each = (100 * (asked.zips + asked.other)) / count;
   const exportTitle = `kb export of ${count}, requests beside lists`;
-  result("knowledge", exportTitle, each, "for 100", { atMost: 1.1 });
-  result("knowledge", "  documents", count / exported.seconds, "per second");
-  result("knowledge", "  memory", exported.megabytes, "MB");
+  result(exportTitle, each, "for 100", { atMost: 1.1 });
+  result("  documents", count / exported.seconds, "per second");
+  result("  memory", exported.megabytes, "MB");
   server.stop();
 
   const shards = await serving(script);
@@ -176,17 +176,17 @@ export async function knowledge() {
     await measured([...sync, "--shard", `${index}/8`], shardEnv);
   const all = await counted(shards);
   const worth = all.lists / again.lists;
-  result("knowledge", "eight shards, unchanged, complete lists read", worth, "lists", {
+  result("eight shards, unchanged, complete lists read", worth, "lists", {
     atMost: 16,
   });
-  result("knowledge", "  writes", all.writes, "requests", { atMost: 0 });
+  result("  writes", all.writes, "requests", { atMost: 0 });
   shards.stop();
 
   const block = Buffer.alloc(64 * 1024 * 1024, 7);
   const start = performance.now();
   createHash("sha256").update(block).digest("hex");
   const speed = 64 / ((performance.now() - start) / 1000);
-  result("knowledge", "SHA-256", speed, "MB/s", { atLeast: 400 });
+  result("SHA-256", speed, "MB/s", { atLeast: 400 });
 }
 
 /**
@@ -228,7 +228,7 @@ async function firstSync(concurrency) {
   await stop();
   rmSync(directory, { recursive: true });
   const share = (100 * bareRun.seconds) / first.seconds;
-  result("knowledge", "bare loop, new documents", count / bareRun.seconds, "per second");
-  result("knowledge", `kb sync of ${count} new files`, count / first.seconds, "per second");
-  result("knowledge", "  of the bare loop", share, "%", { atLeast: 90 });
+  result("bare loop, new documents", count / bareRun.seconds, "per second");
+  result(`kb sync of ${count} new files`, count / first.seconds, "per second");
+  result("  of the bare loop", share, "%", { atLeast: 90 });
 }

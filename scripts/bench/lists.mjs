@@ -89,15 +89,15 @@ export async function lists() {
     for (const format of formats) runs.get(format).push(await list(format, manyServed));
   }
   const seconds = (name) => median(runs.get(name).map((run) => run.seconds));
-  result("lists", `bare loop over ${many} rows, bytes read`, many / seconds("text"), "rows/s");
-  result("lists", "bare loop, JSON parsed", many / seconds("json"), "rows/s");
+  result(`bare loop over ${many} rows, bytes read`, many / seconds("text"), "rows/s");
+  result("bare loop, JSON parsed", many / seconds("json"), "rows/s");
   for (const format of formats) {
     const name = `kb list --all -o ${format}`;
-    result("lists", name, many / seconds(format), "rows/s", { atLeast: 20_000 });
-    result("lists", "  of the parsing loop", (100 * seconds("json")) / seconds(format), "%");
+    result(name, many / seconds(format), "rows/s", { atLeast: 20_000 });
+    result("  of the parsing loop", (100 * seconds("json")) / seconds(format), "%");
     const less = await list(format, fewServed);
     const grown = median(runs.get(format).map((run) => run.megabytes)) - less.megabytes;
-    result("lists", `  memory beyond that for ${few}`, grown, "MB", { atMost: 30 });
+    result(`  memory beyond that for ${few}`, grown, "MB", { atMost: 30 });
   }
   closeSync(file);
   fewServed.stop();

@@ -98,8 +98,8 @@ export async function logs() {
   const more = await twice(many);
   const rate = many / more.seconds;
   const bytes = ((more.megabytes - less.megabytes) * 1024 * 1024) / (many - few);
-  result("logs", `wf logs export of ${many} rows`, rate, "rows/s", { atLeast: 20_000 });
-  result("logs", `  memory beyond that for ${few}`, bytes, "bytes per row", { atMost: 16 });
+  result(`wf logs export of ${many} rows`, rate, "rows/s", { atLeast: 20_000 });
+  result(`  memory beyond that for ${few}`, bytes, "bytes per row", { atMost: 16 });
 }
 
 /** Reads a file in pieces. */

@@ -73,8 +73,8 @@ export async function starts() {
     took.push(sandbox.took);
     await sandbox.stop();
   }
-  result("starts", "sandbox until it is ready", median(took) / bare, "× node -e 0", { atMost: 10 });
-  result("starts", "sandbox, a list of 20", await sandboxList(), "ms", { atMost: 5 });
+  result("sandbox until it is ready", median(took) / bare, "× node -e 0", { atMost: 10 });
+  result("sandbox, a list of 20", await sandboxList(), "ms", { atMost: 5 });
 }
 
 /** Runs the commands in turn, repeatedly; reports each as a ratio to the first, which is in ms. */
@@ -87,10 +87,10 @@ async function series(cases, circumstance) {
     }
   }
   const [bare, ...others] = times.map(median);
-  result("starts", `${cases[0].what}${circumstance}`, bare, "ms");
+  result(`${cases[0].what}${circumstance}`, bare, "ms");
   for (const [index, { what, atMost }] of cases.slice(1).entries()) {
     const ratio = others[index] / bare;
-    result("starts", `${what}${circumstance}`, ratio, "× node -e 0", { ...(atMost && { atMost }) });
+    result(`${what}${circumstance}`, ratio, "× node -e 0", { ...(atMost && { atMost }) });
   }
   return bare;
 }

@@ -40,6 +40,6 @@ export async function stats() {
   const more = await once(many);
   const rate = many / more.seconds;
   const bytes = ((more.megabytes - less.megabytes) * 1024 * 1024) / (many - few);
-  result("stats", `wf stats --from ${many} rows`, rate, "rows/s", { atLeast: 80_000 });
-  result("stats", `  memory beyond that for ${few}`, bytes, "bytes per row", { atMost: 200 });
+  result(`wf stats --from ${many} rows`, rate, "rows/s", { atLeast: 80_000 });
+  result(`  memory beyond that for ${few}`, bytes, "bytes per row", { atMost: 200 });
 }

@@ -62,6 +62,6 @@ export async function timeline() {
     }
     rmSync(path);
     const title = `timeline of ${nodes} nodes, ${what}`;
-    result("timeline", title, median(seconds), "s", { atMost: 1 });
+    result(title, median(seconds), "s", { atMost: 1 });
   }
 }

@@ -26,13 +26,13 @@ export const results = [];
  * Prints and records a figure: its name, value and unit, and the limit that it should not exceed or
  * fall below.
  */
-export function result(part, what, value, unit, { atMost, atLeast } = {}) {
+export function result(what, value, unit, { atMost, atLeast } = {}) {
   const digits = [100, 10].filter((limit) => value < limit).length;
   const kept = value <= (atMost ?? Infinity) && value >= (atLeast ?? -Infinity);
   let promised = "";
   if (atLeast !== undefined) promised = `≥ ${atLeast}`;
   if (atMost !== undefined) promised = `≤ ${atMost}`;
-  results.push({ part, what, value, unit, ...(promised && { promised, kept }) });
+  results.push({ what, value, unit, ...(promised && { promised, kept }) });
   console.log(
     `${what.padEnd(58)} ${value.toFixed(digits).padStart(9)} ${unit.padEnd(12)} ${promised.padEnd(9)}${kept ? "" : " missed"}`.trimEnd(),
   );

@@ -56,10 +56,10 @@ export const exitCodesOf = (command: Command): string =>
 export const exitEntries = (): Entry[] =>
   Object.values(exitCodes).map(([exit, meaning]): Entry => [String(exit), meaning]);
 
-/** The topics that have no section of their own. */
-export const otherTopics = (): [name: string, text: string][] =>
+/** The topics that have no section of their own, in lines of at most `width` columns. */
+export const otherTopics = (width: number): [name: string, text: string][] =>
   topicNames
     .filter((name) => name !== "exit-codes" && name !== "flags")
-    .map((name) => [name, topicText(name, MAX_WIDTH)]);
+    .map((name) => [name, topicText(name, width)]);
 
 export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();

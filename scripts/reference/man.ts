@@ -1,5 +1,6 @@
-import { commandGroups } from "../../src/cli/help/groups.ts";
+import { commandGroups, groupPurposes } from "../../src/cli/help/groups.ts";
 import { argumentRows, childRows, exitsOf, requestFlagsText } from "../../src/cli/help/help.ts";
+import { wrapCommand } from "../../src/cli/help/layout.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { usageOf } from "../../src/cli/parse/command.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
@@ -19,6 +20,11 @@ import type { Entry } from "./commands.ts";
 
 /** The page of the topics, which both programs share. */
 const TOPICS = "kb-wf";
+
+/** Columns of text on a terminal of 80: the `man` macros keep margins, and an ellipsis becomes dots. */
+const TEXT_WIDTH = 69;
+/** Indentation of examples. */
+const EXAMPLE_INDENT = 4;
 
 /** Every manual page by file name, `kb-doc.1`: roff with the `man` macros, in ASCII. */
 export async function manPages(): Promise<ReadonlyMap<string, string>> {
@@ -77,13 +83,13 @@ function overview(program: "kb" | "wf", commands: readonly Command[]): string {
 function familyPage(program: string, word: string, commands: readonly Command[]): string {
   const [first] = commands;
   const isSingle = commands.length === 1 && first?.words.length === 2;
-  const below = new Map(childRows([program], commands)).get(word) ?? "";
+  const purpose = groupPurposes[word] ?? first?.summary ?? "";
   const common = sharedFlags.filter(({ only }) => commands.some(only));
   const kinds = new Set<string>(["ok", ...commands.flatMap(exitsOf)]);
   const exits = Object.entries(exitCodes)
     .filter(([kind]) => kinds.has(kind))
     .map(([, [code, meaning]]): Entry => [String(code), meaning]);
-  return page(`${program}-${word}`, 1, isSingle ? phrase(below) : below, [
+  return page(`${program}-${word}`, 1, phrase(purpose), [
     ".SH SYNOPSIS",
     ".nf",
     ...commands.map((command) => roff(usageOf(command))),
@@ -108,7 +114,7 @@ const topicsPage = (): string =>
     ...sharedFlags.flatMap((flag) => entryManual([flag.usage, sharedFlagHelp(flag)])),
     ".SH EXIT STATUS",
     ...exitEntries().flatMap(entryManual),
-    ...otherTopics().flatMap(([name, text]) => topicManual(name, text)),
+    ...otherTopics(TEXT_WIDTH).flatMap(([name, text]) => topicManual(name, text)),
     ".SH SEE ALSO",
     [reference("kb", 1), reference("wf", 1)].join(", "),
   ]);
@@ -127,7 +133,7 @@ function commandManual(command: Command, isSingle: boolean): string[] {
     ...[...argumentRows(command), ...ownFlagsOf(command)].flatMap(entryManual),
     ".PP",
     ...facts,
-    ...verbatim(command.examples),
+    ...examples(command.examples),
   ];
 }
 
@@ -149,8 +155,11 @@ const entryManual = ([term, meaning]: Entry): string[] => [
 const paragraphs = (text: string): string[] =>
   text.split("\n\n").flatMap((paragraph) => [".PP", roff(oneLine(paragraph))]);
 
-const verbatim = (lines: readonly string[]): string[] =>
-  lines.length === 0 ? [] : [".PP", ".RS 4", ".nf", ...lines.map(roff), ".fi", ".RE"];
+function examples(commands: readonly string[]): string[] {
+  const lines = commands.flatMap((line) => wrapCommand(line, TEXT_WIDTH - EXAMPLE_INDENT));
+  if (lines.length === 0) return [];
+  return [".PP", `.RS ${EXAMPLE_INDENT}`, ".nf", ...lines.map(roff), ".fi", ".RE"];
+}
 
 /** A topic without its title, line by line. */
 const topicManual = (name: string, text: string): string[] => {

@@ -1,6 +1,7 @@
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { flagGroups } from "../../src/cli/help/topics.ts";
 import { argumentRows } from "../../src/cli/help/help.ts";
+import { MAX_WIDTH } from "../../src/cli/help/layout.ts";
 import { usageOf } from "../../src/cli/parse/command.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
 import { sharedFlagGroups, sharedFlagHelp } from "../../src/cli/parse/shared-flags.ts";
@@ -48,7 +49,7 @@ export async function referencePage(): Promise<string> {
       exitEntries().map(([term, meaning]): Entry => [term, plain(meaning)]),
     ),
     "## Topics",
-    ...otherTopics().flatMap(([name, text]) => [`### ${name}`, fenced("text", text)]),
+    ...otherTopics(MAX_WIDTH).flatMap(([name, text]) => [`### ${name}`, fenced("text", text)]),
   ]);
 }
 

@@ -4,6 +4,7 @@ import type { AnyOperation } from "../operations/operation.ts";
 import { plainMessage, parseErrorBody } from "./error-body.ts";
 import type { ErrorResponse, ErrorBody } from "./error-body.ts";
 import { commandLine } from "../lib/command-line.ts";
+import { shortened } from "../lib/plural.ts";
 
 /** The request that failed. `row` is absent for `api`. */
 export interface RequestContext {
@@ -63,10 +64,9 @@ export function apiErrorOf(response: ErrorResponse, context: RequestContext): Ap
     date: response.headers["date"],
   };
   const { kind, text, ...info } = explain(response, body, context);
-  const words = truncate(text ?? plainMessage(body));
-  const label = truncate(
-    [response.status, body.code].filter((part) => part !== undefined).join(" "),
-  );
+  const words = shortened(text ?? plainMessage(body), MAX_TEXT);
+  const code = [response.status, body.code].filter((part) => part !== undefined).join(" ");
+  const label = shortened(code, MAX_TEXT);
   return new ApiError(
     kind,
     words === "" ? `the server returned ${label}` : `${words} (${label})`,
@@ -74,8 +74,6 @@ export function apiErrorOf(response: ErrorResponse, context: RequestContext): Ap
     { code: kind, sideEffect: sideEffectOf(response.status, context), ...detailsOf(body), ...info },
   );
 }
-
-const truncate = (text: string) => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
 
 function sideEffectOf(status: number, { writes }: RequestContext): ErrorInfo["sideEffect"] {
   if (!writes) return undefined;
@@ -103,9 +101,14 @@ interface Explanation extends ErrorInfo {
 const quotaCodes =
   /^workflow_version_execution_not_allowed$|^rate_limit_error$|(^|_)(quota|credits?|billing|subscription)(_|$)/;
 
-/** Codes for a key of another type of application (server §15.1, §16). */
-const wrongAppCodes =
-  /^(not_workflow_app|not_chat_app|not_completion_app|app_unavailable|agent_not_published)$/;
+/** Codes for a key of another type of application (server §15.1, §16), and what the server means. */
+const wrongApps = new Map<string, Pick<Explanation, "text">>([
+  ["not_workflow_app", { text: "this needs the key of a workflow" }],
+  ["not_chat_app", { text: "this needs the key of a chat application" }],
+  ["not_completion_app", { text: "this needs the key of a text generation application" }],
+  ["app_unavailable", {}],
+  ["agent_not_published", {}],
+]);
 
 function explain(response: ErrorResponse, body: ErrorBody, context: RequestContext): Explanation {
   const { status, headers } = response;
@@ -139,9 +142,11 @@ function explain(response: ErrorResponse, body: ErrorBody, context: RequestConte
   if (status === 501) return { kind: "unsupported" };
   if (status >= 500) return serverError(headers["x-version"], body, context);
   if (responseModel.test(body.message)) return unprintable(body, context);
-  if (wrongAppCodes.test(code)) {
+  const wrongApp = wrongApps.get(code);
+  if (wrongApp) {
     return {
       kind: "unsupported",
+      ...wrongApp,
       hint: `${commandLine("wf app info")} shows the type of the application of this key`,
     };
   }
@@ -246,7 +251,7 @@ function rejected(status: number, body: ErrorBody, { file }: RequestContext): Pa
   if (file !== undefined && isAboutFile && body.json && body.code !== "request_entity_too_large") {
     const unknown = "file too large, or type not supported by the server";
     return {
-      text: `${JSON.stringify(file)} was rejected: ${words || (fileReasons[status] ?? unknown)}`,
+      text: `the file was rejected: ${words || (fileReasons[status] ?? unknown)}`,
     };
   }
   if (words === "" && body.json) return { text: "the server gave no reason" };

@@ -1,3 +1,4 @@
+import { collect } from "../lib/collect.ts";
 /** Requests in flight at once by default; a default server handles ten connections (server §20). */
 export const DEFAULT_CONCURRENCY = 3;
 
@@ -72,12 +73,8 @@ export async function* mapConcurrent<T, R>(
 }
 
 /** Like `mapConcurrent`, with all results in one array. */
-export async function mapAll<T, R>(
+export const mapAll = <T, R>(
   items: Iterable<T>,
   concurrency: number | ConcurrencyLimiter,
   task: (item: T) => Promise<R>,
-): Promise<R[]> {
-  const results: R[] = [];
-  for await (const result of mapConcurrent(items, concurrency, task)) results.push(result);
-  return results;
-}
+): Promise<R[]> => collect(mapConcurrent(items, concurrency, task));

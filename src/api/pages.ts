@@ -98,23 +98,32 @@ export async function* readRows(
     const id = idIn(row);
     return id === undefined || known.add(id);
   };
-  yield* readOnce(returns, request, fetch, progress, isNew);
+  const reading = { returns, request, fetch, progress, isNew };
+  yield* readOnce(reading);
   const retry = progress.complete && lacksRows(progress) && request.page === undefined;
   // Rows without an ID would be duplicated.
   if (retry && known.size === progress.shown) {
     progress.total = undefined;
-    yield* readOnce(returns, request, fetch, progress, isNew);
+    yield* readOnce(reading);
   }
 }
 
+interface Reading {
+  readonly returns: Paged;
+  readonly request: RowLimit;
+  readonly fetch: (paging: Paging) => Promise<Page>;
+  readonly progress: PageCounter;
+  readonly isNew: (row: unknown) => boolean;
+}
+
 /** Reads a list from its first page to its end. */
-async function* readOnce(
-  returns: Paged,
-  request: RowLimit,
-  fetch: (paging: Paging) => Promise<Page>,
-  progress: PageCounter,
-  isNew: (row: unknown) => boolean,
-): AsyncGenerator<unknown> {
+async function* readOnce({
+  returns,
+  request,
+  fetch,
+  progress,
+  isNew,
+}: Reading): AsyncGenerator<unknown> {
   const size = Math.min(request.limit, returns.cap);
   const next =
     returns.kind === "page"

@@ -26,17 +26,20 @@ export interface HttpRequest {
 /** Validated values by wire name, with names resolved to IDs. */
 export type Values = Readonly<Record<string, unknown>>;
 
-/**
- * Builds the request of a row. `paging` are the query parameters that the engine adds to lists;
- * `extra` is merged into the JSON body (`--body`, `--body-set`). Throws `usage` for a path value that
- * would change the route.
- */
+/** What the engine adds to the values of a row. */
+export interface Additions {
+  /** Query parameters of a list. */
+  readonly paging?: Readonly<Record<string, string>>;
+  /** Fields merged into the JSON body (`--body`, `--body-set`). */
+  readonly extra?: Values | undefined;
+}
+
+/** Builds the request of a row. Throws `usage` for a path value that would change the route. */
 export function requestFor(
   row: AnyOperation,
   input: Values,
   baseUrl: string,
-  paging: Readonly<Record<string, string>> = {},
-  extra?: Values,
+  { paging = {}, extra }: Additions,
 ): HttpRequest {
   const [method, template] = methodAndPath(row);
   const fixed = { ...row.fixed };

@@ -1,10 +1,10 @@
 import type { Host, RawHost } from "../host/host.ts";
 import { CliError, diskProblem } from "../errors.ts";
 import { withWrite } from "../output/stream-wrap.ts";
+import { visible } from "../output/table/display-width.ts";
 import { newSecrets, withoutKeys } from "../redact/keys.ts";
 import { version } from "../lib/version.ts";
 import { commandsOf } from "./parse/command-list.ts";
-import { toCliError } from "./errors/error-text.ts";
 import { takesEach } from "./parse/shared-flags.ts";
 import type { Globals } from "./parse/shared-flags.ts";
 import { parseLine } from "./parse/parser.ts";
@@ -30,13 +30,14 @@ export async function run(argv: readonly string[], rawHost: RawHost): Promise<nu
     return 0;
   } catch (error) {
     const { globals = {}, requests } = reported;
+    const { toCliError } = await import("./errors/error-text.ts");
     const { scopeIn, withScope } = await import("./errors/line-scope.ts");
     const failure = await withScope(toCliError(error, Object.values(rawHost.directories)), {
       globals: reported.globals ?? scopeIn(argv),
       names: requests.names,
     });
     const { printError } = await import("./errors/print-error.ts");
-    await printError(failure, argv, globals, requests, host);
+    await printError(failure, { argv, globals }, requests, host);
     // The error of a wrong command line needs no report.
     if (requests.count > 0 || failure.info.code === "bug") {
       const { logError } = await import("./errors/log-error.ts");
@@ -86,7 +87,6 @@ function hasEachFlag(argv: readonly string[]): boolean {
 const sanitizedPrompt =
   (host: Host): Host["prompt"] =>
   async (question, options) => {
-    const { visible } = await import("../output/table/display-width.ts");
     const { wrapMessage } = await import("../output/table/text-lines.ts");
     return host.prompt(wrapMessage(visible(question), host.stderr.columns), options);
   };

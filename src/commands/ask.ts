@@ -37,7 +37,7 @@ export async function askUntil<T extends object>(
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const result = await read(await ask(question, context, options));
     if (typeof result !== "string") return result;
-    await context.notice(result);
+    await context.promptLine(result);
   }
   throw usage(`no valid reply after ${MAX_ATTEMPTS} attempts`);
 }
@@ -53,7 +53,7 @@ export async function askChoice<T>(
   const numbered = !choices.some(({ names }) => names.some((name) => /^\d+$/.test(name)));
   for (const [index, { label, note }] of choices.entries()) {
     const text = note === undefined ? label : `${label}: ${note}`;
-    await context.notice(numbered ? `  ${index + 1}  ${text}` : `  ${text}`);
+    await context.promptLine(numbered ? `  ${index + 1}  ${text}` : `  ${text}`);
   }
   const range = numbered && choices.length > 1 ? ` (1-${choices.length})` : "";
   const read = (typed: string) => {

@@ -66,7 +66,7 @@ export interface Formulas {
 export interface ConfirmOptions {
   /** Text that must be typed to continue, instead of `y`. */
   readonly type?: string | undefined;
-  /** What is said after any other answer (default: `nothing was deleted`). */
+  /** The error after any other reply (default: `nothing was deleted`). */
   readonly declined?: string;
 }
 
@@ -115,6 +115,8 @@ export interface Context {
   withProfile(profile: string): Context;
   /** Prints a line to stderr unless --quiet is set. */
   notice(text: string): Promise<void>;
+  /** Prints a line that belongs to a prompt to stderr. */
+  promptLine(text: string): Promise<void>;
   /** The same after the output, for a line about all of it. */
   summary(text: string): void;
   readonly formulas: Formulas;

@@ -13,7 +13,7 @@ export interface ItemOutcome {
 
 /** Output of a command over several items. */
 export const itemOutcomes = onTerminal(
-  { form: "results", outcome: "status", name: "name", reason: "error", routine: [] },
+  { form: "results", outcome: "status", name: "name", reason: "error", routine: ["ok"] },
   withNamePath("id", list<ItemOutcome>("", "name status error id:id")),
 );
 

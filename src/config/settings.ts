@@ -145,13 +145,18 @@ function isComplete({ profile, app, baseUrl }: TargetFlags, host: Host, { key }:
 
 const keySettings = { dataset: "knowledgeKey", app: "appKey" } as const;
 
+/** The profile that the command line or the environment selects; undefined for the default one. */
+export const selectedProfile = (
+  { profile }: Pick<TargetFlags, "profile">,
+  host: Host,
+): string | undefined => profile ?? variable(host, "KB_PROFILE");
+
 async function selectProfile(
   flags: TargetFlags,
   host: Host,
   { key }: KeyNeeds,
 ): Promise<SelectedProfile> {
-  const fromEnv = variable(host, "KB_PROFILE");
-  const selected = flags.profile ?? fromEnv;
+  const selected = selectedProfile(flags, host);
   if (selected === sandboxProfile) return selectSandbox(host);
   const store = await readProfiles(host);
   const name = selected ?? store.default;
@@ -161,7 +166,7 @@ async function selectProfile(
   if (profile) return { name, profile, source: `profile ${name}` };
   let source = "the default";
   if (flags.profile !== undefined) source = "-p";
-  else if (fromEnv !== undefined) source = "KB_PROFILE";
+  else if (selected !== undefined) source = "KB_PROFILE";
   throw usage(
     `profile "${name}" not found (${source})`,
     missingProfileHint(name, store, key === "app" ? "wf" : "kb"),

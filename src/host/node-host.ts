@@ -1,6 +1,5 @@
 import { constants, homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { abortError, codeOf } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
 import { withoutKeys } from "../redact/keys.ts";
@@ -21,7 +20,7 @@ export function nodeHost(): RawHost {
     platform: `${process.version} ${process.platform}-${process.arch}`,
     cwd: attempt(() => process.cwd()) ?? "/", // the root if the directory was deleted
     // In the bundle this module is part of dist/main.cjs.
-    binDirectory: fileURLToPath(new URL("../bin/shims", import.meta.url)),
+    binDirectory: join(import.meta.dirname, "../bin/shims"),
     pathSeparator: delimiter,
     process: { pid: process.pid, isAlive },
     stdin: {

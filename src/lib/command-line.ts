@@ -1,5 +1,3 @@
-import { shellQuote } from "./shell-quote.ts";
-
 /** Flags of a command in a hint: true for a flag without a value, a list for a repeated one. */
 type HintFlags = Readonly<Record<string, string | true | readonly string[] | undefined>>;
 
@@ -27,6 +25,10 @@ export function commandLine(
     : [...args, ...words];
   return shownLine([...command.split(" "), ...rest]);
 }
+
+/** A word for a POSIX shell, quoted only where it must be: `it's` → `'it'\''s'`. */
+export const shellQuote = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** All words of a command line as hints show it, in backticks and quoted for a shell. */
 export const shownLine = (words: readonly string[]): string =>

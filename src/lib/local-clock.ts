@@ -1,5 +1,6 @@
 /** Formats Unix seconds as `2026-11-21 14:03` in a time zone; an invalid time is empty text. */
 export function localClock(timeZone: string): (second: number) => string {
+  // The Swedish format is that of ISO 8601 with a blank between date and time.
   const format = new Intl.DateTimeFormat("sv-SE", {
     dateStyle: "short",
     timeStyle: "short",

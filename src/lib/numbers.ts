@@ -5,9 +5,14 @@ export function sum(numbers: Iterable<number>): number {
   return total;
 }
 
-/** A number with its digits in groups: `480,574`. */
-export const groupDigits = (number: number): string =>
-  String(number).replace(/^-?\d+$/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ","));
+/** A number with its digits in groups: `480,574`; one with other characters as it is. */
+export function groupDigits(number: number): string {
+  const [, sign = "", digits] = /^(-?)(\d+)$/.exec(String(number)) ?? [];
+  if (digits === undefined) return String(number);
+  const first = digits.length % 3;
+  const groups = digits.slice(first).match(/\d{3}/g) ?? [];
+  return sign + [digits.slice(0, first), ...groups].filter(Boolean).join(",");
+}
 
 /**
  * The percentile by nearest rank (definition 1 of Hyndman and Fan, "Sample Quantiles in Statistical

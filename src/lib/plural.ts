@@ -2,6 +2,14 @@
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`;
 
+/** A text of at most `max` characters; `…` follows one that is cut. */
+export function shortened(text: string, max: number): string {
+  const start = Array.from(text.slice(0, 2 * max))
+    .slice(0, max)
+    .join("");
+  return start.length < text.length ? `${start}…` : text;
+}
+
 /** The first names of several: `a, b, c, d, e and 7 more`. */
 export function firstNames(names: readonly string[], most = 5): string {
   const rest = names.length - most;

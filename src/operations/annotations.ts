@@ -28,7 +28,7 @@ export const listAnnotations = wfOperation({
   summary: "List annotations",
   route: "GET /apps/annotations",
   params: { keyword: query.text("Only annotations that contain this text") },
-  returns: page("question answer hits=hit_count:count id:id … created=created_at:time"),
+  returns: page("question answer hits=hit_count:count id:id ... created=created_at:time"),
   examples: [
     "wf --app chat annotation list --keyword leave",
     "wf --app chat annotation list --all -o csv",

@@ -41,9 +41,7 @@ const inputsOf = ({ user_input_form }: AppParameters) =>
 
 export const getAppInfo = wfOperation({
   id: "getChatAppInfo",
-  command: "wf app info",
   action: "get application info",
-  summary: "Show the name and mode of the application",
   route: "GET /info",
   params: {},
   returns: withFields(
@@ -53,7 +51,6 @@ export const getAppInfo = wfOperation({
       record<AppInfo>("name mode description author_name", ["tags", ({ tags }) => joinTexts(tags)]),
     ),
   ),
-  examples: ["wf app info", "wf --app chat app info -o json"],
 });
 
 export const getAppMeta = wfOperation({
@@ -84,7 +81,7 @@ export const getAppParameters = wfOperation({
       ["file_types", (app) => joinTexts(app.file_upload.allowed_file_types)],
       "speech_to_text=speech_to_text.enabled text_to_speech=text_to_speech.enabled",
       "annotation_reply=annotation_reply.enabled",
-      "… suggested_questions_after_answer=suggested_questions_after_answer.enabled",
+      "... suggested_questions_after_answer=suggested_questions_after_answer.enabled",
       "retriever_resource=retriever_resource.enabled",
       "more_like_this=more_like_this.enabled",
       "sensitive_word_avoidance=sensitive_word_avoidance.enabled system_parameters",
@@ -105,7 +102,7 @@ export const getSite = wfOperation({
     record(
       "title description default_language icon icon_background chat_color_theme",
       "copyright privacy_policy",
-      "… custom_disclaimer input_placeholder icon_type icon_url",
+      "... custom_disclaimer input_placeholder icon_type icon_url",
       "chat_color_theme_inverted show_workflow_steps use_icon_as_answer_icon",
     ),
   ),
@@ -124,7 +121,7 @@ export const getEndUser = wfOperation({
   returns: record(
     "name session_id type is_anonymous created=created_at:time",
     "updated=updated_at:time id:id",
-    "… external_user_id app_id tenant_id",
+    "... external_user_id app_id tenant_id",
   ),
   since: "1.13.0",
   examples: ["wf user show $USER_ID", "wf user show $USER_ID --jq .session_id"],

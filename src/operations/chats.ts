@@ -48,9 +48,9 @@ export interface Message extends AnswerMetadata {
 }
 
 const conversationColumns =
-  "name created=created_at:time updated=updated_at:time id:id … status introduction inputs";
+  "name created=created_at:time updated=updated_at:time id:id ... status introduction inputs";
 const variableColumns =
-  "name value_type value updated=updated_at:time id:id … description created=created_at:time";
+  "name value_type value updated=updated_at:time id:id ... description created=created_at:time";
 
 const conversation_id = path.uuid("Conversation ID", {
   placeholder: "conversation",
@@ -91,7 +91,7 @@ export const sendMessageBlocking = wfOperation({
     record<ChatResponse>(
       "answer conversation_id message_id created=created_at:time",
       "tokens=metadata.usage.total_tokens:count",
-      "… event mode task_id workflow_run_id",
+      "... event mode task_id workflow_run_id",
       [
         "sources",
         ({ metadata }) =>
@@ -164,7 +164,7 @@ export const listFeedback = wfOperation({
   params: {},
   returns: page(
     "content rating created=created_at:time message_id:whole-id",
-    "… id conversation_id from_source from_end_user_id from_account_id",
+    "... id conversation_id from_source from_end_user_id from_account_id",
     "updated=updated_at:time",
   ),
   examples: ["wf --app chat feedback list", "wf --app chat feedback list --all -o csv"],
@@ -271,7 +271,7 @@ export const listMessages = wfOperation({
   },
   returns: cursor<Message>(
     "first_id",
-    "query answer status feedback=feedback.rating created=created_at:time id:whole-id …",
+    "query answer status feedback=feedback.rating:sparse created=created_at:time id:whole-id ...",
     ["files", (row) => joinTexts(row.message_files.map(({ filename }) => filename))],
     [
       "sources",

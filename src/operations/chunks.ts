@@ -35,7 +35,7 @@ export interface Chunk {
 const columns: readonly Column<Chunk>[] = [
   "position content answer:sparse status words=word_count:count hits=hit_count:count",
   ["child_chunks", (chunk) => chunk.child_chunks.length || null, "sparse"],
-  "id:id …",
+  "id:id ...",
   ["keywords", (chunk) => joinTexts(chunk.keywords)],
   "enabled tokens:count error created=created_at:time updated=updated_at:time",
 ];
@@ -49,7 +49,7 @@ const sheet = withNamePath(
     ...within("data", "updated=updated_at:time id:id"),
     ...within(
       "data",
-      "… child_chunks=child_chunks.length tokens:count summary created=created_at:time",
+      "... child_chunks=child_chunks.length tokens:count summary created=created_at:time",
     ),
     "doc_form",
   ),
@@ -59,7 +59,7 @@ const childSheet = withNamePath(
   "data.id",
   record(
     ...within("data", "position type words=word_count:count content id:id"),
-    ...within("data", "… chunk=segment_id created=created_at:time updated=updated_at:time"),
+    ...within("data", "... chunk=segment_id created=created_at:time updated=updated_at:time"),
   ),
 );
 
@@ -245,7 +245,7 @@ export const listChildChunks = kbOperation({
   },
   returns: page(
     "position content type words=word_count:count id:id",
-    "… created=created_at:time updated=updated_at:time",
+    "... created=created_at:time updated=updated_at:time",
   ),
   examples: [
     "kb chunk child list Handbook welcome.md $CHUNK",

@@ -31,7 +31,7 @@ export const createCompletionBlocking = wfOperation({
     { answer: "text", message_id: "id" },
     record<Completion>(
       "answer message_id created=created_at:time tokens=metadata.usage.total_tokens:count",
-      "… event mode task_id",
+      "... event mode task_id",
     ),
   ),
 });

@@ -90,7 +90,7 @@ const inBatch = withFields(
       ...within("document", "name status=display_status"),
       "batch",
       ...within("document", "id:id"),
-      "…",
+      "...",
       ...within(
         "document",
         "doc_form size=data_source_detail_dict.upload_file.size:bytes created=created_at:time",
@@ -140,8 +140,8 @@ export const listDocuments = kbOperation({
   returns: withFields(
     documentFields,
     page(
-      "name status=display_status words=word_count:count hits=hit_count:count error:sparse",
-      "created=created_at:time id:id … indexing_status doc_form tokens:count",
+      "name status=display_status error:sparse words=word_count:count hits=hit_count:count",
+      "created=created_at:time id:id ... indexing_status doc_form tokens:count",
       "size=data_source_detail_dict.upload_file.size:bytes data_source_type created_from",
       "position",
     ),
@@ -192,7 +192,7 @@ export const getDocument = kbOperation({
       "name status=display_status error:sparse doc_form doc_language chunks=segment_count:count",
       "average_segment_length:count tokens:count hits=hit_count:count doc_metadata",
       "created=created_at:time updated=updated_at:time completed=completed_at:time id:id",
-      "… indexing_status enabled archived position created_from data_source_type",
+      "... indexing_status enabled archived position created_from data_source_type",
       "data_source_info document_process_rule indexing_latency:seconds",
     ),
   ),
@@ -426,7 +426,7 @@ export const getIndexingStatus = kbOperation({
       "data",
       "status=indexing_status completed_segments:count total_segments:count error",
       "completed=completed_at:time id:id",
-      "… started=processing_started_at:time parsed=parsing_completed_at:time",
+      "... started=processing_started_at:time parsed=parsing_completed_at:time",
       "cleaned=cleaning_completed_at:time split=splitting_completed_at:time",
       "paused=paused_at:time stopped=stopped_at:time",
     ),

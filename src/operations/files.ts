@@ -18,7 +18,7 @@ export const uploadFile = wfOperation({
   params: { file: fileParam, content_type, user: userInForm },
   returns: record<UploadedFile>(
     "name size:bytes extension mime_type created=created_at:time id:id",
-    "… created_by source_url preview_url",
+    "... created_by source_url preview_url",
   ),
   examples: ["wf file upload welcome.md", "wf file upload welcome.md -o name"],
 });

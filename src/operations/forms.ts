@@ -1,4 +1,6 @@
 import { commandLine } from "../lib/command-line.ts";
+import { formText, inputText } from "../lib/form-text.ts";
+import { valueAt } from "../lib/json.ts";
 import { body, joinTexts, wfOperation, path, withFields, record, asText } from "./operation.ts";
 import { required, userInBody } from "./shared.ts";
 
@@ -69,18 +71,22 @@ export const getForm = wfOperation({
       "expiration_time?": "time",
     },
     record<HumanInputForm>(
-      "form_content",
+      ["form_content", ({ form_content }) => formText(form_content)],
       [
         "inputs",
-        ({ inputs }) =>
-          joinTexts(inputs.map((i) => `${asText(i.output_variable_name)} (${asText(i.type)})`)),
+        ({ inputs, resolved_default_values: defaults }) =>
+          joinTexts(
+            inputs.map(({ output_variable_name: name, type, default: preset }) =>
+              inputText(asText(name), asText(type), valueAt(defaults, name) ?? preset?.value),
+            ),
+          ),
       ],
       [
         "actions",
         ({ user_actions }) =>
           joinTexts(user_actions.map((a) => `${asText(a.id)} (${asText(a.title)})`)),
       ],
-      "expires=expiration_time:time … resolved_default_values",
+      "expires=expiration_time:time ... resolved_default_values",
     ),
   ),
   since: "1.14.0",

@@ -64,7 +64,7 @@ const sheet = record<KnowledgeBase>(
   tagNames,
   "documents=document_count:count words=word_count:count",
   "created=created_at:time updated=updated_at:time id:id",
-  "… provider embedding_model_provider embedding_model retrieval_model_dict",
+  "... provider embedding_model_provider embedding_model retrieval_model_dict",
   "total_available_documents:count apps=app_count:count built_in_field_enabled runtime_mode",
   "enable_api created_by",
 );
@@ -104,7 +104,7 @@ export const listKnowledgeBases = kbOperation({
   },
   returns: page<KnowledgeBase>(
     "name indexing=indexing_technique documents=document_count:count words=word_count:count",
-    "created=created_at:time id:id … description permission provider doc_form embedding_model",
+    "created=created_at:time id:id ... description permission provider doc_form embedding_model",
     tagNames,
     "apps=app_count:count updated=updated_at:time",
   ),
@@ -138,7 +138,11 @@ export const createKnowledgeBase = kbOperation({
       shape: { kind: "object" },
     }),
   },
-  returns: sheet,
+  // It has no content yet.
+  returns: record<KnowledgeBase>(
+    "name indexing=indexing_technique permission id:id ... description provider doc_form",
+    "embedding_model_provider embedding_model retrieval_model_dict created=created_at:time",
+  ),
   examples: [
     "kb create Handbook --indexing-technique economy",
     "kb create Handbook --if-not-exists",
@@ -254,7 +258,7 @@ export const searchKnowledgeBase = kbOperation({
         "score",
         ...within("segment", "content answer:sparse"),
         ["child", bestChild, "sparse"],
-        "chunk=segment.id:id … position=segment.position",
+        "chunk=segment.id:id ... position=segment.position",
         ["keywords", ({ segment }) => joinTexts(segment.keywords)],
       ),
     ),

@@ -35,7 +35,7 @@ export const listModels = kbOperation({
         ["models", ({ models }) => joinTexts(models.map(({ model }) => model))],
         "status",
         ["type", ({ models }) => models[0]?.model_type],
-        "… label=label.en_US",
+        "... label=label.en_US",
       ),
     ),
   ),

@@ -209,7 +209,7 @@ export type ColumnKind =
  * A column of a table: a path into the row (`data_source_info.size`), or a label with a path or a
  * cell, and its kind. The most important column is declared first: a narrow terminal drops the last.
  *
- * Rows declare several columns as one text: `name size=file.size:bytes created=created_at:time id:id … error`.
+ * Rows declare several columns as one text: `name size=file.size:bytes created=created_at:time id:id ... error`.
  */
 export type Column<T = never> =
   | PathColumn
@@ -240,10 +240,14 @@ export function asText(value: unknown): string {
 export const joinTexts = (list: unknown, separator = ", "): string | undefined =>
   Array.isArray(list) ? list.map(asText).join(separator) : undefined;
 
-/** Separates columns: those after it are shown only with `-o wide`. */
-export const wideOnly = "…";
+/**
+ * Separates columns: those after it are shown only with `-o wide`. It is ASCII: words cut from a text
+ * with other characters are stored in two bytes each, and so is all JSON with such a word as a name,
+ * which made `kb list -o jsonl` take 1.1 times as long.
+ */
+export const wideOnly = "...";
 
-/** Columns of an object inside the row: `within("data", "id … error")`. */
+/** Columns of an object inside the row: `within("data", "id ... error")`. */
 export const within = (field: string, ...texts: string[]): PathColumn[] =>
   texts
     .join(" ")
@@ -265,7 +269,7 @@ function columnOf(text: string): PathColumn {
   const [label = "", path = label] = source.split("=");
   return path === label && kind === undefined
     ? label
-    : [label, path, kind as ColumnKind | undefined]; // the table is ours
+    : [label, path, kind as ColumnKind | undefined]; // written in the table
 }
 
 /** A column: its label, its kind, and its value in a row. */
@@ -390,6 +394,8 @@ export type TerminalForm =
       readonly reason?: string;
       readonly advice?: string;
       readonly routine: readonly string[];
+      /** Is each result printed when it arrives, without groups? */
+      readonly live?: boolean;
     }
   /** Search results with the words of the query in bold. */
   | { readonly form: "hits"; readonly query: string };
@@ -431,7 +437,7 @@ export type Returns<T = unknown> =
   | { readonly kind: "json" }
   /** Chunks of one text, printed as they arrive. */
   | { readonly kind: "text" }
-  /** One `Report` (src/report.ts); with `picture` it has an `svg`. */
+  /** One `Report` (src/output/report-model.ts); with `picture` it has an `svg`. */
   | { readonly kind: "report"; readonly picture?: true }
   | { readonly kind: "nothing" };
 

@@ -56,7 +56,7 @@ export const listDatasourcePlugins = kbOperation({
   },
   returns: withNamePath(
     "node_id",
-    rows<DatasourcePlugin>("", "node_id title datasource_type provider_name … plugin_id", [
+    rows<DatasourcePlugin>("", "node_id title datasource_type provider_name ... plugin_id", [
       "credentials",
       ({ credentials }) => joinTexts(credentials.map(({ name }) => name)),
     ]),
@@ -120,7 +120,9 @@ export const uploadPipelineFile = kbOperation({
   summary: "Upload a file for pipeline runs",
   route: "POST /datasets/pipeline/file-upload",
   params: { file: fileParam, content_type },
-  returns: record("name size:bytes extension mime_type created=created_at:time id:id … created_by"),
+  returns: record(
+    "name size:bytes extension mime_type created=created_at:time id:id ... created_by",
+  ),
   since: "1.13.0",
   examples: ["kb pipeline upload welcome.md", "kb pipeline upload welcome.md -o name"],
 });

@@ -19,7 +19,7 @@ export const listTags = kbOperation({
   params: {},
   returns: withFields(
     { id: "id", name: "text" },
-    rows<Tag>("", "name bindings=binding_count:count id:id … type"),
+    rows<Tag>("", "name bindings=binding_count:count id:id ... type"),
   ),
   examples: ["kb tag list", `kb tag list --jq '.[] | select(.binding_count == "0") | .name'`],
 });
@@ -31,7 +31,7 @@ export const createTag = kbOperation({
   summary: "Create a tag",
   route: "POST /datasets/tags",
   params: { name: body.text("Name, unique in the workspace", { length: [1, 50], required }) },
-  returns: record<Tag>("name bindings=binding_count:count id:id … type"),
+  returns: record<Tag>("name bindings=binding_count:count id:id ... type"),
   examples: [
     "kb tag create draft",
     "kb tag create published --if-not-exists",
@@ -49,7 +49,7 @@ export const renameTag = kbOperation({
     tag_id,
     name: body.text("New name, unique in the workspace", { length: [1, 50], required }),
   },
-  returns: record<Tag>("name bindings=binding_count:count id:id … type"),
+  returns: record<Tag>("name bindings=binding_count:count id:id ... type"),
   examples: ["kb tag rename draft published", "kb tag rename --each renames.csv"],
 });
 

@@ -91,12 +91,14 @@ export interface WorkflowLog {
   readonly created_at: number;
 }
 
-/** The inputs of a run, those of the application before the `sys.` ones. */
-function sortedInputs(text: string | null): unknown {
-  const inputs = parsed(text);
-  if (typeof inputs !== "object" || inputs === null || Array.isArray(inputs)) return inputs;
-  const bySystem = ([name]: [string, unknown]) => Number(name.startsWith("sys."));
-  return Object.fromEntries(Object.entries(inputs).sort((a, b) => bySystem(a) - bySystem(b)));
+/** The inputs of a run: those of its application, or those that the server adds, `sys.files` and others. */
+function inputsOf(run: WorkflowRun, of: "application" | "system"): unknown {
+  const isSystem = of === "system";
+  const inputs = parsed(run.inputs);
+  if (typeof inputs !== "object" || inputs === null || Array.isArray(inputs))
+    return isSystem ? null : inputs;
+  const own = Object.entries(inputs).filter(([name]) => name.startsWith("sys.") === isSystem);
+  return Object.fromEntries(own);
 }
 
 /** The value of JSON text; any other text unchanged. */
@@ -158,7 +160,7 @@ const waiting = {
           "status outputs error elapsed=elapsed_time:seconds tokens=total_tokens:count",
           "steps=total_steps:count started=created_at:time",
         ),
-        "run=workflow_run_id:id … finished=data.finished_at:time",
+        "run=workflow_run_id:id ... finished=data.finished_at:time",
         "task_id workflow_id=data.workflow_id",
         ["paused_nodes", ({ data }) => joinTexts(data.paused_nodes)],
       ),
@@ -207,8 +209,10 @@ export const getWorkflowRun = wfOperation({
     record<WorkflowRun>(
       "status error:sparse outputs elapsed=elapsed_time:seconds tokens=total_tokens:count",
       "steps=total_steps:count started=created_at:time finished=finished_at:time id:id",
-      ["inputs", (run) => sortedInputs(run.inputs)],
-      "… workflow_id",
+      ["inputs", (run) => inputsOf(run, "application")],
+      "...",
+      ["system_inputs", (run) => inputsOf(run, "system")],
+      "workflow_id",
     ),
   ),
 });
@@ -299,7 +303,7 @@ export const listWorkflowLogs = wfOperation({
         ["by", (log) => log.created_by_end_user?.session_id ?? log.created_by_account?.email],
         ...within(
           "workflow_run",
-          "… exceptions=exceptions_count finished=finished_at:time version triggered_from",
+          "... exceptions=exceptions_count finished=finished_at:time version triggered_from",
         ),
         "created_from log=id",
       ),

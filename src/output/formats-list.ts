@@ -28,5 +28,5 @@ export function formatsOf(returns: Returns<never> | undefined): readonly Format[
 /** A format under its own name, which `table` is not. */
 export const formatNamed = (name: string): string => (name === "table" ? "grid" : name);
 
-/** Formats of other programs with ours. */
+/** Formats of other programs, with the format to use instead. */
 export const formatsElsewhere: Readonly<Record<string, Format>> = { text: "tsv", plain: "tsv" };

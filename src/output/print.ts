@@ -1,6 +1,8 @@
 import { usage } from "../errors.ts";
 import type { Output } from "../host/host.ts";
+import { collect } from "../lib/collect.ts";
 import { valueAt } from "../lib/json.ts";
+import { isList } from "../operations/operation.ts";
 import type { Returns, TerminalForm } from "../operations/operation.ts";
 import type { Report } from "./report-model.ts";
 import { cellLines } from "./formats/cell-lines.ts";
@@ -158,9 +160,6 @@ async function* mapped<T, U>(
   for await (const value of values) yield to(value);
 }
 
-const isList = ({ kind }: Returns<never>): boolean =>
-  kind === "list" || kind === "page" || kind === "cursor";
-
 /** Rows in the requested order; only a requested order collects all rows first. */
 const ordered = (rows: AsyncIterable<unknown>, { returns, style }: Printing) =>
   style.sort === undefined && !style.reverse ? rows : sortedRows(rows, returns, style);
@@ -170,15 +169,9 @@ async function* sortedRows(
   returns: Returns<never>,
   { sort, reverse }: Style,
 ): AsyncGenerator<unknown> {
-  const all = await collected(rows);
+  const all = await collect(rows);
   const inOrder = sort === undefined ? all : sortRows(all, fieldNamed(returns, sort));
   yield* reverse ? inOrder.reverse() : inOrder;
-}
-
-async function collected(values: AsyncIterable<unknown>): Promise<unknown[]> {
-  const all: unknown[] = [];
-  for await (const value of values) all.push(value);
-  return all;
 }
 
 /**
@@ -222,7 +215,7 @@ const printers: Readonly<Record<Form, Print>> = {
       ? printPairs(rows, printing)
       : printLines(rows, printing, "tsv"),
   csv: (rows, printing) => printLines(rows, printing, "csv"),
-  md: async (rows, printing) => printLines(iterated(await collected(rows)), printing, "md"),
+  md: async (rows, printing) => printLines(iterated(await collect(rows)), printing, "md"),
   json: async (rows, printing) => {
     const { out, returns } = printing;
     // An object is printed as it arrives: the command may keep running (a server).
@@ -230,7 +223,7 @@ const printers: Readonly<Record<Form, Print>> = {
       const pick = columnPicker(printing);
       return each(rows, out, (row) => prettyJson(pick(row), out.isTTY));
     }
-    const all = (await collected(rows)).map(columnPicker(printing));
+    const all = (await collect(rows)).map(columnPicker(printing));
     if (isOneValue(all, printing)) {
       for (const value of all) await out.write(prettyJson(value, out.isTTY));
     } else {
@@ -247,7 +240,7 @@ const printers: Readonly<Record<Form, Print>> = {
   },
   yaml: async (rows, printing) => {
     const { out } = printing;
-    const all = (await collected(rows)).map(columnPicker(printing));
+    const all = (await collect(rows)).map(columnPicker(printing));
     const single = isOneValue(all, printing);
     if (single && all.length === 0) return 0;
     const text = await yamlText(single ? all[0] : all);
@@ -266,7 +259,7 @@ const printers: Readonly<Record<Form, Print>> = {
     const pick = columnPicker(printing);
     const filter = style.jq ?? ".";
     // A list is one value, read to its end; other values are filtered as they arrive.
-    const all = isList(returns) ? (await collected(rows)).map(pick) : undefined;
+    const all = isList(returns) ? (await collect(rows)).map(pick) : undefined;
     let count = 0;
     for await (const value of all ? iterated([all]) : rows) {
       const text = await applyFilter(all ? value : pick(value), filter, out.isTTY, style);
@@ -325,9 +318,9 @@ async function printReports(reports: AsyncIterable<Report>, printing: Printing):
   if (format === "json" || format === "yaml") return printers[format](data, asJson);
   if (format === "jsonl") return printers.jsonl(flat(data), asJson);
   const { reportText } = await import("./table/print-report.ts");
-  const sectionStyle = { ...(await tableStyle(printing)), keepsAll: false };
+  const styles = { style, tableStyle: { ...(await tableStyle(printing)), keepsAll: false } };
   const form = reportFormOf(format, out);
-  const texts = mapped(reports, (report) => reportText(report, form, style, sectionStyle, out));
+  const texts = mapped(reports, (report) => reportText(report, form, styles, out));
   return each(texts, out, (text) => text);
 }
 
@@ -344,7 +337,12 @@ async function printTable(rows: AsyncIterable<unknown>, printing: Printing): Pro
   if (!reappearing || !style.terminal)
     return printGrid(rows, fields, await tableStyle(printing), out);
   const { printReappearing } = await import("./live/open-rows.ts");
-  return printReappearing(rows, reappearing, fields, await tableStyle(printing), style.terminal);
+  return printReappearing(
+    rows,
+    { ...reappearing, fields },
+    await tableStyle(printing),
+    style.terminal,
+  );
 }
 
 function reappearingOf(returns: Returns<never>): Reappearing | undefined {

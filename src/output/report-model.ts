@@ -25,6 +25,9 @@ export interface Section {
   readonly notes?: readonly string[];
 }
 
+/** A section of text alone. */
+export const noTable = { columns: [], rows: [] } as const satisfies Section;
+
 /** A line of text that wraps where the terminal ends. Further lines are indented by the lead. */
 export interface TextLine {
   readonly lead?: string;

@@ -1,6 +1,7 @@
 import { usage } from "../errors.ts";
 import type { Host, Output } from "../host/host.ts";
 import { isOn } from "../lib/env-flag.ts";
+import { wantsUnicode } from "../lib/signs.ts";
 import type { ProgressStyle } from "./live/progress.ts";
 
 /** The flag `--color`. */
@@ -36,19 +37,10 @@ export const wantsRedraw = ({ env }: Host, { terminal }: Output): boolean =>
 export const progressStyle = (
   flags: ColorFlag,
   host: Host,
-  shown: Pick<ProgressStyle, "enabled" | "fromStart">,
+  shown: Pick<ProgressStyle, "enabled" | "start">,
 ): ProgressStyle => ({
   ...shown,
   redraws: wantsRedraw(host, host.stderr),
   color: wantsColor(flags, host, host.stderr),
+  unicode: wantsUnicode(host.env),
 });
-
-/**
- * Whether charts and rules may be other than ASCII: not if the locale has another character set, on a
- * console without these characters, or for plain output.
- */
-export function wantsUnicode({ env }: Host): boolean {
-  if (isOn(env["KB_ACCESSIBLE"]) || env["TERM"] === "dumb" || env["TERM"] === "linux") return false;
-  const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"];
-  return !locale || /utf-?8/i.test(locale);
-}

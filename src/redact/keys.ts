@@ -17,13 +17,18 @@ export interface Secrets {
 }
 
 /** Environment variables that hold keys: of this CLI, and those that the sandbox passes on. */
-const keyVariables = /^(KB_KEY|KB_APP_KEY|DIFY_API_KEY|KB_SANDBOX_APP_KEYS)$/i;
+const keyVariables = ["KB_KEY", "KB_APP_KEY", "DIFY_API_KEY", "KB_SANDBOX_APP_KEYS"];
+const proxyVariables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+
+/** Is it one of these variables, in any case? */
+const isOneOf = (names: readonly string[], name: string): boolean =>
+  names.includes(name.toUpperCase());
 
 /** The environment of child processes: without keys, unless they are passed on purpose. */
 export const withoutKeys = (
   env: Readonly<Record<string, string | undefined>>,
 ): Record<string, string | undefined> =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !keyVariables.test(name)));
+  Object.fromEntries(Object.entries(env).filter(([name]) => !isOneOf(keyVariables, name)));
 
 /** Replaces a secret. */
 const mask = "****";
@@ -53,8 +58,8 @@ export function newSecrets(env: Readonly<Record<string, string | undefined>>): S
     spellings = undefined;
   };
   for (const [name, value = ""] of Object.entries(env)) {
-    if (keyVariables.test(name)) learn(value);
-    if (!/^(https?|all)_proxy$/i.test(name)) continue;
+    if (isOneOf(keyVariables, name)) learn(value);
+    if (!isOneOf(proxyVariables, name)) continue;
     // A user name without a password is a token.
     const password = /^(?:\w+:\/\/)?(?:[^/@:]*:)?(.+)@/.exec(value)?.[1] ?? "";
     learn(password);

@@ -102,14 +102,6 @@ export function submitCommand({
   return `answer it with ${submit}${others.length > 0 ? ` (or --action ${others.join(", ")})` : ""}`;
 }
 
-/** Whether a run with this status has succeeded, even if only after failed attempts (server §13). */
-export const isSuccess = (status: string | undefined): boolean =>
-  status === "succeeded" || status === "partial-succeeded";
-
-/** Whether a run with this status has ended (server §7). */
-export const isEnded = (status: string): boolean =>
-  ["succeeded", "failed", "stopped", "partial-succeeded"].includes(status);
-
 /**
  * Ends a command with the outcome of its run: prints a notice for partial success, throws
  * `remote-failed` or `paused` if the run did not succeed.

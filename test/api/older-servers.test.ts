@@ -29,11 +29,8 @@ const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
 const run = (line: string, env: Readonly<Record<string, string>> = {}) =>
   server.cli(line.split(" "), { env });
 
-async function created(line: string): Promise<string> {
-  const ran = await run(`${line} -o name`);
-  expect(ran.exit, ran.err).toBe(0);
-  return ran.out.trim();
-}
+const created = async (line: string) =>
+  (await server.done(`${line} -o name`.split(" "))).out.trim();
 
 const sent = () => server.seen.map(({ method, path }) => `${method} ${path}`);
 

@@ -15,17 +15,8 @@ const run = (line: string, world: Parameters<typeof cli>[1] = {}) =>
 
 /** Creates a knowledge base and returns its ID. */
 async function created(name: string): Promise<string> {
-  const ran = await server.cli([
-    "kb",
-    "create",
-    name,
-    "--indexing-technique",
-    "economy",
-    "-o",
-    "name",
-  ]);
-  expect(ran.exit, ran.err).toBe(0);
-  return ran.out.trim();
+  const line = ["kb", "create", name, "--indexing-technique", "economy", "-o", "name"];
+  return (await server.done(line)).out.trim();
 }
 
 describe("names", () => {
@@ -100,7 +91,10 @@ describe("wrong input sends nothing", () => {
     [["kb", "create", "x".repeat(10_000_000)], "has 10000000 characters"],
     [["kb", "create", "A", "--indexing-technique", "econmy"], "did you mean economy?"],
     [["kb", "tag", "rename", "", "B"], "<tag> is empty"],
-    [["kb", "metadata", "create", "A", "team"], "--type is required"],
+    [
+      ["kb", "metadata", "create", "A", "team"],
+      "--type is required\nhint: add --type (one of: string, number, time)",
+    ],
     [["kb", "list", "--limit", "0"], '--limit "0" is not a whole number from 1'],
     [["kb", "list", "-o", "jsno"], "did you mean json?"],
     [["kb", "list", "--columns", "nmae"], 'column "nmae" not found'],

@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import { expect, test } from "vitest";
+import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 import { testSandbox } from "../lib/sandbox.ts";
@@ -227,14 +228,15 @@ test("names are cached for a minute per key, and the cache contains no key", asy
   expect(await values(["tag", "rename", "Te"], later)).toEqual(["Team Handbook"]);
 });
 
-test("a server that does not respond within 300 ms yields no candidates and no error", async () => {
-  const { world } = await furnished();
+test("a server that does not respond within a second yields no candidates and no error", async () => {
+  const { world, sandbox } = await furnished();
+  sandbox.setFaults([parseFault("GET * silence")]);
   const waits: number[] = [];
   // The clock advances by 200 ms each time it is read.
   let ms = moment.getTime();
   const now = () => new Date((ms += 200));
   expect(await completionLines(["tag", "rename", ""], { ...world, now, waits })).toEqual([]);
-  expect(waits[0]).toBe(300);
+  expect(waits[0]).toBe(1000);
 });
 
 test.each([
@@ -245,6 +247,13 @@ test.each([
 ])("%s: no candidates and no error", async (_, env) => {
   const folder = await temporaryDirectory();
   expect(await completionLines(["tag", "rename", ""], { ...still, env, folder })).toEqual([]);
+});
+
+test("files are completed even if the runs of the place cannot be read", async () => {
+  const folder = await temporaryDirectory();
+  const env = { KB_BASE_URL: "nonsense", KB_APP_KEY: "app-echo" };
+  const lines = await completionLines(["timeline", ""], { ...still, env, folder }, "wf");
+  expect(lines).toEqual([":files"]);
 });
 
 test("a key command is not run for completion", async () => {

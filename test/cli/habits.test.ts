@@ -31,6 +31,8 @@ const same: readonly (readonly [typed: string, means: string])[] = [
   ["kb show --json name", "kb show name --json"],
   ["kb show --json -- name", "kb show name --json"],
   ["kb --json list", "kb list --json"],
+  ["kb list --json -o json", "kb list -o json --json"],
+  ["wf events RUN --jq . -o jsonl", "wf events RUN -o jsonl --jq ."],
   ["kb --json=name list", "kb list --json=name"],
   ["kb doc --json list Handbook", "kb doc list Handbook --json"],
   ["kb create A --description --json", "kb create A --description=--json"],
@@ -77,8 +79,10 @@ describe("against a server", () => {
     ["kb list --json nmae", "too many arguments: expected 0, got 1"],
     ["kb list --json name,nmae", "too many arguments: expected 0, got 1"],
     ["kb list --json=id --columns name", "use either --json=paths or --columns, not both"],
+    ["kb list --json -o csv", "use either --json or -o csv, not both"],
+    ["kb -o csv list --json=id", "use either --json or -o csv, not both"],
     ["kb list --json=nmae", 'column "nmae" not found'],
-  ])("%s: the word is not a list of columns", async (line, message) => {
+  ])("%s is not valid", async (line, message) => {
     const { exit, err } = await cli(line);
     expect(exit).toBe(2);
     expect(JSON.parse(err)).toMatchObject({ error: { message } });

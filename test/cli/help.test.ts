@@ -205,7 +205,7 @@ test("-h omits requests and exit codes; the rest is the page of --help", async (
   expect(long.out.startsWith(short.out.trimEnd())).toBe(true);
   const block = long.out.slice(short.out.length).trim();
   expect(block).toMatch(/^Effect +writes\nSends +POST \/datasets \(createDataset\)\nExit 10 /);
-  expect(short.out).toContain("Common flags: kb help flags · Exit codes: kb help exit-codes\n");
+  expect(short.out).toContain("Common flags: kb help flags, exit codes: kb help exit-codes\n");
 });
 
 test("a page has its parts in order", async () => {
@@ -279,6 +279,21 @@ test.each(["kb", "wf"] as const)("%s: every command is in exactly one group", as
   for (const word of grouped) expect(out).toMatch(new RegExp(`^  ${word} +\\w`, "m"));
 });
 
+test.each(["kb", "wf"] as const)(
+  "%s: the page of a group begins with its purpose",
+  async (program) => {
+    const words = trees[program].commands.map(({ command }) => command.split(" ").slice(1));
+    const commands = new Set(words.map((path) => path.join(" ")));
+    const groups = words.flatMap((path) => path.slice(1).map((_, at) => path.slice(0, at + 1)));
+    const pages = groups.filter((path) => !commands.has(path.join(" ")));
+    expect(pages.length).toBeGreaterThan(10);
+    for (const path of pages) {
+      const { out } = await cli([program, "help", ...path]);
+      expect(out).toMatch(/^[A-Z][a-z]+ .+\n\nUsage: /);
+    }
+  },
+);
+
 test("help lists the topics, and each has a page", async () => {
   const { out } = await cli(["wf", "help"]);
   const listed = /help <topic> +([^]*?)\n +wf help --json/.exec(out)?.[1] ?? "";
@@ -301,6 +316,19 @@ test("help GROUP --json is the tree of its commands", async () => {
   expect(commands).toEqual(
     trees.kb.commands.filter(({ command }) => command.startsWith("kb tag ")),
   );
+});
+
+test("help TOPIC --json is the text of the topic", async () => {
+  const [page, ran] = await Promise.all([
+    cli(["kb", "help", "times"]),
+    cli(["kb", "help", "times", "--json"]),
+  ]);
+  expect(JSON.parse(ran.out)).toEqual({
+    version: 1,
+    program: "kb",
+    topic: "times",
+    text: page.out,
+  });
 });
 
 test("help --json --compact has names and summaries", async () => {

@@ -51,11 +51,7 @@ const here = (world: World = {}): World => ({
 const run = (line: string, on = server, world: World = {}) => on.cli(wordsOf(line), here(world));
 
 /** Runs a line of the setup, which must succeed. Returns what it prints. */
-async function done(line: string, on = server): Promise<string> {
-  const ran = await run(line, on);
-  if (ran.exit !== 0) throw new Error(`${line}: ${ran.err}`);
-  return ran.out.trim();
-}
+const done = async (line: string, on = server) => (await on.done(wordsOf(line), here())).out.trim();
 
 /** Words that the reader replaces, and commands that prompt for all they need. */
 const isTemplate = (words: readonly string[]) =>
@@ -146,6 +142,9 @@ const scenes: readonly Scene[] = [
   { line: "kb doc show 'Hand book'" },
   { line: "kb search 'Hand book' thirty days" },
   { line: "kb list --bogus" },
+  { line: "kb list --force" },
+  { line: "kb list 'Hand book'" },
+  { line: "kb tail" },
   { line: "kb lst" },
   { line: "kb logs" },
   { line: "kb xyzzy" },
@@ -270,6 +269,9 @@ const scenes: readonly Scene[] = [
   { line: "wf --app chat chat send hello" },
   { line: "wf --app chat chat" },
   { line: "wf --app chat chat", world: { tty: true, answers: ["hello", "/exit"] } },
+  { line: "wf --app slow run --input query=hello --detach", world: { tty: true } },
+  { line: "wf --app echo chat", world: { tty: true, answers: [] } },
+  { line: "wf replay $dir/broken.jsonl" },
   { line: "wf --app echo run", world: { tty: true, answers: ["hello"] } },
   { line: "wf --app broken show $recorded" },
 ];

@@ -27,11 +27,7 @@ test.each([
 
 const ran = (line: string) => server.cli(line.split(" "), { folder });
 
-async function done(line: string): Promise<string> {
-  const { exit, out, err } = await ran(line);
-  if (exit !== 0) throw new Error(`${line}: ${err}`);
-  return out.trim();
-}
+const done = async (line: string) => (await server.done(line.split(" "), { folder })).out.trim();
 
 const short = (id: string) => id.slice(0, 8);
 const ids: Record<string, string> = {};

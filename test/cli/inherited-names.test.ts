@@ -117,10 +117,10 @@ test.each(words)("objects and fields of a server can be named %s", async (word) 
       const path = /^\S+ (\S+)/.exec(request)?.[1] ?? "";
       const list = (rows: string) =>
         `{"data":[${rows}],"has_more":false,"total":2,"limit":20,"page":1}`;
-      const refusal = JSON.stringify({ code: word, message: word, status: 400 });
+      const failure = JSON.stringify({ code: word, message: word, status: 400 });
       if (path.includes("/documents")) return socket.end(http(200, list(JSON.stringify(document))));
       if (path.includes("/raw")) return socket.end(http(200, `[${field(1)},{"a":2}]`));
-      socket.end(http(400, refusal));
+      socket.end(http(400, failure));
     },
   ]);
   const env = { KB_BASE_URL: server.baseUrl, KB_KEY: "dataset-x", FORCE_COLOR: "1" };

@@ -34,6 +34,11 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "usage: wf show <run> [flags]; `wf logs` lists them",
   ],
   [["kb", "tag", "create"], "missing argument: <name>", "usage: kb tag create <name> [flags]"],
+  [
+    ["kb", "pipeline", "run", "HB"],
+    "--datasource-type, --datasource-info-list, --start-node-id and --is-published are required",
+    "add --datasource-type (one of: local_file, online_document, website_crawl, online_drive)",
+  ],
   // commander.optionMissingArgument
   [
     ["kb", "create", "A", "--description"],
@@ -57,7 +62,14 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "too many arguments: expected 1, got 2",
     "quote names with spaces: `kb show 'Team Handbook'`",
   ],
-  [["kb", "list", "HB"], "too many arguments: expected 0, got 1", "usage: kb list [flags]"],
+  [["kb", "list", "HB"], "too many arguments: expected 0, got 1", "use `kb doc list HB`"],
+  [["kb", "tag", "list", "HB"], "too many arguments: expected 0", "usage: kb tag list [flags]"],
+  [["wf", "chat", "hello"], "too many arguments: expected 0, got 1", "use `wf chat send hello`"],
+  [
+    ["wf", "chat", "good", "day"],
+    "too many arguments: expected 0, got 2",
+    "use `wf chat send 'good day'`",
+  ],
   // unknown commands
   [["kb", "tga", "list"], 'unknown command "tga" for kb', "did you mean `kb tag`?"],
   [["kb", "tag", "lst"], 'unknown command "lst" for kb tag', "did you mean `kb tag list`?"],
@@ -67,10 +79,25 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [["kb", "meta", "list"], 'unknown command "meta" for kb', "did you mean `kb metadata`?"],
   [["kb", "logs"], 'unknown command "logs" for kb', "did you mean `wf logs`?"],
   [["wf", "doc", "list"], 'unknown command "doc" for wf', "did you mean `kb doc`?"],
-  [["kb", "man"], 'unknown command "man" for kb', "run `kb --help` to list the commands"],
   [["kb", "nope"], 'unknown command "nope" for kb', "run `kb --help` to list the commands"],
   [["wf", "toop"], 'unknown command "toop" for wf', "did you mean `wf top`?"],
-  [["kb", "tail"], 'unknown command "tail" for kb', "run `kb --help` to list the commands"],
+  // words of the other program
+  [["kb", "tail"], 'unknown command "tail" for kb', "did you mean `wf logs --follow`?"],
+  [["kb", "cancel", "r"], 'unknown command "cancel" for kb', "did you mean `wf stop`?"],
+  [
+    ["kb", "approve"],
+    'unknown command "approve" for kb',
+    "did you mean `wf form submit TOKEN --action approve`?",
+  ],
+  [["kb", "resume"], 'unknown command "resume" for kb', "did you mean `wf form submit TOKEN`?"],
+  [
+    ["kb", "retry"],
+    'unknown command "retry" for kb',
+    `did you mean \`wf show RUN --jq '.inputs|fromjson|with_entries(select(.key|startswith("sys.")|not))'\`, piped into \`wf run --inputs -\`?`,
+  ],
+  [["wf", "add"], 'unknown command "add" for wf', "did you mean `kb doc add`?"],
+  [["wf", "find"], 'unknown command "find" for wf', "did you mean `kb search`?"],
+  [["wf", "docs"], 'unknown command "docs" for wf', "did you mean `kb doc`?"],
   // flags of other programs
   [["kb", "list", "--query", "x"], "unknown flag: --query", "use --jq <filter>: Filter the JSON"],
   [["kb", "list", "--template", "x"], "unknown flag: --template", "use --jq <filter>: "],
@@ -80,7 +107,20 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [["kb", "list", "-n", "5"], "unknown flag: -n", "use -L, --limit <rows>: Maximum number"],
   [["kb", "list", "-n5"], "unknown flag: -n5", "use -L, --limit <rows>: Maximum number"],
   [["kb", "delete", "HB", "--force"], "unknown flag: --force", "use -y, --yes: Skip confirmation"],
-  [["kb", "show", "HB", "--force"], "unknown flag: --force", "run `kb show --help` to list"],
+  [["kb", "show", "HB", "--force"], "unknown flag: --force", "omit it: `kb show` never"],
+  [
+    ["kb", "list", "--force"],
+    "unknown flag: --force",
+    "omit it: `kb list` never asks for confirmation",
+  ],
+  [
+    ["wf", "stop", "r", "--force"],
+    "unknown flag: --force",
+    "omit it: `wf stop` never asks for confirmation",
+  ],
+  [["wf", "stop", "r", "-y"], "unknown flag: -y", "omit it: `wf stop` never asks for confirmation"],
+  [["kb", "list", "--watch"], "unknown flag: --watch", "use `kb doc wait`"],
+  [["wf", "stats", "--watch"], "unknown flag: --watch", "use `wf top`"],
   [["wf", "logs", "--watch"], "unknown flag: --watch", "use -F, --follow: Keep printing"],
   [["wf", "events", "r", "-w"], "unknown flag: -w", "use -F, --follow: Reconnect"],
   [["kb", "show", "HB", "--web"], "unknown flag: --web", "use `kb open`"],
@@ -102,6 +142,8 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   // words of other kinds
   [["kb", "api", "GET"], "missing argument: <path>", ""],
   [["kb", "api"], "missing argument: <path>", "usage: kb api [method] <path> [flags]"],
+  // two formats
+  [["kb", "list", "--jq", ".", "-o", "csv"], "use either --jq or -o csv, not both", ""],
   // two values for one parameter
   [
     ["kb", "doc", "add", "HB", "a.md", "--text", "x", "--text-file", "a.md"],

@@ -132,4 +132,5 @@ test.runIf(hasGroff).each([...manuals.keys()])("%s renders without a warning", (
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   const text = stdout.replace(/.[\b]/g, ""); // bold is a letter struck twice
   expect(text).toContain("EXIT STATUS");
+  expect(text.split("\n").filter((line) => line.length > 80)).toEqual([]);
 });

@@ -51,6 +51,10 @@ const run: readonly (readonly [typed: string, means: string])[] = [
   ["wf apps info", "wf app info"],
   ["wf app list", "wf profile show"],
   ["wf whoami", "wf config explain"],
+  ["kb man", "kb --help"],
+  ["wf man form submit", "wf form submit --help"],
+  ["kb auth status", "kb doctor"],
+  ["kb -p work auth status -o json", "kb -p work doctor -o json"],
 ];
 
 test.each(run)("%s is %s", (typed, means) => {
@@ -88,6 +92,11 @@ const refused: readonly (readonly [typed: string, unknown: string, hint: string]
   ["kb remove -- --help", '"remove" for kb', "use `kb delete -- --help`"],
   ["kb new A --description --help", '"new" for kb', "use `kb create A --description --help`"],
   ["kb init", '"init" for kb', "use `kb login`"],
+  ["kb auth login", '"login" for kb auth', "use `kb login`"],
+  ["kb auth login work --no-check", '"login" for kb auth', "use `kb login work --no-check`"],
+  ["kb auth logout work", '"logout" for kb auth', "use `kb profile remove work`"],
+  ["wf upload a.md", '"upload" for wf', "use `wf file upload a.md`"],
+  ["wf submit t1", '"submit" for wf', "use `wf form submit t1`"],
   ["wf auth --app support", '"auth" for wf', "use `wf login --app support`"],
   ["kb restore backup", '"restore" for kb', "use `kb import backup`"],
 ];

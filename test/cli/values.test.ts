@@ -92,6 +92,12 @@ test.each<[string, Param, string, string]>([
   ],
   ["an invalid time", query.time("x"), "tomorrow", '--x "tomorrow" is not a valid time'],
   [
+    "a day that its month lacks",
+    query.time("x"),
+    "2026-02-30T10:00Z",
+    '--x "2026-02-30T10:00Z" is not a valid time',
+  ],
+  [
     "a day that does not exist",
     query.time("x"),
     "2026-13-40",

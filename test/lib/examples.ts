@@ -17,11 +17,13 @@ afterAll(() => process.chdir(start));
 /** Examples that do not exit with 0: pattern, exit code, reason. */
 const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^kb pipeline (run|plugins)/, 5, "Handbook has no pipeline"],
+  [/^wf text create .*--input/, 2, "echo has no such input"],
   [/^wf text (create|stop)/, 6, "echo is not a text generation application"],
   [/^wf audio /, 5, "echo has no model for speech"],
   [/^wf .* rename .* --auto-generate/, 6, "the sandbox has no model that generates names"],
   [/^wf .* message suggested/, 5, "the sandbox has no model that suggests"],
   [/^wf .* reply status/, 6, "the sandbox has no model and so no such job"],
+  [/^(kb|wf) login$/, 2, "there is no terminal to type the key on"],
   [/ login .*--key-command/, 4, "the password manager has no such key"],
   [/^wf api (\w+ )?\/datasets/, 4, "the route needs a knowledge key"],
   [/^wf diff .*--exit-code/, 14, "the runs ended differently"],
@@ -66,6 +68,8 @@ const files: Readonly<Record<string, string>> = {
   "bound.csv": "kb\nHandbook\n",
   "fields.csv": "field,name\nteam,department\n",
   "files.csv": "file\nwelcome.md\nleave.md\n",
+  "names.csv": "doc,name\nwelcome.md,hello.md\nleave.md,holidays.md\n",
+  "values.csv": "doc,team\nwelcome.md,people\nleave.md,hr\n",
   "children.csv": "content\nParking\nLockers\n",
   "annotations.csv": "question,answer\nWhere?,Main street 1.\nWhen?,At nine.\n",
   "run.jsonl": recording("succeeded"),

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { cli } from "./support.ts";
 import { endsOf, playedRun } from "./played-run.ts";
-import type { Cut, Played, Refusal } from "./played-run.ts";
+import type { Cut, Played, Failure } from "./played-run.ts";
 
 /** Recorded runs and the flags to follow them. */
 export const runs: readonly (readonly [title: string, flags: readonly string[]])[] = [
@@ -30,12 +30,12 @@ export function seeded(seed: number): () => number {
 /** A lost connection of a random kind at this byte. */
 export function cutAt(at: number, random: () => number, silence = false): Cut {
   const kinds = ["end", "truncated", "reset"] as const;
-  const refusals: readonly Refusal[] = [503, 502, "reset", "empty"];
+  const failures: readonly Failure[] = [503, 502, "reset", "empty"];
   return {
     at,
     how: silence ? "silence" : (kinds[Math.floor(random() * kinds.length)] ?? "end"),
     lost: Math.floor(random() * 4),
-    refusals: refusals.filter(() => random() < 0.2),
+    failures: failures.filter(() => random() < 0.2),
   };
 }
 

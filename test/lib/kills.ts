@@ -221,7 +221,7 @@ export async function killedWrites(
 /** Temporary files, which only SIGKILL may leave behind; removes them. */
 async function temporaries(home: string): Promise<string[]> {
   const found = (await readdir(home, { recursive: true })).filter((name) => name.endsWith(".tmp"));
-  for (const name of found) await rm(join(home, name));
+  for (const name of found) await rm(join(home, name), { recursive: true, force: true });
   return found;
 }
 

@@ -16,6 +16,11 @@ export const pages = [
 
 export const textOf = (page: string) => readFileSync(join(root, page), "utf8");
 
+/** The commands of the page for users of the web console. */
+export const consoleLines: readonly string[] = [
+  ...textOf("docs/from-the-web-console.md").matchAll(/`((?:kb|wf) [^`]+)`/g),
+].map(([, line = ""]) => line);
+
 interface Step {
   readonly command: string;
   readonly output: string;

@@ -20,10 +20,10 @@ export interface Cut {
   /** Events during the disconnection, if a snapshot would include them. */
   readonly lost: number;
   /** Responses to the next attempts to reconnect. */
-  readonly refusals: readonly Refusal[];
+  readonly failures: readonly Failure[];
 }
 
-export type Refusal = 503 | 502 | "reset" | "empty";
+export type Failure = 503 | 502 | "reset" | "empty";
 
 /** The events of the recorded stream with this title, without pings. */
 export function recordedRun(title: string): readonly Played[] {
@@ -114,7 +114,7 @@ export async function playedRun(run: readonly Played[], cuts: readonly Cut[]): P
   const ends = endsOf(run);
   const bytes = Buffer.from(run.map(textOf).join(""));
   const waiting = [...cuts];
-  const refusals: Refusal[] = [];
+  const failures: Failure[] = [];
   let happened = 0;
 
   const chunk = (text: string | Uint8Array) => {
@@ -150,7 +150,7 @@ export async function playedRun(run: readonly Played[], cuts: readonly Cut[]): P
       happened++;
     // Forms are published together with the pause they cause.
     while (run[happened - 1]?.event === "human_input_required") happened++;
-    refusals.push(...cut.refusals);
+    failures.push(...cut.failures);
     const sent = bytes.subarray(from, cut.at);
     if (cut.how === "truncated") {
       socket.end(chunk(Buffer.concat([sent, Buffer.alloc(50)])).subarray(0, sent.length + 4));
@@ -162,11 +162,11 @@ export async function playedRun(run: readonly Played[], cuts: readonly Cut[]): P
     }
   };
 
-  const refuses = (socket: Socket, refusal: Refusal) => {
-    if (refusal === "reset") socket.resetAndDestroy();
-    else if (refusal === "empty")
+  const fails = (socket: Socket, failure: Failure) => {
+    if (failure === "reset") socket.resetAndDestroy();
+    else if (failure === "empty")
       socket.end("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 0\r\n\r\n");
-    else if (refusal === 502) socket.end(http(502, "<html>Bad gateway</html>"));
+    else if (failure === 502) socket.end(http(502, "<html>Bad gateway</html>"));
     else socket.end(http(503, '{"code": "unavailable", "message": "later", "status": 503}'));
   };
 
@@ -180,9 +180,9 @@ export async function playedRun(run: readonly Played[], cuts: readonly Cut[]): P
         socket.end(http(200, '{"user_input_form": []}'));
         return;
       }
-      const refusal = refusals.shift();
-      if (refusal === undefined) streams(socket);
-      else refuses(socket, refusal);
+      const failure = failures.shift();
+      if (failure === undefined) streams(socket);
+      else fails(socket, failure);
     },
   ]);
 }

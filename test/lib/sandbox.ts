@@ -1,4 +1,4 @@
-import { afterAll } from "vitest";
+import { afterAll, expect } from "vitest";
 import type { Clock } from "../../src/sandbox/http/handler.ts";
 import type { Sandbox, SandboxOptions, ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
@@ -34,6 +34,8 @@ export interface TestSandbox {
   /** Environment variables that point the CLI to it. */
   readonly env: Readonly<Record<string, string>>;
   readonly cli: (argv: readonly string[], world?: World) => Promise<Ran>;
+  /** Runs a command that must exit with 0. */
+  readonly done: (argv: readonly string[], world?: World) => Promise<Ran>;
 }
 
 /** Starts an ephemeral sandbox and stops it after the tests of the file. */
@@ -54,10 +56,17 @@ export async function testSandbox(
     KB_KEY: "dataset-sandbox",
     KB_PROFILE: "sandbox",
   };
+  const run: TestSandbox["cli"] = (argv, world = {}) =>
+    cli(argv, { ...world, env: { ...env, ...world.env } });
   return {
     sandbox,
     seen,
     env,
-    cli: (argv, world = {}) => cli(argv, { ...world, env: { ...env, ...world.env } }),
+    cli: run,
+    async done(argv, world) {
+      const ran = await run(argv, world);
+      expect(ran.exit, `${argv.join(" ")}: ${ran.err}`).toBe(0);
+      return ran;
+    },
   };
 }

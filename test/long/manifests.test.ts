@@ -9,11 +9,7 @@ const server = await testSandbox({ speed: 200 });
 const home = await temporaryDirectory();
 
 test("a manifest with any part removed or replaced is rejected or read correctly", async () => {
-  const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
-  const done = async (...argv: readonly string[]) => {
-    const ran = await kb(...argv);
-    expect(ran.exit, `${argv.join(" ")}: ${ran.err}`).toBe(0);
-  };
+  const done = (...argv: string[]) => server.done(["kb", ...argv], { folder: home });
   await writeFile(join(home, "secret.txt"), "TOP SECRET");
   await done("create", "Source", "--indexing-technique", "economy");
   await done("doc", "add", "Source", "a.md", "--text", "one");

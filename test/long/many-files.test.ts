@@ -34,7 +34,7 @@ async function run(argv: readonly string[]): Promise<{ exit: unknown; err: strin
 }
 
 test.each([
-  ["100000", ["--dry-run"], "100,000 files: 100,000 created"],
+  ["100000", ["--dry-run"], "100,000 files: 100,000 to create"],
   ["5000", [], "5,000 files: 5,000 created"],
   ["5000", [], "5,000 files: 5,000 unchanged"],
 ])("a directory of %s files is synced %j", async (count, flags, info) => {

@@ -135,6 +135,17 @@ describe("progress", () => {
     expect(run.written()).not.toContain("\u001b");
   });
 
+  test.each([
+    ["LC_ALL=C", { LC_ALL: "C" }],
+    ["a Linux console", { TERM: "linux" }],
+  ])("%s: the spinner is ASCII", async (_, more) => {
+    server.sandbox.setFaults([parseFault("GET /datasets/tags delay=900ms")]);
+    const run = onPty("kb", slow, { ...env, ...more });
+    await run.shows(/^[-\\|/] Listing tags$/m);
+    expect(await run.exit).toBe(0);
+    expect(run.written()).not.toMatch(/[^\p{ASCII}]/u);
+  });
+
   test.concurrent.each([
     ["", {}, [], true],
     ["NO_COLOR", { NO_COLOR: "1" }, [], false],

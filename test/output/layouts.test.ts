@@ -174,8 +174,8 @@ const lines = [
   "wf replay $RECORDING --speed max",
   "wf timeline $RECORDING",
   "wf diff $RECORDING $RECORDING",
-  "wf form list",
-  "wf form show $TOKEN",
+  "wf --app review form list",
+  "wf --app review form show $TOKEN",
   "wf user show $USER",
   "wf app info",
   "wf app meta",
@@ -269,6 +269,12 @@ describe.each([40, 80, 120])("rows on %d columns can be told apart", (columns) =
       .map((line) => line.split(/ {2,}/)[0]);
     expect(names).toHaveLength(documents.length);
     expect(new Set(names).size).toBe(documents.length);
+  });
+
+  test("the list of forms has the token that the next command takes", async () => {
+    const line = ["wf", "--app", "review", "form", "list"];
+    const { out } = await server.cli(line, { tty: true, columns, folder });
+    expect(out).toContain(values["TOKEN"]);
   });
 
   test("the ID that a list shows is the start of the right one", async () => {

@@ -63,8 +63,8 @@ test.each([
 ])("%d s is %s", (seconds, text) => expect(clockTime(seconds)).toBe(text));
 
 describe("the line", () => {
-  const line = (step: ProgressStep, width?: number) => {
-    const progress = new ProgressLine("Syncing");
+  const line = (step: ProgressStep, width?: number, unicode = true) => {
+    const progress = new ProgressLine("Syncing", unicode);
     progress.update(step, 0);
     return progress.text(0, width);
   };
@@ -102,9 +102,17 @@ describe("the line", () => {
     ["controls", { ...files, current: "a\u001b[31m.md" }, 77, "Syncing  134/302 files · a␛[31m.md"],
   ])("%s", (_, step, width, text) => expect(line(step, width)).toBe(text));
 
+  test("is ASCII where a terminal has no other signs", () => {
+    const step = { ...files, failed: 3, current: path };
+    expect(line(step, 77, false)).toBe(
+      "Syncing  134/302 files, 3 failed, polici.../parental-leave-1.md",
+    );
+    expect(line(step, 17, false)).toBe("Syncing  134/3...");
+  });
+
   test("has the time left, and the rate if the total is unknown", () => {
-    const left = new ProgressLine("Reading");
-    const rate = new ProgressLine("Reading");
+    const left = new ProgressLine("Reading", true);
+    const rate = new ProgressLine("Reading", true);
     for (let done = 0; done <= 20; done++) {
       left.update({ done, total: 62, unit: "files" }, done * 1000);
       rate.update({ done: done * 100, unit: "runs" }, done * 1000);
@@ -116,7 +124,7 @@ describe("the line", () => {
   });
 
   test("a new count has a pace of its own", () => {
-    const progress = new ProgressLine("Syncing");
+    const progress = new ProgressLine("Syncing", true);
     for (let done = 0; done <= 10; done++)
       progress.update({ done, total: 10, unit: "files" }, done * 1000);
     progress.update({ verb: "Indexing", done: 0, total: 10, unit: "files" }, 10_000);

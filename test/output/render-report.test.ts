@@ -353,8 +353,8 @@ const drawn = task({
 });
 const host = (env: Readonly<Record<string, string>> = {}) =>
   ({ env, stdout: { isTTY: true }, now: () => new Date(0) }) as unknown as Host;
-const formatOf = (output: string, returns: Parameters<typeof styleFor>[3], setting?: string) =>
-  styleFor(setting === undefined ? { output } : {}, host(), setting, returns).format;
+const formatOf = (output: string, returns: Parameters<typeof styleFor>[2], setting?: string) =>
+  styleFor(setting === undefined ? { output } : {}, host(), returns, { output: setting }).format;
 
 test("svg is available only for reports with a picture", () => {
   expect(formatOf("svg", drawnReport)).toBe("svg");
@@ -393,12 +393,13 @@ test.each<[Readonly<Record<string, string>>, boolean]>([
   [{ LANG: "de_DE.UTF-8" }, true],
   [{ LANG: "en_US.utf8", LC_ALL: "" }, true],
   [{ LANG: "de_DE.UTF-8", LC_ALL: "C" }, false],
+  [{ LC_ALL: "ja_JP.eucJP" }, false],
   [{ LANG: "de_DE.UTF-8", LC_CTYPE: "de_DE.ISO-8859-1" }, false],
   [{ TERM: "dumb" }, false],
   [{ TERM: "linux", LANG: "C.UTF-8" }, false],
   [{ KB_ACCESSIBLE: "1" }, false],
 ])("%j: more than ASCII? %s", (env, expected) => {
-  expect(styleFor({}, host(env), undefined, report).unicode).toBe(expected);
+  expect(styleFor({}, host(env), report, { output: undefined }).unicode).toBe(expected);
 });
 
 test("a narrow terminal drops bars, then minor columns, and keeps the picture", async () => {

@@ -121,6 +121,24 @@ test("-o wide shows whole chunks, and words of scripts without blanks are found"
   expect(text).toContain("規程の\u001b[1m育児\u001b[22m\u001b[1m休暇\u001b[22mは十四週間");
 });
 
+test("metadata of the type time is a time on a terminal only", async () => {
+  const sheet = record("doc_metadata");
+  const doc_metadata = [
+    { name: "upload_date", type: "time", value: "1795262400.0" },
+    { name: "reviewed", type: "time", value: 1795219200 },
+    { name: "checked", type: "time", value: null },
+    { name: "year", type: "number", value: 2026 },
+  ];
+  expect(await printed(sheet, [{ doc_metadata }], {}, { terminal: 80 })).toBe(
+    `doc_metadata  upload_date: 2026-11-21 12:00 UTC
+              reviewed: 2026-11-21 00:00 UTC
+              checked:
+              year: 2026
+`,
+  );
+  expect(await printed(sheet, [{ doc_metadata }])).toContain('"value":"1795262400.0"');
+});
+
 test("a sheet shows nested values as indented pairs, and wraps at blanks", async () => {
   const sheet = record("name words=word_count:count metadata settings tags url id:id");
   const row = {
@@ -221,4 +239,19 @@ test("times of the same minute have seconds", async () => {
       .split("\n");
   expect(await times(at(0), at(3600))).toEqual(["2026-11-21 00:06", "2026-11-21 01:06"]);
   expect(await times(at(0), at(2))).toEqual(["2026-11-21 00:06:57", "2026-11-21 00:06:59"]);
+});
+
+test("counts are aligned right, also those that a server sends as text", async () => {
+  const tags = list("", "name bindings=binding_count:count");
+  const rows = [
+    { name: "draft", binding_count: "2" },
+    { name: "published", binding_count: "10" },
+  ];
+  expect(await printed(tags, rows, {}, { terminal: 80 })).toBe(
+    `name       bindings
+─────────  ────────
+draft             2
+published        10
+`,
+  );
 });

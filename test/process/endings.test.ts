@@ -81,7 +81,7 @@ describe("the exit code of a followed run is its outcome", () => {
       at: 300,
       how: "end",
       lost: 0,
-      refusals: [],
+      failures: [],
     });
     const once = line.filter((word) => word !== "--follow");
     expect((await wf(once, env)).exit).toBe(13);

@@ -176,6 +176,7 @@ test("a killed sandbox keeps confirmed writes, and restarts with the same direct
 });
 
 // Loaded files determine the start-up time. Each chunk of dist is named after its content.
+// scripts/chunks.mjs decides what is in them.
 const hook = `
 const Module = require("node:module");
 const { appendFileSync } = require("node:fs");
@@ -201,12 +202,35 @@ async function loaded(argv: readonly string[]): Promise<string[]> {
 const heavy =
   /^(agent|conf|undici|dist|source|ora|cli-table3|sync|jq-wasm|node-sqlite3-wasm|keyring|@napi-rs)\b/;
 
+/** Modules of Node that take milliseconds to load. */
+const slow = /^(node:)?(child_process|crypto|fs\/promises|https?|net|readline|worker_threads)$/;
+
+const chunksIn = (files: readonly string[]): readonly string[] => [
+  ...new Set(files.flatMap((file) => /^([\w-]+)\.cjs$/.exec(file)?.[1] ?? [])),
+];
+
 test.each([
-  [["kb", "--help"], []],
-  [["kb", "create", "--help"], []],
-  [["kb", "create", "--nmae", "x"], []],
-  [["kb", "create", "A", "--dry-run"], []],
-  [["kb", "list"], ["agent"]],
+  ["kb --version", ["kb"]],
+  ["wf --version", ["wf"]],
+  ["kb --help", ["kb", "help"]],
+  ["kb create --help", ["kb", "help"]],
+  ["kb create --nmae x", ["kb", "print-error"]],
+  ["kb create A --dry-run", ["kb", "execute"]],
+])("%s loads only the core and %j, and no slow module of Node", async (line, wanted) => {
+  const files = await loaded(line.split(" "));
+  expect(chunksIn(files)).toEqual(["main", "rolldown-runtime", "core", ...wanted]);
+  expect(files.filter((file) => slow.test(file))).toEqual([]);
+});
+
+test.each([
+  ["kb list", ["kb", "execute", "output", "client", "agent"]],
+  ["wf app site", ["wf", "execute", "output", "client", "agent"]],
+])("%s loads only the core and %j", async (line, wanted) => {
+  const files = await loaded(line.split(" "));
+  expect(chunksIn(files)).toEqual(["main", "rolldown-runtime", "core", ...wanted]);
+});
+
+test.each([
   [["kb", "profile", "list"], []],
   [["kb", "login", "x", "--key-command", "true", "--no-check"], ["conf"]],
 ])("%j loads only these heavy packages: %j", async (argv, wanted) => {

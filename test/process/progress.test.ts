@@ -46,7 +46,7 @@ describe("a sync of 300 files on a slow server", () => {
     await run.shows(/Uploading {2}1\d\d\/300 files · it\/page-1\d\d\.md · 0:\d\d left/);
     await run.shows(/Uploading {2}2\d\d\/300 files · it\/page-2\d\d\.md · 0:0\d left/);
     expect(await run.exit).toBe(0);
-    expect(await run.lines()).toEqual(["300 files: 300 created; 2,290 characters embedded"]);
+    expect(await run.lines()).toEqual(["300 files: 300 created; 2,290 characters indexed"]);
   }, 60_000);
 
   test("failures are counted, and listed with whole paths in groups", async () => {
@@ -61,10 +61,21 @@ describe("a sync of 300 files on a slow server", () => {
     expect(text).toContain("failed  empty.md: the file is empty");
     expect(text).toContain("skip    2 × unsupported file type: a.png, b.png");
     expect(text).toContain("7 files: 2 created, 2 skipped, 3 failed; ");
-    expect(text).toContain("error: failed to sync 3 of 7 files: it/page-001.md: ");
+    expect(text).toMatch(/^error: failed to sync 3 of 7 files$/m);
     expect(text).toContain("hint: fix them and run the command again");
     expect(await namesOf(kb)).toHaveLength(2);
   });
+});
+
+test("before a delete is confirmed, nothing says that it happens", async () => {
+  await write(dir, files(1));
+  await server.cli(["kb", "sync", kb, dir]);
+  faults("GET /datasets/*/documents/* delay=1500ms");
+  const run = onPty("kb", ["doc", "delete", kb, "it/page-001.md"], env);
+  await run.shows(/Reading document it\/page-001\.md from knowledge base/);
+  await run.shows(/Delete document it\/page-001\.md/);
+  run.type("n\r");
+  expect(await run.exit).toBe(2);
 });
 
 describe("Ctrl-C", () => {
@@ -128,6 +139,18 @@ describe("Ctrl-C", () => {
     expect(text).toMatch(/stopped$/);
     expect(text).not.toMatch(/interrupted|may have been|changes were made/);
   });
+});
+
+test("--watch prints the changes of a sync before its summary", async () => {
+  await write(dir, files(1));
+  const run = onPty("kb", ["sync", kb, dir, "--watch"], env);
+  await run.shows(
+    /^create {2}it\/page-001\.md\n1 file: 1 created; [^\n]+\nwatching [^]+ press Ctrl-C to stop\n/m,
+  );
+  await write(dir, { "new.md": "new" });
+  await run.shows(/^create {2}new\.md\n2 files: 1 created, 1 unchanged; 3 characters indexed\n/m);
+  run.type(ctrlC);
+  expect(await run.exit).toBe(130);
 });
 
 test("an idle --watch shows no count of the sync before", async () => {

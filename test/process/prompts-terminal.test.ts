@@ -6,11 +6,7 @@ import { temporaryDirectory } from "../lib/support.ts";
 const server = await testSandbox();
 const env = { ...server.env, HOME: await temporaryDirectory() };
 
-async function done(...argv: string[]) {
-  const ran = await server.cli(["kb", ...argv]);
-  expect(ran.exit, ran.err).toBe(0);
-  return ran.out.trim();
-}
+const done = async (...argv: string[]) => (await server.done(["kb", ...argv])).out.trim();
 
 test("a new knowledge base asks for its technique", async () => {
   const run = onPty("kb", ["create", "Asked", "--columns", "name,indexing_technique"], env);

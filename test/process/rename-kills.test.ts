@@ -16,11 +16,7 @@ const folder = await temporaryDirectory();
 const numbers = [1, 2, 3, 4, 5];
 const text = (number: number) => `# Kapitel ${number}\r\n\r\nÜber 🎉 ${number}\n`;
 
-async function done(...argv: string[]) {
-  const ran = await server.cli(["kb", ...argv], { folder });
-  expect(ran.exit, ran.err).toBe(0);
-  return ran.out;
-}
+const done = async (...argv: string[]) => (await server.done(["kb", ...argv], { folder })).out;
 
 /** Starts the built program and kills it when the request of this pattern arrives for the nth time. */
 async function killedAt(pattern: RegExp, nth: number, argv: readonly string[], home: string) {

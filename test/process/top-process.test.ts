@@ -38,7 +38,7 @@ test("runs are listed with their nodes, followed and left by keys, at 80 and 40 
   arrivals.length = 0;
   const screen = top("slow");
   await screen.shows(/^> {2}running +\d:\d\d {2}Wait .*\n {3}running +\d:\d\d {2}Wait /m);
-  await screen.shows(/^↑\/↓ select {2}f follow {2}a answer {2}o open {2}q quit$/m);
+  await screen.shows(/^up\/down select {2}f follow {2}a answer {2}o open {2}q quit$/m);
   screen.type("\u001b[B"); // down
   await screen.shows(/^ {3}running.*\n> {2}running/m);
   screen.type("f");
@@ -46,7 +46,7 @@ test("runs are listed with their nodes, followed and left by keys, at 80 and 40 
   screen.resize(40, 12);
   screen.type("q");
   // The emulator keeps what is beyond its new width.
-  await screen.shows(/^> {2}runn(.*\n)+↑.* open.*\nq quit/m);
+  await screen.shows(/^> {2}runn(.*\n)+up\/down .* answer\no open {2}q quit/m);
   screen.type("q");
   expect(await screen.exit).toBe(0);
   // The normal screen is empty, as before.
@@ -107,6 +107,34 @@ test("Ctrl-C restores the terminal and exits with 130", async () => {
   screen.type("\u0003");
   expect(await screen.exit).toBe(130);
   expect(await screen.lines()).toEqual(["error: interrupted"]);
+});
+
+/** The dashboard of an application with one paused run, which asks for the answer to its form. */
+async function askedForm() {
+  const id = await start("review");
+  const screen = top("review");
+  await screen.shows(new RegExp(`^> {2}paused .*approve, reject .*${id.slice(0, 8)}`, "m"));
+  screen.type("a");
+  await screen.shows(/\(1-3\):/m);
+  return screen;
+}
+
+test("Ctrl-D leaves a form unanswered", async () => {
+  const screen = await askedForm();
+  screen.type("\u0004");
+  await screen.shows(/^the run stays paused$/m);
+  // A key is lost if it is typed while the dashboard takes the terminal back.
+  const again = setInterval(() => screen.type("q"), 250);
+  const exit = await screen.exit;
+  clearInterval(again);
+  expect(exit).toBe(0);
+});
+
+test("Ctrl-C in a form ends the dashboard", async () => {
+  const screen = await askedForm();
+  screen.type("\u0003");
+  expect(await screen.exit).toBe(130);
+  expect(await screen.lines()).toContain("error: interrupted");
 });
 
 test("SIGTERM restores the terminal and exits with 143", async () => {

@@ -74,6 +74,16 @@ test("a followed log redraws the line of a run until it has ended", async () => 
   expect(lines.map((line) => line.split(/ +/).at(-1))).toEqual([name, next]);
 });
 
+test("the line of a run in a followed log is cut if the terminal becomes narrower", async () => {
+  const follow = onTerminal(["--app", "slow", "logs", "--follow", "--since", "1s"]);
+  await sandbox.cli(["wf", ...slow(30), "--detach", "-o", "name"]);
+  await follow.shows(/^[^\n]* running .*[0-9a-f]{8}$/m);
+  follow.resize(30, 12);
+  await follow.shows(/^[^\n]{28}…$/m);
+  follow.type("\u0003");
+  expect(await follow.exit).toBe(130);
+});
+
 test("Ctrl-C keeps the printed lines and prints how to resume", async () => {
   const run = onTerminal(slow(30));
   await run.shows(/running +\d+\.\d s {2}Wait/);

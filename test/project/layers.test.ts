@@ -163,3 +163,23 @@ test("an exported name has one meaning in src", () => {
   );
   expect(shared).toEqual([]);
 });
+
+/** Names of the directories in one of the project. */
+const directoriesIn = (path: string): string[] =>
+  readdirSync(join(root, path), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+
+test("CONTRIBUTING names every room, every feature and every directory of tests", () => {
+  const text = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
+  const groups = ["kb", "wf", "shared"];
+  const named = [
+    ...directoriesIn("src").map((room) => `src/${room}`),
+    ...directoriesIn("src/commands").filter((name) => !groups.includes(name)),
+    ...groups.flatMap((group) =>
+      directoriesIn(`src/commands/${group}`).map((feature) => `${group}/${feature}`),
+    ),
+    ...directoriesIn("test"),
+  ];
+  expect(named.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+});

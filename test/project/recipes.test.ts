@@ -17,8 +17,7 @@ test.each(readdirSync(folder).filter((name) => name.endsWith(".sh")))(
   async (name) => {
     const script = recipe(name).replace(/^#.*\n/gm, "");
     const before = `${create}\nkb sync Handbook examples/handbook > sync.tsv\nwf run --input query=x -o name`;
-    const again = script.replaceAll("run.jsonl", "again.jsonl");
-    const ran = await runInSandbox([before, script, again].join("\n"));
+    const ran = await runInSandbox([before, script, script].join("\n"));
     expect(ran.exit, ran.out).toBe(0);
   },
 );

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { expiryText, formText } from "../../src/runs/form-text.ts";
+import { expiryText, formText } from "../../src/lib/form-text.ts";
 
 test.each([
   ["Please review: hello\n\n{{#$output.comment#}}", "Please review: hello"],

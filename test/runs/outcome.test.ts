@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { CliError } from "../../src/errors.ts";
-import { endingOf, formIn, isEnded, raiseOutcome } from "../../src/runs/outcome.ts";
+import { endingOf, formIn, raiseOutcome } from "../../src/runs/outcome.ts";
+import { isEnded } from "../../src/runs/status.ts";
 import type { RunOutcome } from "../../src/runs/outcome.ts";
 
 const form = {

@@ -5,7 +5,7 @@ import { sandboxProfile } from "../../config/sandbox-profile.ts";
 import type { Host } from "../../host/host.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/formats-list.ts";
-import { flagOf } from "../parse/command.ts";
+import { flagOf, startsWith } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { appNames, fetchNames, runIds } from "./remote-names.ts";
 import { ownFlags } from "../parse/flags.ts";
@@ -77,10 +77,8 @@ export async function completions(
   try {
     const place = placeOf(program, words, commands);
     const all: Candidate[] = [];
-    for (const source of place.sources) {
-      if (typeof source === "function") all.push(...(await source({ place, commands, host })));
-      else if (source !== "files") all.push(...withoutHelp(source));
-    }
+    for (const source of place.sources)
+      all.push(...(await candidatesOf(source, { place, commands, host })));
     const lines = all
       .filter(({ value }) => value.startsWith(place.typed) && value.search(unsafeCharacters) < 0)
       .map(
@@ -89,6 +87,17 @@ export async function completions(
     return lines.join("") + (place.sources.includes("files") ? ":files\n" : "");
   } catch {
     return ""; // an error would appear in the line being typed
+  }
+}
+
+/** Candidates of a source; none if its lookup fails, because the other sources may have some. */
+async function candidatesOf(source: Source, at: Cursor): Promise<readonly Candidate[]> {
+  if (source === "files") return [];
+  if (typeof source !== "function") return withoutHelp(source);
+  try {
+    return await source(at);
+  } catch {
+    return []; // an error would appear in the line being typed
   }
 }
 
@@ -145,9 +154,6 @@ function lineOf(program: string, words: readonly string[], commands: readonly Co
   }
   return { path, command: commandAt(), positionals, flags, pendingFlag, flagsEnded };
 }
-
-const startsWith = (words: readonly string[], start: readonly string[]): boolean =>
-  start.every((word, index) => words[index] === word);
 
 /** The word that another spelling stands for. */
 const spelledOut = (word: string): string =>

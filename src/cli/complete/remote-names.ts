@@ -48,8 +48,8 @@ interface NameQuery {
   readonly typed: string;
 }
 
-/** Longest wait after Tab (ms). */
-const TIMEOUT_MS = 300;
+/** Longest wait after Tab (ms): a distant server needs about half of it for TLS and two requests. */
+const TIMEOUT_MS = 1000;
 /** Lifetime of cached names (ms). */
 const CACHE_MS = 60_000;
 /** Rows of one page; a longer list is searched by the typed prefix. */
@@ -57,7 +57,7 @@ const MAX_NAMES = 100;
 
 /**
  * Names of a noun from the server, at most 100, cached for a minute. Throws or returns none if that
- * takes longer than 300 ms or fails. Never prompts and never starts a program.
+ * takes longer than a second or fails. Never prompts and never starts a program.
  */
 export async function fetchNames(
   noun: Noun,
@@ -136,7 +136,7 @@ function sessionFor({ command, flags }: Pick<NameQuery, "command" | "flags">, ho
     insecureHttp: flags.has("--insecure-http"),
     retries: "0",
   };
-  return openSession(command, optionsFor(globals, host), host);
+  return openSession({ command, options: optionsFor(globals, host), host });
 }
 
 async function listNames(

@@ -7,26 +7,26 @@ import type { Globals } from "../parse/shared-flags.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { wantsColor } from "../../output/terminal.ts";
 
+interface Line {
+  readonly argv: readonly string[];
+  /** Empty if the line cannot be parsed. */
+  readonly globals: Globals;
+}
+
 /** Prints an error to stderr, as text or as one JSON line. */
 export async function printError(
   failure: CliError,
-  argv: readonly string[],
-  globals: Globals,
+  line: Line,
   log: RequestLog,
   host: Host,
 ): Promise<void> {
   // A command that ran another program exits with its code and prints no error.
   if (failure.message === "") return;
-  await host.stderr.write(errorText(failure, errorStyle(argv, globals, log, host)));
+  await host.stderr.write(errorText(failure, errorStyle(line, log, host)));
 }
 
 /** The style of errors, also for a command line that cannot be parsed. */
-function errorStyle(
-  argv: readonly string[],
-  globals: Globals,
-  { output }: RequestLog,
-  host: Host,
-): ErrorStyle {
+function errorStyle({ argv, globals }: Line, { output }: RequestLog, host: Host): ErrorStyle {
   const format = globals.output ?? (globals.json ? "json" : undefined);
   const typed = argv.some(
     (word, index) =>

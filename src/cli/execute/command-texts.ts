@@ -1,6 +1,6 @@
 import { CliError } from "../../errors.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
-import { firstNames } from "../../lib/plural.ts";
+import { firstNames, shortened } from "../../lib/plural.ts";
 import type { Command } from "../parse/command.ts";
 
 // The three texts of a command come from one phrase, its `action`:
@@ -18,6 +18,10 @@ const MAX_NAME = 80;
 /** What the command is doing, for a spinner. */
 export const progressText = (command: Command, typed: Typed): string =>
   capitalized(conjugated(actionWith(command, typed), presentParticiple));
+
+/** What the command is doing while it reads what it would delete: `Reading tag draft`. */
+export const readingText = (command: Command, typed: Typed): string =>
+  capitalized(conjugated(actionWith(command, typed), () => "reading"));
 
 /** What the command has done, for a terminal; a delete with the size that its prompt had. */
 export function successText(command: Command, typed: Typed, deleted?: string): string {
@@ -82,10 +86,10 @@ function withNames(phrase: string, command: Command, typed: Typed): string | und
     const value = positional && typed[positional.name];
     if (Array.isArray(value) || (value === undefined && positional?.variadic)) {
       const names = value ?? [];
-      return `${noun.replace(/s? $/, names.length === 1 ? " " : "s ")}${firstNames(names.map((name) => shortened(String(name))))}`;
+      return `${noun.replace(/s? $/, names.length === 1 ? " " : "s ")}${firstNames(names.map((name) => shortened(String(name), MAX_NAME)))}`;
     }
     complete &&= typeof value === "string" && value !== "";
-    return `${noun}${shortened(String(value))}`;
+    return `${noun}${shortened(String(value), MAX_NAME)}`;
   });
   return complete ? text.replace(/ {2}/g, " ").trim() : undefined;
 }
@@ -96,8 +100,6 @@ function withoutNames(phrase: string): string {
   if (start === phrase) return phrase;
   return (start.split(/ (?:of|in|to|from|for|with) /, 1)[0] ?? "").trimEnd();
 }
-
-const shortened = (name: string) => (name.length > MAX_NAME ? `${name.slice(0, MAX_NAME)}…` : name);
 
 const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 

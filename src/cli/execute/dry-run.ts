@@ -1,6 +1,6 @@
 import type { Transport } from "../../api/client.ts";
 import type { HttpRequest } from "../../api/request.ts";
-import { shellQuote } from "../../lib/shell-quote.ts";
+import { shellQuote } from "../../lib/command-line.ts";
 
 /**
  * The request as it would be sent, the key masked. A multipart body is shown part by part: its

@@ -16,7 +16,7 @@ import { optionsFor, styleFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import type { RequestLog } from "../trace/request-log.ts";
-import { emptyText, nameError, progressText, successText } from "./command-texts.ts";
+import { emptyText, nameError, progressText, readingText, successText } from "./command-texts.ts";
 import { withTimeLimit } from "./deadline.ts";
 import { lookupOf } from "./lookup.ts";
 import { itemsOf, rowValues } from "./row-values.ts";
@@ -51,13 +51,13 @@ export async function execute(
   const { host } = terminal;
   const bar = progress(
     terminal,
-    visible(progressText(command, typed)),
+    progressText(command, typed),
     progressStyle(globals, plainHost, {
       enabled: !options.quiet,
-      fromStart: command.key !== undefined,
+      start: startText(command, typed, options),
     }),
   );
-  const session = openSession(command, options, host, bar.update, log);
+  const session = openSession({ command, options, host, progress: bar.update, log });
   try {
     await perform(
       { command, typed, options, host, session, valuesOf },
@@ -75,6 +75,18 @@ export async function execute(
   }
 }
 
+/** What a spinner shows before the first step: before a delete is confirmed, that it is only read. */
+function startText(
+  command: Command,
+  typed: Values,
+  { input, globals }: Options,
+): string | undefined {
+  if (command.key === undefined) return undefined;
+  const isRead =
+    command.effect === "destroys" && (globals.dryRun === true || (input && !globals.yes));
+  return visible(isRead ? readingText(command, typed) : progressText(command, typed));
+}
+
 async function perform(execution: Execution, shared: Pick<Style, "terminal">): Promise<void> {
   const { command, typed, options, host, session, valuesOf } = execution;
   const { globals } = options;
@@ -86,7 +98,7 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   const format = await session.output();
   const returns = await returnsOf(command, input, context.options.format);
   const style: Style = {
-    ...styleFor(globals, host, format, returns, context.formulas),
+    ...styleFor(globals, host, returns, { output: format, formulas: context.formulas }),
     stop: { signal: context.signal, error: context.abortError },
     allRows: options.verbosity > 0 || context.options.dryRun,
     ...shared,
@@ -113,8 +125,10 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
     await session.printSummary(); // it counts the rows even if they cannot be printed
   }
   verdict.throwIfSet();
-  if (succeeds && session.writes() > 0 && itemsOf(command, input).length < 2) {
-    await context.notice(successText(command, typed, session.deleted));
+  const isDone = Object.values(session.done ?? {}).every((items) => items.length > 0);
+  if (succeeds && session.writes() > 0 && isDone) {
+    const shown = { ...typed, ...session.done };
+    await context.notice(successText(command, shown, session.deleted));
   }
   if (isList(command.returns) && command.row) await noticeRowCount(counter, context);
 }

@@ -4,6 +4,7 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { isObject } from "../../lib/json.ts";
 import { listCommand } from "../parse/nouns.ts";
 import type { CliError } from "../../errors.ts";
+import { shortened } from "../../lib/plural.ts";
 import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
 import type { Listed, Listing } from "./listings.ts";
@@ -12,7 +13,7 @@ import type { Lookup } from "./lookup.ts";
 /** The error for `id:` with a text that is not an ID. */
 export const invalidId = ({ title, by }: Listing, text: string): CliError =>
   usage(
-    `${JSON.stringify(shortened(text))} is not a valid ${title} ID`,
+    `${JSON.stringify(shortened(text, MAX_NAME))} is not a valid ${title} ID`,
     by === "name"
       ? "models have no ID; remove id:"
       : "IDs are UUIDs, or the first 8 or more characters of one; remove id: to use a name",
@@ -56,7 +57,7 @@ export async function unknownName(
   const { title } = listing;
   const { provider } = known;
   const full = noun === "model" && provider !== undefined ? `${String(provider)}/${text}` : text;
-  const message = `${title} ${JSON.stringify(shortened(full))} not found`;
+  const message = `${title} ${JSON.stringify(shortened(full, MAX_NAME))} not found`;
   if (noun === "model") return notFound(message, modelHint(names));
   const run = listCommand(listing, (param) => known[param]);
   if (noun === "run") {
@@ -99,4 +100,5 @@ async function firstNames(
   }
 }
 
-const shortened = (name: string) => (name.length > 100 ? `${name.slice(0, 100)}…` : name);
+/** Characters of a name in an error. */
+const MAX_NAME = 100;

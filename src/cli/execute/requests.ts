@@ -3,7 +3,7 @@ import { inexactNotice } from "../../api/exact-numbers.ts";
 import { newCounter, readPage, readRows, requireComplete, sortField } from "../../api/pages.ts";
 import type { Page, PageCounter, RowLimit } from "../../api/pages.ts";
 import { requestFor } from "../../api/request.ts";
-import type { HttpRequest, Values } from "../../api/request.ts";
+import type { Additions, HttpRequest, Values } from "../../api/request.ts";
 import type { EventBatches } from "../../api/sse.ts";
 import type { CallOptions, Context, Raw, WindowOptions } from "../../commands/command-spec.ts";
 import { maskKey } from "../../redact/keys.ts";
@@ -24,13 +24,15 @@ const DEFAULT_IDLE_TIMEOUT = 30_000;
 const MAX_IDLE_TIMEOUT = 1_260_000;
 
 /** Options of a request beyond those of tasks. */
-export interface RequestOptions extends CallOptions {
+export interface RequestOptions extends CallOptions, Additions {
   /** Does a task act on the response? Then its fields are checked. */
   readonly acts?: boolean;
-  readonly paging?: Readonly<Record<string, string>>;
-  /** Further fields of the body. */
-  readonly extra?: Values | undefined;
   readonly onHeaders?: (headers: HttpResponse["headers"]) => void;
+}
+
+/** Options of the requests of a list. */
+interface RowsOptions extends RequestOptions {
+  readonly counter?: PageCounter | undefined;
 }
 
 /** What the requests of a command depend on. */
@@ -75,8 +77,7 @@ export class Requests {
     row: AnyOperation,
     input: Values,
     limit: RowLimit,
-    reported?: PageCounter,
-    options: RequestOptions = {},
+    { counter: reported, ...options }: RowsOptions = {},
   ): AsyncGenerator<unknown> {
     const { returns } = row;
     const counter = reported ?? newCounter();
@@ -132,7 +133,7 @@ export class Requests {
   async #send(row: AnyOperation, values: Values, options: RequestOptions): Promise<unknown> {
     const input = await this.#withUser(row, values);
     const target = targetOf(await this.#deps.settings(), row.key);
-    const request = requestFor(row, input, target.baseUrl, options.paging, options.extra);
+    const request = requestFor(row, input, target.baseUrl, options);
     const writes = retryOf(row) !== "safe";
     if (writes && (await this.#guardWrite(request, row.key, target.key))) {
       // The command ends with its first request if it needs the response.

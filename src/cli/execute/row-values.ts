@@ -40,7 +40,7 @@ export async function* rowValues(given: RowCommand): AsyncGenerator<unknown> {
   await confirmDelete(run, ids);
   const values: unknown[] = [];
   if (isList(row.returns)) {
-    for await (const each of session.rows(row, ids, session.context.options.rows, run.counter)) {
+    for await (const each of session.rows(row, ids, session.context.options.rows, run)) {
       if (row.indexes) values.push(each);
       yield each;
     }
@@ -68,9 +68,10 @@ export async function* rowValues(given: RowCommand): AsyncGenerator<unknown> {
 async function withAnswers(run: RowCommand): Promise<RowCommand> {
   const { command, input, extra, options, session } = run;
   const { dryRun, terminal } = session.context.options;
-  // A script that stores the ID of what it creates must not wait for an answer.
-  const asks = options.input && terminal && !dryRun && !options.globals.ifNotExists;
-  if (command.row?.id !== createKnowledgeBase.id || !asks || extra) return run;
+  if (command.row?.id !== createKnowledgeBase.id || extra) return run;
+  // A script that stores the ID of what it creates must not wait for an answer. `input` is read last:
+  // it opens stdin, which takes 2 ms.
+  if (!terminal || dryRun || options.globals.ifNotExists || !options.input) return run;
   const { chooseTechnique } = await import("../../commands/kb/choose-technique.ts");
   return { ...run, input: await chooseTechnique(input, session.context) };
 }
@@ -138,11 +139,14 @@ async function* itemValues(run: RowCommand, row: AnyOperation): AsyncGenerator<u
     items.push({ name: itemName(name), ...(await ids.then((ids) => ({ ids }), nameProblem)) });
   }
   if (items.some((item) => "ids" in item)) await confirmDelete(run);
+  const done: string[] = [];
+  session.done = { [last.name]: done };
   let shown: DryRunShown | undefined;
   const act = async (item: (typeof items)[number]) => {
     try {
       if ("error" in item) throw item.error;
       const response = await session.call(row, item.ids, { extra: run.extra });
+      done.push(item.name);
       return idOf(row.returns, response) ?? String(item.ids[last.name]);
     } catch (error) {
       if (error instanceof DryRunShown) shown = error;

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import type { PageCounter, RowLimit } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import type { CallOptions, ConfirmOptions, Context } from "../../commands/command-spec.ts";
+import { unset } from "../../config/setting.ts";
 import type { Setting } from "../../config/setting.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../config/settings.ts";
@@ -10,6 +10,7 @@ import { abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
+import { visible } from "../../output/table/display-width.ts";
 import { wantsRedraw } from "../../output/terminal.ts";
 import { timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
@@ -37,58 +38,37 @@ export interface Session extends Pick<Requests, "call" | "rows" | "open"> {
   readonly names: Map<string, string>;
   /** Size of the object that a delete has prompted for; the success message repeats it. */
   deleted?: string | undefined;
+  /** The positional of a command over several items, with those that were done. */
+  done?: Readonly<Record<string, readonly string[]>> | undefined;
+}
+
+/** What a session is opened with. */
+interface Opening {
+  readonly command: Command;
+  readonly options: Options;
+  readonly host: Host;
+  readonly progress?: Context["progress"];
+  readonly log?: RequestLog;
 }
 
 /** Opens the session of one command. Nothing is read or sent before it is needed. */
-export function openSession(
-  command: Command,
-  options: Options,
-  host: Host,
-  progress: Context["progress"] = () => {},
-  log: RequestLog = emptyRequestLog(),
-): Session {
+export function openSession(opening: Opening): Session {
+  const { command, options, host, progress = () => {}, log = emptyRequestLog() } = opening;
   const flags: TargetFlags = options.globals;
-  let loaded: Promise<Settings> | undefined;
-  const settings = () =>
-    (loaded ??= settingsFor(flags, host, {
-      key: command.key ?? (command.requests ? "both" : undefined),
-    }));
-  let format: Setting = { value: undefined, source: "not set" };
-  const output = async () => {
-    // A command that talks to no server needs no profile.
-    format = command.key === undefined ? localFormat(flags, host) : (await settings()).output;
-    log.output = format.value;
-    return format.value;
-  };
-
-  const trace: Context["trace"] = async (level, text) => {
-    if (options.verbosity >= level) await writeLine(text, host);
-  };
-  const notice: Context["notice"] = async (text) => {
-    if (options.quiet) return;
-    const { inScope } = await import("../errors/line-scope.ts");
-    await writeLine(await inScope(text, { globals: options.globals, names: log.names }), host);
-  };
-  const connection = openTransport(options, host, log, settings, trace);
-  const requests = new Requests({ options, host, connection, settings, trace, notice });
+  const settings = settingsOnce(command, flags, host);
+  let format = unset;
+  const messages = messagesOf(options, host, log);
+  const connection = openTransport({ options, host, log, settings, ...messages });
+  const requests = new Requests({ options, host, connection, settings, ...messages });
   const summaries: string[] = [];
   /** Sessions with the settings of other profiles. */
   const others: Session[] = [];
-  const { signal } = host;
-  const abort = () => abortError(signal, command.effect !== "reads");
   const context: Context = {
     host,
+    ...messages,
     ...typedRequests(requests),
+    ...identityOf(command, settings),
     limitConcurrency: connection.limitConcurrency,
-    async fingerprint(values, content) {
-      const { baseUrl, key } = targetOf(await settings(), command.key ?? "app");
-      return createHash("sha256")
-        .update(JSON.stringify([baseUrl, key, ...values]))
-        .update(content)
-        .digest("hex")
-        .slice(0, 32);
-    },
-    baseUrl: async () => targetOf(await settings(), command.key ?? "app").baseUrl,
     async resolveId(noun, text) {
       const { resolveName } = await import("./resolve-names.ts");
       return (await resolveName(noun, text, {}, lookupOf(session))).id;
@@ -97,34 +77,32 @@ export function openSession(
     withProfile(profile) {
       const { baseUrl: _, app: __, ...rest } = options.globals; // they belong to this profile
       const changed = { ...options, globals: { ...rest, profile } };
-      const other = openSession(command, changed, host, progress, log);
+      const other = openSession({ ...opening, log, options: changed });
       others.push(other);
       return { ...other.context, summary: context.summary };
     },
-    notice,
     summary: (text) => void summaries.push(text),
-    formulas: formulasIn(options.globals.safeCells === true, notice),
+    formulas: formulasIn(options.globals.safeCells === true, messages.notice),
     progress,
-    trace,
     confirm: (question, how = {}) => confirm(question, how, options, host),
-    options: contextOptions(command, options, host, flags, () => format),
-    signal,
-    pause: (ms) =>
-      host.sleep(ms, signal).catch(() => {
-        throw abort();
-      }),
-    abortError: abort,
+    options: contextOptions(opening, () => format),
+    ...waitingOf(command, host),
   };
   const session: Session = {
     context,
     settings,
-    output,
+    async output() {
+      // A command that talks to no server needs no profile.
+      format = command.key === undefined ? localFormat(flags, host) : (await settings()).output;
+      log.output = format.value;
+      return format.value;
+    },
     call: requests.call.bind(requests),
     rows: requests.rows.bind(requests),
     open: requests.open.bind(requests),
     names: log.names,
     async printSummary() {
-      for (const text of summaries.splice(0)) await notice(text);
+      for (const text of summaries.splice(0)) await messages.notice(text);
     },
     writes: () => others.reduce((sum, other) => sum + other.writes(), requests.writes),
     async close() {
@@ -134,6 +112,64 @@ export function openSession(
   };
   return session;
 }
+
+/** Settings that are read when they are first needed. */
+function settingsOnce(command: Command, flags: TargetFlags, host: Host): () => Promise<Settings> {
+  let loaded: Promise<Settings> | undefined;
+  const key = command.key ?? (command.requests ? "both" : undefined);
+  return () => (loaded ??= settingsFor(flags, host, { key }));
+}
+
+/** Waiting that ends when the command is stopped. */
+function waitingOf(
+  { effect }: Command,
+  { signal, sleep }: Host,
+): Pick<Context, "signal" | "pause" | "abortError"> {
+  const abort = () => abortError(signal, effect !== "reads");
+  const pause = (ms: number) =>
+    sleep(ms, signal).catch(() => {
+      throw abort();
+    });
+  return { signal, pause, abortError: abort };
+}
+
+/** Messages on stderr, as far as flags do not hide them. */
+function messagesOf(
+  { verbosity, quiet, globals }: Options,
+  host: Host,
+  { names }: RequestLog,
+): Pick<Context, "trace" | "notice" | "promptLine"> {
+  const promptLine = async (text: string) => {
+    const { inScope } = await import("../errors/line-scope.ts");
+    await writeLine(await inScope(text, { globals, names }), host);
+  };
+  return {
+    promptLine,
+    async notice(text) {
+      if (!quiet) await promptLine(text);
+    },
+    async trace(level, text) {
+      if (verbosity >= level) await writeLine(text, host);
+    },
+  };
+}
+
+/** What tells one server and key from another. */
+const identityOf = (
+  { key: kind = "app" }: Command,
+  settings: () => Promise<Settings>,
+): Pick<Context, "baseUrl" | "fingerprint"> => ({
+  baseUrl: async () => targetOf(await settings(), kind).baseUrl,
+  async fingerprint(values, content) {
+    const { baseUrl, key } = targetOf(await settings(), kind);
+    const { createHash } = await import("node:crypto"); // it takes 2 ms that only a journal needs
+    return createHash("sha256")
+      .update(JSON.stringify([baseUrl, key, ...values]))
+      .update(content)
+      .digest("hex")
+      .slice(0, 32);
+  },
+});
 
 const localFormat = ({ output }: TargetFlags, host: Host): Setting => ({
   value: output ?? (host.env["KB_OUTPUT"] || undefined),
@@ -149,9 +185,9 @@ function typedRequests(
     call: ((row: AnyOperation, input: Values, options?: CallOptions) =>
       requests.call(row, input, { ...options, ...acts })) as Context["call"],
     each: ((row: AnyOperation, input: Values) =>
-      requests.rows(row, input, { limit: Infinity }, undefined, acts)) as Context["each"],
+      requests.rows(row, input, { limit: Infinity }, acts)) as Context["each"],
     rows: ((row: AnyOperation, input: Values, limit: RowLimit, counter?: PageCounter) =>
-      requests.rows(row, input, limit, counter, acts)) as Context["rows"],
+      requests.rows(row, input, limit, { ...acts, counter })) as Context["rows"],
     windows: requests.windows.bind(requests) as Context["windows"],
     open: requests.open.bind(requests) as Context["open"],
     raw: requests.raw,
@@ -159,10 +195,7 @@ function typedRequests(
 }
 
 function contextOptions(
-  command: Command,
-  options: Options,
-  host: Host,
-  flags: TargetFlags,
+  { command, options, host }: Opening,
   format: () => Setting,
 ): Context["options"] {
   const { globals } = options;
@@ -189,13 +222,12 @@ function contextOptions(
     },
     timeZone: () => timeZoneFor(globals, host),
     program: command.words[0] ?? "",
-    flags,
+    flags: globals,
   };
 }
 
 /** Writes a message to stderr; text of a server cannot add another line. */
 async function writeLine(text: string, host: Host): Promise<void> {
-  const { visible } = await import("../../output/table/display-width.ts");
   const { wrapMessage } = await import("../../output/table/text-lines.ts");
   await host.stderr.write(`${wrapMessage(visible(text), host.stderr.columns)}\n`);
 }

@@ -4,7 +4,6 @@ import type { TypedFile } from "../../api/request.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
 import { bytesOf } from "../../lib/collect.ts";
-import { toCliError } from "../errors/error-text.ts";
 import type { Options } from "../parse/options.ts";
 import { logRequests } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
@@ -13,14 +12,16 @@ import type { WireTrace } from "../trace/wire-log.ts";
 /** What the requests of one command share: connections, the request log, and the trace of -v. */
 export type CommandTransport = ReturnType<typeof openTransport>;
 
+interface Surroundings {
+  readonly options: Options;
+  readonly host: Host;
+  readonly log: RequestLog;
+  readonly settings: () => Promise<Settings>;
+  readonly trace: Transport["trace"];
+}
+
 /** Opens the transport of one command; it connects when the first request is sent. */
-export function openTransport(
-  options: Options,
-  host: Host,
-  log: RequestLog,
-  settings: () => Promise<Settings>,
-  trace: Transport["trace"],
-) {
+export function openTransport({ options, host, log, settings, trace }: Surroundings) {
   const { verbosity } = options;
   const startedAt = verbosity === 0 ? 0 : host.now().getTime();
   let wireTrace: WireTrace | undefined;
@@ -68,7 +69,8 @@ export function openTransport(
 async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blob> {
   if (bytes) return new Blob([bytes as Uint8Array<ArrayBuffer>], { type }); // never a shared buffer
   if (path === "-") return new Blob([await bytesOf(host.stdin.bytes())], { type });
-  return host.files.blob(path, type).catch((error: unknown) => {
+  return host.files.blob(path, type).catch(async (error: unknown) => {
+    const { toCliError } = await import("../errors/error-text.ts");
     throw toCliError(error);
   });
 }

@@ -17,9 +17,9 @@ export const conditionsTopic: readonly HelpBlock[] = [
     title: "Examples",
     lines: [
       "wf logs --where 'status=failed and elapsed>20s' --where 'error~timeout'",
-      "wf stats --since 1d --fail-if 'p95>20s' --fail-if 'failed>2% and runs>10'",
+      "wf stats --fail-if 'p95>20s' --fail-if 'failed>2% and runs>10'",
       "kb eval Handbook questions.jsonl --fail-if 'recall@5<90%'",
-      "wf run --expect 'run succeeded within 2m' --expect 'output score >= 0.8'",
+      "wf run --expect 'run succeeded within 2m and output score >= 0.8'",
     ],
   },
   {

@@ -20,3 +20,29 @@ export const commandGroups: Readonly<
     ["Other", ["sandbox", "api", "user", "feedback", "audio"]],
   ],
 };
+
+/** What the commands of a group are for, by the words after the program. */
+export const groupPurposes: Readonly<Record<string, string>> = {
+  doc: "Manage the documents of a knowledge base",
+  chunk: "Manage the chunks of a document",
+  "chunk child": "Manage the child chunks of a chunk",
+  metadata: "Manage metadata fields and their values",
+  "metadata built-in": "Turn built-in metadata fields on or off",
+  tag: "Manage tags and bind them to knowledge bases",
+  model: "List the models of the workspace",
+  pipeline: "Run the knowledge pipeline of a knowledge base",
+  form: "Submit the forms that paused runs are waiting for",
+  file: "Upload and download files of an application",
+  app: "Show the application of the key",
+  conversation: "Manage conversations and their variables",
+  message: "Rate messages and list suggested questions",
+  annotation: "Manage annotations and replies from them",
+  "annotation reply": "Turn replies from annotations on or off",
+  text: "Generate text with a text generation application",
+  user: "Show end users",
+  feedback: "List the feedback of end users",
+  audio: "Convert speech to text and text to speech",
+  profile: "Manage stored profiles",
+  config: "Explain where settings come from",
+  completion: "Print completion scripts for shells",
+};

@@ -1,5 +1,6 @@
 import { exitCodes, signalKinds } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
+import { own } from "../../lib/json.ts";
 import { isList, methodAndPath } from "../../operations/operation.ts";
 import type { Param } from "../../operations/operation.ts";
 import { formats, formatsOf } from "../../output/formats-list.ts";
@@ -7,7 +8,7 @@ import { isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags } from "../parse/flags.ts";
 import { sharedFlagGroups, takesEach } from "../parse/shared-flags.ts";
-import { commandGroups } from "./groups.ts";
+import { commandGroups, groupPurposes } from "./groups.ts";
 import { MAX_WIDTH, renderPage, wrapCommand, wrapWords } from "./layout.ts";
 import type { HelpBlock, HelpRow } from "./layout.ts";
 import { topicNames } from "./topic-names.ts";
@@ -54,7 +55,7 @@ function commandPage(command: Command, width: number, brief: boolean): HelpBlock
     {
       lines: [
         ...wrapWords(requestFlagsText(command), width),
-        `Common flags: ${program} help flags · Exit codes: ${program} help exit-codes`,
+        `Common flags: ${program} help flags, exit codes: ${program} help exit-codes`,
       ],
     },
     ...(brief ? [] : [{ rows: effectRows(command) }]),
@@ -189,6 +190,7 @@ function programPage(program: string, commands: readonly Command[]): HelpBlock[]
   return [
     abouts[program] ?? "",
     { lines: [`Usage: ${program} <command> [flags]`] },
+    `Sign in with \`${program} login\`, or try it without an account: \`${program} sandbox -- sh\`.`,
     ...(commandGroups[program] ?? []).map(([title, words]): HelpBlock => ({
       title,
       rows: words.map((word): HelpRow => [word, rows.get(word) ?? ""]),
@@ -205,7 +207,7 @@ function programPage(program: string, commands: readonly Command[]): HelpBlock[]
 }
 
 const groupPage = (words: readonly string[], commands: readonly Command[]): HelpBlock[] => [
-  `Commands of ${words.join(" ")}`,
+  own(groupPurposes, words.slice(1).join(" ")) ?? "",
   { lines: [`Usage: ${words.join(" ")} <command> [flags]`] },
   { title: "Commands", rows: childRows(words, commands) },
   `Flags and examples of a command: ${words.join(" ")} <command> --help`,

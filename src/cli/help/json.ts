@@ -24,6 +24,14 @@ export const helpTree = (program: string, commands: readonly Command[]) => ({
   exitCodes: Object.entries(exitCodes).map(([name, [code, meaning]]) => ({ code, name, meaning })),
 });
 
+/** `help <topic> --json`. */
+export const topicTree = (program: string, topic: string, text: string) => ({
+  version,
+  program,
+  topic,
+  text,
+});
+
 /** `help --json --compact`: names and summaries. */
 export const compactTree = (program: string, commands: readonly Command[]) => ({
   version,

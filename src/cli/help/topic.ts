@@ -37,16 +37,20 @@ export async function showHelpTopic(
   }
   const words = args.filter((word) => !word.startsWith("-"));
   const style = { width: host.stdout.columns, brief: flags.includes("-h") };
+  const isJson = flags.includes("--json");
   const [word = "", ...others] = words;
   const topic = topicNames.find((name) => name === (own(topicAliases, word) ?? word));
   if (topic && others.length === 0) {
     const { topicText } = await import("./topics.ts");
-    return showPage(topicText(topic, style.width), host);
+    const text = topicText(topic, style.width);
+    if (!isJson) return showPage(text, host);
+    const { topicTree } = await import("./json.ts");
+    return host.stdout.write(`${JSON.stringify(topicTree(program, topic, text), null, 2)}\n`);
   }
   const path = currentWords(program, words, commands);
   const below = commandsBelow([program, ...path], commands);
   if (below.length === 0) throw unknownTopic(program, words, commands);
-  if (!flags.includes("--json")) return showPage(helpFor(program, path, commands, style), host);
+  if (!isJson) return showPage(helpFor(program, path, commands, style), host);
   const text = await jsonText(program, path, below, flags.includes("--compact"));
   await host.stdout.write(`${text}\n`);
 }

@@ -139,3 +139,7 @@ export const takesUser = (command: Command): boolean =>
   [command, ...command.sends].some(({ params }) =>
     Object.values(params).some((param) => param.from === "user"),
   );
+
+/** Are these the first words of a command? */
+export const startsWith = (words: readonly string[], start: readonly string[]): boolean =>
+  start.every((word, index) => words[index] === word);

@@ -88,7 +88,7 @@ export async function checkedInput(
   sources: Sources,
 ): Promise<Values> {
   const input: Record<string, unknown> = {};
-  const missing: string[] = [];
+  const missing: { readonly label: string; readonly choices: Param["choices"] }[] = [];
   for (const [name, param] of Object.entries(command.params)) {
     const label = labelOf(command, name, param);
     const value = typed[name];
@@ -99,12 +99,17 @@ export async function checkedInput(
         ? await checkItems(label, param, value as readonly string[], sources)
         : await checkValue(label, param, value, sources);
     } else if (param.required && param.from === undefined && param.shape?.kind !== "object") {
-      missing.push(param.orFile ? `${label} or ${label}-file` : label);
+      const { choices, orFile } = param;
+      missing.push({ label: orFile ? `${label} or ${label}-file` : label, choices });
     }
   }
   if (missing.length === 0) return input;
   const verb = missing.length === 1 ? "is" : "are";
-  throw usage(`${missing.join(" and ")} ${verb} required`, helpHint(command));
+  const all = new Intl.ListFormat("en-GB").format(missing.map(({ label }) => label));
+  const hints = missing.flatMap(({ label, choices }) =>
+    choices ? [`add ${label} (one of: ${choices.join(", ")})`] : [],
+  );
+  throw usage(`${all} ${verb} required`, hints.length > 0 ? hints.join("; ") : helpHint(command));
 }
 
 /** Checks the values of a positional that is sent once for each. */

@@ -8,7 +8,8 @@ import { formatNamed, formats, formatsElsewhere, formatsOf } from "../../output/
 import type { Style } from "../../output/print.ts";
 import type { Formulas } from "../../commands/command-spec.ts";
 import type { Globals } from "./shared-flags.ts";
-import { wantsColor, wantsUnicode } from "../../output/terminal.ts";
+import { wantsUnicode } from "../../lib/signs.ts";
+import { wantsColor } from "../../output/terminal.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { durationValue, invalidValue } from "./values.ts";
 
@@ -82,16 +83,19 @@ export function wholeNumber(label: string, text: string, min: number, max: numbe
   return value;
 }
 
-/**
- * The style of the output. `output` is the format of the settings, used if the command supports it.
- * Throws usage.
- */
+/** What a style depends on beside flags and environment. */
+interface StyleSources {
+  /** The format of the settings, used if the command supports it. */
+  readonly output: string | undefined;
+  readonly formulas?: Formulas;
+}
+
+/** The style of the output. Throws usage. */
 export function styleFor(
   globals: Globals,
   host: Host,
-  output: string | undefined,
   returns: Returns<never>,
-  formulas?: Formulas,
+  { output, formulas }: StyleSources,
 ): Style {
   const format = formatFor(globals, output, returns);
   // The default format of a pipe is not meant for spreadsheets.
@@ -111,7 +115,7 @@ export function styleFor(
     ...(zone !== undefined && { timeZone: zone }),
     color: wantsColor(globals, host, host.stdout),
     accessible: isOn(host.env["KB_ACCESSIBLE"]),
-    unicode: wantsUnicode(host),
+    unicode: wantsUnicode(host.env),
     now: () => host.now(),
   };
 }

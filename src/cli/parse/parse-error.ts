@@ -6,6 +6,7 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandGroups } from "../help/groups.ts";
 import { usageOf } from "./command.ts";
 import { listCommand, nouns } from "./nouns.ts";
+import { shownMeaning, synonymsBelow } from "./synonyms.ts";
 import type { Command } from "./command.ts";
 
 /** Where commander stopped. */
@@ -56,11 +57,14 @@ export function unknownCommand(
   );
 }
 
-/** `kb logs` is a command of wf. */
+/** `kb logs` is a command of wf, and `kb tail` a synonym for one. */
 function inOtherProgram(word: string, [program, ...path]: readonly string[]): string | undefined {
+  if (path.length > 0) return undefined;
   const other = program === "kb" ? "wf" : "kb";
-  const isThere = commandGroups[other]?.some(([, words]) => words.includes(word)) === true;
-  return isThere && path.length === 0 ? commandLine(`${other} ${word}`) : undefined;
+  const words = (commandGroups[other] ?? []).flatMap(([, each]) => each);
+  if (words.includes(word)) return commandLine(`${other} ${word}`);
+  const synonym = synonymsBelow([other], words).find((one) => one.word === word);
+  return synonym && shownMeaning(synonym, other, []);
 }
 
 const invalidLine = (failure: Failure): Explanation => ({
@@ -108,6 +112,11 @@ const flagsElsewhere: Readonly<Record<string, readonly string[]>> = {
   "-w": ["--follow", "--watch"],
   "-f": ["--follow"],
   "-n": ["--limit"],
+  "-l": ["--limit"],
+  "--csv": ["--output"],
+  "--tsv": ["--output"],
+  "--yaml": ["--output"],
+  "--delete": ["--prune"],
   "--max-items": ["--limit"],
   "--url": ["--base-url"],
   "--host": ["--base-url"],
@@ -116,15 +125,29 @@ const flagsElsewhere: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Commands for what is a flag elsewhere. */
-const commandsElsewhere: Readonly<Record<string, string>> = { "--web": "open", "-w": "open" };
+const commandsElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  kb: { "--web": "open", "-w": "open", "--watch": "doc wait" },
+  wf: { "--web": "open", "-w": "open", "--watch": "top" },
+};
+
+/** Flags that skip a prompt. */
+const confirmations = ["--force", "--confirm", "--yes", "-y"];
+
+/** Commands without arguments, with those that take what hands add to them. */
+const argumentsElsewhere: Readonly<Record<string, string>> = {
+  "kb list": "kb doc list",
+  "wf chat": "wf chat send",
+};
 
 function unknownFlag(failure: Failure): Explanation {
-  const { node, quoted, program } = failure;
+  const { node, quoted, program, command: reached } = failure;
   const message = `unknown flag: ${quoted}`;
   const name = quoted.startsWith("--") ? quoted : quoted.slice(0, 2);
   const other = node.options.find(({ long }) => own(flagsElsewhere, name)?.includes(long ?? ""));
   if (other) return { message, hint: `use ${other.flags}: ${other.description}` };
-  const command = own(commandsElsewhere, name);
+  if (reached && confirmations.includes(name))
+    return { message, hint: `omit it: ${commandLine(nameOf(node))} never asks for confirmation` };
+  const command = own(commandsElsewhere[program] ?? {}, name);
   if (command !== undefined)
     return { message, hint: `use ${commandLine(`${program} ${command}`)}` };
   const known = node.options.filter(({ hidden }) => !hidden).flatMap(({ long }) => long ?? []);
@@ -164,6 +187,9 @@ function excessArguments(failure: Failure): Explanation {
   const message = `too many arguments: expected ${expected}, got ${node.args.length}`;
   const last = command?.positionals.at(-1);
   const kind = last && command?.params[last.name]?.kind;
+  const other = own(argumentsElsewhere, nameOf(node));
+  if (other !== undefined)
+    return { message, hint: `use ${commandLine(other, [node.args.join(" ")])}` };
   if (!command || last === undefined) return { message, hint: usageHint(failure) };
   const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
   const first = node.args.slice(0, expected - 1);

@@ -1,7 +1,7 @@
 import { Command as Commander, CommanderError, Option } from "commander";
 import { usage } from "../../errors.ts";
 import type { CliError } from "../../errors.ts";
-import { argumentOf } from "./command.ts";
+import { argumentOf, startsWith } from "./command.ts";
 import type { Command } from "./command.ts";
 import { ownFlags } from "./flags.ts";
 import type { OwnFlag } from "./flags.ts";
@@ -53,11 +53,11 @@ interface Reached {
 /**
  * One parse. Building the whole tree of commander objects takes longer than all other work of a
  * start, so the tree grows along the command line: each node gets its flags and children when
- * commander reaches it, and only the child that the line names if it names one.
+ * commander reaches it, and only children that the line names.
  *
  *     kb doc add Handbook a.md      kb ── doc ── add <kb> <name> --text --text-file …
- *     kb doc ad Handbook            kb ── doc ─┬ add       all children: the error suggests one
- *                                              └ list …    (none with flags yet)
+ *     kb --quiet doc add list a.md  kb ── doc ─┬ add <kb> <name> --text --text-file …
+ *                                              └ list      (without flags: not reached)
  */
 class LineParser {
   private readonly program: string;
@@ -80,6 +80,7 @@ class LineParser {
     const root = this.reached.node
       .exitOverride()
       .configureOutput({ writeOut: () => {}, writeErr: () => {} })
+      .showSuggestionAfterError(false) // parse-error.ts has its own
       .enablePositionalOptions()
       .helpCommand(false)
       .helpOption("-h, --help", "Show help")
@@ -104,7 +105,7 @@ class LineParser {
     const [word = "-"] = node.args;
     // Commander checks the flags of a group first, but they are those of a command.
     return error.code === "commander.unknownOption" && !command && !word.startsWith("-")
-      ? this.unknownWord(node, path, word)
+      ? this.unknownWord(path, word)
       : commandLineError(error, { program: this.program, node, command });
   }
 
@@ -129,23 +130,22 @@ class LineParser {
       : undefined;
   }
 
-  private unknownWord(node: Commander, path: readonly string[], word: string): CliError {
+  private unknownWord(path: readonly string[], word: string): CliError {
     const group = [this.program, ...path];
-    const known = node.commands
-      .map((child) => child.name())
-      .filter((name) => this.commands.some(({ words }) => startsWith(words, [...group, name])));
+    const below = this.commands.filter(({ words }) => startsWith(words, group));
+    const known = below.flatMap(({ words }) => words[group.length] ?? []);
     return unknownCommand(word, group, known);
   }
 
   private becomeGroup(node: Commander, path: readonly string[]): void {
     node.helpInformation = () => {
       const word = this.wordAfter(path); // a known word would have reached its own node
-      if (word !== undefined && !word.startsWith("-")) throw this.unknownWord(node, path, word);
+      if (word !== undefined && !word.startsWith("-")) throw this.unknownWord(path, word);
       this.result = this.help(path);
       return "";
     };
     node.argument("[words...]").action(([word]: readonly string[]) => {
-      if (word !== undefined) throw this.unknownWord(node, path, word);
+      if (word !== undefined) throw this.unknownWord(path, word);
       this.result = this.help(path);
     });
   }
@@ -176,16 +176,25 @@ class LineParser {
     const next = this.wordAfter(path) ?? "";
     const named = children.get(next);
     if (named) return this.addChild(node, [...path, next], named);
-    for (const [word, entries] of children) this.addChild(node, [...path, word], entries);
+    // Flags stand between, or it is another word: commander needs only words that the line has.
+    for (const [word, entries] of children) {
+      if (this.words.includes(word)) this.addChild(node, [...path, word], entries);
+    }
     for (const synonym of synonymsBelow([this.program, ...path], [...children.keys()])) {
-      this.addSynonym(node, path, synonym);
+      if (this.words.includes(synonym.word)) this.addSynonym(node, path, synonym);
     }
   }
 
-  /** A child that takes everything after its word and parses the line it stands for. */
+  /**
+   * A child that takes everything after its word and parses the line it stands for. Longer synonyms
+   * are its children: `auth`, `auth status`.
+   */
   private addSynonym(node: Commander, path: readonly string[], synonym: Synonym): void {
     const child = node.command(synonym.word).argument("[words...]");
     child.helpOption(false).allowUnknownOption().passThroughOptions();
+    const here = [...path, synonym.word];
+    for (const longer of synonymsBelow([this.program, ...here], []))
+      this.addSynonym(child, here, longer);
     child.action(() => {
       // Counted from the end, because flags may precede it; commander drops a `--` that follows it.
       const last = this.words.length - child.args.length - 1;
@@ -205,12 +214,12 @@ class LineParser {
     const named = [this.program, ...(lines.at(-1) ?? [])];
     const command = this.entries().findLast(({ words }) => startsWith(named, words))?.command;
     const writes = command && command.effect !== "reads" && !synonym.isSpelling;
-    const refusal = writes && synonymError(synonym, [this.program, ...path], after);
+    const rejection = writes && synonymError(synonym, [this.program, ...path], after);
     // Help is shown for a line that is not run.
-    if (refusal && !after.some((word) => word === "-h" || word === "--help")) throw refusal;
     const line = [...before, ...lines.flat()];
+    if (rejection && !line.some((word) => word === "-h" || word === "--help")) throw rejection;
     const parsed = new LineParser(this.program, line, this.commands).parse();
-    if (refusal && parsed.kind === "run") throw refusal; // --help was the value of a flag
+    if (rejection && parsed.kind === "run") throw rejection; // --help was the value of a flag
     return parsed;
   }
 
@@ -231,9 +240,6 @@ class LineParser {
   }
 }
 
-const startsWith = (words: readonly string[], start: readonly string[]): boolean =>
-  start.every((word, index) => words[index] === word);
-
 /** The words without the first of each word of a path. */
 function without(words: readonly string[], path: readonly string[]): string[] {
   const rest = [...words];
@@ -252,6 +258,12 @@ function joinJsonColumns(node: Commander, command?: Command): void {
   node.parseOptions = (words) => parseOptions(withJsonColumns(words, node.options, command));
 }
 
+/** Flags that print JSON, with the formats that they can be given with. */
+const jsonFormats: Readonly<Record<string, readonly string[]>> = {
+  json: ["json"],
+  jq: ["json", "jsonl"],
+};
+
 /** Options of a command and of the groups above it; those nearest to the command win. */
 function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {
   const levels: Commander[] = [];
@@ -261,6 +273,10 @@ function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {
   );
   const given = Object.assign({}, ...levels.map((level) => level.opts()), { verbose }) as Given;
   const { json, ...rest } = given;
+  for (const [name, formats] of Object.entries(jsonFormats)) {
+    if (given[name] === undefined || formats.includes(rest.output ?? "json")) continue;
+    throw usage(`use either --${name} or -o ${rest.output}, not both`);
+  }
   if (json === undefined) return rest;
   if (json !== "" && rest.columns !== undefined) {
     throw usage("use either --json=paths or --columns, not both");

@@ -54,6 +54,7 @@ const INPUTS = `.inputs|fromjson|with_entries(select(.key|startswith("sys.")|not
 const lines: Readonly<Record<"both" | "kb" | "wf", Readonly<Record<string, string>>>> = {
   both: {
     version: "--version",
+    man: "--help",
     whoami: "config explain",
     "config list": "config explain",
     "config show": "config explain",
@@ -61,6 +62,9 @@ const lines: Readonly<Record<"both" | "kb" | "wf", Readonly<Record<string, strin
     browse: "open",
     init: "login",
     auth: "login",
+    "auth login": "login",
+    "auth status": "doctor",
+    "auth logout": "profile remove NAME",
     setup: "login",
     configure: "login",
     logout: "profile remove NAME",
@@ -92,6 +96,8 @@ const lines: Readonly<Record<"both" | "kb" | "wf", Readonly<Record<string, strin
     attach: "events --follow",
     metrics: "stats",
     "app list": "profile show",
+    upload: "file upload",
+    submit: "form submit",
     approve: "form submit TOKEN --action approve",
     reject: "form submit TOKEN --action reject",
     resume: "form submit TOKEN",
@@ -157,9 +163,14 @@ export function synonymError(
   typed: readonly string[],
 ): CliError {
   const [program = "kb"] = group;
-  const shown = meaningOf(synonym, typed).map((words) => shownLine([program, ...words]));
   return usage(
     `unknown command ${JSON.stringify(synonym.word)} for ${group.join(" ")}`,
-    `use ${shown.join(", piped into ")}`,
+    `use ${shownMeaning(synonym, program, typed)}`,
   );
 }
+
+/** The command lines of a synonym as hints show them. */
+export const shownMeaning = (synonym: Synonym, program: string, typed: readonly string[]): string =>
+  meaningOf(synonym, typed)
+    .map((words) => shownLine([program, ...words]))
+    .join(", piped into ");

@@ -38,7 +38,7 @@ export async function checkValue(
     const values: unknown[] = [];
     for (const item of items) values.push(await single(label, param, item, sources));
     if (param.length)
-      checkLength(label, values.length, param.length, "times", String(values.length));
+      checkLength(label, String(values.length), param.length, [values.length, "times"]);
     return values;
   }
   if (typeof typed === "boolean") return typed;
@@ -94,7 +94,7 @@ function textValue(label: string, param: Param, text: string): string {
   if (param.length && !param.many && param.length[0] > 0 && /^\s+$/.test(text))
     throw invalidValue(label, text, "is blank");
   if (param.length && !param.many)
-    checkLength(label, [...text].length, param.length, "characters", text);
+    checkLength(label, text, param.length, [[...text].length, "characters"]);
   return text;
 }
 
@@ -113,10 +113,9 @@ async function fileValue(label: string, { maxNameLength }: Param, text: string, 
 
 function checkLength(
   label: string,
-  count: number,
-  [min, max]: readonly [number, number],
-  unit: string,
   text: string,
+  [min, max]: readonly [number, number],
+  [count, unit]: readonly [number, string],
 ): void {
   if (count < min || count > max) {
     throw invalidValue(label, text, `has ${count} ${unit}; ${min} to ${max} are allowed`);
@@ -175,9 +174,7 @@ export function durationValue(label: string, text: string): number {
  * zone, server §12); other times become UTC.
  */
 function timeValue(label: string, text: string, { now, timeZone }: Sources): string {
-  if (/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/.test(text)) {
-    if (!Number.isNaN(Date.parse(text.replace(" ", "T")))) return text;
-  }
+  if (isIsoTime(text)) return text;
   const time = timeInWords(text, now(), timeZone());
   if (time) return time.toISOString().replace(/\.\d{3}Z$/, "Z");
   throw invalidValue(
@@ -186,6 +183,15 @@ function timeValue(label: string, text: string, { now, timeZone }: Sources): str
     "is not a valid time",
     "use a value such as yesterday, monday, '2 days ago', 2h or 2026-05-01T10:00Z",
   );
+}
+
+const isoTime = /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/** Is it ISO 8601 and on the calendar? `Date.parse` takes 30 February for 2 March. */
+function isIsoTime(text: string): boolean {
+  const [, day] = isoTime.exec(text) ?? [];
+  if (day === undefined || Number.isNaN(Date.parse(text.replace(" ", "T")))) return false;
+  return new Date(day).toISOString().startsWith(day);
 }
 
 async function jsonValue(

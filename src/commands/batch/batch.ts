@@ -234,6 +234,8 @@ class BatchRun<T, R> {
   #stopped = false;
   /** The fatal error, which every further row would have met. */
   #reason: CliError | undefined;
+  /** Is the error that of the journal? It does not matter once all rows are done. */
+  #lostJournal = false;
 
   constructor(
     spec: Batch<T, R>,
@@ -254,7 +256,7 @@ class BatchRun<T, R> {
       const sent = mapConcurrent(this.#journaled(), limiter, (row) => this.#send(row));
       for await (const { row, attempt, recorded } of sent) {
         // A row that is done counts even if the journal fails.
-        await recorded.catch((error: unknown) => this.#stop(error));
+        await recorded.catch((error: unknown) => this.#stopWithoutJournal(error));
         this.#counts[attempt.end]++;
         if (attempt.end === "failed" || attempt.end === "not sent") this.#left.push(row);
         yield attempt.result;
@@ -322,7 +324,7 @@ class BatchRun<T, R> {
     });
     if (earlier?.kind === "done") return unsent("skipped", earlier.id ?? null);
     if (input === undefined) return unsent("skipped", null);
-    await onDisk?.catch((error: unknown) => this.#stop(error));
+    await onDisk?.catch((error: unknown) => this.#stopWithoutJournal(error));
     const { signal, abortError } = this.#context;
     if (signal.aborted && !this.#stopped) this.#stop(abortError());
     const isOpen = this.#isOpen(journaled);
@@ -330,7 +332,9 @@ class BatchRun<T, R> {
     let id = earlier?.id;
     const created = (made: string) => {
       id = made;
-      return this.#journal.sent(number, made).catch((error: unknown) => this.#stop(error));
+      return this.#journal
+        .sent(number, made)
+        .catch((error: unknown) => this.#stopWithoutJournal(error));
     };
     try {
       return isOpen
@@ -350,6 +354,11 @@ class BatchRun<T, R> {
     if (end === "not sent" && earlier) return; // the interrupted run sent it
     if (end === "ok" || end === "skipped") await this.#journal.done(row.number, id);
     else await this.#journal.failed(row.number);
+  }
+
+  #stopWithoutJournal(error: unknown): void {
+    this.#lostJournal ||= this.#reason === undefined;
+    this.#stop(error);
   }
 
   #stop(error: unknown): void {
@@ -373,8 +382,9 @@ class BatchRun<T, R> {
       ...(unsent > 0 ? [`${unsent} not sent`] : []),
     ].join(", ");
     const { summary: print } = this.#context;
-    const reason = this.#reason;
-    const complete = reason === undefined && failed + unknown + unsent === 0;
+    const allDone = failed + unknown + unsent === 0;
+    const reason = allDone && this.#lostJournal ? undefined : this.#reason;
+    const complete = reason === undefined && allDone;
     const untouched = ok + unknown + skipped === 0 && this.#journal.states.size === 0;
     if (complete || untouched) await this.#journal.remove();
     if (complete) return print(summary);

@@ -120,11 +120,11 @@ async function currentValues(
 function fieldNamed(name: string, { dataset_id, fields }: Fields): MetadataField {
   const field = fields.find((candidate) => candidate.name === name || candidate.id === name);
   if (field) return field;
+  const create = commandLine("kb metadata create", [dataset_id, name], { type: "string" });
+  const existing = `existing fields: ${fields.map((each) => each.name).join(", ")}`;
   throw notFound(
     `metadata field ${JSON.stringify(name)} not found`,
-    fields.length > 0
-      ? `existing fields: ${fields.map((each) => each.name).join(", ")}`
-      : commandLine("kb metadata create", [dataset_id, name], { type: "string" }),
+    fields.length > 0 ? `${existing}; to add it: ${create}` : create,
   );
 }
 

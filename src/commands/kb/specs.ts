@@ -211,8 +211,8 @@ export const downloadParams = {
     required,
     placeholder: "doc",
   }),
-  dir: local.text("Directory for the files"),
-  zip: local.text("ZIP file to write, - for stdout"),
+  dir: local.text("Directory for the files", { placeholder: "dir" }),
+  zip: local.text("ZIP file to write, - for stdout", { placeholder: "file" }),
   overwrite: local.flag("Overwrite files with different content"),
 };
 
@@ -243,8 +243,8 @@ export const metadataSetParams = {
     placeholder: "doc",
     mustExist: true,
   }),
-  set: local.text("Value as field=value", { many: true }),
-  unset: local.text("Field to clear", { many: true }),
+  set: local.text("Value as field=value", { placeholder: "field=value", many: true }),
+  unset: local.text("Field to clear", { placeholder: "field", many: true }),
   replace: local.flag("Remove all other values"),
 };
 
@@ -273,7 +273,7 @@ const publishedRun = withNamePath(
   record<PublishedRun>(
     "batch",
     ["documents", ({ documents }) => joinTexts(documents?.map(({ name }) => name))],
-    "… dataset.name",
+    "... dataset.name",
   ),
 );
 
@@ -406,30 +406,51 @@ export const syncParams = {
     required,
     placeholder: "dir",
   }),
-  include: local.text("Only files that match, e.g. '**/*.md'", { many: true }),
-  exclude: local.text("Exclude files, in addition to .kbignore and .gitignore", { many: true }),
-  prefix: local.text("Path prefix, for several directories in one knowledge base"),
+  include: local.text("Only files that match, e.g. '**/*.md'", {
+    placeholder: "pattern",
+    many: true,
+  }),
+  exclude: local.text("Exclude files, in addition to .kbignore and .gitignore", {
+    placeholder: "pattern",
+    many: true,
+  }),
+  prefix: local.text("Path prefix, for several directories in one knowledge base", {
+    placeholder: "prefix",
+  }),
   prune: local.flag("Delete documents whose file no longer exists"),
   adopt: local.flag("Take over documents that have the name of a file"),
   max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
   metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
-  metadata: local.text("Metadata as field=value; {1} is the first wildcard", { many: true }),
-  match: local.text("Set --metadata only on files that match", { many: true }),
-  shard: local.text("Sync one share of the files: 3/8, auto or auto/8"),
-  since: local.text("Only files that differ from this git revision"),
+  metadata: local.text("Metadata as field=value; {1} is the first wildcard", {
+    placeholder: "field=value",
+    many: true,
+  }),
+  match: local.text("Set --metadata only on files that match", {
+    placeholder: "pattern",
+    many: true,
+  }),
+  shard: local.text("Sync one share of the files: 3/8, auto or auto/8", { placeholder: "share" }),
+  since: local.text("Only files that differ from this git revision", { placeholder: "revision" }),
   watch: local.flag("Keep running and sync after each change"),
   ...transferFlags("3, 1 in a shard"),
 };
 
 const syncRows = withNamePath("document_id", list("", "action path:name note document_id:id"));
-/** The changes of documents that need no attention. */
-const changeResults: TerminalForm = {
+/** Changes of documents that need no attention. */
+const routine = ["create", "update", "adopt", "metadata"];
+const changeResults = {
   form: "results",
   outcome: "action",
   name: "name",
   reason: "note",
-  routine: ["create", "update", "adopt", "metadata"],
-};
+  routine,
+} satisfies TerminalForm;
+
+/** Each change of a watched directory is news. */
+const watchedRows = onTerminal(
+  { ...changeResults, name: "path", routine: [], live: true },
+  syncRows,
+);
 
 const kbSync = task({
   command: "kb sync <kb> <dir>",
@@ -438,7 +459,7 @@ const kbSync = task({
   about:
     "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
   params: syncParams,
-  output: ({ watch }) => (watch ? syncRows : undefined),
+  output: ({ watch }) => (watch ? watchedRows : undefined),
   returns: onTerminal({ ...changeResults, name: "path" }, syncRows),
   sends: syncRequests,
   effect: "writes",
@@ -458,7 +479,8 @@ const map_model = local.text("Replace an embedding model: provider/model=provide
   many: true,
 });
 const madeThere = onTerminal(
-  changeResults,
+  // A copy has the tags and the built-in fields of its source.
+  { ...changeResults, routine: [...routine, "bind", "switch"] },
   withNamePath("id", list("", "action what name:name note id:id")),
 );
 const makes = [...settingChanges, ...transfers, disableDocuments, archiveDocuments];
@@ -651,9 +673,18 @@ export const evalParams = {
   k: local.text("Numbers of top documents, e.g. 1,3,5"),
   failures: local.flag("List questions with missing documents"),
   baseline: local.file("Compare with an earlier evaluation from --save"),
-  save: local.text("Save the evaluation to this file, for --baseline", { isOutputPath: true }),
-  fail_if: local.text("Exit with code 14 if true, e.g. 'recall@5<0.9'", { many: true }),
-  junit: local.text("JUnit report to write, one case per question", { isOutputPath: true }),
+  save: local.text("Save the evaluation to this file, for --baseline", {
+    placeholder: "file",
+    isOutputPath: true,
+  }),
+  fail_if: local.text("Exit with code 14 if true, e.g. 'recall@5<0.9'", {
+    placeholder: "condition",
+    many: true,
+  }),
+  junit: local.text("JUnit report to write, one case per question", {
+    placeholder: "file",
+    isOutputPath: true,
+  }),
   allow_missing: local.flag("Count missing documents as not found"),
   concurrency: local.integer("Concurrent questions (default 3)", { range: [1, 50] }),
   wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
@@ -664,7 +695,7 @@ const kbEval = task({
   action: "evaluate knowledge base {kb}",
   summary: "Evaluate retrieval against a set of labelled questions",
   about:
-    "Questions are JSON Lines or CSV with the fields question, documents (expected names, IDs or paths;\nin CSV separated by ;), text (expected in a chunk), filter (metadata conditions of the search) and\nid. Only question and one of documents or text are required.\n\nRanks count documents: the first chunk of a document is its rank, and a text counts as the first\ndocument that contains it. recall@k is the share of the expected documents among the first k,\nprecision@k the share of the first k that was expected, hit_rate@k the share of questions with at\nleast one hit, ndcg@k the gain with binary relevance and log2 of the rank, mrr the mean of 1/rank of\nthe first hit.\n\n--fail-if takes these metrics, latency_p50, latency_p95 and failed; with --baseline also changes:\n'recall@5.change<-0.02'. If a condition is true, the exit code is 14. The default of --k is 1, 3, 5\nand 10, up to the number of results.",
+    "Questions are JSON Lines or CSV with the fields question, documents (expected names, IDs or paths;\nin CSV separated by ;), text (expected in a chunk), filter (metadata conditions of the search) and\nid. Only question and one of documents or text are required.\n\nRanks count documents: the first chunk of a document is its rank, and a text counts as the first\ndocument that contains it. recall@k is the share of the expected documents among the first k,\nprecision@k the share of the first k that was expected, hit_rate@k the share of questions with at\nleast one hit, ndcg@k the gain with binary relevance and log2 of the rank, mrr the mean of 1/rank of\nthe first hit.\n\n--fail-if takes these metrics, latency_p50, latency_p95 and failed; with --baseline also changes:\n'recall@5.change<-0.02'. If a condition is true, the exit code is 14. The default of --k is 1, 3, 5\nand 10, up to the number of results; conditions add those that they name.",
   params: evalParams,
   returns: report,
   sends: [getKnowledgeBase, listModels, listDocuments],
@@ -682,9 +713,15 @@ const kbEval = task({
 
 export const lintParams = {
   directory: local.text("Directory with the files", { required, placeholder: "dir" }),
-  include: local.text("Only files that match a .gitignore pattern", { many: true }),
-  exclude: local.text("Exclude files that match a .gitignore pattern", { many: true }),
-  max_size: local.text("Maximum file size of the server (default 15MiB)"),
+  include: local.text("Only files that match a .gitignore pattern", {
+    placeholder: "pattern",
+    many: true,
+  }),
+  exclude: local.text("Exclude files that match a .gitignore pattern", {
+    placeholder: "pattern",
+    many: true,
+  }),
+  max_size: local.text("Maximum file size of the server (default 15MiB)", { placeholder: "size" }),
   strict: local.flag("Exit with code 14 on warnings, too"),
 };
 

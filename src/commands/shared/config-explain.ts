@@ -24,9 +24,10 @@ export async function* run(_: unknown, { host, options }: Context): AsyncGenerat
     value: value === undefined ? null : String(value),
     source,
   });
+  // The row of the application names it, so the source of its key need not.
   const masked = ({ value, source }: Setting): Setting => ({
     value: value === undefined ? undefined : maskKey(value),
-    source,
+    source: source.replace(`, application ${settings.app.value}`, ""),
   });
   yield row("profile", settings.profile);
   yield row("base URL", settings.baseUrl);

@@ -10,7 +10,7 @@ import { own } from "../../lib/json.ts";
 import { signsFor } from "../../lib/signs.ts";
 import type { Input } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
-import { isBoundKey, readKey, readServer, versionIn } from "./key-check.ts";
+import { isBoundKey, readKey, versionIn } from "./key-check.ts";
 import type { KeyReport } from "./key-check.ts";
 import { examineBoundKey } from "./login-bases.ts";
 import { askUntilAccepted } from "./login-prompt.ts";
@@ -51,7 +51,7 @@ const places: Readonly<Record<KeyKind, string>> = {
 
 /**
  * Reads the key from its file or command, or asks for it until the server accepts it, and says what
- * it opens. Without a terminal and a key, only a new server is checked.
+ * it opens. Without a key, only a known profile can be changed. Throws usage for a new one.
  */
 export async function findKey(signIn: SignIn, context: Context): Promise<Found> {
   const { input, existing, baseUrl, bases } = signIn;
@@ -65,18 +65,17 @@ export async function findKey(signIn: SignIn, context: Context): Promise<Found> 
   if (given !== undefined) return examine({ text: given, source: "--key-file" }, signIn, context);
   if (context.options.input) return askForKey(signIn, context);
   if (existing.base_url === baseUrl || input.no_check) return { key: undefined, bases };
-  try {
-    return { key: undefined, bases, report: await readServer(baseUrl, context) };
-  } catch (error) {
-    throw notStored(error);
-  }
+  throw usage(
+    "no key was given",
+    "pass it with --key-file FILE (- for stdin) or --key-command; --no-check stores the address alone",
+  );
 }
 
 async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
   const kind = kindFor(context);
   const app = appFor(kind, context);
   const keeps = storedKey(signIn.existing, app) !== undefined;
-  if (!keeps) await context.notice(places[kind]);
+  if (!keeps) await context.promptLine(places[kind]);
   const name = kind === "app" ? "Application key (app-…" : "Knowledge key (dataset-…";
   const found = await askUntilAccepted(
     {
@@ -178,7 +177,7 @@ async function agreedKind(
     const hint = `sign in with the other program: ${commandLine(`${program} login`, [name])}`;
     throw new CliError("auth", problem, { sideEffect: "none", hint });
   }
-  await context.notice(`${signsFor(host.env).fail}${problem}`);
+  await context.promptLine(`${signsFor(host.env).fail}${problem}`);
   const replaced = storedKey(existing, appFor(actual, context)) ? ", replacing its key" : "";
   await context.confirm(`Store it for ${program}${replaced}?`, {
     declined: `the key was not stored; enter ${keyNames[wanted]}`,

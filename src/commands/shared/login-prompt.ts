@@ -41,7 +41,10 @@ export async function askUntilAccepted<T>(
 }
 
 /** Says what is wrong, and what to do about it. */
-async function tellProblem({ message, info }: CliError, { host, notice }: Context): Promise<void> {
-  await notice(`${signsFor(host.env).fail}${message}`);
-  if (info.hint !== undefined) await notice(`  ${info.hint}`);
+async function tellProblem(
+  { message, info }: CliError,
+  { host, promptLine }: Context,
+): Promise<void> {
+  await promptLine(`${signsFor(host.env).fail}${message}`);
+  if (info.hint !== undefined) await promptLine(`  ${info.hint}`);
 }

@@ -112,7 +112,6 @@ function sentence({ key, report }: Found): string {
   const parts = [
     ...(version === undefined ? [] : [`server ${version}`]),
     ...(opens === undefined ? [] : [`this key ${opens}`]),
-    ...(report !== undefined && key === undefined ? ["no key was given"] : []),
   ];
   if (parts.length > 0) return parts.join(", ");
   return key === undefined ? "profile saved" : "key saved without a check";

@@ -1,6 +1,6 @@
 import { reasonOf } from "../../errors.ts";
 import type { Host, SpawnOptions } from "../../host/host.ts";
-import { shellQuote } from "../../lib/shell-quote.ts";
+import { shellQuote } from "../../lib/command-line.ts";
 
 /** A program that opens an address. */
 interface Browser {

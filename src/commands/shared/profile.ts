@@ -1,6 +1,7 @@
 import { changeProfiles, readProfiles } from "../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../config/profiles.ts";
 import { missingProfileHint } from "../../config/profile-hint.ts";
+import { selectedProfile } from "../../config/settings.ts";
 import { readSandboxProfile, sandboxProfile } from "../../config/sandbox-profile.ts";
 import { notFound, usage } from "../../errors.ts";
 import { commandLine } from "../../lib/command-line.ts";
@@ -29,7 +30,8 @@ export const showProfile = {
     context: Context,
   ): AsyncGenerator<ProfileRow> {
     const store = await readProfiles(context.host);
-    const name = input.name ?? store.default;
+    const name =
+      input.name ?? selectedProfile(context.options.flags, context.host) ?? store.default;
     if (name === undefined) {
       const login = commandLine(`${context.options.program} login`);
       throw notFound("no profiles are stored", `sign in with ${login}`);

@@ -21,11 +21,16 @@ export const loginParams = {
     length: [1, 64],
   }),
   key_file: local.content("File with the key, - for stdin"),
-  key_command: local.text("Command that prints the key, run on each use"),
+  key_command: local.text("Command that prints the key, run on each use", {
+    placeholder: "command",
+  }),
   no_check: local.flag("Store without a request to the server"),
-  console_url: local.text("Address of the web console (default: that of the API without its path)"),
+  console_url: local.text(
+    "Address of the web console (default: that of the API without its path)",
+    { placeholder: "url" },
+  ),
   user: local.text("Default end user"),
-  format: local.text("Default output format"),
+  format: local.text("Default output format", { placeholder: "format" }),
   insecure_storage: local.flag("Store the key in the profile file instead of the keyring"),
   mark_read_only: local.flag("Block all writes with this profile"),
   kb: local.text("Knowledge base of a bound key", {
@@ -69,7 +74,7 @@ const profileShow = task({
   command: "profile show [name]",
   action: "get profile {name}",
   summary: "Show a stored profile (keys masked)",
-  params: { name: local.text("Name of the profile (default: the default profile)") },
+  params: { name: local.text("Name of the profile (default: the selected or the default one)") },
   returns: withNamePath("name", profileSheet),
   effect: "reads",
   exits: ["not-found"],
@@ -115,13 +120,20 @@ const configExplain = task({
 export const apiParams = {
   method: local.text("GET (default), POST, PUT, PATCH or DELETE"),
   path: local.text("Path below the base URL, e.g. /datasets", { required }),
-  raw_field: local.text("Field as text: name=value", { many: true, short: "f" }),
+  raw_field: local.text("Field as text: name=value", {
+    placeholder: "name=value",
+    many: true,
+    short: "f",
+  }),
   field: local.text("Typed field: true, false, null, a number or @file", {
     many: true,
     short: "F",
   }),
   input: local.content("File with the request body, - for stdin"),
-  header: local.text("Additional header: 'Name: value'", { many: true }),
+  header: local.text("Additional header: 'Name: value'", {
+    placeholder: "name: value",
+    many: true,
+  }),
   include: local.flag("Include the response status and headers", { short: "i" }),
   all: local.flag("Read every page of a list"),
 };
@@ -188,10 +200,13 @@ const doctor = task({
 export const sandboxParams = {
   command: local.text("Command to run", { many: true }),
   port: local.integer("Port (default: any free port)", { range: [0, 65535] }),
-  data: local.text("Directory to store the data in"),
+  data: local.text("Directory to store the data in", { placeholder: "dir" }),
   ephemeral: local.flag("Do not store any data"),
   server: local.choice(["1.12", "1.14", "1.15"], "Server version to emulate (default 1.14)"),
-  fault: local.text("Fault to inject, e.g. 'GET /datasets* status=503 times=2'", { many: true }),
+  fault: local.text("Fault to inject, e.g. 'GET /datasets* status=503 times=2'", {
+    placeholder: "script",
+    many: true,
+  }),
 };
 
 const sandbox = task({

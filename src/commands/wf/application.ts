@@ -1,4 +1,5 @@
 import { CliError } from "../../errors.ts";
+import { commandLine } from "../../lib/command-line.ts";
 import { isObject, tryParseJson } from "../../lib/json.ts";
 import { getAppInfo } from "../../operations/apps.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../operations/workflows.ts";
@@ -21,6 +22,28 @@ export async function applicationOf(
   const { name = "" } = await context.call(getAppInfo, {});
   const base_url = await context.baseUrl();
   return { base_url, name, id: withId ? await readAppId(context) : null };
+}
+
+/** The kinds of applications that commands need, and the hint for the key of another one. */
+const kinds = {
+  workflow: {
+    noun: "a workflow",
+    modes: /^workflow$/,
+    hint: `send messages to chat applications: ${commandLine("wf chat send", ["hello"])}`,
+  },
+  chat: { noun: "a chat", modes: /chat$/, hint: `run workflows: ${commandLine("wf run")}` },
+};
+
+/** Throws `unsupported` if the key belongs to an application of another kind. */
+export async function requireKind(kind: keyof typeof kinds, context: Context): Promise<void> {
+  const { mode } = await context.call(getAppInfo, {});
+  const { noun, modes, hint } = kinds[kind];
+  if (mode === undefined || modes.test(mode)) return;
+  throw new CliError(
+    "unsupported",
+    `the key belongs to an application of mode ${mode}, not ${noun}`,
+    { sideEffect: "none", hint },
+  );
 }
 
 /** Prints a notice if the application never has logs (server §12). */

@@ -3,14 +3,13 @@ import { sendMessage, sendMessageBlocking } from "../../operations/chats.ts";
 import type { ChatResponse } from "../../operations/chats.ts";
 import type { Input } from "../../operations/operation.ts";
 import { commandLine } from "../../lib/command-line.ts";
-import { isObject } from "../../lib/json.ts";
 import { serverEvent } from "../../lib/server-event.ts";
 import { finalOutcome } from "../../runs/outcome.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 import { citations } from "./collect-reply.ts";
 import { startStream } from "./follow/index.ts";
-import { promptsForForms } from "./forms/index.ts";
+import { assignedInputs, promptsForForms } from "./forms/index.ts";
 import { blockingFailure, replyForm, ReplyPrinter } from "./reply-events.ts";
 import type { chatParams } from "./specs.ts";
 
@@ -19,7 +18,7 @@ type ChatInput = Input<typeof chatParams>;
 /** Sends one message, once, and yields the reply. Throws the outcome of the run behind it. */
 export async function* run(input: ChatInput, context: Context): AsyncGenerator<unknown> {
   const { blocking, ...rest } = input;
-  const body = { ...rest, inputs: isObject(input.inputs) ? input.inputs : {} };
+  const body = { ...rest, inputs: await assignedInputs(input, context) };
   await warnAboutFiles(input, context);
   if (blocking) {
     const reply = await context.call(sendMessageBlocking, body).catch((error: unknown) => {

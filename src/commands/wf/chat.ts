@@ -1,16 +1,18 @@
 import { CliError, endOfInput, usage } from "../../errors.ts";
 import { commandLine } from "../../lib/command-line.ts";
-import { isObject, valueAt } from "../../lib/json.ts";
+import { valueAt } from "../../lib/json.ts";
 import { getAppParameters } from "../../operations/apps.ts";
 import { sendMessage } from "../../operations/chats.ts";
 import type { Input } from "../../operations/operation.ts";
 import { ask } from "../ask.ts";
 import type { Context } from "../command-spec.ts";
+import { requireKind } from "./application.ts";
 import { printCitations, raiseReply, warnAboutConversation } from "./chat-send.ts";
 import { startStream } from "./follow/index.ts";
 import {
   appFields,
   askField,
+  assignedInputs,
   parseAssignments,
   promptsForForms,
   uploadInputFiles,
@@ -53,7 +55,7 @@ async function* firstInputs(
   input: ConversationInput,
   context: Context,
 ): AsyncGenerator<string, Record<string, unknown>> {
-  const given = isObject(input.inputs) ? input.inputs : {};
+  const given = await assignedInputs(input, context);
   if (input.conversation_id !== undefined) return given;
   const parameters = await context.call(getAppParameters, {});
   const opening = valueAt(parameters, "opening_statement");
@@ -62,6 +64,7 @@ async function* firstInputs(
   const missing = fields.filter(
     ({ variable, required }) => required && !Object.hasOwn(given, variable),
   );
+  if (missing.length > 0) await requireKind("chat", context);
   const asked: string[] = [];
   for (const field of missing) asked.push(...(await askField(field, context)));
   return uploadInputFiles(parseAssignments(asked, fields, given), context);

@@ -1,10 +1,10 @@
-import { isObject } from "../../lib/json.ts";
 import { requireField } from "../../api/response-fields.ts";
 import { getAppParameters } from "../../operations/apps.ts";
 import { createCompletion, createCompletionBlocking } from "../../operations/completions.ts";
 import type { Input } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
 import { startStream } from "./follow/index.ts";
+import { assignedInputs } from "./forms/index.ts";
 import { blockingFailure, replyForm, ReplyPrinter } from "./reply-events.ts";
 import type { completionParams } from "./specs.ts";
 
@@ -26,10 +26,11 @@ export async function* run(input: CompletionInput, context: Context): AsyncGener
 
 /** The query is an input if the form has a field of that name (server §18). */
 async function inputsOf(
-  { inputs: given, query }: CompletionInput,
+  input: CompletionInput,
   context: Context,
 ): Promise<Record<string, unknown>> {
-  const inputs = isObject(given) ? given : {};
+  const inputs = await assignedInputs(input, context);
+  const { query } = input;
   if (query === undefined || "query" in inputs) return inputs;
   const { user_input_form: form } = await context.call(getAppParameters, {});
   const fields = requireField(form, "user_input_form").flatMap((field) => Object.values(field));

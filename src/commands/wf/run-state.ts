@@ -1,7 +1,7 @@
 import { getWorkflowRun } from "../../operations/workflows.ts";
 import type { WorkflowRun } from "../../operations/workflows.ts";
 import { loadRunEnd } from "./task-ids.ts";
-import { isEnded } from "../../runs/outcome.ts";
+import { isEnded } from "../../runs/status.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
 import type { CallOptions, Context } from "../command-spec.ts";
 

@@ -38,7 +38,7 @@ import {
   streamRunEvents,
 } from "../../operations/workflows.ts";
 import type { WorkflowLog } from "../../operations/workflows.ts";
-import { isEnded } from "../../runs/outcome.ts";
+import { isEnded } from "../../runs/status.ts";
 import { asEvents } from "../stream-or-wait.ts";
 import type { OpenForm } from "./forms/index.ts";
 import { logFilters } from "./log-filters.ts";
@@ -46,7 +46,14 @@ import { figureKinds, groupings, units } from "./stats-fields.ts";
 import { task } from "../command-spec.ts";
 import type { Task } from "../command-spec.ts";
 
+const assignedInput = local.text("Input as name=value; @path uploads a file", {
+  many: true,
+  short: "i",
+  placeholder: "name=value",
+});
+
 export const completionParams = {
+  input: assignedInput,
   ...createCompletion.params,
   blocking: local.flag("Wait for one response instead of streaming"),
 };
@@ -69,36 +76,40 @@ const completionCreate = task({
   params: completionParams,
   returns: events,
   output: (input, format) => replyOutput(input, format, createCompletionBlocking.returns),
-  sends: [createCompletionBlocking, getAppParameters],
+  sends: [createCompletionBlocking, getAppParameters, uploadFile],
   wraps: createCompletion,
   effect: "writes",
   exits: ["remote-failed", "cut"],
   examples: [
-    `wf text create --inputs '{"topic":"leave"}'`,
+    "wf text create --input topic=leave",
     "wf text create --query 'Sum up the leave policy' --blocking --jq .answer",
   ],
   load: () => import("./completion-create.ts"),
 });
 
 export const recordingParams = {
-  record: local.text("Record the events to a new file", { isOutputPath: true }),
+  record: local.text("Record the events to a new file", {
+    placeholder: "file",
+    isOutputPath: true,
+  }),
   redact: local.flag("Record the lengths of texts instead of the texts"),
 } as const;
 
 /** Parameters of every command that follows a run. */
 export const expectParams = {
-  expect: local.text("Expected result, see `wf help conditions`", { many: true }),
-  junit: local.text("JUnit report of the expectations", { isOutputPath: true }),
+  expect: local.text("Expected result, see `wf help conditions`", {
+    placeholder: "condition",
+    many: true,
+  }),
+  junit: local.text("JUnit report of the expectations", {
+    placeholder: "file",
+    isOutputPath: true,
+  }),
 } as const;
 
 export const runParams = {
   workflow_id: local.uuid("Published version of the workflow (default: newest)"),
-  input: local.text("Input as name=value; @path uploads a file", {
-    many: true,
-    short: "i",
-    placeholder: "name=value",
-    alsoFlag: true,
-  }),
+  input: { ...assignedInput, alsoFlag: true },
   inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
   files: local.json("Input files: [{type, transfer_method, upload_file_id}]", {
     shape: { kind: "list", of: { kind: "object" } },
@@ -106,13 +117,18 @@ export const runParams = {
   blocking: local.flag("Wait for one response instead of streaming"),
   detach: local.flag("Start the run, print its ID and exit"),
   through_pauses: local.flag("Keep following while the run is paused"),
-  answer: local.text("JSON file that fills in a form: {action, inputs, node}", { many: true }),
+  answer: local.text("JSON file that fills in a form: {action, inputs, node}", {
+    placeholder: "file",
+    many: true,
+  }),
   ...recordingParams,
   ...expectParams,
   text: local.flag("Print only the generated text"),
-  only_output: local.text("Print only this output, unchanged"),
-  each: local.text("Run once per row of a CSV or JSON Lines file"),
-  errors_to: local.text("Write rows that failed or did not start to this file"),
+  only_output: local.text("Print only this output, unchanged", { placeholder: "name" }),
+  each: local.text("Run once per row of a CSV or JSON Lines file", { placeholder: "file" }),
+  errors_to: local.text("Write rows that failed or did not start to this file", {
+    placeholder: "file",
+  }),
   stop_on_error: local.flag("With --each: start no run after the first row that failed"),
   concurrency: local.integer("Concurrent runs with --each", { range: [1, 10], serverDefault: "3" }),
   user: userInBody,
@@ -171,7 +187,10 @@ export const eventsParams = {
   follow: local.flag("Reconnect until the run has ended", { short: "F", aliases: ["f"] }),
   through_pauses: local.flag("Keep following while the run is paused"),
   no_snapshot: local.flag("Show new events only"),
-  only: local.text("Only these kinds of events, comma-separated", { many: true }),
+  only: local.text("Only these kinds of events, comma-separated", {
+    placeholder: "kinds",
+    many: true,
+  }),
   text: local.flag("Print only the generated text"),
   reasoning: local.flag("Print only the reasoning, or both with --text"),
   ...recordingParams,
@@ -209,7 +228,7 @@ const place = local.text("Recording (- for stdin), or ID of an active run", {
 
 export const replayParams = {
   file: local.text("Recording (- for stdin)", { required }),
-  speed: local.text("Speed: 5x, 0.5x or max"),
+  speed: local.text("Speed: 5x, 0.5x or max", { placeholder: "factor" }),
   idle_limit: local.duration("Maximum pause between two events"),
   ...expectParams,
 };
@@ -261,7 +280,9 @@ const workflowTimeline = task({
 export const diffParams = {
   a: { ...place, placeholder: "a" },
   b: { ...place, placeholder: "b" },
-  timing: local.text("Report runs and nodes slower by this much, e.g. 20% (min 0.1s)"),
+  timing: local.text("Report runs and nodes slower by this much, e.g. 20% (min 0.1s)", {
+    placeholder: "percent",
+  }),
   exit_code: local.flag("Exit with code 14 if the runs differ"),
   user: userInQuery,
 };
@@ -336,11 +357,7 @@ const workflowWait = task({
 export const formSubmitParams = {
   form_token: submitForm.params.form_token,
   action: local.text("ID of the form's action to take"),
-  input: local.text("Input as name=value; @path uploads a file", {
-    many: true,
-    short: "i",
-    placeholder: "name=value",
-  }),
+  input: assignedInput,
   inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
   user: userInBody,
 };
@@ -377,7 +394,10 @@ const formList = task({
   about:
     "Reads the log, which has the paused runs of workflows, and the events of each paused run, which have\nits form. Runs of chat applications are not in the log: only those that were followed on this machine\nare listed. The API shows no forms of runs that were started in the console or by a trigger.",
   params: formListParams,
-  returns: withNamePath("token", list<OpenForm>("", "node by expires=expires:time run token")),
+  returns: withNamePath(
+    "token",
+    list<OpenForm>("", "node by expires=expires:time run token=token:id"),
+  ),
   sends: [listWorkflowLogs, streamRunEvents, getAppInfo],
   effect: "reads",
   exits: ["partial"],
@@ -443,6 +463,7 @@ export const logsExportParams = {
   target: local.text("File or directory to write to", { required, length: [1, 4096] }),
   ...logFilters,
   state: local.text("File with the position of the next export; --since applies to the first", {
+    placeholder: "file",
     length: [1, 4096],
   }),
   overwrite: local.flag("Overwrite an existing file"),
@@ -497,7 +518,7 @@ export const statsParams = {
   no_compare: local.flag("Do not compare with the preceding period"),
   fail_if: local.text(
     `Exit with code 14 if true, e.g. 'p95>20s' or 'failed>2%' (figures: ${Object.keys(figureKinds).join(", ")})`,
-    { many: true },
+    { placeholder: "condition", many: true },
   ),
   pass_without_runs: local.flag("Let conditions without data pass"),
 };
@@ -538,12 +559,14 @@ const workflowTop = task({
 });
 
 export const chatParams = {
+  input: assignedInput,
   ...sendMessage.params,
   blocking: local.flag("Wait for one response instead of streaming"),
 };
 
 export const conversationParams = {
   conversation_id: sendMessage.params.conversation_id,
+  input: assignedInput,
   inputs: sendMessage.params.inputs,
   workflow_id: sendMessage.params.workflow_id,
   user: userInBody,
@@ -678,6 +701,22 @@ const replyStatus = task({
   load: async () => (await import("./annotation-reply.ts")).status,
 });
 
+const appInfo = task({
+  command: "wf app info",
+  summary: "Show the name, mode and inputs of the application",
+  params: {},
+  returns: withNamePath(
+    "name",
+    // The first column of the parameters are the inputs.
+    record(...getAppInfo.returns.columns, ...getAppParameters.returns.columns.slice(0, 1)),
+  ),
+  sends: [getAppParameters],
+  wraps: getAppInfo,
+  effect: "reads",
+  examples: ["wf app info", "wf --app chat app info -o json"],
+  load: () => import("./app-info.ts"),
+});
+
 /** Commands of `wf` that are not a single operation. */
 export const workflowTasks: readonly Task[] = [
   completionCreate,
@@ -703,4 +742,5 @@ export const workflowTasks: readonly Task[] = [
   replyEnable,
   replyDisable,
   replyStatus,
+  appInfo,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all

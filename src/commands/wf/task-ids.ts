@@ -151,14 +151,24 @@ async function readSaved(path: string, { host }: Context): Promise<SavedRun | un
   return isObject(value) ? (value as unknown as SavedRun) : undefined;
 }
 
+/** Files of one run that are read, the newest: a run that is followed often has many. */
+const MAX_READ = 3;
+
 /** End of a file name, after the time. Run IDs may hold any character; throws on invalid Unicode. */
 const suffixOf = (run: string) => `-${encodeURIComponent(run)}.json`;
 
-/** Loads a run if it belongs to the current server, and the names of all files, newest first. */
+/**
+ * Loads a run if it belongs to the current server, and the names of all files, newest first. A fact is
+ * that of the newest file with it: one that cannot be read does not hide the others.
+ */
 async function load(run: string, context: Context) {
   const base_url = await context.baseUrl();
   const names = await listedFiles(context);
-  const name = names.find((each) => each.replace(/^\d+/, "") === suffixOf(run));
-  const saved = name && (await readSaved(join(directoryOf(context), name), context));
-  return { names, base_url, saved: saved && saved.base_url === base_url ? saved : undefined };
+  let saved: SavedRun | undefined;
+  const ofRun = names.filter((each) => each.replace(/^\d+/, "") === suffixOf(run));
+  for (const name of ofRun.slice(0, MAX_READ)) {
+    const earlier = await readSaved(join(directoryOf(context), name), context);
+    if (earlier?.base_url === base_url) saved = { ...earlier, ...saved };
+  }
+  return { names, base_url, saved };
 }

@@ -1,7 +1,8 @@
 import { CliError } from "../../errors.ts";
 import { backoff, delays } from "../../lib/backoff.ts";
 import type { WorkflowRun } from "../../operations/workflows.ts";
-import { raiseOutcome, isEnded } from "../../runs/outcome.ts";
+import { raiseOutcome } from "../../runs/outcome.ts";
+import { isEnded } from "../../runs/status.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
 import type { Context } from "../command-spec.ts";
 import { commandLine } from "../../lib/command-line.ts";

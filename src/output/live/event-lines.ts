@@ -3,8 +3,9 @@ import { counted } from "../../lib/plural.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
 import { eventFields } from "../../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../../lib/server-event.ts";
-import { expiryText, formText } from "../../runs/form-text.ts";
+import { expiryText, formText, inputText } from "../../lib/form-text.ts";
 import { nodeError } from "../../runs/trace.ts";
+import { ellipsis } from "../table/cut.ts";
 import { pad, shorten, visible, widthOf, wrap } from "../table/display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
 import type { Colors } from "../table/display-width.ts";
@@ -21,6 +22,8 @@ export interface LiveStyle {
   readonly now: () => Date;
   /** Columns of the terminal; Infinity in a pipe. */
   readonly columns: number;
+  /** Whether signs may be other than ASCII. */
+  readonly unicode: boolean;
 }
 
 type Part = string | undefined;
@@ -143,7 +146,7 @@ export function eventLineAfter(start: string, event: ServerEvent, style: LiveSty
   const detailsOf = own(details, event.event);
   const parts = detailsOf
     ? detailsOf(event.fields).filter((part) => part !== undefined)
-    : [compact(dataOfUnknown(event), style.columns - widthOf(`${start}${kind}  `))];
+    : [compact(dataOfUnknown(event), style, widthOf(`${start}${kind}  `))];
   const head = `${colors.dim(start)}${isClientEvent ? colors.yellow(kind) : colors.bold(kind)}`;
   const texts = parts.map((part) => ({
     text: visible(part),
@@ -153,10 +156,11 @@ export function eventLineAfter(start: string, event: ServerEvent, style: LiveSty
   return `${head}${rest.slice(start.length + kind.length)}`.trimEnd();
 }
 
-/** Any data on one line. */
-function compact(value: unknown, width: number): string {
+/** Any data as the rest of a line of which some columns are used. */
+function compact(value: unknown, { columns, unicode }: LiveStyle, used: number): string {
   const json = visible(JSON.stringify(value) ?? "");
-  return Number.isFinite(width) ? shorten(json, Math.max(width, 10)) : json;
+  if (columns === Infinity) return json;
+  return shorten(json, Math.max(columns - used, 10), ellipsis(unicode));
 }
 
 const envelope: ReadonlySet<string> = new Set([
@@ -228,8 +232,7 @@ export function linesBelow(event: ServerEvent, isTextShown: boolean, style: Live
     return indentedLines(formLines(event.fields, style), style);
   if (event.event !== "workflow_finished") return "";
   if (!isObject(outputs) || Object.keys(outputs).length === 0) return "";
-  if (isTextShown)
-    return indentedLines([`outputs  ${compact(outputs, style.columns - 11)}`], style);
+  if (isTextShown) return indentedLines([`outputs  ${compact(outputs, style, 11)}`], style);
   return indentedLines(
     Object.entries(outputs).map(
       ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
@@ -265,7 +268,6 @@ function formLines(form: EventFields, { times, now }: LiveStyle): string[] {
 function inputLine(input: unknown, defaults: unknown): Part {
   const { output_variable_name: name, type = "text" } = eventFields(input);
   if (name === undefined) return undefined;
-  const value = valueAt(defaults, name) ?? valueAt(input, "default.value");
-  const isEmpty = value === undefined || value === null || value === "";
-  return `input    ${name} (${type}${isEmpty ? "" : `, default ${JSON.stringify(value)}`})`;
+  const preset = valueAt(defaults, name) ?? valueAt(input, "default.value");
+  return `input    ${inputText(name, type, preset)}`;
 }

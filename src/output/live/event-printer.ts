@@ -45,7 +45,7 @@ export function redrawingPrinter(
   isSeveral: boolean,
 ): EventPrinter {
   const view = isSeveral ? new RunsView(style) : new RunView(style);
-  const lines = terminal.redraw(view);
+  const lines = terminal.redraw(view, style);
   return {
     async show(events) {
       lines.check();

@@ -4,13 +4,12 @@ import type { NodeRun } from "../../runs/trace.ts";
 import { durationPart } from "./event-lines.ts";
 import { colorOfStatus } from "../table/colors.ts";
 import type { LiveStyle } from "./event-lines.ts";
+import { ellipsis } from "../table/cut.ts";
 import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
 import type { Colors } from "../table/display-width.ts";
 
 /** How a run is displayed. */
 export interface ViewStyle extends LiveStyle {
-  /** Whether signs may be other than ASCII. */
-  readonly unicode: boolean;
   /** Whether the events are displayed long after the dates in them. */
   readonly past: boolean;
 }
@@ -61,10 +60,9 @@ export const headOf = (sign: string, state: string, time: string | undefined): L
 /** A node with its state, time, title, round and error. */
 export function nodeParts(
   node: NodeRun,
-  state: string,
   depth: number,
   style: ViewStyle,
-  sign = signOf(state, style),
+  { state, sign = signOf(state, style) }: { readonly state: string; readonly sign?: string },
 ): LinePart[] {
   const { within, retries, error } = node;
   return [
@@ -111,12 +109,16 @@ export const formatElapsed = (ms: number): string => {
 };
 
 /** Parts as one line of at most `width` columns. */
-export function joinParts(parts: readonly LinePart[], colors: Colors, width = Infinity): string {
+export function joinParts(
+  parts: readonly LinePart[],
+  { colors, unicode }: ViewStyle,
+  width: number,
+): string {
   let line = "";
   let left = width;
   for (const { text, color } of parts) {
     const gap = line === "" ? "" : "  ";
-    const shown = shorten(text, left - gap.length);
+    const shown = shorten(text, left - gap.length, ellipsis(unicode));
     if (shown === "") break;
     line += gap + (color === undefined ? shown : colors[color](shown));
     left -= gap.length + widthOf(shown);

@@ -17,14 +17,13 @@ export interface Reappearing {
  */
 export async function printReappearing(
   rows: AsyncIterable<unknown>,
-  { idPath, isOpen }: Reappearing,
-  fields: readonly TableField[],
+  { idPath, isOpen, fields }: Reappearing & { readonly fields: readonly TableField[] },
   style: TableStyle,
   terminal: TerminalWriter,
 ): Promise<number> {
   const out: Output = terminal.host.stdout;
   const lines = new OpenRows();
-  const redrawn = terminal.redraw(lines);
+  const redrawn = terminal.redraw(lines, style);
   // A column that is empty at first may have a text later.
   const columns = fields.map(({ kind, ...field }) =>
     kind === undefined || kind === "sparse" ? field : { ...field, kind },

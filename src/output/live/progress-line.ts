@@ -1,25 +1,29 @@
 import { groupDigits } from "../../lib/numbers.ts";
 import type { ProgressStep } from "../../lib/progress-step.ts";
-import { cut } from "../table/cut.ts";
+import { cut, ellipsis } from "../table/cut.ts";
 import { shorten, visible, widthOf } from "../table/display-width.ts";
 import { clockTime } from "../../lib/duration.ts";
 import { TimeLeft } from "./time-left.ts";
 
-const separator = " · ";
 /** Narrowest name of an item that can be recognized. */
 const MIN_CURRENT = 8;
-/** Columns of the longest usual time left. */
-const LEFT_WIDTH = `${separator}1:02:10 left`.length;
+/** The longest usual time left. */
+const LONG_LEFT = "1:02:10 left";
 
 /** The steps of a command as the text of one line. */
 export class ProgressLine {
   /** The verb of the command: `Syncing`. */
   readonly #verb: string;
+  /** Between the parts. */
+  readonly #separator: string;
+  readonly #mark: string;
   #step: ProgressStep | undefined;
   #timeLeft: TimeLeft | undefined;
 
-  constructor(verb: string) {
+  constructor(verb: string, unicode: boolean) {
     this.#verb = verb;
+    this.#separator = unicode ? " · " : ", ";
+    this.#mark = ellipsis(unicode);
   }
 
   /** Is there work that is counted and not complete? */
@@ -50,11 +54,12 @@ export class ProgressLine {
       ...(step.note === undefined ? [] : [visible(step.note)]),
       ...this.#rate(now),
     ];
+    const separator = this.#separator;
     const line = parts.join(separator);
-    const room = width - widthOf(line) - separator.length - LEFT_WIDTH;
+    const room = width - widthOf(`${line}${separator}${separator}${LONG_LEFT}`);
     if (step.current === undefined || step.current === "" || room < MIN_CURRENT)
-      return shorten(line, width);
-    return `${line}${separator}${cut(visible(step.current), room)}`;
+      return shorten(line, width, this.#mark);
+    return `${line}${separator}${cut(visible(step.current), room, this.#mark)}`;
   }
 
   /** ` · 0:42 left`; empty until it is known, and if it does not fit behind the text. */
@@ -62,7 +67,7 @@ export class ProgressLine {
     const total = this.#step?.total;
     const seconds = total === undefined ? undefined : this.#timeLeft?.seconds(total, now);
     if (seconds === undefined) return "";
-    const text = `${separator}${clockTime(seconds)} left`;
+    const text = `${this.#separator}${clockTime(seconds)} left`;
     return widthOf(this.text(now, width)) + text.length <= width ? text : "";
   }
 

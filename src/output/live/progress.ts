@@ -1,5 +1,6 @@
 import type { Host } from "../../host/host.ts";
 import type { ProgressStep } from "../../lib/progress-step.ts";
+import { ellipsis } from "../table/cut.ts";
 import { shorten } from "../table/display-width.ts";
 import { ProgressLine } from "./progress-line.ts";
 import type { Bottom, TerminalWriter } from "./terminal-writer.ts";
@@ -15,11 +16,13 @@ const SPINNER_WIDTH = 3;
 /** How progress is displayed. */
 export interface ProgressStyle {
   readonly enabled: boolean;
-  /** Whether the command is shown before its first step; not if it only waits, like a server. */
-  readonly fromStart: boolean;
+  /** Text before the first step; undefined if the command only waits, like a server. */
+  readonly start: string | undefined;
   /** Whether lines may be redrawn. */
   readonly redraws: boolean;
   readonly color: boolean;
+  /** Whether signs may be other than ASCII. */
+  readonly unicode: boolean;
 }
 
 /** Displays progress on stderr while nothing else is written. */
@@ -29,9 +32,9 @@ export interface ProgressBar {
 }
 
 /**
- * On a terminal a spinner with `text` or the last step, which appears after 300 ms without output. In
- * a pipe, or if redrawing is disabled, a line every ten seconds or tenth of the work. `text` starts
- * with the verb of the steps: `Syncing docs to knowledge base Handbook`.
+ * On a terminal a spinner with the last step, which appears after 300 ms without output. In a pipe, or
+ * if redrawing is disabled, a line every ten seconds or tenth of the work. `text` starts with the verb of
+ * the steps: `Syncing docs to knowledge base Handbook`.
  */
 export function progress(
   terminal: TerminalWriter,
@@ -40,9 +43,9 @@ export function progress(
 ): ProgressBar {
   if (!style.enabled) return { update: () => {}, stop: () => {} };
   const [verb = ""] = text.split(" ", 1);
-  const line = new ProgressLine(verb);
+  const line = new ProgressLine(verb, style.unicode);
   if (!style.redraws) return { update: stepPrinter(terminal.host, line), stop: () => {} };
-  return new Spinner(terminal, text, line, style);
+  return new Spinner(terminal, line, style);
 }
 
 function stepPrinter(host: Host, line: ProgressLine): (step: ProgressStep) => void {
@@ -72,8 +75,6 @@ class Spinner implements ProgressBar, Bottom {
   readonly #line: ProgressLine;
   readonly #style: ProgressStyle;
   readonly #unshare: () => void;
-  /** The text before the first step. */
-  readonly #text: string;
   #ora: Ora | undefined;
   /** Creates a spinner; undefined until one was needed. */
   #create: (() => Ora) | undefined;
@@ -81,13 +82,12 @@ class Spinner implements ProgressBar, Bottom {
   #starting: AbortController | undefined;
   #isStopped = false;
 
-  constructor(terminal: TerminalWriter, text: string, line: ProgressLine, style: ProgressStyle) {
+  constructor(terminal: TerminalWriter, line: ProgressLine, style: ProgressStyle) {
     this.#host = terminal.host;
-    this.#text = text;
     this.#line = line;
     this.#style = style;
     this.#unshare = terminal.share(this);
-    if (style.fromStart) void this.#start();
+    if (style.start !== undefined) void this.#start();
   }
 
   readonly update = (step: ProgressStep): void => {
@@ -125,7 +125,10 @@ class Spinner implements ProgressBar, Bottom {
 
   #shown(): string {
     const width = this.#width();
-    return this.#line.text(this.#host.elapsed(), width) || shorten(this.#text, width);
+    return (
+      this.#line.text(this.#host.elapsed(), width) ||
+      shorten(this.#style.start ?? "", width, ellipsis(this.#style.unicode))
+    );
   }
 
   async #start(): Promise<void> {
@@ -146,6 +149,7 @@ class Spinner implements ProgressBar, Bottom {
         text: this.#shown(),
         // A function is called for each frame: the time left passes between the steps.
         suffixText: () => this.#line.timeLeft(this.#host.elapsed(), this.#width()).trimStart(),
+        spinner: this.#style.unicode ? "dots" : "line",
         stream: terminal,
         color: this.#style.color && "cyan",
         discardStdin: false, // stdin may be a pipe, or be read by a prompt

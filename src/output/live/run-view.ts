@@ -100,15 +100,16 @@ export class RunView {
     return [
       ...nodes,
       ...(tail.length > 0 ? ["", ...tail, ""] : []),
-      joinParts(run, style.colors, columns),
+      joinParts(run, style, columns),
     ];
   }
 
   #nodeLines(columns: number, rows: number): string[] {
     const style = this.#style;
+    const running = { state: "running", sign: spinnerSign(style) };
     const lines = this.#open.map((node) => {
-      const parts = nodeParts(node, "running", this.#depthOf(node), style, spinnerSign(style));
-      return joinParts(parts, style.colors, columns);
+      const parts = nodeParts(node, this.#depthOf(node), style, running);
+      return joinParts(parts, style, columns);
     });
     if (lines.length <= rows) return lines;
     return [...lines.slice(0, rows - 1), `  ${lines.length - rows + 1} more nodes are running`];
@@ -188,7 +189,7 @@ export class RunView {
   }
 
   #printNode(node: NodeRun, state: string): void {
-    this.#print(nodeParts(node, state, this.#depthOf(node), this.#style));
+    this.#print(nodeParts(node, this.#depthOf(node), this.#style, { state }));
   }
 
   #printForm(event: ServerEvent): void {

@@ -1,7 +1,6 @@
-import { stripVTControlCharacters } from "node:util";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { counted } from "../../lib/plural.ts";
-import { shorten, visible, widthOf } from "../table/display-width.ts";
+import { visible } from "../table/display-width.ts";
 import type { ViewStyle } from "./node-lines.ts";
 import { RunView } from "./run-view.ts";
 import type { LiveLines } from "./terminal-writer.ts";
@@ -56,9 +55,10 @@ export class RunsView implements LiveLines {
     const hidden = this.#blocks.size - shown.length;
     const rest = hidden > 0 ? [`${counted(hidden, "more run")}`] : [];
     const each = Math.floor((rows - rest.length) / Math.max(1, shown.length));
-    return [...shown.flatMap((block) => this.#blockLines(block, columns, each)), ...rest]
-      .slice(0, rows)
-      .map((line) => fitted(line, columns));
+    return [...shown.flatMap((block) => this.#blockLines(block, columns, each)), ...rest].slice(
+      0,
+      rows,
+    );
   }
 
   /** The name of a run, its newest final lines, and those that still change. */
@@ -74,10 +74,4 @@ export class RunsView implements LiveLines {
     this.#final += `${this.#style.colors.bold(visible(name))}\n${lines}${view.takeFinal()}`;
     this.#blocks.delete(name);
   }
-}
-
-/** A line that fits; a longer one loses its colors. */
-function fitted(line: string, columns: number): string {
-  const text = stripVTControlCharacters(line);
-  return widthOf(text, columns) <= columns ? line : shorten(text, columns);
 }

@@ -1,5 +1,8 @@
+import { stripVTControlCharacters } from "node:util";
 import type { Host, Output } from "../../host/host.ts";
 import { withWrite } from "../stream-wrap.ts";
+import { ellipsis } from "../table/cut.ts";
+import { shorten, widthOf } from "../table/display-width.ts";
 import { Region } from "./redraw-region.ts";
 
 /** What is at the bottom of a terminal. It gives way while anything else is written. */
@@ -14,7 +17,7 @@ export interface Bottom {
 export interface LiveLines {
   /** Returns the lines that became final since the last call, of any width. */
   takeFinal(): string;
-  /** The lines that still change: at most `rows` of at most `columns` columns. */
+  /** The lines that still change: at most `rows`. They are cut after `columns` columns. */
   liveLines(columns: number, rows: number): readonly string[];
 }
 
@@ -55,8 +58,8 @@ export class TerminalWriter {
   }
 
   /** Redraws lines at the bottom of stdout every 100 ms, since times advance between events, too. */
-  redraw(content: LiveLines): Redrawn {
-    return new Redrawn(content, this, this.#plain);
+  redraw(content: LiveLines, { unicode }: { readonly unicode: boolean }): Redrawn {
+    return new Redrawn(content, ellipsis(unicode), this, this.#plain);
   }
 
   #above(output: Output): Output {
@@ -92,16 +95,19 @@ class Redrawn implements Bottom {
   readonly #content: LiveLines;
   readonly #host: Host;
   readonly #region: Region;
+  /** Where a line is cut. */
+  readonly #mark: string;
   readonly #ended = new AbortController();
   readonly #drawing: Promise<void>;
   readonly #unshare: () => void;
   #failure: { readonly error: unknown } | undefined;
   #isHidden = false;
 
-  constructor(content: LiveLines, writer: TerminalWriter, host: Host) {
+  constructor(content: LiveLines, mark: string, writer: TerminalWriter, host: Host) {
     this.#content = content;
     this.#host = host;
     this.#region = new Region(host.stdout);
+    this.#mark = mark;
     this.#unshare = writer.share(this);
     this.#drawing = this.#keepDrawing().catch((error: unknown) => {
       if (!this.#ended.signal.aborted) this.#failure = { error };
@@ -143,10 +149,20 @@ class Redrawn implements Bottom {
     const { columns, terminal } = this.#host.stdout;
     const rows = terminal?.rows ?? DEFAULT_ROWS;
     const above = this.#content.takeFinal();
-    return this.#region.draw(above, this.#content.liveLines(columns - 1, rows - 1));
+    const lines = this.#content.liveLines(columns - 1, rows - 1);
+    return this.#region.draw(
+      above,
+      lines.map((line) => fitted(line, columns - 1, this.#mark)),
+    );
   }
 
   #clear(): Promise<void> {
     return this.#region.draw(this.#content.takeFinal(), []);
   }
+}
+
+/** A line that fits; a longer one, after the terminal became narrower, loses its colors. */
+function fitted(line: string, columns: number, mark: string): string {
+  const text = stripVTControlCharacters(line);
+  return widthOf(text, columns) <= columns ? line : shorten(text, columns, mark);
 }

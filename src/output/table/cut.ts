@@ -87,7 +87,8 @@ const MAX_REPEATED = 8;
 
 /** Index of the word or number around an index, if it is near. */
 function wordStart(text: string, index: number): number {
-  const [word = ""] = /[\p{L}\p{N}]*$/u.exec(text.slice(0, index)) ?? [];
+  const near = text.slice(Math.max(0, index - MAX_REPEATED - 1), index);
+  const word = near.split(/[^\p{L}\p{N}]/u).at(-1) ?? "";
   return word.length > MAX_REPEATED ? index : index - word.length;
 }
 

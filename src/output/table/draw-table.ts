@@ -1,4 +1,4 @@
-import { widthOf } from "./display-width.ts";
+import { widthOf, plain } from "./display-width.ts";
 
 /** A column of a finished table. */
 export interface TableColumn {
@@ -40,7 +40,7 @@ export async function drawTable(
   const laidOut = (cells: readonly TableCell[]) =>
     cells.map(({ text, colored }, index) => {
       const isMeasured = columns[index]?.width !== Infinity;
-      if (isMeasured && colored === text && plainText.test(text)) return text;
+      if (isMeasured && colored === text && plain.test(text)) return text;
       originals.push(colored);
       return `\0${isMeasured ? "x".repeat(widthOf(text)) : ""}`;
     });
@@ -62,5 +62,3 @@ export async function drawTable(
     .split("\n")
     .map((line) => line.replace(/\0x*/g, () => originals.shift() ?? "").trimEnd());
 }
-
-const plainText = /^[ -~]*$/;

@@ -47,7 +47,7 @@ export async function gridText(
   style: TableStyle,
   out: Output,
 ): Promise<string> {
-  const columns = layOut(rows, fields, style, out, true);
+  const columns = layOut(rows, fields, style, { available: availableWidth(out), areAll: true });
   if (!columns) return sheetTexts(rows, fields, style, out);
   const cells = gridTexts(rows, columns, style).map((texts, index) =>
     rowCells(rows[index], texts, columns, style),
@@ -73,12 +73,15 @@ export function rowPrinter(
   style: TableStyle,
   out: Output,
 ): (rows: readonly unknown[]) => string {
-  const columns = layOut(first, fields, style, out, false);
+  const columns = layOut(first, fields, style, { available: availableWidth(out), areAll: false });
   const printed = new PrintedTexts();
   return (rows) => {
     const isFirst = rows === first;
     if (!columns) return (isFirst ? "" : "\n") + sheetTexts(rows, fields, style, out);
-    if (!isFirst) return rows.map((row) => laterLine(row, columns, printed, style, out)).join("");
+    if (!isFirst) {
+      const available = availableWidth(out);
+      return rows.map((row) => laterLine(row, { columns, printed, style, available })).join("");
+    }
     const lines = gridTexts(rows, columns, style).map((texts, index) => {
       const row = rows[index];
       for (const [place, column] of columns.entries())
@@ -186,17 +189,19 @@ function gridHead(columns: readonly GridColumn[], style: TableStyle, out: Output
   return `${head}${style.colors.dim(rules.join(columnGap))}\n`;
 }
 
+/** The rows printed so far, and the width of the terminal. */
+interface PrintedRows {
+  readonly columns: readonly GridColumn[];
+  readonly printed: PrintedTexts;
+  readonly style: TableStyle;
+  readonly available: number;
+}
+
 /** A row that arrived after the widths were set, as a line that is not wider than the terminal. */
-function laterLine(
-  row: unknown,
-  columns: readonly GridColumn[],
-  printed: PrintedTexts,
-  style: TableStyle,
-  out: Output,
-): string {
+function laterLine(row: unknown, { columns, printed, style, available }: PrintedRows): string {
   const full = columns.map((column) => column.text(row));
-  const fitted = widenedFor(full, columns, availableWidth(out));
-  const free = availableWidth(out) - lineWidth(fitted.map(({ width }) => width));
+  const fitted = widenedFor(full, columns, available);
+  const free = available - lineWidth(fitted.map(({ width }) => width));
   const mark = ellipsis(style.unicode);
   const texts = fitted.map((column, index) =>
     printed.cutNew(column, full[index] ?? "", mark, free),

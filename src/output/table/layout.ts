@@ -1,4 +1,3 @@
-import type { Output } from "../../host/host.ts";
 import { isUuid } from "../../lib/uuid.ts";
 import {
   fittingColumns,
@@ -12,7 +11,7 @@ import type { MeasuredColumn } from "./column-widths.ts";
 import { cut, cutDistinct, ellipsis, shortIdLength } from "./cut.ts";
 import { visible, widthOf } from "./display-width.ts";
 import type { TableColumn } from "./draw-table.ts";
-import { availableWidth, cellTextOf, humanTimes } from "./table.ts";
+import { cellTextOf, humanTimes } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";
 
 /** A column of a grid with its place on the line. */
@@ -24,28 +23,26 @@ export interface GridColumn extends TableColumn {
   readonly idLength: number;
   /** Text of a cell in full, safe for a terminal. */
   text(row: unknown): string;
-}
-
-/** A column with its measures and the texts of its cells. */
-interface Measured extends Omit<GridColumn, "width">, MeasuredColumn {
+  /** Those of the rows that it was laid out for. */
   readonly texts: readonly string[];
 }
+
+/** A column with its measures. */
+interface Measured extends Omit<GridColumn, "width">, MeasuredColumn {}
 
 /** Minimum of a chart or a picture. */
 const minChartWidth = 8;
 
 /**
- * The columns of a grid that fit on a line; undefined if all are required and do not fit. `areAll`: no
- * further rows follow.
+ * The columns of a grid that fit into the available width; undefined if all are required and do not
+ * fit. `areAll`: no further rows follow.
  */
 export function layOut(
   rows: readonly unknown[],
   fields: readonly TableField[],
   style: TableStyle,
-  out: Output,
-  areAll: boolean,
+  { available, areAll }: { readonly available: number; readonly areAll: boolean },
 ): readonly GridColumn[] | undefined {
-  const available = availableWidth(out);
   const name = fields.find(({ kind }) => kind === "name") ?? fields[0];
   const measured = fields
     .map((field) => measure(field, field === name, { rows, style, available }))
@@ -77,8 +74,8 @@ function measure(field: TableField, isName: boolean, { rows, style, available }:
     .map((row) => field.value(row))
     .filter((value) => value !== null && value !== undefined);
   const times = humanTimes(present, style.times);
-  const text = (row: unknown) =>
-    withPlainMarks(visible(cellTextOf(field, row, { ...style, times })), style);
+  const cellStyle = { ...style, times };
+  const text = (row: unknown) => withPlainMarks(visible(cellTextOf(field, row, cellStyle)), style);
   const texts = rows.map(text);
   const hasDates = present.some((value) => value instanceof Date);
   const label = visible(
@@ -93,7 +90,10 @@ function measure(field: TableField, isName: boolean, { rows, style, available }:
   const role = full === Infinity ? "picture" : roleOf(field, present, isName);
   const least =
     field.kind === "sparse" ? minSparseWidth(available) : minimumOf(role, full, available);
-  const areNumbers = present.length > 0 && present.every((value) => typeof value === "number");
+  const areNumbers =
+    present.length > 0 &&
+    // Some servers send a count as text.
+    (field.kind === "count" || present.every((value) => typeof value === "number"));
   return {
     field,
     label,
@@ -155,8 +155,8 @@ const withPlainMarks = (text: string, { human, unicode }: TableStyle): string =>
   human && !unicode ? text.replaceAll("⏎", "\\n") : text;
 
 /** Texts of the cells of a column, cut to its width; different names stay different. */
-function cellsOf(column: GridColumn, texts: readonly string[], mark: string): string[] {
-  const { role, width } = column;
+function cellsOf(column: GridColumn, mark: string): string[] {
+  const { role, width, texts } = column;
   if (texts.every((text) => widthOf(text, width) <= width)) return [...texts];
   const short = texts.map((text) => shortId(text, column));
   return role === "name"
@@ -164,20 +164,24 @@ function cellsOf(column: GridColumn, texts: readonly string[], mark: string): st
     : short.map((text) => cut(text, width, mark));
 }
 
-/** Texts of all cells, by row. Rows that look alike where they differ show the difference. */
+/**
+ * Texts of all cells, by row, of the rows that the columns were laid out for. Rows that look alike where
+ * they differ show the difference.
+ */
 export function gridTexts(
   rows: readonly unknown[],
   columns: readonly GridColumn[],
   { unicode }: TableStyle,
 ): string[][] {
   const mark = ellipsis(unicode);
-  const full = columns.map((column) => rows.map((row) => column.text(row)));
-  const shown = columns.map((column, index) => cellsOf(column, full[index] ?? [], mark));
-  for (const alike of alikeRows(rows.length, shown)) {
-    for (const [index, { role, width }] of columns.entries()) {
+  const shown = columns.map((column) => cellsOf(column, mark));
+  const isCut = ({ role, texts }: GridColumn, index: number) =>
+    role === "text" && texts.some((text, row) => text !== shown[index]?.[row]);
+  for (const alike of columns.some(isCut) ? alikeRows(rows.length, shown) : []) {
+    for (const [index, { role, width, texts: full }] of columns.entries()) {
       if (role !== "text") continue;
       const texts = cutDistinct(
-        alike.map((row) => full[index]?.[row] ?? ""),
+        alike.map((row) => full[row] ?? ""),
         width,
         mark,
       );

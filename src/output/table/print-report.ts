@@ -26,8 +26,7 @@ const spanWidthInPipe = 40;
 export async function reportText(
   report: Report,
   form: ReportForm,
-  style: Style,
-  tableStyle: TableStyle,
+  { style, tableStyle }: { readonly style: Style; readonly tableStyle: TableStyle },
   out: Output,
 ): Promise<string> {
   if (form === "svg") return pictureOf(report, out);

@@ -36,8 +36,8 @@ interface ResultGroup {
 
 /**
  * Prints the results of a bulk command on a terminal, and resolves to their number: those that are not
- * routine, with whole names, grouped by outcome and reason. They are printed at the end, also if the
- * rows end with an error.
+ * routine, with whole names, grouped by outcome and reason. Unless they are live, they are printed at the
+ * end, also if the rows end with an error.
  *
  *     failed  60 × not valid UTF-8 text: a.md, b.md, c.md, d.md, e.md, … (all: -o tsv)
  *     delete  it/page-003.md
@@ -49,15 +49,20 @@ export async function printResults(
   { style, out }: { readonly style: TableStyle; readonly out: Output },
 ): Promise<number> {
   const groups = new Map<string, ResultGroup>();
+  const write = async () => {
+    const text = resultsText([...groups.values()], style, out);
+    groups.clear();
+    if (text !== "") await out.write(text);
+  };
   let count = 0;
   try {
     for await (const row of rows) {
       count++;
       addResult(groups, row, labels, fieldOf);
+      if (labels.live) await write();
     }
   } finally {
-    const text = resultsText([...groups.values()], style, out);
-    if (text !== "") await out.write(text);
+    await write();
   }
   return count;
 }

@@ -1,6 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import { isObject } from "../../lib/json.ts";
 import { asText } from "../../operations/operation.ts";
+import type { Times } from "../formats/times.ts";
 import { pad, visible, widthOf, wrap } from "./display-width.ts";
 import { columnGap } from "./draw-table.ts";
 import { availableWidth, cellTextOf, humanTimes } from "./table.ts";
@@ -49,8 +50,21 @@ export function sheetText(
 function valueLines(field: TableField, row: unknown, style: TableStyle): string[] {
   const value = field.value(row);
   const isNested = style.human && typeof value === "object" && !(value instanceof Date);
-  const lines = isNested ? nestedLines(value) : [cellTextOf(field, row, style)];
+  const lines = isNested
+    ? nestedLines(withTimes(value, style.times))
+    : [cellTextOf(field, row, style)];
   return lines.flatMap((line) => visible(line, { newlines: true }).split("\n"));
+}
+
+/** Metadata with its times, which are Unix seconds, as texts. */
+function withTimes(value: unknown, { text, zone }: Times): unknown {
+  if (!Array.isArray(value)) return value;
+  return value.map((item: unknown) => {
+    if (!isNamedValue(item) || item.type !== "time") return item;
+    const date = new Date(Number(item.value || NaN) * 1000);
+    const time = text(date);
+    return time === "" ? item : { ...item, value: zone === undefined ? time : `${time} ${zone}` };
+  });
 }
 
 /** An object as lines `name: value`, objects inside it indented below their names. */
@@ -75,7 +89,7 @@ function listLines(list: readonly unknown[]): string[] {
 }
 
 /** Such as a metadata field of a document. */
-const isNamedValue = (item: unknown): item is { name: string; value: unknown } =>
+const isNamedValue = (item: unknown): item is { name: string; value: unknown; type?: unknown } =>
   isObject(item) && typeof item["name"] === "string" && "value" in item;
 
 function pairLines(name: string, value: unknown): string[] {

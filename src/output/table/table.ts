@@ -58,10 +58,10 @@ function columnsOf(returns: Returns<never>): readonly Column[] {
 export const declaredFields = (returns: Returns<never>, all: boolean): readonly TableField[] =>
   readColumns(columnsOf(returns), all).map(withColor);
 
-/** A column by its label, or by the path of any field of the row. */
+/** A column by its label, by the last step of its path, or by the path of any field of the row. */
 export const fieldNamed = (returns: Returns<never>, name: string): TableField => {
   const declared = declaredFields(returns, true).find(({ label }) => label === name);
-  if (!declared) return fieldAt(name);
+  if (!declared) return { ...fieldAt(pathEndingWith(returns, name) ?? name), label: name };
   return declared.kind === "sparse" ? { ...declared, kind: undefined } : declared;
 };
 
@@ -86,6 +86,14 @@ function fieldsRead(column: Column): string[] {
   return read;
 }
 
+/** The path of a column inside an object: `word_count` → `data.word_count`. */
+function pathEndingWith(returns: Returns<never>, name: string): string | undefined {
+  const paths = columnsOf(returns).flatMap((column) =>
+    typeof column === "string" || typeof column[1] !== "string" ? [] : [column[1]],
+  );
+  return paths.find((path) => path.endsWith(`.${name}`));
+}
+
 /** Names that `--columns` and `--sort` accept, in the order of the table. */
 export const columnNames = (returns: Returns<never>): string[] =>
   declaredFields(returns, true).map(({ label }) => label);
@@ -101,6 +109,7 @@ export function isColumn(returns: Returns<never>, name: string): boolean {
   return (
     names.length === 0 ||
     names.includes(name) ||
+    pathEndingWith(returns, name) !== undefined ||
     columnsOf(returns).some((column) => fieldsRead(column).includes(name))
   );
 }

@@ -51,7 +51,7 @@ test.each<[Omit<KbFile, "knowledge_base">, readonly string[]]>([
   [{ metadata: { pages: "number" } }, ['create field pages: null → "number"']],
   [{ metadata: { team: "number" } }, [`change field team: "string" → "number" (${fixed})`]],
   [{ built_in_fields: false }, []],
-  [{ built_in_fields: true }, ["switch built-in fields on: false → true"]],
+  [{ built_in_fields: true }, ["switch built-in fields built_in_fields: false → true"]],
 ])("planSettings: %j", (file, steps) => expect(plan(file)).toEqual(steps));
 
 test("planSettings: a knowledge base that does not exist", () => {

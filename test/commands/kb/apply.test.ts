@@ -51,7 +51,7 @@ describe("apply", () => {
       "bind\ttag\tpeople\t\t\t",
       "create\tfield\tteam\t\tstring\t",
       "create\tfield\treviewed\t\ttime\t",
-      "switch\tbuilt-in fields\ton\tfalse\ttrue\t",
+      "switch\tbuilt-in fields\tbuilt_in_fields\tfalse\ttrue\t",
     ];
     expect(plan.out).toBe(`${rows.join("\n")}\n`);
     expect((await kb("apply", path, "--dry-run")).out).toBe(plan.out);
@@ -122,7 +122,7 @@ describe("apply", () => {
     const plan = await kb("plan", path, "--exit-code");
     expect(plan.exit).toBe(14);
     expect(plan.out).toBe(
-      "create\tdocument\ta.md\t\t\t1 characters to embed\ncreate\tdocument\tb/c.md\t\t\t1 characters to embed\n",
+      "create\tdocument\ta.md\t\t\t1 character to index\ncreate\tdocument\tb/c.md\t\t\t1 character to index\n",
     );
     const applied = await kb("apply", path);
     expect(applied.exit, applied.err).toBe(0);

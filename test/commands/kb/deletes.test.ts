@@ -12,12 +12,7 @@ let folder = "";
 
 const run = (argv: readonly string[], world: World = {}) =>
   server.cli(["kb", ...argv], { folder, ...world });
-
-async function done(...argv: string[]) {
-  const ran = await run(argv);
-  expect(ran.exit, ran.err).toBe(0);
-  return ran;
-}
+const done = (...argv: string[]) => server.done(["kb", ...argv], { folder });
 
 /** Runs a command on a terminal and returns what it said and asked. */
 async function asked(argv: readonly string[], ...answers: string[]) {
@@ -145,6 +140,29 @@ describe("the prompt before a delete", () => {
     const world = { tty: true, answers: ["n"], questions };
     await canned.run({ "GET /datasets/*": ok({ id, name: "A" }) }, ["kb", "delete", id], world);
     expect(questions).toEqual([`Delete knowledge base ${id}? This cannot be\n    undone. [y/N] `]);
+  });
+
+  test("several documents are named, and only the deleted ones after it", async () => {
+    await done("create", "Three", "--indexing-technique", "economy");
+    for (const name of ["a.md", "b.md", "c.md"]) {
+      await done("doc", "add", "Three", name, "--text", "a");
+    }
+    await done("doc", "wait", "Three");
+    const all = await asked(["doc", "delete", "Three", "a.md", "b.md"], "y");
+    expect(all).toMatchObject({
+      exit: 0,
+      out: "",
+      err: "Deleted documents a.md, b.md from knowledge base Three\n",
+    });
+    const some = await asked(["doc", "delete", "Three", "a.md", "c.md", "--if-exists"], "y");
+    expect(some).toMatchObject({ exit: 0, out: "\u001b[33mskipped\u001b[39m  a.md\n" });
+    expect(some.err).toBe("Deleted document c.md from knowledge base Three\n");
+    const none = await asked(["doc", "delete", "Three", "a.md", "c.md", "--if-exists"]);
+    expect(none).toMatchObject({
+      exit: 0,
+      out: "\u001b[33mskipped\u001b[39m  2 × a.md, c.md\n",
+      err: "",
+    });
   });
 
   test("--each names the first five rows", async () => {

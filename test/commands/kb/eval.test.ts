@@ -506,7 +506,11 @@ describe("conditions", () => {
   });
 
   test.each([
-    ["recall@2<0.9", "position 1: unknown field recall@2"],
+    ["recal@2<0.9", "position 1: unknown field recal@2"],
+    [
+      "recall@6<0.9",
+      "invalid --fail-if @6: a search returns at most 5 chunks\nhint: add --top-k 6\n",
+    ],
     ["recall@3 0.9", "position 10: missing operator: >= <= != !~ > < = ~"],
     ["recall@3<0.9x", "position 10: invalid share"],
     ["recall@3.change<0", "position 1: unknown field recall@3.change"],
@@ -516,6 +520,20 @@ describe("conditions", () => {
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain(info);
     expect(server.requests).toEqual([]);
+  });
+
+  test("are about any number of top documents, which is then measured", async () => {
+    const server = await searchServer(({ query }) => found[query] ?? []);
+    for (const [more, k] of [
+      [[], [1, 2, 3, 5]],
+      [
+        ["--k", "3"],
+        [2, 3],
+      ],
+    ] as const) {
+      const ran = await server.evaluated([questions(), ...more, "--fail-if", "recall@2 < 1%"]);
+      expect([ran.exit, ran.first?.k], ran.err).toEqual([0, k]);
+    }
   });
 
   test("apply to each variant that measures them, and fail if none does", async () => {

@@ -22,11 +22,8 @@ beforeEach(() => {
 const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
 
 /** Runs a command that must succeed and returns its output. */
-async function done(...argv: readonly string[]): Promise<string> {
-  const ran = await kb(...argv);
-  expect(ran.exit, `${argv.join(" ")}: ${ran.err}`).toBe(0);
-  return ran.out.replace(/\n$/, "");
-}
+const done = async (...argv: string[]) =>
+  (await server.done(["kb", ...argv], { folder: home })).out.replace(/\n$/, "");
 
 /** Creates a knowledge base with documents, metadata and tags. */
 async function filled(): Promise<void> {
@@ -110,6 +107,19 @@ test("a copy to another profile has no differences", async () => {
   await filled();
   await done("copy", name, "--name", `${name} copy`, "--to-profile", "sandbox");
   expect((await kb("verify", name, `${name} copy`, "--to-profile", "sandbox")).exit).toBe(0);
+});
+
+test("a copy lists nothing on a terminal that its source has as well", async () => {
+  await filled();
+  await done("tag", "create", "copied");
+  await done("tag", "bind", name, "copied");
+  await done("metadata", "built-in", "enable", name);
+  const world = { folder, tty: true, columns: 80 };
+  const ran = await server.cli(["kb", "copy", name, "--name", `${name} copy`], world);
+  expect(ran).toMatchObject({ exit: 0, out: "" });
+  expect(ran.err.replaceAll("\n    ", " ")).toMatch(
+    /^3 documents: 3 created; 44 bytes indexed\ncopied .+; to compare: `kb verify .+ id:.+`\n$/,
+  );
 });
 
 describe("verify reports", () => {

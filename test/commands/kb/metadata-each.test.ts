@@ -11,12 +11,7 @@ let folder = "";
 const run = (...argv: string[]) => server.cli(["kb", ...argv], { folder });
 const set = (path: string, ...flags: string[]) =>
   run("metadata", "set", kb, "--each", path, ...flags);
-
-async function done(...argv: string[]) {
-  const ran = await run(...argv);
-  expect(ran.exit, ran.err).toBe(0);
-  return ran;
-}
+const done = (...argv: string[]) => server.done(["kb", ...argv], { folder });
 
 async function file(name: string, text: string): Promise<string> {
   const path = join(folder, name);
@@ -114,7 +109,12 @@ describe("kb metadata set --each", () => {
       2,
       /row 1.*column team: \["x"\] is not a text/,
     ],
-    ["an unknown field", "document,tema\na.md,x\n", 3, /row 1.*metadata field "tema" not found/],
+    [
+      "an unknown field",
+      "document,tema\na.md,x\n",
+      3,
+      /row 1.*metadata field "tema" not found[^]*hint: existing fields: .*team.*; to add it: `kb metadata create \w+ tema --type string`/,
+    ],
     [
       "an unknown document",
       "document,team\na.md,x\nz.md,y\n",

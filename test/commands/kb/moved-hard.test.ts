@@ -7,7 +7,6 @@ import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
-import type { Ran } from "../../lib/support.ts";
 import { hintedCommands } from "../../lib/hinted.ts";
 
 const server = await testSandbox({ speed: 200 });
@@ -24,13 +23,7 @@ beforeEach(async () => {
 });
 
 const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
-
-/** Runs a command that must succeed. */
-async function done(...argv: readonly string[]): Promise<Ran> {
-  const ran = await kb(...argv);
-  expect(ran.exit, `${argv.join(" ")}: ${ran.err}`).toBe(0);
-  return ran;
-}
+const done = (...argv: string[]) => server.done(["kb", ...argv], { folder: home });
 
 /** Adds documents from text and waits until they are indexed. */
 async function texts(base: string, contents: Readonly<Record<string, string>>): Promise<void> {
@@ -233,7 +226,7 @@ describe("an import", () => {
     await done("export", name, folder);
     const before = server.seen.length;
     const ran = await kb("import", folder, "--into", other);
-    expect([ran.exit, ran.err]).toEqual([
+    expect([ran.exit, ran.out]).toEqual([
       10,
       expect.stringContaining("exists with an indexing error"),
     ]);
@@ -273,7 +266,7 @@ describe("verify", () => {
     expect(ran.err).toContain("; documents without content: 1");
   });
 
-  test("and export report which chunks they leave out, for each form", async () => {
+  test("and export report which chunks they omit, for each form", async () => {
     const forms = [
       ["text_model", "edited chunks, summaries"],
       ["hierarchical_model", "edited chunks, child chunks, summaries"],

@@ -17,12 +17,7 @@ let folder = "";
 
 const run = (argv: readonly string[], world: World = {}) =>
   server.cli(["kb", ...argv], { folder, ...world });
-
-async function done(...argv: string[]) {
-  const ran = await run(argv);
-  expect(ran.exit, ran.err).toBe(0);
-  return ran;
-}
+const done = (...argv: string[]) => server.done(["kb", ...argv], { folder });
 
 const rename = (...words: string[]) => run(["doc", "rename", kb, ...words]);
 const show = async (name: string) =>

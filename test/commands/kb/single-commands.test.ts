@@ -25,11 +25,7 @@ beforeAll(async () => {
 });
 
 /** Runs a command that must succeed and returns the ID in its output. */
-async function made(...argv: string[]): Promise<string> {
-  const ran = await server.cli([...argv, "-o", "name"]);
-  expect(ran.exit, ran.err).toBe(0);
-  return ran.out.trim();
-}
+const made = async (...argv: string[]) => (await server.done([...argv, "-o", "name"])).out.trim();
 
 const writes = () => server.seen.filter(({ method }) => method !== "GET");
 

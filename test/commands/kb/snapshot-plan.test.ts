@@ -30,7 +30,7 @@ const bundled = (name: string, other: Partial<SourceDocument> = {}): SourceDocum
   kind: "text",
   location: name,
   hash: "1",
-  characters: 1,
+  size: 1,
   metadata: {},
   exported,
   ...other,

@@ -23,7 +23,7 @@ const file = (path: string, metadata: LocalFile["metadata"] = {}): LocalFile => 
   name: path,
   kind: "text",
   hash: one,
-  characters: 1,
+  size: 1,
   metadata,
 });
 

@@ -6,7 +6,6 @@ import { answering } from "../../lib/answering.ts";
 import { actions, contentsOf, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
-import type { Ran } from "../../lib/support.ts";
 
 const server = await testSandbox({ speed: 200 });
 const home = await temporaryDirectory();
@@ -15,13 +14,7 @@ let kb = "";
 let dir = "";
 
 const run = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
-
-/** Runs a command that must succeed. */
-async function done(...argv: readonly string[]): Promise<Ran> {
-  const ran = await run(...argv);
-  expect(ran.exit, `${argv.join(" ")}: ${ran.err}`).toBe(0);
-  return ran;
-}
+const done = (...argv: string[]) => server.done(["kb", ...argv], { folder: home });
 const sync = (...flags: readonly string[]) => run("sync", kb, dir, ...flags);
 
 /** Responses of servers whose lists have null for no values, and text for numbers. */
@@ -263,7 +256,7 @@ test("disabled, archived and archived documents to prune give exit code 10, in a
   for (const flags of [["--dry-run"], []]) {
     const disabled = await sync(...flags);
     expect(disabled.exit).toBe(10);
-    expect(disabled.err).toContain("a.md: the document is disabled and its content differs");
+    expect(disabled.out).toContain("\ta.md\tthe document is disabled and its content differs");
     expect(disabled.err).toMatch(/hint: `kb doc enable .* [0-9a-f-]{36}`/);
   }
   await write(dir, { "a.md": "1" });
@@ -271,7 +264,7 @@ test("disabled, archived and archived documents to prune give exit code 10, in a
     const archived = await sync("--prune", "--max-delete", "100%", ...flags);
     expect(archived.exit).toBe(10);
     expect(actions(archived.out)).toEqual(["skip c.md"]);
-    expect(archived.err).toContain("an archived document cannot be deleted");
+    expect(archived.out).toContain("an archived document cannot be deleted");
     expect(archived.err).toMatch(/hint: `kb doc unarchive .* [0-9a-f-]{36}`/);
   }
 });
@@ -317,7 +310,7 @@ test("a document completed without chunks counts as failed in sync and import", 
   await done("export", kb, folder);
   const imported = await run("import", folder, "--name", `${kb} copy`);
   expect(imported.exit).toBe(10);
-  expect(imported.err).toContain("a.md: indexing failed: indexing completed without any chunks");
+  expect(imported.out).toContain("\ta.md\tindexing failed: indexing completed without any chunks");
 });
 
 test("a document whose stored path is damaged is not pruned when its file is created again", async () => {

@@ -119,9 +119,9 @@ describe("sync", () => {
     const before = server.seen.length;
     const ran = await sync("--dry-run");
     expect(ran.out).toBe(
-      "create\ta.md\t11 characters to embed\t\ncreate\tpeople/leave.md\t7 characters to embed\t\ncreate\tprices.csv\t4 characters to embed\t\n",
+      "create\ta.md\t11 characters to index\t\ncreate\tpeople/leave.md\t7 characters to index\t\ncreate\tprices.csv\t4 bytes to index\t\n",
     );
-    expect(ran.err).toContain("3 files: 3 created; 22 characters to embed\n");
+    expect(ran.err).toContain("3 files: 3 to create; 18 characters and 4 bytes to index\n");
     expect(writes(before)).toEqual([]);
   });
 });
@@ -137,7 +137,7 @@ describe("existing documents", () => {
     for (const { exit, out, err } of [planned, ran]) {
       expect(exit).toBe(10);
       expect(actions(out)).toEqual(["adopt a.md", "conflict b.md"]);
-      expect(err).toContain("b.md: no sync created the document of this name");
+      expect(out).toContain("no sync created the document of this name");
       expect(err).toContain("hint: add --adopt");
     }
     expect(await contents()).toEqual({ "a.md": "same", "b.md": "old" });
@@ -191,7 +191,7 @@ describe("selection of files", () => {
     expect(ran.exit).toBe(10);
     expect(ran.out).toContain(line);
     expect(ran.err).toContain("2 files: 1 created, 1 failed; ");
-    expect(ran.err).toContain("failed to sync 1 of 2 files: ");
+    expect(ran.err).toContain("error: failed to sync 1 of 2 files\n");
     expect(await contents()).toEqual({ "b.md": "b" });
   });
 
@@ -384,7 +384,7 @@ test("a file that is too large is reported; other files are synced", async () =>
   const ran = await sync();
   expect(ran.exit).toBe(10);
   expect(actions(ran.out)).toEqual(["create a.md", "failed large.pdf"]);
-  expect(ran.err).toContain("request body too large for the proxy (413)");
+  expect(ran.out).toContain("request body too large for the proxy (413)");
   expect(await contents()).toEqual({ "a.md": "small" });
 });
 

@@ -12,12 +12,7 @@ let folder = "";
 
 const run = (argv: readonly string[], world: World = {}) =>
   server.cli(["kb", ...argv], { folder, ...world });
-
-async function done(...argv: string[]) {
-  const ran = await run(argv);
-  expect(ran.exit, ran.err).toBe(0);
-  return ran;
-}
+const done = (...argv: string[]) => server.done(["kb", ...argv], { folder });
 
 const path = (name: string) => join(folder, name);
 const upload = (...words: string[]) => run(["doc", "upload", kb, ...words]);
@@ -50,6 +45,17 @@ describe("kb doc upload", () => {
     const { id } = (JSON.parse(ran.out) as { id: string }[])[0] ?? {};
     const shown = await done("doc", "show", kb, id ?? "", "--jq", ".document_process_rule.mode");
     expect(shown.out).toBe("automatic\n");
+  });
+
+  test("on a terminal names the uploaded file", async () => {
+    const ran = await server.cli(["kb", "doc", "upload", kb, path("a.md"), path("b.md")], {
+      tty: true,
+      columns: 400,
+    });
+    expect(ran).toMatchObject({ exit: 0, out: "" });
+    expect(ran.err).toBe(
+      `Uploaded documents ${path("a.md")}, ${path("b.md")} to knowledge base ${kb}\n`,
+    );
   });
 
   test("a later file takes the newest rule of the knowledge base", async () => {
@@ -162,6 +168,19 @@ test("a dry run of a sync into a knowledge base without a technique fails as the
     expect(ran).toMatchObject({ exit: 5, out: "" });
     expect(ran.err).toContain("hint: `kb update Bare --indexing-technique economy`");
   }
+});
+
+test("a list of 80 columns shows why documents are not indexed, before their numbers", async () => {
+  await writeFile(path("minutes of the weekly meeting.pdf"), "%PDF-1.7");
+  await done("doc", "upload", kb, path("minutes of the weekly meeting.pdf"));
+  await server.cli(["kb", "doc", "wait", kb]);
+  const { out } = await server.cli(["kb", "doc", "list", kb], {
+    tty: true,
+    columns: 80,
+    env: { NO_COLOR: "1" },
+  });
+  expect(out.split("\n")[0]).toMatch(/^name +status +error +id$/);
+  expect(out).toMatch(/^minutes .* error +The sandbox supports text .*… +\w{8}$/m);
 });
 
 test("a lost connection ends an upload of several files", async () => {

@@ -14,8 +14,7 @@ type Known = Readonly<Record<string, readonly [supported: string, how: string]>>
 
 /** The output of `doctor --capabilities`, by capability. */
 async function known(program: "kb" | "wf", env: Readonly<Record<string, string>> = {}) {
-  const ran = await server.cli([program, "doctor", "--capabilities", "-o", "json"], { env });
-  expect(ran.exit, ran.err).toBe(0);
+  const ran = await server.done([program, "doctor", "--capabilities", "-o", "json"], { env });
   const rows = JSON.parse(ran.out) as { capability: string; supported: string; how: string }[];
   return Object.fromEntries(
     rows.map(({ capability, supported, how }) => [capability, [supported, how]]),

@@ -73,6 +73,9 @@ test("keys are stored in the keyring, the profile file refers to it, and command
     value: null,
     source: "profile work, in the keyring",
   });
+  const screen = await run("wf config explain", { tty: true, columns: 80 });
+  expect(screen.out).toMatch(/^application +echo +profile work$/m);
+  expect(screen.out).toMatch(/^application key +\S* +profile work, in the keyring$/m);
 });
 
 test.each([

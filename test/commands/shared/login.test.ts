@@ -163,13 +163,18 @@ test("the key of a command is checked, and the command is stored", async () => {
   expect(await profiles()).toEqual({ work: { base_url: server.baseUrl, key_command: "pass" } });
 });
 
-test("without a key the server is checked once; other settings change without a request", async () => {
+test("without a key nothing new is stored; other settings change without a request", async () => {
   const { run, profiles } = await machine();
   const line = "kb login ci --no-input";
-  expect((await run(`${line} --base-url http://127.0.0.1:9 --retries 0`)).exit).toBe(11);
-  const ran = await run(`${line} --base-url ${server.baseUrl}`);
-  expect(ran).toMatchObject({ exit: 0, err: "✓ ci: server 1.14.2, no key was given\n" });
   const before = server.requests.length;
+  const refused = await run(`${line} --base-url ${server.baseUrl}`);
+  expect(refused).toMatchObject({ exit: 2, out: "" });
+  expect(refused.err).toBe(
+    "error: no key was given\nhint: pass it with --key-file FILE (- for stdin) or --key-command; --no-check stores the address alone\n",
+  );
+  await expect(profiles()).rejects.toThrow("ENOENT");
+  const ran = await run(`${line} --base-url ${server.baseUrl} --no-check`);
+  expect(ran).toMatchObject({ exit: 0, err: "✓ ci: profile saved\n" });
   const changed = await run(`${line} --user ann --console-url example.com/console/ --read-only`);
   expect(changed).toMatchObject({ exit: 0, err: "✓ ci: profile saved\n" });
   expect(server.requests.length).toBe(before);

@@ -66,6 +66,13 @@ test("the built-in profile can be the default, shown and listed, not removed", a
   expect((await run("kb profile list -o name")).out).toBe("work\nweekly\n");
 });
 
+test("profile show without a name shows the selected profile", async () => {
+  const { run } = await machine();
+  expect((await run("kb profile show -p sandbox -o name")).out).toBe("sandbox\n");
+  expect((await run("wf app list -p weekly -o name")).out).toBe("weekly\n");
+  expect((await run("kb profile show work -p sandbox -o name")).out).toBe("work\n");
+});
+
 test("a default profile whose sandbox has ended says how to start one", async () => {
   const folder = await temporaryDirectory();
   await cli(["kb", "profile", "use", "sandbox"], { folder });

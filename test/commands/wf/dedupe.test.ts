@@ -104,9 +104,7 @@ describe("the replay detector", () => {
     const detector = new ReplayDetector();
     return connections.map((raws) => {
       detector.startConnection();
-      return [...raws]
-        .map((raw) => (detector.isReplayed(serverEvent({}, raw)) ? "-" : "+"))
-        .join("");
+      return [...raws].map((raw) => (detector.hasNew([serverEvent({}, raw)]) ? "+" : "-")).join("");
     });
   };
 

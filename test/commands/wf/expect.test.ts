@@ -290,7 +290,7 @@ describe("an expectation about missing events is not met", () => {
         "no pauses",
         "run succeeded",
       ],
-      { flags: ["--follow"], cuts: [{ at: cut, how: "end", lost: 1, refusals: [] }] },
+      { flags: ["--follow"], cuts: [{ at: cut, how: "end", lost: 1, failures: [] }] },
     );
     expect(lines(ran.err)).toEqual([
       "✓ ok      node Escalate did not run: it did not run",
@@ -306,7 +306,7 @@ describe("an expectation about missing events is not met", () => {
     const retried = recordedRun(title);
     const second = retried.findLastIndex(({ event }) => event === "node_retry");
     const at = endsOf(retried)[second - 1] ?? 0;
-    const server = await playedRun(retried, [{ at, how: "end", lost: 0, refusals: [] }]);
+    const server = await playedRun(retried, [{ at, how: "end", lost: 0, failures: [] }]);
     const env = { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" };
     expect((await cli(["wf", "events", idOf(retried)], { env })).exit).toBe(13);
     const expected = [
@@ -714,7 +714,13 @@ describe("text of the server", () => {
 });
 
 test("lines have no marks if the terminal may not show them", async () => {
-  for (const env of [{ TERM: "dumb" }, { LC_ALL: "C" }, { KB_ACCESSIBLE: "1" }]) {
+  for (const env of [
+    { TERM: "dumb" },
+    { TERM: "linux" },
+    { LC_ALL: "C" },
+    { LC_ALL: "ja_JP.eucJP" },
+    { KB_ACCESSIBLE: "1" },
+  ]) {
     const { err } = await follow(giving({}), ["no errors"], { env });
     expect(err).toContain("\nok      no errors: none occurred\n");
   }

@@ -163,7 +163,7 @@ describe("wf logs", () => {
 
     const some = await cli(["wf", "logs", "-L", "3", ...where, "-o", "jsonl"], { env });
     expect(idsIn(some.out)).toHaveLength(3);
-    expect(some.err).toMatch(/^3 matches in the newest \d+ of 270 rows \(filtered locally\)\n$/);
+    expect(some.err).toMatch(/^3 of \d+ rows match, the newest of 270 \(filtered locally\)\n$/);
   });
 
   test("filters by statuses that the server does not support", async () => {

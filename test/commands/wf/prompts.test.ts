@@ -57,7 +57,12 @@ describe("missing required inputs", () => {
   test("are not asked for if an input of the command line is wrong", async () => {
     const ran = await replying(["run", "nonsense"], ["Ann"], app("inputs"));
     expect([ran.exit, ran.questions]).toEqual([2, []]);
-    expect(ran.err).toBe('error: --input "nonsense": expected name=value\n');
+    expect(ran.err).toBe(
+      'error: --input "nonsense": expected name=value\n' +
+        "hint: use --input name=nonsense; inputs: name, text, kind, count, flag, doc,\n    docs\n",
+    );
+    const echo = await server.cli(["wf", "run", "good day"]);
+    expect(echo.err).toContain("hint: use --input 'query=good day'");
   });
 
   test("are asked for, a wrong reply again, and the same command is printed", async () => {
@@ -79,6 +84,13 @@ describe("missing required inputs", () => {
     const again = await server.cli(command, { folder: home, ...app("inputs") });
     expect(again.exit, again.err).toBe(0);
     expect(lastBody(/workflows\/run$/)).toMatchObject({ inputs: { name: "Ann", kind: "b" } });
+  });
+
+  test("--quiet leaves the prompts complete", async () => {
+    const ran = await replying(["run", "-q"], ["Ann", "c", "2"], app("inputs"));
+    expect(ran.err).toContain("Kind:\n  1  a\n  2  b\n");
+    expect(ran.err).toContain('"c" is not one of them; type a number or a name\n');
+    expect(ran.err).not.toContain("without prompts");
   });
 
   test("beside given ones, and the flags of the line stay in the command", async () => {
@@ -265,6 +277,8 @@ describe("a pause on a terminal", () => {
       { inputs: { comment: "first" } },
       { inputs: { comment: "second" } },
     ]);
+    // The view shows both texts together, and the second one not again: the prompts say whose turn it is.
+    expect(ran.err).toMatch(/ {2}First hello\n[^]*action approve\n {2}Second hello\n/);
   });
 
   test.each<[string, readonly string[], World, number]>([
@@ -573,6 +587,28 @@ describe("wf form list", () => {
   });
 });
 
+test("wf form show shows the text and the defaults of a form, without places of inputs", async () => {
+  await server.cli(["wf", ...startReview, "-q"], { folder: home, ...app("review") });
+  const [token = ""] = await openForms("review");
+  const ran = await server.cli(["wf", "form", "show", token], { folder: home, ...app("review") });
+  expect(ran.out.split("\n").slice(0, 3)).toEqual([
+    "form_content\tPlease review: hello",
+    'inputs\tcomment (paragraph, default "looks fine")',
+    "actions\tapprove (Approve), reject (Reject)",
+  ]);
+});
+
+test("a detached run is shown with the commands that follow and stop it", async () => {
+  const line = ["wf", "run", "--input", "query=x", "--detach"];
+  const slow = { folder: home, ...app("slow") };
+  const ran = await server.cli(line, { tty: true, ...slow });
+  const run = /workflow_run_id\s+(\S+)/.exec(ran.out)?.[1];
+  expect(commandIn(ran.err, "wf events")).toEqual(["wf", "events", run, "--follow"]);
+  const stop = commandIn(ran.err, "wf stop");
+  expect((await server.cli(stop, slow)).out).toContain("verified\ttrue\n");
+  expect((await server.cli(line, slow)).err).toBe("");
+});
+
 describe("wf chat send", () => {
   const chat = { folder: home, ...app("chat") };
 
@@ -613,6 +649,23 @@ describe("wf chat send", () => {
 });
 
 describe("wf chat", () => {
+  test("with the key of a workflow asks for nothing", async () => {
+    const ran = await replying(["chat"], ["x", "hello"], app("echo"));
+    expect([ran.exit, ran.questions]).toEqual([6, []]);
+    expect(ran.err).toBe(
+      "error: the key belongs to an application of mode workflow, not a chat\nhint: run workflows: `wf run`\n",
+    );
+  });
+
+  test.each([
+    ["echo", ["chat", "send", "hello"], "this needs the key of a chat application"],
+    ["chat", ["run"], "this needs the key of a workflow"],
+  ])("the key of %s with %j", async (name, argv, message) => {
+    const ran = await replying(argv, [], app(name));
+    expect(ran.exit).toBe(6);
+    expect(ran.err).toContain(message);
+  });
+
   test("is a conversation: every message continues it", async () => {
     const before = sent(/chat-messages$/).length;
     const ran = await replying(["chat"], ["hello", "", "and you?", "/exit"], app("chat"));

@@ -10,7 +10,11 @@ const replay = (argv: readonly string[], world?: World) => cli(["wf", "replay", 
 
 test.each([
   ["run, streaming", 0, ""],
-  ["run that fails, streaming", 9, "run f323e972-2a3a-4870-a46b-3a1ea5285b0d failed: [Errno 111]"],
+  [
+    "run that fails, streaming",
+    9,
+    "run f323e972-2a3a-4870-a46b-3a1ea5285b0d failed at node Fetch: [Errno 111]",
+  ],
   ["slow run that is stopped after 2 s", 9, "was stopped: Aborted: User requested stop"],
   [
     "node that fails with a default value: partial-succeeded",
@@ -26,6 +30,14 @@ test.each([
   expect(ran.exit, ran.err).toBe(exit);
   expect(ran.err).toContain(message);
   expect(ran.out.trimEnd().split("\n")).toEqual(timedEvents(title).map(([, raw]) => raw));
+});
+
+test("a failed run has its node, and a hint that needs no server", async () => {
+  const path = await recordedFile(join(home, "failed.jsonl"), "run that fails, streaming");
+  const { err } = await replay([path, "-o", "tsv"]);
+  expect(err).toContain(`hint: \`wf timeline ${path}\` shows its nodes\n`);
+  const timeline = await cli(["wf", "timeline", path]);
+  expect(timeline.exit, timeline.err).toBe(0);
 });
 
 test("prints the same lines as wf events, with the recorded times", async () => {

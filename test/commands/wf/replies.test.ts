@@ -284,6 +284,32 @@ test("--query of a completion is an input if the form has a field of that name",
   ]);
 });
 
+test.each([
+  [
+    ["wf", "text", "create"],
+    "POST /v1/completion-messages",
+    "completion.json: completion, streaming",
+  ],
+  [["wf", "chat", "send", "Hi"], "POST /v1/chat-messages", agent],
+])("%j takes --input as wf run does", async (line, route, recording) => {
+  const bodies: unknown[] = [];
+  const answer: Route = (socket, before, request) => {
+    bodies.push(JSON.parse(request.slice(request.indexOf("\r\n\r\n"))));
+    streaming(recorded(recording))(socket, before, request);
+  };
+  const form = [
+    { "text-input": { label: "Topic", variable: "topic", required: true } },
+    { number: { label: "Words", variable: "words", required: false } },
+  ];
+  const routes = { [route]: answer, "GET /v1/parameters ": json({ user_input_form: form }) };
+  await against(routes, [...line, "-q", "--inputs", '{"topic":"x"}', "-i", "words=5"]);
+  expect(bodies).toMatchObject([{ inputs: { topic: "x", words: 5 } }]);
+  const ran = await against(routes, [...line, "--input", "tpoic=x"]);
+  expect(ran).toMatchObject({ exit: 2, out: "" });
+  expect(ran.err).toContain('input "tpoic" not found\nhint: inputs: topic, words\n');
+  expect(bodies).toHaveLength(1);
+});
+
 test("warns if the app accepts no files", async () => {
   const file =
     '[{"type":"image","transfer_method":"remote_url","url":"https://example.com/a.png"}]';

@@ -197,7 +197,7 @@ test("compares what is known of an ended run", async () => {
   const title = "run, streaming";
   const run = recordedRun(title);
   const size = endsOf(run).at(-1) ?? 0;
-  const server = await playedRun(run, [{ at: size, how: "end", lost: 0, refusals: [] }]);
+  const server = await playedRun(run, [{ at: size, how: "end", lost: 0, failures: [] }]);
   const env = { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" };
   const id = String(run[0]?.data["workflow_run_id"]);
   await cli(["wf", "events", id], { env });

@@ -140,6 +140,13 @@ test.each([
   },
 );
 
+test("--read-only stops before the first row", async () => {
+  const ran = await each("echo", six, ["--read-only", "-o", "jsonl"]);
+  expect(ran).toMatchObject({ exit: 2, out: "" });
+  expect(ran.err).toContain("write blocked: read-only mode (--read-only)");
+  expect(starts()).toEqual([]);
+});
+
 describe("--errors-to", () => {
   test.each<[string, () => Promise<string>, string]>([
     ["a path below a file", async () => join(six, "f.csv"), "failed to write --errors-to"],
@@ -408,6 +415,17 @@ test("saves every run, even if many start at once", async () => {
     const stopped = await server.cli(["wf", "--app", "echo", "stop", String(run)], { folder });
     expect(stopped.err).toBe(`run ${run} has already ended with status succeeded\n`);
   }
+});
+
+test("a file of a run that cannot be read does not hide an earlier one", async () => {
+  const folder = await temporaryDirectory();
+  const world = { folder };
+  const slow = ["wf", "--app", "slow"];
+  const start = [...slow, "run", "-i", "query=x", "-i", "seconds=600", "--detach", "-o", "name"];
+  const id = (await server.cli(start, world)).out.trim();
+  await writeFile(join(folder, "state", "runs", `9999999999999-${id}.json`), "{");
+  const stopped = await server.cli([...slow, "stop", id, "--jq", ".status"], world);
+  expect(stopped, stopped.err).toMatchObject({ exit: 0, out: "stopped\n" });
 });
 
 test("keeps only the newest runs", async () => {

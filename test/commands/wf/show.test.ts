@@ -11,7 +11,7 @@ const start = [...broken, "run", "--input", "query=x", "-q"];
 const newestRun = async (app: readonly string[]) =>
   (await server.cli([...app, "logs", "-L", "1", "-o", "name"])).out.trim();
 
-test("shows the status and the error of a failed run first, its system inputs last", async () => {
+test("shows the status and the error of a failed run first, and the inputs of its application", async () => {
   await server.cli(start);
   const { exit, out } = await server.cli([...broken, "show", await newestRun(broken)]);
   expect(exit).toBe(0);
@@ -35,7 +35,9 @@ test("shows the status and the error of a failed run first, its system inputs la
     ["status", "failed"],
     ["error", "[Errno 111] Connection refused"],
   ]);
-  expect(rows.at(-2)?.[1]).toMatch(/^\{"query":"x","sys\./);
+  expect(rows.at(-2)).toEqual(["inputs", '{"query":"x"}']);
+  const wide = await server.cli([...broken, "show", await newestRun(broken), "-o", "wide"]);
+  expect(wide.out).toMatch(/^system_inputs +\S*sys\.files/m);
 });
 
 test("names the node of a failure that was followed on this machine", async () => {
@@ -82,6 +84,13 @@ test("says nothing about nodes of a run that succeeded", async () => {
   await server.cli(["wf", "run", "--input", "query=x", "-q"]);
   const { err } = await server.cli(["wf", "show", await newestRun(["wf"])]);
   expect(err).toBe("");
+});
+
+test("events of an unknown run are an error, without a count before it", async () => {
+  const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+  const { exit, err } = await server.cli(["wf", "events", id]);
+  expect(exit).toBe(3);
+  expect(err).toMatch(/^error: failed to get events of run 0190f2b4-/);
 });
 
 test("a run of another application is not found, and the hint says why", async () => {

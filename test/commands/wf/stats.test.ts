@@ -856,9 +856,9 @@ describe("tables", () => {
 
 ### Per hour
 
-| hour | runs | failed_runs | p95 (s) | tokens |
+| hour | runs | failed_runs | p95 | tokens |
 | --- | ---: | ---: | ---: | ---: |
-| 2026-11-21T10:00:00Z | 3 | 1 | 2.500 | 50 |
+| 2026-11-21T10:00:00Z | 3 | 1 | 2.5 s | 50 |
 | 2026-11-21T11:00:00Z | 0 | 0 |  |  |
 
 ### Errors
@@ -869,10 +869,10 @@ describe("tables", () => {
 
 ### By user
 
-| user | runs | failed (%) | p50 (s) | p95 (s) | tokens |
+| user | runs | failed (%) | p50 | p95 | tokens |
 | --- | ---: | ---: | ---: | ---: | ---: |
-| ann | 2 | 50.00 | 1.000 | 2.500 | 40 |
-| bob | 1 | 0.00 | 2.000 | 2.000 | 10 |
+| ann | 2 | 50.00 | 1.0 s | 2.5 s | 40 |
+| bob | 1 | 0.00 | 2.0 s | 2.0 s | 10 |
 `);
   });
 
@@ -975,13 +975,21 @@ describe("on a terminal", () => {
     const hours = await screen(many(refused), 80, "--by", "hour");
     expect(hours.slice(8)).toEqual([
       "Per hour",
-      "hour (UTC)        runs  failed_runs  p95 (s)  tokens",
-      "────────────────  ────  ───────────  ───────  ──────  ────────────────────",
-      "2026-11-21 07:00     5            0    3.500      50  ████▊",
-      "2026-11-21 08:00     7            0    3.000      70  ██████▋",
-      "2026-11-21 09:00     7            0    2.300      70  ██████▋",
-      "2026-11-21 10:00    21           14   11.400     200  ████████████████████",
-      "2026-11-21 11:00     1            0    1.000      10  █",
+      "hour (UTC)        runs  failed_runs     p95  tokens",
+      "────────────────  ────  ───────────  ──────  ──────  ────────────────────",
+      "2026-11-21 07:00     5            0   3.5 s      50  ████▊",
+      "2026-11-21 08:00     7            0   3.0 s      70  ██████▋",
+      "2026-11-21 09:00     7            0   2.3 s      70  ██████▋",
+      "2026-11-21 10:00    21           14  11.4 s     200  ████████████████████",
+      "2026-11-21 11:00     1            0   1.0 s      10  █",
+    ]);
+    const gap = [
+      { at: now - 3 * 3600, elapsed: 0.03 },
+      { at: now, elapsed: 0.03 },
+    ];
+    expect((await screen(gap, 80, "--by", "hour")).filter((line) => /^\d{4}-/.test(line))).toEqual([
+      expect.stringMatching(/ 1 {12}0 {2}30 ms /),
+      expect.stringMatching(/ 1 {12}0 {2}30 ms /),
     ]);
     const days = await screen(many(refused), 80, "--by", "day");
     expect(days).toContain("Per day");

@@ -323,7 +323,7 @@ describe("the timeline of a run ID", () => {
   const played = async (title: string, upTo: number) => {
     const run = recordedRun(title);
     const size = endsOf(run).at(-1) ?? 0;
-    const server = await playedRun(run, [{ at: upTo * size, how: "end", lost: 0, refusals: [] }]);
+    const server = await playedRun(run, [{ at: upTo * size, how: "end", lost: 0, failures: [] }]);
     const env = { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" };
     return { id: String(run[0]?.data["workflow_run_id"]), env };
   };

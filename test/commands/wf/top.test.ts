@@ -71,7 +71,7 @@ const linesOf = ({ sections }: Report): string[] =>
   ]);
 
 const view: TopView = { selected: undefined, follows: false };
-const keys = "↑/↓ select  f follow  a answer  o open  q quit";
+const keys = "up/down select  f follow  a answer  o open  q quit";
 const head = "|status|time|node|detail|by|run";
 const screen = (state: TopState, more: Partial<TopView> = {}, rows = 10) =>
   linesOf(topScreen(state, { ...view, ...more }, { now, rows }));

@@ -47,8 +47,8 @@ export interface SourceDocument {
   readonly location: string;
   /** Hash of its content; null if an export has no content for it. */
   readonly hash: string | null;
-  /** Size to embed: characters of a text, bytes of a file. */
-  readonly characters: number;
+  /** Size to index: characters of a text, bytes of a file or in an export. */
+  readonly size: number;
   readonly metadata: FieldValues;
   /** What only an export knows of a document. */
   readonly exported?: ExportedDocument;

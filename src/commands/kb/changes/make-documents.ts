@@ -4,7 +4,7 @@ import { counted } from "../../../lib/plural.ts";
 import { applyDocuments } from "./apply-documents.ts";
 import type { DocumentTarget } from "./apply-documents.ts";
 import { rowOf } from "./change.ts";
-import type { Action, Change, DocumentChange } from "./change.ts";
+import type { Action, Change, DocumentChange, SourceDocument } from "./change.ts";
 import { duplicatePath } from "./plan-documents.ts";
 import { newTally, tallyText } from "./tally.ts";
 import type { RunTally } from "./tally.ts";
@@ -76,12 +76,10 @@ async function endedEarly(error: CliError, tally: RunTally, context: Context): P
 const plannedRow = (change: DocumentChange): Change =>
   rowOf(
     change,
-    embeds(change) && change.source
-      ? { note: `${change.source.characters} characters to embed` }
-      : {},
+    isIndexed(change) && change.source ? { note: `${sizeOf([change.source])} to index` } : {},
   );
 
-const embeds = ({ action }: Pick<Change, "action">): boolean =>
+const isIndexed = ({ action }: Pick<Change, "action">): boolean =>
   action === "create" || action === "update";
 
 /**
@@ -103,7 +101,8 @@ function requireMade(
   const failed = results.filter(isOutOfSync);
   const [first] = failed;
   if (!first) return;
-  const problem = `${failed.length} of ${counted(count, noun)}: ${first.name}: ${first.note}`;
+  // Why is in their rows.
+  const problem = `${failed.length} of ${counted(count, noun)}`;
   throw new CliError("partial", `failed to ${verb} ${problem}`, {
     isResult: true,
     details: {
@@ -128,23 +127,23 @@ function hintFor(first: Change, dataset_id: string, noun: Wording["noun"]): stri
     : "run the command again; existing documents are kept";
 }
 
-/** Words of the summary for the actions of documents, in its order. */
-const pastTense: Readonly<Partial<Record<Action, string>>> = {
-  create: "created",
-  update: "updated",
-  adopt: "adopted",
-  metadata: "with new metadata",
-  unchanged: "unchanged",
-  delete: "deleted",
-  skip: "skipped",
-  conflict: "in conflict",
-  failed: "failed",
-  left: "left",
+/** Words of the summary for the actions of documents, made and planned, in its order. */
+const outcomes: Readonly<Partial<Record<Action, readonly [made: string, planned?: string]>>> = {
+  create: ["created", "to create"],
+  update: ["updated", "to update"],
+  adopt: ["adopted", "to adopt"],
+  metadata: ["with new metadata"],
+  unchanged: ["unchanged"],
+  delete: ["deleted", "to delete"],
+  skip: ["skipped"],
+  conflict: ["in conflict"],
+  failed: ["failed"],
+  left: ["left"],
 };
 
 /**
  * The summary, whose numbers add up: `305 files: 240 created, 63 failed, 2 skipped; documents
- * without a file: 4 deleted; 480,574 characters embedded`.
+ * without a file: 4 deleted; 480,574 characters indexed`.
  */
 function summaryOf(
   results: readonly Change[],
@@ -156,33 +155,45 @@ function summaryOf(
   const isOther = ({ id }: Change) => id !== null && withoutSource.has(id);
   const made = results.filter(({ action }) => action !== "unchanged");
   const unchanged = changes.filter(({ action, source }) => action === "unchanged" && source);
-  const counts = countsOf([...made.filter((row) => !isOther(row)), ...unchanged]);
-  const others = countsOf(made.filter(isOther));
-  const characters = embeddedCharacters(results, changes);
-  const embedded = options.dryRun ? "characters to embed" : "characters embedded";
+  const { dryRun } = options;
+  const counts = countsOf([...made.filter((row) => !isOther(row)), ...unchanged], dryRun);
+  const others = countsOf(made.filter(isOther), dryRun);
+  const size = indexedSize(results, changes);
   const parts = [
     `${groupDigits(count)} ${count === 1 ? noun : `${noun}s`}: ${counts || "nothing to do"}`,
     ...(others === "" ? [] : [`documents without a ${noun}: ${others}`]),
-    ...(characters > 0 ? [`${groupDigits(characters)} ${embedded}`] : []),
+    ...(size === "" ? [] : [`${size} ${dryRun ? "to index" : "indexed"}`]),
   ];
   return parts.join("; ");
 }
 
-/** `240 created, 62 failed`. */
-const countsOf = (rows: readonly Change[]): string =>
-  Object.entries(pastTense)
-    .map(([action, text]) => [rows.filter((row) => row.action === action).length, text] as const)
-    .flatMap(([count, text]) => (count === 0 ? [] : [`${groupDigits(count)} ${text}`]))
+/** `240 created, 62 failed`, or `240 to create, 62 failed` of a plan. */
+const countsOf = (rows: readonly Change[], isPlan: boolean): string =>
+  Object.entries(outcomes)
+    .flatMap(([action, [made, planned = made]]) => {
+      const count = rows.filter((row) => row.action === action).length;
+      return count === 0 ? [] : [`${groupDigits(count)} ${isPlan ? planned : made}`];
+    })
     .join(", ");
 
-function embeddedCharacters(
-  results: readonly Change[],
-  changes: readonly DocumentChange[],
-): number {
-  const embedded = new Set(results.filter(embeds).map(({ name }) => name));
-  return sum(
+/** The size of the content that the results sent, as text. */
+function indexedSize(results: readonly Change[], changes: readonly DocumentChange[]): string {
+  const indexed = new Set(results.filter(isIndexed).map(({ name }) => name));
+  return sizeOf(
     changes
-      .filter((each) => embeds(each) && embedded.has(each.name))
-      .map(({ source }) => source?.characters ?? 0),
+      .filter((each) => isIndexed(each) && indexed.has(each.name))
+      .flatMap(({ source }) => source ?? []),
   );
 }
+
+/** `13,438 characters and 22 bytes`. */
+const sizeOf = (sources: readonly SourceDocument[]): string =>
+  (["character", "byte"] as const)
+    .flatMap((unit) => {
+      const size = sum(sources.filter((each) => unitOf(each) === unit).map((each) => each.size));
+      return size === 0 ? [] : [`${groupDigits(size)} ${size === 1 ? unit : `${unit}s`}`];
+    })
+    .join(" and ");
+
+const unitOf = ({ kind, exported }: SourceDocument) =>
+  kind === "text" && !exported ? "character" : "byte";

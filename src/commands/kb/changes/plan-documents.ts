@@ -16,7 +16,7 @@ export interface RemoteDocuments {
 export interface DocumentRules {
   /** Marks of this source identify documents; without it, their name and content do. */
   readonly source?: string;
-  /** Delete documents of this source that are not wanted. */
+  /** Delete documents of this source that have no file any more. */
   readonly prune?: boolean;
   /** Replace documents that no sync created and that have the name of a file. */
   readonly adopt?: boolean;
@@ -55,7 +55,7 @@ export function planDocuments(
     );
     for (const duplicate of duplicates) {
       const action = rules.prune ? "delete" : "skip";
-      changes.push(documentChange(action, source.path, undefined, duplicate, duplicatePath));
+      changes.push(documentChange(action, source.path, { document: duplicate }, duplicatePath));
     }
   }
   if (rules.prune) changes.push(...pruneChanges(sources, current.documents, changes, rules));
@@ -75,8 +75,7 @@ export function ambiguousContent(
 const documentChange = (
   action: Action,
   name: string,
-  source: SourceDocument | undefined,
-  document: DocumentState | undefined,
+  { source, document }: Partial<Pick<DocumentChange, "source" | "document">>,
   note: string | null = null,
 ): DocumentChange => ({
   ...change({ action, what: "document", name, id: document?.id ?? null, note }),
@@ -92,7 +91,7 @@ function syncChange(
   { adopt }: DocumentRules,
 ): DocumentChange {
   const plan = (action: Action, note?: string) =>
-    documentChange(action, file.path, file, document, note);
+    documentChange(action, file.path, { source: file, document }, note);
   if (!document) return plan("create");
   const isKnown = isKnownToHold(document, file);
   const hasContent = isKnown || hashes.get(document.id) === file.hash;
@@ -119,7 +118,7 @@ function copyChange(
   { documents }: RemoteDocuments,
 ): DocumentChange {
   const plan = (action: Action, note?: string) =>
-    documentChange(action, source.path, source, document, note);
+    documentChange(action, source.path, { source, document }, note);
   if (source.hash === null) return plan("failed", "the export has no content for it");
   if (!document) return plan("create");
   if (document.indexing_status === "error") {
@@ -158,9 +157,8 @@ function pruneChanges(
     const path = String(document.metadata[syncFields.path] ?? "");
     if (document.metadata[syncFields.source] !== source || path === "") return [];
     if (paths.has(path) || createdNames.has(document.name)) return [];
-    if (document.archived)
-      return [documentChange("skip", path, undefined, document, archivedStays)];
-    return mayExist?.(path) ? [] : [documentChange("delete", path, undefined, document)];
+    if (document.archived) return [documentChange("skip", path, { document }, archivedStays)];
+    return mayExist?.(path) ? [] : [documentChange("delete", path, { document })];
   });
 }
 

@@ -125,5 +125,5 @@ const fixedType =
 function builtInChanges({ built_in_fields: to }: DesiredState, current: CurrentState): Change[] {
   const from = current?.built_in_fields ?? false;
   if (to === undefined || to === from) return [];
-  return [change({ action: "switch", what: "built-in fields", name: to ? "on" : "off", from, to })];
+  return [change({ action: "switch", what: "built-in fields", name: "built_in_fields", from, to })];
 }

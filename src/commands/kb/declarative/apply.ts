@@ -49,7 +49,8 @@ async function* makeChanges(
   yield* applySettings(id ?? "", filePlan, context);
   if (id === undefined && documents)
     await context.notice(`every file of ${documents.directory} becomes a document`);
-  const synced = id === undefined ? 0 : yield* syncDocuments(path, file, id, flags, context);
+  const synced =
+    id === undefined ? 0 : yield* syncDocuments(path, file, { ...flags, dataset_id: id }, context);
   return { name, count: changes.length + synced };
 }
 
@@ -57,16 +58,14 @@ async function* makeChanges(
 async function* syncDocuments(
   path: string,
   { documents }: FilePlan["file"],
-  dataset_id: string,
-  flags: DocumentFlags,
+  target: DocumentFlags & { readonly dataset_id: string },
   context: Context,
 ): AsyncGenerator<Change, number> {
   if (!documents) return 0;
   const { directory, max_delete, ...rest } = documents;
   const input = {
-    ...flags,
+    ...target,
     ...rest,
-    dataset_id,
     directory: isAbsolute(directory) ? directory : join(dirname(path), directory),
     ...(max_delete !== undefined && { max_delete: String(max_delete) }),
   };

@@ -41,12 +41,12 @@ export async function metadataWriter(
   let fields: FieldsByName | undefined = await fieldsByName(dataset_id, context);
   const currentFields = async () => (fields ??= await fieldsByName(dataset_id, context));
   /** Why fields could not be created, by name. */
-  const refusals = new Map<string, ApiError>();
+  const rejections = new Map<string, ApiError>();
 
   const ensureField = async (name: string, type: "string" | "number") => {
     if ((await currentFields()).has(name)) return;
-    const refusal = refusals.get(name);
-    if (refusal) throw refusal;
+    const rejection = rejections.get(name);
+    if (rejection) throw rejection;
     fields = undefined;
     try {
       await waiter(() => context.call(createMetadataField, { dataset_id, name, type }));
@@ -54,25 +54,10 @@ export async function metadataWriter(
       if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
       // Another machine that syncs a shard of the same directory may have created it.
       if ((await currentFields()).has(name)) return;
-      refusals.set(name, error);
+      rejections.set(name, error);
       throw error;
     }
   };
-
-  const operationFor = (known: FieldsByName, { id, before, values }: MetadataChange) => ({
-    document_id: id,
-    // All values are sent: a server before 1.10.1 drops those that are not (server §11).
-    metadata_list: Object.entries({ ...before, ...values }).flatMap(([name, value]) => {
-      const field = known.get(name);
-      if (!field) return [];
-      const stored = fieldValue(field.type, value);
-      // An existing value may be of another type, which only a write could change.
-      if (stored === undefined && Object.hasOwn(values, name))
-        throw invalidFieldValue(id, field, value);
-      return [{ id: field.id, name, value: stored ?? value }];
-    }),
-    partial_update: true,
-  });
 
   return {
     async set(changes) {
@@ -93,6 +78,22 @@ export async function metadataWriter(
     },
   };
 }
+
+/** The values of one document in a request. Throws usage for one that its field cannot hold. */
+const operationFor = (known: FieldsByName, { id, before, values }: MetadataChange) => ({
+  document_id: id,
+  // All values are sent: a server before 1.10.1 drops those that are not (server §11).
+  metadata_list: Object.entries({ ...before, ...values }).flatMap(([name, value]) => {
+    const field = known.get(name);
+    if (!field) return [];
+    const stored = fieldValue(field.type, value);
+    // An existing value may be of another type, which only a write could change.
+    if (stored === undefined && Object.hasOwn(values, name))
+      throw invalidFieldValue(id, field, value);
+    return [{ id: field.id, name, value: stored ?? value }];
+  }),
+  partial_update: true,
+});
 
 function* batchesOf<T>(all: readonly T[]): Generator<readonly T[]> {
   for (let at = 0; at < all.length; at += METADATA_BATCH) yield all.slice(at, at + METADATA_BATCH);

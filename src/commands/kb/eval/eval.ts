@@ -32,6 +32,9 @@ const defaultCutoffs = [1, 3, 5, 10];
 /** Settings that have a flag of their own. */
 const settingFlags = ["search_method", "top_k", "score_threshold"] as const;
 
+/** Flags that name a file to write. */
+const fileFlags = ["save", "junit"] as const;
+
 /**
  * Searches for the questions of a file with each variant of the settings and measures the results.
  * Throws gate if a condition of --fail-if holds, and partial if searches failed.
@@ -45,33 +48,21 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const baseline = await baselineOf(input, context.host);
   const flags = settingFlags.filter((name) => input[name] !== undefined);
   const axes = parseMatrix(input.matrix ?? [], flags);
-  for (const name of ["save", "junit"] as const) {
+  for (const name of fileFlags) {
     const path = input[name];
     if (path !== undefined) await prepareOutput(`--${name} ${path}`, path, context.host);
   }
 
   const kb = await context.call(getKnowledgeBase, { dataset_id });
   const variants = await searchVariants(input, kb, axes, context);
-  const ks = parseCutoffs(input.k, variants);
+  const ks = parseCutoffs(input, variants);
   const scope = metricScope(ks, baseline !== undefined);
   const conditions = parseGate(input.fail_if ?? [], scope);
   const allowMissing = input.allow_missing === true;
-  const expected = await resolveExpected(dataset_id, file, questions, allowMissing, context);
+  const expected = await resolveExpected(questions, { dataset_id, file, allowMissing }, context);
 
-  const send = waitOnRateLimit(input.wait_for_limit === true, context);
-  const results: VariantResult[] = [];
-  for (const variant of variants) {
-    const search: EvalSearch = {
-      dataset_id,
-      questions,
-      expected,
-      variant,
-      ks: ks.filter((k) => k <= variant.topK),
-      limiter: context.limitConcurrency(input.concurrency),
-      send,
-    };
-    results.push(await evaluateVariant(search, results.length, variants.length, context));
-  }
+  const search = { dataset_id, questions, expected, ks };
+  const results = await evaluateVariants(variants, search, input, context);
 
   const compared = results.map(
     (result) => baseline && compareWithBaseline(result, baseline, results.length === 1),
@@ -95,20 +86,29 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   });
   yield report;
   // Written after the report is printed, so that a full disk does not cost it.
-  for (const [flag, text] of [
-    ["save", () => `${JSON.stringify(report.data)}\n`],
-    ["junit", () => junitText(`kb eval ${kb.name}`, junitCases(results))],
-  ] as const) {
-    const path = input[flag];
-    if (path === undefined) continue;
-    await writeOutput(`--${flag}`, path, text(), context.host);
-    await context.notice(`wrote ${path}`);
-  }
+  await writeFiles(input, context, {
+    save: () => `${JSON.stringify(report.data)}\n`,
+    junit: () => junitText(`kb eval ${kb.name}`, junitCases(results)),
+  });
 
   const failed = failedGate(conditionResults);
   const incomplete = failedSearches(results);
   if (failed && incomplete) await context.notice(incomplete.message);
   if (failed ?? incomplete) throw failed ?? incomplete;
+}
+
+/** Writes the texts whose flag names a file. */
+async function writeFiles(
+  input: EvalInput,
+  { host, notice }: Context,
+  texts: Readonly<Record<(typeof fileFlags)[number], () => string>>,
+): Promise<void> {
+  for (const flag of fileFlags) {
+    const path = input[flag];
+    if (path === undefined) continue;
+    await writeOutput(`--${flag}`, path, texts[flag](), host);
+    await notice(`wrote ${path}`);
+  }
 }
 
 async function baselineOf({ baseline }: EvalInput, host: Host) {
@@ -159,15 +159,40 @@ async function withReranker(
 const readInput = ({ path }: FileInput, { files, stdin }: Host): Promise<Uint8Array> =>
   path === "-" ? bytesOf(stdin.bytes()) : files.read(path);
 
-/** Parses --k; the default are the usual cutoffs up to what the searches return. Throws usage. */
-function parseCutoffs(text: string | undefined, variants: readonly SearchVariant[]): number[] {
+/**
+ * The numbers of top documents to measure: those of --k or the usual ones, and those that conditions
+ * name. Throws usage for more than the searches return.
+ */
+function parseCutoffs(
+  { k, fail_if = [] }: EvalInput,
+  variants: readonly SearchVariant[],
+): number[] {
   const topKs = variants.map(({ topK }) => topK);
-  if (text === undefined) {
-    const max = Math.max(...defaultCutoffs);
-    // A search that returns fewer also gets a cutoff at its end.
-    const ends = topKs.map((topK) => Math.min(topK, max));
-    return ascending([...defaultCutoffs.filter((k) => k <= Math.max(...ends)), ...ends]);
-  }
+  const maxTopK = Math.max(...topKs);
+  const required = (flag: string, ks: readonly number[]) => {
+    const beyond = ks.find((each) => each > maxTopK);
+    if (beyond === undefined) return ks;
+    const message = `invalid ${flag}${beyond}: a search returns at most ${maxTopK} chunks`;
+    throw usage(message, `add --top-k ${beyond}`);
+  };
+  const listed = k === undefined ? usualCutoffs(topKs) : required("--k ", parseNumbers(k));
+  const named = fail_if.flatMap((text) => [...text.matchAll(/@([1-9]\d{0,2})\b/g)]);
+  return ascending([
+    ...listed,
+    ...required("--fail-if @", ascending(named.map(([, number]) => Number(number)))),
+  ]);
+}
+
+/** The usual cutoffs up to what the searches return. */
+function usualCutoffs(topKs: readonly number[]): number[] {
+  const max = Math.max(...defaultCutoffs);
+  // A search that returns fewer also gets a cutoff at its end.
+  const ends = topKs.map((topK) => Math.min(topK, max));
+  return [...defaultCutoffs.filter((k) => k <= Math.max(...ends)), ...ends];
+}
+
+/** Parses `1,3,5`. Throws usage. */
+function parseNumbers(text: string): number[] {
   const words = text.split(",").map((word) => word.trim());
   const bad = words.find((word) => !/^[1-9]\d{0,2}$/.test(word));
   if (bad !== undefined) {
@@ -176,18 +201,29 @@ function parseCutoffs(text: string | undefined, variants: readonly SearchVariant
       "for example --k 1,3,5",
     );
   }
-  const ks = ascending(words.map(Number));
-  const maxTopK = Math.max(...topKs);
-  const beyond = ks.find((k) => k > maxTopK);
-  if (beyond !== undefined) {
-    const message = `invalid --k ${beyond}: a search returns at most ${maxTopK} chunks`;
-    throw usage(message, `add --top-k ${beyond}`);
-  }
-  return ks;
+  return ascending(words.map(Number));
 }
 
 const ascending = (numbers: readonly number[]): number[] =>
   [...new Set(numbers)].sort((a, b) => a - b);
+
+/** Searches with each variant, one after the other. */
+async function evaluateVariants(
+  variants: readonly SearchVariant[],
+  search: Pick<EvalSearch, "dataset_id" | "questions" | "expected" | "ks">,
+  input: EvalInput,
+  context: Context,
+): Promise<readonly VariantResult[]> {
+  const send = waitOnRateLimit(input.wait_for_limit === true, context);
+  const results: VariantResult[] = [];
+  for (const variant of variants) {
+    const ks = search.ks.filter((k) => k <= variant.topK);
+    const limiter = context.limitConcurrency(input.concurrency);
+    const each = { ...search, variant, ks, limiter, send };
+    results.push(await evaluateVariant(each, results.length, variants.length, context));
+  }
+  return results;
+}
 
 async function evaluateVariant(
   search: EvalSearch,

@@ -15,15 +15,20 @@ export interface ExpectedDocument {
   readonly id: string | undefined;
 }
 
+interface Place {
+  readonly dataset_id: string;
+  /** The file of the questions, for messages. */
+  readonly file: string;
+  readonly allowMissing: boolean;
+}
+
 /**
  * Resolves the documents that questions expect, by ID, name or path. Throws not-found with the missing
  * ones, unless they are allowed, and refused for an ambiguous name.
  */
 export async function resolveExpected(
-  dataset_id: string,
-  file: string,
   questions: readonly Question[],
-  allowMissing: boolean,
+  { dataset_id, file, allowMissing }: Place,
   context: Context,
 ): Promise<(written: string) => ExpectedDocument> {
   const lines = new Map<string, number>();

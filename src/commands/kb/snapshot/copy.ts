@@ -48,7 +48,7 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   }
   await files.remove(directory);
   const verify = commandLine("kb verify", [dataset_id, `id:${copy}`], { "to-profile": to_profile });
-  context.summary(`copied; to compare the two: ${verify}`);
+  context.summary(`copied ${context.enteredName(dataset_id)}; to compare: ${verify}`);
 }
 
 /** Throws refused if the name of the copy is taken, except by an interrupted copy. */

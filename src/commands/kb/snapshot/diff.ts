@@ -29,8 +29,7 @@ export function* diffKb(a: ComparedKb, b: ComparedKb): Generator<KbDifference> {
   for (const { what, name, action, from, to } of planSettings({ ...a, name: "" }, b, true)) {
     if (what === "tag")
       yield { what, name, ...(action === "bind" ? { a: name, b: null } : { a: null, b: name }) };
-    else if (what === "built-in fields")
-      yield { what: "setting", name: "built_in_fields", a: to, b: from };
+    else if (what === "built-in fields") yield { what: "setting", name, a: to, b: from };
     else if (what === "setting" || what === "field") yield { what, name, a: to, b: from };
   }
   const [left, right] = [byNameAndCount(a.documents), byNameAndCount(b.documents)];

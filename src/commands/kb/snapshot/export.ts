@@ -1,3 +1,4 @@
+import { counted } from "../../../lib/plural.ts";
 import { join } from "node:path";
 import { CliError, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
@@ -82,7 +83,11 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
   };
   await writeManifest(directory, manifest, files);
   const kept = new Set(documents.flatMap(({ file, chunks: chunkFile }) => [file, chunkFile]));
-  yield* removeStale(directory, before?.state.documents ?? [], interrupted, kept, files);
+  yield* removeStale(
+    directory,
+    { before: before?.state.documents ?? [], interrupted, kept },
+    files,
+  );
   await journal.remove();
   noticeResult(exported, withoutFile.length, edited, context);
   if (withoutFile.length > 0) throw incomplete(withoutFile, state);
@@ -201,7 +206,9 @@ function noticeResult(
 ): void {
   const { documents, settings } = state;
   const counts = `${changed.length - withoutFile} downloaded, ${documents.length - changed.length} unchanged`;
-  summary(`exported ${documents.length} documents of ${settings.name} to ${directory}: ${counts}`);
+  summary(
+    `exported ${counted(documents.length, "document")} of ${settings.name} to ${directory}: ${counts}`,
+  );
   summary(`not exported: ${notExported(settings)}`);
   for (const { name } of edited)
     summary(`${name} has edited chunks; an import chunks its text again`);
@@ -295,12 +302,17 @@ const hasInvalidValue = ({ metadata }: DocumentState, { fields }: KbState): bool
     return value !== undefined && fieldValue(type, value) === undefined;
   });
 
+/** Files of the directory. */
+interface ExportedFiles {
+  readonly before: readonly BundledDocument[];
+  readonly interrupted: readonly StoredDocument[];
+  readonly kept: ReadonlySet<string | null | undefined>;
+}
+
 /** Removes the files of the last and of an interrupted export that the manifest no longer names. */
 async function* removeStale(
   directory: string,
-  before: readonly BundledDocument[],
-  interrupted: readonly StoredDocument[],
-  kept: ReadonlySet<string | null | undefined>,
+  { before, interrupted, kept }: ExportedFiles,
   files: Files,
 ): AsyncGenerator<FileChange> {
   const remove = async (file: string) => files.remove(await pathInside(directory, file, files));

@@ -1,8 +1,8 @@
 import { dirname, join } from "node:path";
 import { ApiError, CliError } from "../../../errors.ts";
+import { shellQuote } from "../../../lib/command-line.ts";
 import { tryParseJson, valueAt } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { shellQuote } from "../../../lib/shell-quote.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { createKb } from "../changes/index.ts";
 import type { SettingsPlan } from "../changes/index.ts";

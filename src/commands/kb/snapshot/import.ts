@@ -184,7 +184,7 @@ export function sourceDocuments(
       kind,
       location: join(directory, file ?? ""),
       hash: file === null ? null : document.sha256,
-      characters: document.bytes,
+      size: document.bytes,
       metadata: convertValues(document.metadata, types, place),
       exported: {
         rule: rule === null ? undefined : own(rules, rule),

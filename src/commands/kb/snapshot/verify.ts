@@ -1,3 +1,4 @@
+import { counted } from "../../../lib/plural.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import { hashedDocuments, notExported, readManifest } from "./bundle.ts";
@@ -22,7 +23,7 @@ export async function* run(
   }
   const scope = scopeOf(a, b);
   if (count > 0) {
-    throw new CliError("gate", `${count} differences; ${scope}`, {
+    throw new CliError("gate", `${counted(count, "difference")}; ${scope}`, {
       isResult: true,
       details: { differences: count },
     });
@@ -34,7 +35,7 @@ function scopeOf(a: ComparedKb, b: ComparedKb): string {
   const documents = `${a.documents.length} and ${b.documents.length} documents with their content and metadata`;
   const missing = a.documents.filter((document) => document.sha256 === null).length;
   const withoutContent = missing > 0 ? `; documents without content: ${missing}` : "";
-  return `compared ${documents}, ${a.fields.length} fields, ${a.tags.length} tags and the settings${withoutContent}; not compared: ${notExported(a.settings)}`;
+  return `compared ${documents}, ${counted(a.fields.length, "field")}, ${counted(a.tags.length, "tag")} and the settings${withoutContent}; not compared: ${notExported(a.settings)}`;
 }
 
 /** Reads a knowledge base or the directory of an export; `name:` and `id:` are never a path. */

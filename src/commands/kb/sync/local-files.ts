@@ -69,7 +69,7 @@ export async function readLocalFile(
     name: documentName(fullPath, kind),
     kind,
     hash: sha256(content),
-    characters: text === undefined ? content.length : codePoints(text),
+    size: text === undefined ? content.length : codePoints(text),
     metadata: front?.kind === "good" ? plainValues(front.fields) : {},
   };
 }

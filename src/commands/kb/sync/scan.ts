@@ -1,5 +1,6 @@
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { usage } from "../../../errors.ts";
+import { collect } from "../../../lib/collect.ts";
 import { isCustomField, isSynced, syncFields } from "../changes/index.ts";
 import { convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
@@ -35,9 +36,7 @@ export async function listEntries(
   { directory, prune, include, exclude }: ScanOptions,
   context: Context,
 ): Promise<readonly DirectoryEntry[]> {
-  const entries: DirectoryEntry[] = [];
-  for await (const entry of walkFiles(directory, { include, exclude }, context.host.files))
-    entries.push(entry);
+  const entries = await collect(walkFiles(directory, { include, exclude }, context.host.files));
   const isReadable = entries.every(({ path }) => path !== ".");
   if (prune && !(isReadable && entries.some(({ kind }) => kind === "file"))) {
     const message = `no readable files in ${directory}; refusing to --prune everything`;
@@ -49,8 +48,7 @@ export async function listEntries(
 /** Reads the files of the shard; only --since needs the state of the server for that. */
 export async function readFiles(
   entries: readonly DirectoryEntry[],
-  options: ScanOptions,
-  shard: Shard | undefined,
+  { shard, ...options }: ScanOptions & { readonly shard: Shard | undefined },
   state: Promise<KbState>,
   context: Context,
 ): Promise<ScannedFiles> {

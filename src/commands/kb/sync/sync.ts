@@ -110,7 +110,7 @@ async function* syncOnce(
   const progress: Context["progress"] = (step) => areFilesRead && context.progress(step);
   const reading = readKbState(dataset_id, { ...context, progress });
   reading.catch(() => {}); // awaited below
-  const scanned = await readFiles(entries, input, shard, reading, context);
+  const scanned = await readFiles(entries, { ...input, shard }, reading, context);
   areFilesRead = true;
   const state = await reading;
   const files = withMetadata(scanned.files, patterns, state);

@@ -5,6 +5,7 @@ import type { OnInexact, ParsedNumbers } from "../../../api/exact-numbers.ts";
 import { newCounter, readPage, readRows, sortField } from "../../../api/pages.ts";
 import type { HttpRequest } from "../../../api/request.ts";
 import { CliError, usage } from "../../../errors.ts";
+import { collect } from "../../../lib/collect.ts";
 import { isObject } from "../../../lib/json.ts";
 import { operations } from "../../../operations/index.ts";
 import { isList, methodAndPath } from "../../../operations/operation.ts";
@@ -48,11 +49,7 @@ export async function* allPages(
     progress,
   );
   if (options.format === "jsonl") yield* rows;
-  else {
-    const all: unknown[] = [];
-    for await (const each of rows) all.push(each);
-    yield all;
-  }
+  else yield await collect(rows);
   requireAll(progress);
 }
 

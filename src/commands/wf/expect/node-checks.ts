@@ -1,4 +1,4 @@
-import { isSuccess } from "../../../runs/outcome.ts";
+import { isSuccess } from "../../../runs/status.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
 import { readAmount, readDuration, readTimeLimit, meetsLimit } from "../../conditions/index.ts";

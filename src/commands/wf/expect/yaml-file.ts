@@ -69,6 +69,7 @@ function yamlNodes(
 ) {
   const lineOf = (node: Node) => file.lineAt(node.range?.[0] ?? 0);
   const source = (node: Node) => `${path} line ${lineOf(node)}:`;
+  const from = (node: Node) => ({ path, line: lineOf(node) });
   const error = (node: Node, problem: string, hint?: string) =>
     usageAt(path, lineOf(node), problem, hint);
 
@@ -110,27 +111,28 @@ function yamlNodes(
       parseValue(source(node), written, read),
     sentence: (node: Node): Expectation => ({
       ...parseExpectation(text(node), source(node)),
-      from: { path, line: lineOf(node) },
+      from: from(node),
     }),
     expectation: (node: Node, name: string, check: Check<RunTrace>): Expectation => ({
       name,
       check,
-      from: { path, line: lineOf(node) },
+      from: from(node),
     }),
     /** The expectations of a mapping with known keys. */
     keys: (node: Node, table: Keys): Expectation[] =>
       entries(node).flatMap(({ key, name, value }) => {
         const known = own(table, name);
         if (known) return known(value);
-        const names = Object.keys(table);
-        const near = didYouMean(name, names);
-        throw error(
-          key,
-          `${JSON.stringify(name)} is not one of ${names.join(", ")}`,
-          near === undefined ? undefined : `did you mean ${near}?`,
-        );
+        throw error(key, ...unknownKey(name, Object.keys(table)));
       }),
   };
+}
+
+/** The problem of a key that is none of the names, and a hint. */
+function unknownKey(key: string, names: readonly string[]): [problem: string, hint?: string] {
+  const near = didYouMean(key, names);
+  const problem = `${JSON.stringify(key)} is not one of ${names.join(", ")}`;
+  return near === undefined ? [problem] : [problem, `did you mean ${near}?`];
 }
 
 type YamlNodes = ReturnType<typeof yamlNodes>;

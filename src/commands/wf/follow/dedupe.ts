@@ -18,9 +18,13 @@ export class ReplayDetector {
     this.current = new Set();
   }
 
-  isReplayed({ raw }: ServerEvent): boolean {
-    if (this.current.size < MAX_COMPARED) this.current.add(raw);
-    return this.previous.has(raw);
+  /** Returns whether a batch holds an event that the connection before did not begin with. */
+  hasNew(batch: readonly ServerEvent[]): boolean {
+    for (const { raw } of batch) {
+      if (this.current.size >= MAX_COMPARED) break;
+      this.current.add(raw);
+    }
+    return batch.some(({ raw }) => !this.previous.has(raw));
   }
 }
 

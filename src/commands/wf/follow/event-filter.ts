@@ -1,6 +1,7 @@
 import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import { finalOutcome, formIn, isSuccess } from "../../../runs/outcome.ts";
+import { finalOutcome, formIn } from "../../../runs/outcome.ts";
+import { isSuccess } from "../../../runs/status.ts";
 import type { Form, RunOutcome } from "../../../runs/outcome.ts";
 import { Deduplicator } from "./dedupe.ts";
 import { TextGaps } from "./text-gaps.ts";
@@ -168,10 +169,10 @@ export class EventFilter {
 }
 
 /**
- * Tracks the starts and ends of nodes to detect a lost event. The server reads the state of a run
+ * Tracks the starts and ends of nodes: which one failed, and whether an event was lost. The server reads the state of a run
  * before it subscribes to its events, so an event in between is lost without a sign (server §15.3).
  */
-class NodeTracker {
+export class NodeTracker {
   private readonly started = new Set<unknown>();
   private readonly running = new Set<unknown>();
   private readonly failures: { readonly title: string; readonly error: string }[] = [];

@@ -2,7 +2,7 @@ import type { EventBatches } from "../../../api/sse.ts";
 import { CliError } from "../../../errors.ts";
 import { backoff, delays } from "../../../lib/backoff.ts";
 import { streamRunEvents } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/outcome.ts";
+import { isEnded } from "../../../runs/status.ts";
 import type { Form, RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 import { outdatedNotice, readRunState } from "../run-state.ts";
@@ -125,8 +125,8 @@ class RunFollower {
         silence.pause();
         const { newEvents, outcome, pause, failed } = this.filter.filterBatch(batch);
         if (newEvents.length > 0) {
-          const replayed = newEvents.map((event) => this.replays.isReplayed(event));
-          connection.hasNewEvents ||= replayed.includes(false);
+          const hasNew = this.replays.hasNew(newEvents);
+          connection.hasNewEvents ||= hasNew;
           yield newEvents;
         }
         if (outcome) return this.resultOf(outcome);

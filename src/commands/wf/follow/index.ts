@@ -1,4 +1,4 @@
-export { newFollowCounts } from "./event-filter.ts";
+export { newFollowCounts, NodeTracker } from "./event-filter.ts";
 export { followMany } from "./follow-many.ts";
 export { followRun } from "./follow.ts";
 export type { FollowResult } from "./follow.ts";

@@ -1,3 +1,4 @@
+import { formatSeconds } from "../../../lib/duration.ts";
 import { counted } from "../../../lib/plural.ts";
 import type { EventStage } from "../../../api/sse.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
@@ -53,19 +54,13 @@ function warnAboutGaps(context: Context): EventStage {
  */
 function rememberRun(context: Context): EventStage {
   let isSaved = false;
+  const keepsErrors = isOn(context.host.env["KB_KEEP_ERRORS"] || "1");
   let failures: readonly NodeFailure[] = [];
   return {
     async batch(batch) {
-      for (const { fields } of batch) {
-        const { workflow_run_id: run, task_id: task } = fields;
-        // Events of an ended run and some snapshots have the run ID instead, which stops nothing
-        // (server §13).
-        if (isSaved || run === undefined || task === undefined || task === run) continue;
-        isSaved = true;
-        await saveTaskId(run, task, context);
-      }
-      failures = [...failures, ...batch.flatMap((event) => failureIn(event, context))];
-      failures = failures.slice(-MAX_SAVED_FAILURES);
+      if (!isSaved) isSaved = await saveTask(batch, context);
+      if (keepsErrors)
+        failures = [...failures, ...failuresIn(batch, context)].slice(-MAX_SAVED_FAILURES);
       const last = batch.at(-1);
       const outcome = last && finalOutcome(last, true);
       const run = last?.fields.workflow_run_id;
@@ -79,18 +74,33 @@ function rememberRun(context: Context): EventStage {
   };
 }
 
+/** Saves the task ID of a run if one of the events names it; returns whether one does. */
+async function saveTask(batch: Batch, context: Context): Promise<boolean> {
+  for (const { fields } of batch) {
+    const { workflow_run_id: run, task_id: task } = fields;
+    // Events of an ended run and some snapshots have the run ID instead, which stops nothing
+    // (server §13).
+    if (run === undefined || task === undefined || task === run) continue;
+    await saveTaskId(run, task, context);
+    return true;
+  }
+  return false;
+}
+
 /** Nodes of a run whose failures are saved, and characters of each error. */
 const MAX_SAVED_FAILURES = 3;
 const MAX_SAVED_ERROR = 1000;
 
-/** The failure of a node without credentials, as a list of one, or an empty list. */
-function failureIn({ event, fields }: ServerEvent, { host }: Context): readonly NodeFailure[] {
-  const error = nodeError(fields);
-  const isKept = isOn(host.env["KB_KEEP_ERRORS"] || "1");
-  if (event !== "node_finished" || error === undefined || !isKept) return [];
-  const node = fields.title ?? fields.node_id ?? "";
-  const safe = host.secrets.masked(redactText(error));
-  return [{ node, error: safe.slice(0, MAX_SAVED_ERROR) }];
+/** The failures of nodes in a batch, without credentials. */
+function failuresIn(batch: Batch, { host }: Context): readonly NodeFailure[] {
+  const ends = batch.filter(({ event }) => event === "node_finished");
+  return ends.flatMap(({ fields }) => {
+    const error = nodeError(fields);
+    if (error === undefined) return [];
+    const node = fields.title ?? fields.node_id ?? "";
+    const safe = host.secrets.masked(redactText(error));
+    return [{ node, error: safe.slice(0, MAX_SAVED_ERROR) }];
+  });
 }
 
 /** Saves whether a run is paused: the log has no runs of chats (server §12). */
@@ -110,14 +120,15 @@ function rememberPauses(context: Context): EventStage {
   };
 }
 
-/** Prints a summary line when the events end, for whatever reason. */
+/** Prints a summary line when the events end, for whatever reason; none if they never began. */
 export function countEvents(counts: FollowCounts, context: Context): EventStage {
   const start = context.host.elapsed();
   const summarize = () => {
     const seconds = (context.host.elapsed() - start) / 1000;
-    return context.notice(`${summaryOf(counts)} in ${seconds.toFixed(1)}s`);
+    return context.notice(`${summaryOf(counts)} in ${formatSeconds(seconds)}`);
   };
-  return { end: summarize, failed: summarize, abandoned: summarize };
+  const failed = () => (counts.events === 0 ? Promise.resolve() : summarize());
+  return { end: summarize, failed, abandoned: summarize };
 }
 
 /** Example: `24 events, 2 reconnects, 7 duplicates dropped, 1 gap`. */

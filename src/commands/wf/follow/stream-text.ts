@@ -1,7 +1,7 @@
 import type { EventBatches } from "../../../api/sse.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError } from "../../../errors.ts";
-import { isSuccess } from "../../../runs/outcome.ts";
+import { isSuccess } from "../../../runs/status.ts";
 import { TextBuffer, RunTexts, textOfOutputs } from "../../../runs/text.ts";
 import type { Piece, TextChange } from "../../../runs/text.ts";
 import { isResumedChatflow } from "./text-gaps.ts";

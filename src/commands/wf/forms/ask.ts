@@ -9,7 +9,7 @@ import { requireFiles } from "./files.ts";
 export async function askField(field: Field, context: Context): Promise<readonly string[]> {
   const { label, options, control } = field;
   if (options.length > 0) {
-    await context.notice(`${label}:`);
+    await context.promptLine(`${label}:`);
     const choices = options.map((each) => ({ label: each, names: [each], value: each }));
     const preset = choices.find(({ value }) => value === defaultText(field));
     return [assignment(field, await askChoice(label, choices, context, preset))];

@@ -45,7 +45,7 @@ export async function promptForForm(
   let { assignments } = known;
   for (let attempt = 0; ; attempt++) {
     const form = await context.call(getForm, { form_token });
-    if (attempt === 0 && showsText) await printForm(form, context);
+    if (attempt === 0 && showsText) await printForm(form, context, context.promptLine);
     const action = known.action ?? (await askChoice(title, actionsOf(form), context));
     if (action === undefined) return undefined;
     requireAction(form, action);
@@ -59,7 +59,7 @@ export async function promptForForm(
       return await checkAndSubmitForm(form_token, values, context, form);
     } catch (error) {
       if (!isRejectedValue(error) || attempt === MAX_REJECTIONS) throw error;
-      await context.notice(error.message);
+      await context.promptLine(error.message);
     }
   }
 }
@@ -103,14 +103,21 @@ function splitAssignment(text: string): readonly [name: string, value: string] {
 const isRejectedValue = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.response.serverCode === "invalid_form_data";
 
-/** Submits a form of a paused run by prompts; `showsText` prints its text first. */
-const submitByPrompts =
-  (context: Context, { showsText }: { readonly showsText: boolean }): SubmitOne =>
-  async ([form, ...others]) => {
+/**
+ * Submits a form of a paused run by prompts; `showsText` prints its text first. Of several forms that
+ * are shown together, the text says which one is meant.
+ */
+function submitByPrompts(
+  context: Context,
+  { showsText }: { readonly showsText: boolean },
+): SubmitOne {
+  const shownTogether = new Set<string>();
+  return async (open) => {
+    const [form] = open;
     if (form === undefined) return "";
     const { token, node: title } = form;
-    // Of several forms that are shown, the text says which one is meant.
-    const options = { title, showsText: showsText || others.length > 0 };
+    if (open.length > 1) for (const each of open) shownTogether.add(each.token);
+    const options = { title, showsText: showsText || shownTogether.has(token) };
     try {
       const submitted = await promptForForm(token, nothingKnown, context, options);
       if (!submitted) return "";
@@ -122,6 +129,7 @@ const submitByPrompts =
     }
     return { token };
   };
+}
 
 /**
  * Submits the forms of a paused run by prompts, on a terminal that shows the run; undefined

@@ -1,4 +1,6 @@
 import { usage } from "../../../errors.ts";
+import type { CliError } from "../../../errors.ts";
+import { shellQuote } from "../../../lib/command-line.ts";
 import { define, isObject, own } from "../../../lib/json.ts";
 import type { FormInput } from "../../../operations/forms.ts";
 
@@ -102,7 +104,7 @@ export function parseAssignments(
   const values: Record<string, unknown> = { ...initial };
   for (const assignment of assignments) {
     const at = assignment.indexOf("=");
-    if (at < 1) throw usage(`--input ${JSON.stringify(assignment)}: expected name=value`);
+    if (at < 1) throw notAssigned(assignment, fields);
     const name = assignment.slice(0, at);
     const field = requireField(name, fields);
     const value = parseValue(field, assignment.slice(at + 1));
@@ -116,14 +118,25 @@ export function parseAssignments(
   return values;
 }
 
+/** The error for a value without a name shows it as the value of the first required field. */
+function notAssigned(value: string, fields: readonly Field[]): CliError {
+  const field = fields.find(({ required }) => required) ?? fields[0];
+  const use = field ? `use --input ${shellQuote(`${field.variable}=${value}`)}; ` : "";
+  return usage(
+    `--input ${JSON.stringify(value)}: expected name=value`,
+    `${use}${inputNames(fields)}`,
+  );
+}
+
+const inputNames = (fields: readonly Field[]): string =>
+  fields.length === 0
+    ? "it takes no inputs"
+    : `inputs: ${fields.map(({ variable }) => variable).join(", ")}`;
+
 function requireField(name: string, fields: readonly Field[]): Field {
   const field = fields.find(({ variable }) => variable === name);
   if (field) return field;
-  const names = fields.map(({ variable }) => variable).join(", ");
-  throw usage(
-    `input ${JSON.stringify(name)} not found`,
-    names === "" ? "it takes no inputs" : `inputs: ${names}`,
-  );
+  throw usage(`input ${JSON.stringify(name)} not found`, inputNames(fields));
 }
 
 /** Throws `usage` for unknown, missing or invalid values. */

@@ -1,5 +1,6 @@
 export { readAnswers, submitWithAnswers } from "./answers.ts";
 export type { FormAnswer } from "./answers.ts";
+export { assignedInputs } from "./assigned-inputs.ts";
 export { askField } from "./ask.ts";
 export { promptsForForms, withoutChoices } from "./dialog.ts";
 export { appFields, checkValues, parseAssignments } from "./fields.ts";

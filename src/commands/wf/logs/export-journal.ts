@@ -118,6 +118,12 @@ interface Flush {
   readonly step: ExportStep;
 }
 
+interface ExportStart {
+  /** What is exported, for the journal. */
+  readonly start: unknown;
+  readonly resumed: LeftoverExport | undefined;
+}
+
 /**
  * The rows of an export and its journal. A flush writes the rows first, then a journal line with the
  * size of the file including them:
@@ -159,8 +165,7 @@ export class ExportJournal {
   static async open(
     place: ExportFiles,
     journal: Journal,
-    start: unknown,
-    left: LeftoverExport | undefined,
+    { start, resumed: left }: ExportStart,
     host: Host,
   ): Promise<ExportJournal> {
     const { files } = host;

@@ -136,7 +136,7 @@ async function begin(
   const times = resumed ? (resumed.start as typeof start) : start; // isSame compared them
   const lines = await logLines(target.format, input.with_detail ?? false, context.formulas);
   const files = { ...target, base, head: lines.head };
-  const journal = await ExportJournal.open(files, journalFile, start, resumed, host);
+  const journal = await ExportJournal.open(files, journalFile, { start, resumed }, host);
   const since = state ? Math.max(state.since, state.until - MAX_LATENESS) : (times.since ?? 0);
   const until = times.until ?? undefined;
   await noticeTimes({ since: since || undefined, until }, context);
@@ -346,12 +346,12 @@ async function printSummary(
   { read, gone, undetailed }: ExportStep,
 ): Promise<void> {
   const runs = (count: number) => counted(count, "run");
-  const count = state ? `${runs(rows)} more` : runs(rows);
+  const count = state ? counted(rows, "more run") : runs(rows);
   const unfinished = (count: number) => counted(count, "unfinished run");
   const parts = [
     file === null ? count : `${count} in ${file}`,
     ...(query.keeps ? [`${rows} of ${read} match (filtered locally)`] : []),
-    ...(refetched > 0 ? [`${refetched} rows fetched again`] : []),
+    ...(refetched > 0 ? [`${counted(refetched, "row")} fetched again`] : []),
     ...(running > 0 ? [`${unfinished(running)} written in their current state`] : []),
     ...(waiting > 0 ? [`${unfinished(waiting)} left for a later export`] : []),
     ...(gone > 0 ? [`${runs(gone)} removed from the log before finishing`] : []),

@@ -57,6 +57,6 @@ async function* matching(
     await notice(`${shown} of ${total} rows match (filtered locally)`);
     return;
   }
-  const count = `${shown} matches in the newest ${progress.shown} of ${total} rows (filtered locally)`;
+  const count = `${shown} of ${progress.shown} rows match, the newest of ${total} (filtered locally)`;
   await notice(byDefault ? `${count}; use --all for the rest` : count);
 }

@@ -9,7 +9,7 @@ import { parseCondition, readForm, runForms } from "../../conditions/index.ts";
 import type { ConditionField, Scope } from "../../conditions/index.ts";
 import { isSentStatus, logFields, statusFilter } from "../log-filters.ts";
 import type { LogFilters } from "../log-filters.ts";
-import { isEnded } from "../../../runs/outcome.ts";
+import { isEnded } from "../../../runs/status.ts";
 import type { CallOptions, Context } from "../../command-spec.ts";
 
 /** Seconds by which a run may appear late in the log; the next read starts that much earlier. */

@@ -1,5 +1,5 @@
 import type { WorkflowLog } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/outcome.ts";
+import { isEnded } from "../../../runs/status.ts";
 
 /** The run of a log row; fields are undefined if the row lacks them. */
 export interface LoggedRun {

@@ -5,7 +5,8 @@ import { isIdPrefix, isUuid } from "../../../lib/uuid.ts";
 import { followRun } from "../follow/index.ts";
 import type { FollowResult } from "../follow/index.ts";
 import { markMissing, RecordingReader } from "./read.ts";
-import { endingOf, isEnded } from "../../../runs/outcome.ts";
+import { endingOf } from "../../../runs/outcome.ts";
+import { isEnded } from "../../../runs/status.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** The trace of a recorded or active run. */

@@ -4,10 +4,11 @@ import { CliError, usage } from "../../../errors.ts";
 import { pipe } from "../../../lib/pipe.ts";
 import { finalOutcome } from "../../../runs/outcome.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
+import { NodeTracker } from "../follow/index.ts";
 import type { FollowResult } from "../follow/index.ts";
 import { markMissing, RecordingReader } from "./read.ts";
 import type { RecordingInfo } from "./read.ts";
-import { isEnded } from "../../../runs/outcome.ts";
+import { isEnded } from "../../../runs/status.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
@@ -22,8 +23,18 @@ export async function* run(input: ReplayInput, context: Context): AsyncGenerator
   const evaluation = evaluate(expectations, context);
   const markTrace = ({ info }: ReplayResult) => markMissing(evaluation.trace, info);
   yield* pipe(replayEvents(input, context), { end: markTrace }, evaluation);
-  await evaluation.report();
+  await evaluation.report().catch((error: unknown) => {
+    throw withTimelineHint(error, input.file);
+  });
 }
+
+/** The server may not know the run, or only with another key; the recording is here. */
+const withTimelineHint = (error: unknown, file: string): unknown =>
+  error instanceof CliError && (error.kind === "remote-failed" || error.kind === "gate")
+    ? error.with({
+        hint: file === "-" ? undefined : `${commandLine("wf timeline", [file])} shows its nodes`,
+      })
+    : error;
 
 interface ReplayResult extends FollowResult {
   readonly info: RecordingInfo;
@@ -39,6 +50,7 @@ async function* replayEvents(input: ReplayInput, context: Context): EventBatches
   const recording = new RecordingReader(input.file, context);
   let runId: string | undefined;
   let outcome: RunOutcome | undefined;
+  const nodes = new NodeTracker();
   for await (const batch of recording.read()) {
     let due: ServerEvent[] = [];
     for (const event of batch) {
@@ -50,6 +62,7 @@ async function* replayEvents(input: ReplayInput, context: Context): EventBatches
       }
       due.push(event);
       runId ??= event.fields.workflow_run_id;
+      nodes.add(event);
       outcome = outcomeAfter(event, outcome);
     }
     if (due.length > 0) yield due;
@@ -58,7 +71,8 @@ async function* replayEvents(input: ReplayInput, context: Context): EventBatches
   // The final event is missing if the result came from run details.
   if (!outcome && info.end && isEnded(info.end.why)) outcome = { status: info.end.why };
   if (!outcome) throw incompleteRecording(input.file, runId);
-  return { runId: runId ?? "of unknown id", outcome, info };
+  const node = outcome.status === "failed" ? nodes.failed(outcome.error) : undefined;
+  return { runId: runId ?? "of unknown id", outcome: { ...outcome, node }, info };
 }
 
 /** The outcome of the run after an event; undefined while it is active. */

@@ -31,6 +31,7 @@ export const rowsByNode = (spans: readonly Span[]): TimelineRow[] =>
 
 function innerRows(containers: readonly Span[], expand: boolean, depth: number): TimelineRow[] {
   const inner = containers.flatMap((span) => span.inner);
+  if (inner.length === 0) return [];
   const [first, ...others] = containers;
   if (expand || (others.length === 0 && (first?.rounds ?? 0) <= MAX_ROUNDS))
     return timelineRows(inner, expand, depth);

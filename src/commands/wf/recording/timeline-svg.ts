@@ -1,6 +1,7 @@
 import { formatDuration } from "../../../lib/duration.ts";
 import type { TimelineRow } from "./timeline-rows.ts";
 import { escapeXml } from "../../../lib/formats/xml.ts";
+import { shortened } from "../../../lib/plural.ts";
 
 const rowHeight = 22;
 const labelWidth = 300;
@@ -8,8 +9,9 @@ const labelWidth = 300;
 const timeWidth = 130;
 const width = 1100;
 const indent = 14;
-/** Maximum characters of a label. */
+/** Maximum characters of a label, and of the text after a bar. */
 const MAX_LABEL = 40;
+const MAX_INFO = 30;
 const ticks = 4;
 
 const style = `
@@ -51,9 +53,9 @@ function barOf(
   // Not everyone can distinguish the colors.
   const info = state === "succeeded" ? time : `${time}, ${state}`;
   return [
-    `<text x="${8 + depth * indent}" y="${y}">${safeText(shorten(label))}</text>`,
+    `<text x="${8 + depth * indent}" y="${y}">${safeText(shortened(label, MAX_LABEL))}</text>`,
     `<rect class="${tone}" x="${x}" y="${y - 13}" width="${wide}" height="16" rx="2"><title>${safeText(`${label}: ${state}, ${time}`)}</title></rect>`,
-    `<text class="dim" x="${rounded(x + wide + 6)}" y="${y - 1}">${safeText(shorten(info, 30))}</text>`,
+    `<text class="dim" x="${rounded(x + wide + 6)}" y="${y - 1}">${safeText(shortened(info, MAX_INFO))}</text>`,
   ].join("");
 }
 
@@ -62,8 +64,3 @@ const rounded = (value: number): number => Number(value.toFixed(1));
 /** Escaped text, without control characters and changes of direction. */
 const safeText = (text: string): string =>
   escapeXml(text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, "\u{FFFD}"));
-
-function shorten(label: string, max = MAX_LABEL): string {
-  const characters = [...label];
-  return characters.length > max ? `${characters.slice(0, max - 1).join("")}…` : label;
-}

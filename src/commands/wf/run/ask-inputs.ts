@@ -2,10 +2,10 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/plural.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
+import { requireKind } from "../application.ts";
 import { askField, parseAssignments } from "../forms/index.ts";
 import type { Field } from "../forms/index.ts";
 import type { runParams } from "../specs.ts";
-import { requireWorkflow } from "./inputs.ts";
 
 type RunInput = Input<typeof runParams>;
 
@@ -18,7 +18,7 @@ export async function withAskedInputs(
   fields: readonly Field[],
   context: Context,
 ): Promise<RunInput> {
-  const { options, notice } = context;
+  const { options, notice, promptLine } = context;
   if (!options.input || options.dryRun || input.inputs !== undefined || input.each !== undefined)
     return input;
   const typed = input.input ?? [];
@@ -26,9 +26,9 @@ export async function withAskedInputs(
   const open = fields.filter(({ variable }) => !given.has(variable));
   const missing = open.filter(({ required }) => required);
   if (missing.every((field) => field.default !== undefined)) return input;
-  await requireWorkflow(context);
+  await requireKind("workflow", context);
   parseAssignments(typed, fields, {}); // a mistake shows before the prompts
-  await notice(`${counted(missing.length, "required input")}${optionalText(open)}:`);
+  await promptLine(`${counted(missing.length, "required input")}${optionalText(open)}:`);
   const asked: string[] = [];
   for (const field of missing) asked.push(...(await askField(field, context)));
   const result = { ...input, input: [...typed, ...asked] };

@@ -4,7 +4,8 @@ import { CliError, isFatal } from "../../../errors.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import { rowPlace } from "../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
-import { endingOf, isEnded, isSuccess, raiseOutcome } from "../../../runs/outcome.ts";
+import { endingOf, raiseOutcome } from "../../../runs/outcome.ts";
+import { isEnded, isSuccess } from "../../../runs/status.ts";
 import { batch, readBatchFile } from "../../batch/index.ts";
 import type { RowAttempt, RowEnd, Sending } from "../../batch/index.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -113,7 +114,7 @@ const resultOf = (row: number, known: Partial<RowResult> & { status: string }): 
   ...known,
 });
 
-/** Runs one row to its end. Throws internal errors only. */
+/** Runs one row to its end. Throws what ends the batch: internal errors, and read-only mode. */
 async function attempt(
   inputs: Inputs,
   { number, created }: Sending,
@@ -176,7 +177,7 @@ async function followedRun(
 
 /** The result of a row whose run was not started, or not followed to its end. */
 function failedRow(row: number, run: string | null, error: unknown): RowAttempt<RowResult> {
-  if (!(error instanceof CliError)) throw error;
+  if (!(error instanceof CliError) || error.info.code === "read-only") throw error;
   const { kind, message, info } = error;
   const isUnknown = run !== null || info.sideEffect === "unknown";
   const rejected = kind === "refused" || kind === "limited" ? "failed" : "not started";

@@ -1,10 +1,10 @@
-import { ApiError, CliError } from "../../../errors.ts";
+import { ApiError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
-import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
+import { getAppParameters } from "../../../operations/apps.ts";
+import { requireKind } from "../application.ts";
 import { appFields, checkValues, parseAssignments, requireFiles } from "../forms/index.ts";
 import type { Field } from "../forms/index.ts";
 import type { Context } from "../../command-spec.ts";
-import { commandLine } from "../../../lib/command-line.ts";
 
 /** Inputs from the command line or a row. */
 export interface RawInputs {
@@ -38,7 +38,7 @@ export async function readInputForm(context: Context): Promise<InputForm> {
         return values;
       } catch (error) {
         // With the key of another type of application, that is the actual mistake.
-        await requireWorkflow(context);
+        await requireKind("workflow", context);
         throw error;
       }
     },
@@ -50,21 +50,7 @@ async function readFields(context: Context): Promise<readonly Field[]> {
     const { user_input_form } = await context.call(getAppParameters, {});
     return appFields(user_input_form ?? []);
   } catch (error) {
-    if (error instanceof ApiError && error.kind !== "auth") await requireWorkflow(context);
+    if (error instanceof ApiError && error.kind !== "auth") await requireKind("workflow", context);
     throw error;
   }
-}
-
-/** Throws `unsupported` if the key belongs to another type of application. */
-export async function requireWorkflow(context: Context): Promise<void> {
-  const { mode } = await context.call(getAppInfo, {});
-  if (mode === undefined || mode === "workflow") return;
-  throw new CliError(
-    "unsupported",
-    `the key belongs to an application of mode ${mode}, not a workflow`,
-    {
-      sideEffect: "none",
-      hint: `send messages to chat applications: ${commandLine("wf chat send", ["hello"])}`,
-    },
-  );
 }

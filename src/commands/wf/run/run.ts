@@ -13,7 +13,8 @@ import {
 } from "../../../operations/workflows.ts";
 import type { WorkflowRun as RunRecord } from "../../../operations/workflows.ts";
 import type { Input } from "../../../operations/operation.ts";
-import { isSuccess, outcomeOf, raiseOutcome } from "../../../runs/outcome.ts";
+import { outcomeOf, raiseOutcome } from "../../../runs/outcome.ts";
+import { isSuccess } from "../../../runs/status.ts";
 import type { Context } from "../../command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
 import { followDisplayed, startStream, TextStream } from "../follow/index.ts";
@@ -70,7 +71,9 @@ export async function* run(typed: RunInput, context: Context): AsyncGenerator<un
   }
   if (input.detach) {
     const { events } = await start(input, body, context);
-    yield await readIds(events, context);
+    const ids = await readIds(events, context);
+    yield ids;
+    await noticeNext(ids.workflow_run_id, context);
     return;
   }
   const live = asEvents(input, context.options.format);
@@ -209,6 +212,13 @@ async function requireOutput(
     sideEffect: "applied",
     hint: names === "" ? `see the run: ${commandLine("wf show", [id])}` : `outputs: ${names}`,
   });
+}
+
+/** Prints on a terminal how to follow a detached run, and how to stop it. */
+async function noticeNext(run: string, { notice, options }: Context): Promise<void> {
+  if (!options.terminal || options.format !== undefined) return;
+  await notice(`follow it with ${commandLine("wf events", [run], { follow: true })}`);
+  await notice(`stop it with ${commandLine("wf stop", [run])}`);
 }
 
 /** Returns the IDs of a run as soon as they arrive; leaving the stream does not stop the run. */

@@ -88,11 +88,11 @@ function comparison(figures: StatsFigures, span: TimeSpan, counts: StatsCounts) 
 
 function periodRows(
   { buckets }: Accumulator,
-  { since, until }: TimeSpan,
+  span: TimeSpan,
   timeZone: string,
   requested: Unit | undefined,
 ) {
-  const { unit, periods } = periodsOf(buckets, since, until, timeZone, requested);
+  const { unit, periods } = periodsOf(buckets, span, timeZone, requested);
   const rows = periods.map(({ start, label, counts }) => {
     const { runs, failed_runs, p95, tokens } = statsFiguresOf(counts);
     return { start, label, runs, failed_runs, p95, tokens };

@@ -1,5 +1,5 @@
 import { percentile, sum } from "../../../lib/numbers.ts";
-import { isEnded } from "../../../runs/outcome.ts";
+import { isEnded } from "../../../runs/status.ts";
 import type { LoggedRun } from "../logs/index.ts";
 import type { FigureName } from "../stats-fields.ts";
 

@@ -1,5 +1,7 @@
+import { localClock } from "../../../lib/local-clock.ts";
 import { mergeCounts } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";
+import type { TimeSpan } from "./sources.ts";
 import type { Unit } from "../stats-fields.ts";
 
 /** The offset of every time zone is a multiple of this, so it divides all hours and days. */
@@ -30,30 +32,24 @@ function unitFor(seconds: number): Unit {
  */
 export function periodsOf(
   buckets: ReadonlyMap<number, StatsCounts>,
-  first: number,
-  last: number,
+  { since, until }: TimeSpan,
   timeZone: string,
-  unit = unitFor(last - first),
+  unit = unitFor(until - since),
 ): { readonly unit: Unit; readonly periods: readonly Period[] } {
-  // The Swedish format is that of ISO 8601 with a blank between date and time.
-  const clock = new Intl.DateTimeFormat("sv-SE", {
-    dateStyle: "short",
-    timeStyle: "short",
-    timeZone,
-  });
+  const clock = localClock(timeZone);
   const periodOf = (at: number) => {
-    const text = clock.format(at * BUCKET_SECONDS * 1000);
+    const text = clock(at * BUCKET_SECONDS);
     const label = text.slice(0, LABEL_LENGTHS[unit]);
     // When clocks are set back, two hours have the same label but different starts.
     const start = at * BUCKET_SECONDS - Number(text.slice(14, 16)) * 60;
     return { label, key: unit === "hour" ? start : label };
   };
 
-  let at = Math.floor(first / BUCKET_SECONDS);
+  let at = Math.floor(since / BUCKET_SECONDS);
   const { key } = periodOf(at);
   while (periodOf(at - 1).key === key) at--;
   const periods: { start: number; label: string; key: unknown; parts: StatsCounts[] }[] = [];
-  for (; at <= Math.floor(last / BUCKET_SECONDS); at++) {
+  for (; at <= Math.floor(until / BUCKET_SECONDS); at++) {
     const period = periodOf(at);
     if (periods.at(-1)?.key !== period.key) {
       periods.push({ ...period, start: at * BUCKET_SECONDS, parts: [] });

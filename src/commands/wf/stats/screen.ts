@@ -1,6 +1,7 @@
 import { localClock } from "../../../lib/local-clock.ts";
 import { formatSeconds } from "../../../lib/duration.ts";
 import { groupDigits, sum } from "../../../lib/numbers.ts";
+import { noTable } from "../../../output/report-model.ts";
 import type { Section, TextLine, TextPart } from "../../../output/report-model.ts";
 import { gateSections } from "../../conditions/index.ts";
 import type { FigureName, Grouping } from "../stats-fields.ts";
@@ -38,11 +39,14 @@ export function statsScreen(data: StatsData, options: ScreenOptions): Section[] 
     ...gateSections(conditions, formatValue),
     ...(errors.groups.length > 0 ? [errorSection(data, options)] : []),
     ...Object.entries(by).map(([name, groups]) => groupSection(name as Grouping, groups)),
-    ...(options.periods && periods.rows.length > 0 ? [periodSection(data)] : []),
+    ...(options.periods && periods.rows.length > 0 ? [periodSection(withoutEmpty(data))] : []),
   ];
 }
 
-const noTable = { columns: [], rows: [] } as const;
+/** The data without the periods in which no run started, which most are. */
+const withoutEmpty = ({ periods }: StatsData): Pick<StatsData, "periods"> => ({
+  periods: { ...periods, rows: periods.rows.filter(({ runs }) => runs > 0) },
+});
 
 function titleOf({ since, until, periods: { time_zone } }: StatsData): string {
   if (since === null || until === null) return "Runs";

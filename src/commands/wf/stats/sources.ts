@@ -78,20 +78,12 @@ const MAX_REPORTED = 5;
 
 /** Reads the requested time and the time before it from a file. */
 export async function runsFromFile(
-  file: FileInput,
-  filters: LogFilters,
+  { from: file, ...filters }: LogFilters & { readonly from: FileInput },
   { since, until: requested, keeps = () => true }: LogQuery,
   sink: RunSink,
   context: Context,
 ): Promise<ReadTimes> {
-  const { keyword, created_by_end_user_session_id, created_by_account } = filters;
-  const status = statusFilter(filters);
-  if (keyword !== undefined) {
-    throw usage(
-      "--keyword cannot be used with a file: only the server can search",
-      `write a file of such runs: ${commandLine("wf logs", [], { keyword, all: true, o: "jsonl" })}`,
-    );
-  }
+  const matches = fileFilter(filters);
   const until =
     requested ??
     (since === undefined ? undefined : Math.floor(context.host.now().getTime() / 1000));
@@ -99,7 +91,6 @@ export async function runsFromFile(
     sink.before && since !== undefined && until !== undefined
       ? timeBefore({ since, until })
       : undefined;
-  const users = [created_by_end_user_session_id, created_by_account];
   const damaged: { line: number; reason: string }[] = [];
   const counts = { read: 0, damaged: 0, duplicates: 0, timeless: 0, before: 0 };
   const logs = logsOfFile(file, context, (line, reason) => {
@@ -110,9 +101,7 @@ export async function runsFromFile(
     if (++counts.read % 10_000 === 0)
       context.progress({ verb: "Reading", done: counts.read, unit: "runs" });
     const run = loggedRun(log);
-    if (status !== undefined && run.status !== status) continue;
-    if (users.some((user) => user !== undefined && user !== run.user)) continue;
-    if (!keeps(log)) continue;
+    if (!matches(run) || !keeps(log)) continue;
     if (since === undefined && until === undefined) sink.now(run);
     else if (run.at === undefined) counts.timeless++;
     else if (run.at >= (since ?? 0) && run.at <= (until ?? Infinity)) sink.now(run);
@@ -136,6 +125,22 @@ export async function runsFromFile(
         });
   // A file may start with the requested time, so no runs before it do not mean 0 runs.
   return { since, until, before: counts.before > 0 ? before : undefined, incomplete };
+}
+
+/** The filters that the server would apply. Throws usage for one that only the server can. */
+function fileFilter(filters: LogFilters): (run: LoggedRun) => boolean {
+  const { keyword, created_by_end_user_session_id, created_by_account } = filters;
+  if (keyword !== undefined) {
+    throw usage(
+      "--keyword cannot be used with a file: only the server can search",
+      `write a file of such runs: ${commandLine("wf logs", [], { keyword, all: true, o: "jsonl" })}`,
+    );
+  }
+  const status = statusFilter(filters);
+  const users = [created_by_end_user_session_id, created_by_account];
+  return (run) =>
+    (status === undefined || run.status === status) &&
+    users.every((user) => user === undefined || user === run.user);
 }
 
 /**

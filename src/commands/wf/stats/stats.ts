@@ -41,13 +41,14 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
     before: input.no_compare ? undefined : (each) => addRun(before, each),
   };
   const start = query.since ?? (query.until ?? now) - DEFAULT_SECONDS;
-  const times = input.from
-    ? await runsFromFile(input.from, input, query, sink, context)
+  const { from } = input;
+  const times = from
+    ? await runsFromFile({ ...input, from }, query, sink, context)
     : await runsFromServer(query, start, sink, context);
 
   const { incomplete } = times;
   const data = statsData(runs, before, times, {
-    file: input.from?.name,
+    file: from?.name,
     timeZone: context.options.timeZone(),
     top: input.top ?? DEFAULT_TOP,
     unit,

@@ -4,6 +4,7 @@ import { gateSections } from "../../conditions/index.ts";
 import { figureNames } from "../stats-fields.ts";
 import type { FigureName, Grouping } from "../stats-fields.ts";
 import type { StatsData } from "./data.ts";
+import { formatSeconds } from "../../../lib/duration.ts";
 import { sum } from "../../../lib/numbers.ts";
 import { formatAmount, formatChange, formatFigure, unitOf } from "./format.ts";
 import { trendOf } from "./trends.ts";
@@ -86,7 +87,7 @@ export function periodSection({ periods }: Pick<StatsData, "periods">): Section 
       left(unit === "hour" ? unit : `${unit} (${time_zone})`),
       right("runs"),
       right("failed_runs"),
-      right("p95 (s)"),
+      right("p95"),
       right("tokens"),
       left(""),
     ],
@@ -94,12 +95,15 @@ export function periodSection({ periods }: Pick<StatsData, "periods">): Section 
       unit === "hour" ? dateOf(start) : label,
       runs,
       redUnlessZero(failed_runs, failed_runs),
-      formatAmount("p95", p95),
+      secondsCell(p95),
       tokens,
       { chart: "bar", value: runs / maxRuns },
     ]),
   };
 }
+
+const secondsCell = (seconds: number | null): Cell =>
+  seconds === null ? null : formatSeconds(seconds);
 
 /** A cell about failed runs. */
 const redUnlessZero = (cell: string | number | null, failedRuns: number): Cell =>
@@ -136,8 +140,8 @@ export function groupSection(by: Grouping, data: StatsData["by"][string]): Secti
       left(by),
       right("runs"),
       right("failed (%)"),
-      right("p50 (s)"),
-      right("p95 (s)"),
+      right("p50"),
+      right("p95"),
       right("tokens"),
       left("share"),
     ],
@@ -145,7 +149,9 @@ export function groupSection(by: Grouping, data: StatsData["by"][string]): Secti
       group[by] ?? null,
       group.runs,
       redUnlessZero(formatAmount("failed", group.failed), group.failed_runs),
-      ...(["p50", "p95", "tokens"] as const).map((figure) => formatAmount(figure, group[figure])),
+      secondsCell(group.p50),
+      secondsCell(group.p95),
+      group.tokens,
       share(group),
     ]),
     ...omittedNote(data),

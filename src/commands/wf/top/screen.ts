@@ -1,6 +1,6 @@
 import { clockTime, formatDuration, formatSeconds } from "../../../lib/duration.ts";
 import { counted } from "../../../lib/plural.ts";
-import { left, right } from "../../../output/report-model.ts";
+import { left, right, noTable } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, TextPart } from "../../../output/report-model.ts";
 import type { NodeRun } from "../../../runs/trace.ts";
 import { selectedIndex, selectedRun } from "./keys.ts";
@@ -47,8 +47,6 @@ export function topText(state: TopState, time: string, place: TopPlace): Report 
 }
 
 const secondOf = ({ now }: TopPlace): number => Math.floor(now.getTime() / 1000);
-
-const noTable = { columns: [], rows: [] } as const;
 
 const dataOf = (state: TopState, second: number) => ({
   at: second,
@@ -177,14 +175,13 @@ const footSection = ({ message }: TopView, follows: boolean): Section => ({
   ...noTable,
   lines: [
     {
-      parts: [
+      parts:
         message === undefined
-          ? { text: follows ? followKeys : listKeys, tone: "dim" }
-          : { text: message },
-      ],
+          ? (follows ? followKeys : listKeys).map((text) => ({ text, tone: "dim" }))
+          : [{ text: message }],
     },
   ],
 });
 
-const listKeys = "↑/↓ select  f follow  a answer  o open  q quit";
-const followKeys = "q back  a answer  o open";
+const listKeys = ["up/down select", "f follow", "a answer", "o open", "q quit"];
+const followKeys = ["q back", "a answer", "o open"];

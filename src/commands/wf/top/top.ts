@@ -1,4 +1,4 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, endOfInput } from "../../../errors.ts";
 import type { FullScreen } from "../../../host/host.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../command-spec.ts";
@@ -144,7 +144,9 @@ class Dashboard {
       return await (action === "open" ? openRun(run, this.#context) : this.#answer(run));
     } catch (error) {
       if (!(error instanceof CliError) || this.#context.signal.aborted) throw error;
-      return error.message;
+      if (error.kind !== "interrupted") return error.message;
+      if (error.info.code !== endOfInput) throw error;
+      return "the run stays paused";
     }
   }
 }

@@ -11,6 +11,12 @@ export const formText = (content: string): string =>
     .replace(/\n{3,}/g, "\n\n")
     .trim();
 
+/** An input of a form: `comment (paragraph, default "looks fine")`. */
+export function inputText(name: string, type: string, preset: unknown): string {
+  const isEmpty = preset === undefined || preset === null || preset === "";
+  return `${name} (${type}${isEmpty ? "" : `, default ${JSON.stringify(preset)}`})`;
+}
+
 /**
  * When a form expires: `expires in 60 minutes (21:48)`. `format` writes a date as `2026-11-22 21:48`;
  * the day is omitted if it is today. Empty for an invalid date.

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { testSandbox } from "../../lib/sandbox.ts";
+
+const server = await testSandbox();
+const id = expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown;
+
+test("prints what a new knowledge base has, on a terminal as in a pipe", async () => {
+  const create = (name: string) => ["kb", "create", name, "--indexing-technique", "economy"];
+  const { out } = await server.cli(create("Handbook"));
+  const rows = out.trimEnd().split("\n");
+  expect(rows.map((row) => row.split("\t"))).toEqual([
+    ["name", "Handbook"],
+    ["indexing", "economy"],
+    ["permission", "only_me"],
+    ["id", id],
+  ]);
+  const shown = await server.cli(create("Guide"), { tty: true });
+  expect(shown.out.trimEnd().split("\n")).toHaveLength(4);
+  expect(shown.err).toContain("Created knowledge base Guide\n");
+});
+
+test("a taken name is rejected before the technique is asked for", async () => {
+  await server.cli(["kb", "create", "Taken", "--indexing-technique", "economy"]);
+  server.seen.length = 0;
+  const questions: string[] = [];
+  const ran = await server.cli(["kb", "create", "Taken"], {
+    tty: true,
+    questions,
+    answers: ["1"],
+    env: { NO_COLOR: "1" },
+  });
+  expect(ran).toMatchObject({ exit: 5, out: "" });
+  expect(ran.err).toContain(
+    'error: knowledge base "Taken" already exists\nhint: choose another name',
+  );
+  expect(questions).toEqual([]);
+  expect(server.seen.map(({ method }) => method)).toEqual(["GET"]);
+});
+
+test("--quiet leaves a prompt complete", async () => {
+  const questions: string[] = [];
+  const { err } = await server.cli(["kb", "create", "Quiet", "-q"], {
+    tty: true,
+    questions,
+    answers: ["1"],
+  });
+  expect(questions).toEqual(["Indexing technique (1-2) [economy]: "]);
+  expect(err).toBe(
+    "How should documents be indexed?\n" +
+      "  1  economy: keyword search, without a model\n" +
+      "  2  high_quality: needs an embedding model; none is active\n",
+  );
+});
