@@ -109,11 +109,12 @@ test("Ctrl-C restores the terminal and exits with 130", async () => {
   expect(await screen.lines()).toEqual(["error: interrupted"]);
 });
 
-/** The dashboard of an application with one paused run, which asks for the answer to its form. */
+/** The dashboard of an application with paused runs, which asks for the answer to one form. */
 async function askedForm() {
-  const id = await start("review");
+  await start("review");
   const screen = top("review");
-  await screen.shows(new RegExp(`^> {2}paused .*approve, reject .*${id.slice(0, 8)}`, "m"));
+  // Runs that started in the same second have no order.
+  await screen.shows(/^> {2}paused .*approve, reject /m);
   screen.type("a");
   await screen.shows(/\(1-3\):/m);
   return screen;
@@ -123,11 +124,8 @@ test("Ctrl-D leaves a form unanswered", async () => {
   const screen = await askedForm();
   screen.type("\u0004");
   await screen.shows(/^the run stays paused$/m);
-  // A key is lost if it is typed while the dashboard takes the terminal back.
-  const again = setInterval(() => screen.type("q"), 250);
-  const exit = await screen.exit;
-  clearInterval(again);
-  expect(exit).toBe(0);
+  screen.type("q");
+  expect(await screen.exit).toBe(0);
 });
 
 test("Ctrl-C in a form ends the dashboard", async () => {
