@@ -8,9 +8,9 @@ import { pythonRepr, pythonType } from "../../src/sandbox/http/python-repr.ts";
 import { jsonResponse } from "../../src/sandbox/http/response.ts";
 import { atLeast, createRouter } from "../../src/sandbox/http/router.ts";
 import { countCharacters } from "../../src/lib/utf8.ts";
-import { splitIntoChunks } from "../../src/sandbox/knowledge/chunking.ts";
-import { parseMetadataFilter } from "../../src/sandbox/knowledge/metadata-filter.ts";
-import { parseProcessRule } from "../../src/sandbox/knowledge/process-rules.ts";
+import { splitIntoChunks } from "../../src/sandbox/knowledge/indexing/chunking.ts";
+import { parseMetadataFilter } from "../../src/sandbox/knowledge/retrieval/metadata-filter.ts";
+import { parseProcessRule } from "../../src/sandbox/knowledge/indexing/process-rules.ts";
 import { extractKeywords, matchAny, tokenize } from "../../src/sandbox/models/words.ts";
 import { uniqueNames } from "../../src/sandbox/knowledge/zip.ts";
 

@@ -1,7 +1,7 @@
 import * as operations from "../../operations/apps.ts";
 import { raise } from "../http/errors.ts";
 import { bindHandlers, type Clock, type Handler, type Handlers } from "../http/handler.ts";
-import type { Retrieve } from "../knowledge/retrieve.ts";
+import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import { openRunStore } from "../storage/runs-store.ts";
 import type { Store } from "../storage/sqlite.ts";

@@ -1,7 +1,7 @@
 import { isObject } from "../../lib/json.ts";
 import { raise } from "../http/errors.ts";
 import type { Call, Clock } from "../http/handler.ts";
-import type { Retrieve } from "../knowledge/retrieve.ts";
+import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import type { RunStore } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";

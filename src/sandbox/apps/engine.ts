@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../http/handler.ts";
-import type { Retrieve } from "../knowledge/retrieve.ts";
+import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import type { StoredForm, RunStore, StoredRun } from "../storage/runs-store.ts";
 import type { Channels } from "./event-stream.ts";

@@ -1,6 +1,6 @@
 /** Executes the nodes of a run: a function for each type. */
 import type { Clock } from "../http/handler.ts";
-import type { Retrieve } from "../knowledge/retrieve.ts";
+import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import { atLeast } from "../http/router.ts";
 import type { Execution, RunStore, StoredForm, StoredRun } from "../storage/runs-store.ts";

@@ -17,9 +17,9 @@ import {
 } from "../storage/knowledge-store.ts";
 import { ModelError } from "../models/model-error.ts";
 import { countTokens } from "../models/tokens.ts";
-import { isHighQuality, withModelErrors } from "./embedding.ts";
+import { isHighQuality, withModelErrors } from "./indexing/embedding.ts";
 import { knowledgeError, toResponse } from "./responses.ts";
-import { addSegment, countSegment, embedSegment, indexWords } from "./segments.ts";
+import { addSegment, countSegment, embedSegment, indexWords } from "./indexing/segments.ts";
 import { extractKeywords } from "../models/words.ts";
 
 /** The IDs of a chunk. */

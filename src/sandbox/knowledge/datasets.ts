@@ -12,11 +12,11 @@ import {
   getDataset,
   type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
-import { canEmbed, chooseEmbedding, isHighQuality } from "./embedding.ts";
+import { canEmbed, chooseEmbedding, isHighQuality } from "./indexing/embedding.ts";
 import { builtInFields, fieldResponse } from "./metadata-values.ts";
 import { knowledgeError, toResponse, withDefaults } from "./responses.ts";
-import { type SearchSettings, searchSettingsResponse } from "./search-settings.ts";
-import { switchEmbedding } from "./switch-embedding.ts";
+import { type SearchSettings, searchSettingsResponse } from "./retrieval/search-settings.ts";
+import { switchEmbedding } from "./indexing/switch-embedding.ts";
 import { listDatasetTags } from "./tags.ts";
 
 /** Knowledge bases: list, creation, settings and deletion. */

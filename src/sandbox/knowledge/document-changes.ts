@@ -9,11 +9,11 @@ import {
 } from "../storage/knowledge-store.ts";
 import type { Changes } from "../storage/table.ts";
 import { getDisplayStatus } from "./document-responses.ts";
-import { chooseEmbedding, type EmbeddingChoice } from "./embedding.ts";
+import { chooseEmbedding, type EmbeddingChoice } from "./indexing/embedding.ts";
 import type { FileContent } from "./knowledge-files.ts";
-import { automaticRule, parseProcessRule, type ProcessRule } from "./process-rules.ts";
+import { automaticRule, parseProcessRule, type ProcessRule } from "./indexing/process-rules.ts";
 import { knowledgeError } from "./responses.ts";
-import type { SearchSettings } from "./search-settings.ts";
+import type { SearchSettings } from "./retrieval/search-settings.ts";
 
 /** Processing options of a create or update, by text or file. */
 export interface ProcessingOptions extends EmbeddingChoice {

@@ -4,9 +4,9 @@ import {
   type KnowledgeContext,
   latestRule,
 } from "../storage/knowledge-store.ts";
-import { stageStarts } from "./indexing.ts";
+import { stageStarts } from "./indexing/indexing.ts";
 import { documentMetadata } from "./metadata-values.ts";
-import { automaticRule, ruleResponse } from "./process-rules.ts";
+import { automaticRule, ruleResponse } from "./indexing/process-rules.ts";
 import { toResponse } from "./responses.ts";
 
 /** SQL for the display status of a document (server §7). */

@@ -28,7 +28,7 @@ import {
   indexingResponse,
 } from "./document-responses.ts";
 import { addText, addUpload, downloadUrl, onlyFile } from "./knowledge-files.ts";
-import { automaticRule } from "./process-rules.ts";
+import { automaticRule } from "./indexing/process-rules.ts";
 import { knowledgeError } from "./responses.ts";
 import { createZip, uniqueNames } from "./zip.ts";
 

@@ -8,13 +8,13 @@ import {
 import { chunkHandlers } from "./chunks.ts";
 import { datasetHandlers } from "./datasets.ts";
 import { documentHandlers } from "./documents.ts";
-import { advanceIndexing } from "./indexing.ts";
+import { advanceIndexing } from "./indexing/indexing.ts";
 import { fileResponse } from "./knowledge-files.ts";
 import { metadataHandlers } from "./metadata.ts";
 import { modelHandlers } from "./models.ts";
 import { pipelineHandlers } from "./pipelines.ts";
-import { openRetrieve } from "./retrieve.ts";
-import { searchHandlers } from "./search.ts";
+import { openRetrieve } from "./retrieval/retrieve.ts";
+import { searchHandlers } from "./retrieval/search.ts";
 import { tagHandlers } from "./tags.ts";
 
 /** The knowledge side of the sandbox. */

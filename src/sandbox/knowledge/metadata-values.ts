@@ -5,7 +5,7 @@ import {
   type FieldRow,
   type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
-import type { MetadataValue } from "./metadata-filter.ts";
+import type { MetadataValue } from "./retrieval/metadata-filter.ts";
 
 /** A row of a document's `doc_metadata`. */
 export interface DocumentField {

@@ -11,7 +11,7 @@ import {
   getDataset,
   type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
-import type { MetadataValue } from "./metadata-filter.ts";
+import type { MetadataValue } from "./retrieval/metadata-filter.ts";
 import { builtInFields, fieldResponse } from "./metadata-values.ts";
 import { knowledgeError } from "./responses.ts";
 

@@ -1,10 +1,10 @@
 import type { LanguageModel } from "../models/language-model.ts";
 import { raise } from "../http/errors.ts";
 import type { Clock } from "../http/handler.ts";
-import type { MetadataValue } from "../knowledge/metadata-filter.ts";
-import type { ProcessRule } from "../knowledge/process-rules.ts";
+import type { MetadataValue } from "../knowledge/retrieval/metadata-filter.ts";
+import type { ProcessRule } from "../knowledge/indexing/process-rules.ts";
 import { knowledgeError } from "../knowledge/responses.ts";
-import type { SearchSettings } from "../knowledge/search-settings.ts";
+import type { SearchSettings } from "../knowledge/retrieval/search-settings.ts";
 import { newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
 import { column, defineTable, openTables, type RecordOf } from "./table.ts";

@@ -1,6 +1,6 @@
-import { internalServerError } from "../http/errors.ts";
-import type { DatasetRow, KnowledgeContext } from "../storage/knowledge-store.ts";
-import type { Changes } from "../storage/table.ts";
+import { internalServerError } from "../../http/errors.ts";
+import type { DatasetRow, KnowledgeContext } from "../../storage/knowledge-store.ts";
+import type { Changes } from "../../storage/table.ts";
 import { chooseEmbedding, type EmbeddingChoice, isHighQuality } from "./embedding.ts";
 import { requeueForEmbedding } from "./indexing.ts";
 

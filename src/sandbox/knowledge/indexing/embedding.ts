@@ -1,9 +1,9 @@
-import { invalidParam } from "../http/errors.ts";
-import { catalogOf, DIMENSIONS, findProvider, PROVIDER } from "../models/catalog.ts";
-import { embed } from "../models/embedding.ts";
-import { ModelError } from "../models/model-error.ts";
-import type { DatasetRow, KnowledgeContext } from "../storage/knowledge-store.ts";
-import { knowledgeError } from "./responses.ts";
+import { invalidParam } from "../../http/errors.ts";
+import { catalogOf, DIMENSIONS, findProvider, PROVIDER } from "../../models/catalog.ts";
+import { embed } from "../../models/embedding.ts";
+import { ModelError } from "../../models/model-error.ts";
+import type { DatasetRow, KnowledgeContext } from "../../storage/knowledge-store.ts";
+import { knowledgeError } from "../responses.ts";
 
 /** The embedding model of a request or a knowledge base. */
 export interface EmbeddingChoice {

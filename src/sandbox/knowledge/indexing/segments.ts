@@ -1,13 +1,13 @@
-import { countCharacters } from "../../lib/utf8.ts";
+import { countCharacters } from "../../../lib/utf8.ts";
 import {
   type DatasetRow,
   getDataset,
   type KnowledgeContext,
   type SegmentRow,
-} from "../storage/knowledge-store.ts";
-import { countTokens } from "../models/tokens.ts";
+} from "../../storage/knowledge-store.ts";
+import { countTokens } from "../../models/tokens.ts";
 import { embedFor, isHighQuality, vectorBytes } from "./embedding.ts";
-import { extractKeywords, tokenize } from "../models/words.ts";
+import { extractKeywords, tokenize } from "../../models/words.ts";
 
 /** A chunk to store; if `keywords` is null, they are extracted from the content. */
 export type NewSegment = Pick<

@@ -1,5 +1,5 @@
-import { withDefaults } from "./responses.ts";
-import shapes from "./shapes.json" with { type: "json" };
+import { withDefaults } from "../responses.ts";
+import shapes from "../shapes.json" with { type: "json" };
 
 /** Search settings of a request or a knowledge base, as sent; validated with their request. */
 export interface SearchSettings {

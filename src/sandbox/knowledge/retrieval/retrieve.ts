@@ -3,7 +3,7 @@ import type {
   DocumentRow,
   KnowledgeContext,
   SegmentRow,
-} from "../storage/knowledge-store.ts";
+} from "../../storage/knowledge-store.ts";
 import { rankSegments } from "./rank.ts";
 import { DEFAULT_SETTINGS } from "./search-settings.ts";
 

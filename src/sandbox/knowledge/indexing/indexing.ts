@@ -1,18 +1,18 @@
-import { attempt } from "../../lib/attempt.ts";
-import { sum } from "../../lib/numbers.ts";
-import { countCharacters } from "../../lib/utf8.ts";
-import { HttpError } from "../http/handler.ts";
+import { attempt } from "../../../lib/attempt.ts";
+import { sum } from "../../../lib/numbers.ts";
+import { countCharacters } from "../../../lib/utf8.ts";
+import { HttpError } from "../../http/handler.ts";
 import {
   deleteSegments,
   type DocumentRow,
   getDataset,
   type KnowledgeContext,
   type ProcessingStage,
-} from "../storage/knowledge-store.ts";
+} from "../../storage/knowledge-store.ts";
 import { splitIntoChunks, type TextChunk } from "./chunking.ts";
-import { knowledgeError } from "./responses.ts";
-import { ModelError } from "../models/model-error.ts";
-import { countTokens } from "../models/tokens.ts";
+import { knowledgeError } from "../responses.ts";
+import { ModelError } from "../../models/model-error.ts";
+import { countTokens } from "../../models/tokens.ts";
 import { checkDimensions, isHighQuality } from "./embedding.ts";
 import { addSegment, embedSegment } from "./segments.ts";
 

@@ -1,4 +1,4 @@
-import { isObject, own } from "../../lib/json.ts";
+import { isObject, own } from "../../../lib/json.ts";
 
 /** The value of a metadata field of a document. */
 export type MetadataValue = string | number | null;

@@ -1,12 +1,12 @@
-import { invalidParam } from "../http/errors.ts";
-import { catalogOf } from "../models/catalog.ts";
-import { similarity } from "../models/embedding.ts";
-import { ModelError } from "../models/model-error.ts";
-import { rerank } from "../models/rerank.ts";
-import { matchAll, matchAny, tokenize } from "../models/words.ts";
-import type { DatasetRow, KnowledgeContext, SegmentRow } from "../storage/knowledge-store.ts";
-import { embedFor, isHighQuality, storedDimensions, vectorOf } from "./embedding.ts";
-import { knowledgeError } from "./responses.ts";
+import { invalidParam } from "../../http/errors.ts";
+import { catalogOf } from "../../models/catalog.ts";
+import { similarity } from "../../models/embedding.ts";
+import { ModelError } from "../../models/model-error.ts";
+import { rerank } from "../../models/rerank.ts";
+import { matchAll, matchAny, tokenize } from "../../models/words.ts";
+import type { DatasetRow, KnowledgeContext, SegmentRow } from "../../storage/knowledge-store.ts";
+import { embedFor, isHighQuality, storedDimensions, vectorOf } from "../indexing/embedding.ts";
+import { knowledgeError } from "../responses.ts";
 import type { SearchSettings } from "./search-settings.ts";
 
 /** A chunk that a search found. */

@@ -1,5 +1,5 @@
-import { isObject } from "../../lib/json.ts";
-import { knowledgeError } from "./responses.ts";
+import { isObject } from "../../../lib/json.ts";
+import { knowledgeError } from "../responses.ts";
 
 /** Length and separator of chunks. */
 export interface Segmentation {

@@ -1,11 +1,11 @@
-import * as operations from "../../operations/knowledge.ts";
-import { bindHandlers, type Handlers } from "../http/handler.ts";
-import { getDataset, type KnowledgeContext } from "../storage/knowledge-store.ts";
-import { withModelErrors } from "./embedding.ts";
+import * as operations from "../../../operations/knowledge.ts";
+import { bindHandlers, type Handlers } from "../../http/handler.ts";
+import { getDataset, type KnowledgeContext } from "../../storage/knowledge-store.ts";
+import { withModelErrors } from "../indexing/embedding.ts";
 import { parseMetadataFilter } from "./metadata-filter.ts";
-import { documentMetadata } from "./metadata-values.ts";
+import { documentMetadata } from "../metadata-values.ts";
 import { rankSegments } from "./rank.ts";
-import { knowledgeError, toResponse } from "./responses.ts";
+import { knowledgeError, toResponse } from "../responses.ts";
 import { DEFAULT_SETTINGS, type SearchSettings } from "./search-settings.ts";
 
 /** Search in a knowledge base. */
