@@ -42,6 +42,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
     directory,
     ...(input.port !== undefined && { port: input.port }),
     ...(input.server && { server: versions[input.server] }),
+    models: !input.without_models,
     faults,
     onError: (error, where) => void reportError(host, error, where),
     ownPid: host.process.pid,

@@ -203,6 +203,7 @@ export const sandboxParams = {
   data: local.text("Directory to store the data in", { placeholder: "dir" }),
   ephemeral: local.flag("Do not store any data"),
   server: local.choice(["1.12", "1.14", "1.15"], "Server version to emulate (default 1.14)"),
+  without_models: local.flag("Imitate a server without models"),
   fault: local.text("Fault to inject, e.g. 'GET /datasets* status=503 times=2'", {
     placeholder: "script",
     many: true,
