@@ -8,6 +8,7 @@ import { validationError } from "../http/pydantic.ts";
 import { atLeast } from "../http/router.ts";
 import {
   type ChildChunkRow,
+  type DatasetRow,
   deleteSegments,
   type DocumentRow,
   getDataset,
@@ -64,15 +65,16 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const segments = segmentsIn(call.body);
     if (atLeast(call.version, "1.15.0")) checkBlank(segments);
     for (const { content, answer } of segments) checkContent(document, content, answer);
+    const dataset = getDataset(context, document.dataset_id);
     const { dataset_id, id: document_id, doc_form } = document;
     const last = context.segments.max("position", { document_id });
     const data = segments.map(({ content = "", answer = null, keywords }, index) => {
       const position = last + 1 + index;
       const words = keywords?.length ? keywords : null;
       const segment = { dataset_id, document_id, position, content, answer, keywords: words };
-      const segment_id = addSegment(context, segment, context.now());
+      const segment_id = addSegment(context, dataset, segment, context.now());
       const [row] = getSegment(context, { ...input, segment_id });
-      const failure = embedNew(context, row);
+      const failure = embedNew(context, dataset, row);
       return segmentResponse(context, { ...row, ...failure }, document);
     });
     updateWordCount(context, document_id);
@@ -212,8 +214,7 @@ function getChild(
  * Embeds a new chunk. If the model fails, the chunk is not stored, though the response shows it with
  * the fields returned (server §9.7).
  */
-function embedNew(context: KnowledgeContext, row: SegmentRow): object {
-  const dataset = getDataset(context, row.dataset_id);
+function embedNew(context: KnowledgeContext, dataset: DatasetRow, row: SegmentRow): object {
   if (!isHighQuality(dataset)) return {};
   try {
     embedSegment(context, dataset, row);

@@ -77,7 +77,7 @@ const tables = {
       archived: flag,
       metadata: json<Readonly<Record<string, MetadataValue>>>(),
     },
-    { indexes: ["dataset_id", "batch", "indexing_status, queued_at"] },
+    { indexes: ["dataset_id", "batch", "indexing_status, queued_at", "summary_due"] },
   ),
   segments: defineTable(
     {

@@ -1,8 +1,8 @@
 import { attempt } from "../../../lib/attempt.ts";
-import { sum } from "../../../lib/numbers.ts";
 import { countCharacters } from "../../../lib/utf8.ts";
 import { HttpError } from "../../http/handler.ts";
 import {
+  type DatasetRow,
   deleteSegments,
   type DocumentRow,
   getDataset,
@@ -12,7 +12,6 @@ import {
 import { splitIntoChunks, type TextChunk } from "./chunking.ts";
 import { knowledgeError } from "../responses.ts";
 import { ModelError } from "../../models/model-error.ts";
-import { countTokens } from "../../models/tokens.ts";
 import { checkDimensions, isHighQuality } from "./embedding.ts";
 import { addSegment, embedSegment } from "./segments.ts";
 
@@ -49,6 +48,7 @@ const DUE_DOCUMENTS = `WHERE ${STAGES.map(([stage], index) => {
 export function advanceIndexing(context: KnowledgeContext): void {
   const due = context.documents.select(DUE_DOCUMENTS, context.now(), context.indexingDelay);
   for (const document of due) advance(context, document);
+  if (!context.model) return;
   for (const document of context.documents.select("WHERE summary_due <= ?", context.now()))
     summarize(context, document);
 }
@@ -67,35 +67,41 @@ function summarize({ documents, segments, model }: KnowledgeContext, { id }: Doc
 
 function advance(context: KnowledgeContext, document: DocumentRow): void {
   const { documents, indexingDelay } = context;
-  const { id, queued_at } = document;
+  const { id, dataset_id, queued_at } = document;
+  const dataset = getDataset(context, dataset_id);
   const age = Math.min(context.now() - queued_at, indexingDelay);
   const isDone = age === indexingDelay;
   const stage = STAGES.findLast(([, share]) => age >= share * indexingDelay)?.[0] ?? "waiting";
   const time = queued_at + age;
   try {
     if (stage === "indexing" && document.indexing_status !== "indexing") {
-      splitDocument(context, document, time);
+      splitDocument(context, dataset, document, time);
     }
-    if (isDone) embedDocument(context, document);
+    if (isDone) embedDocument(context, dataset, document);
   } catch (error) {
     if (!(error instanceof HttpError || error instanceof ModelError)) throw error;
     const text = error instanceof ModelError ? error.runText : error.message;
     const failed = { error: text, stopped_at: time, updated_at: time };
     return documents.update({ id }, { indexing_status: "error", ...failed });
   }
-  if (isDone) complete(context, document, time);
+  if (isDone) complete(context, dataset, document, time);
   else documents.update({ id }, { indexing_status: stage });
 }
 
 /** Splits the text of a document into stored chunks; throws HttpError with the reason if it cannot. */
-function splitDocument(context: KnowledgeContext, document: DocumentRow, time: number): void {
+function splitDocument(
+  context: KnowledgeContext,
+  dataset: DatasetRow,
+  document: DocumentRow,
+  time: number,
+): void {
   const { dataset_id, id: document_id } = document;
-  const chunks = chunksOf(context, document);
+  const chunks = chunksOf(context, dataset, document);
   deleteSegments(context, "document_id", document_id);
   for (const [index, { content, answer = null, children }] of chunks.entries()) {
     const position = index + 1;
     const segment = { dataset_id, document_id, position, content, answer, keywords: null };
-    const segment_id = addSegment(context, segment, time);
+    const segment_id = addSegment(context, dataset, segment, time);
     for (const [childIndex, child] of children.entries()) {
       context.child_chunks.insert({
         id: context.newId(),
@@ -120,8 +126,7 @@ export function requeueForEmbedding(context: KnowledgeContext, dataset_id: strin
 }
 
 /** Embeds the chunks of a document. If the model fails, none of them is enabled (server §9.6). */
-function embedDocument(context: KnowledgeContext, { dataset_id, id }: DocumentRow): void {
-  const dataset = getDataset(context, dataset_id);
+function embedDocument(context: KnowledgeContext, dataset: DatasetRow, { id }: DocumentRow): void {
   if (!isHighQuality(dataset)) return;
   const { segments } = context;
   const all = segments.list({ document_id: id });
@@ -144,10 +149,14 @@ interface DocumentChunk extends TextChunk {
  * The chunks of a document by its form. If the model makes no questions, or the rule of a hierarchical
  * document has no child chunks, there are none, and the document ends as completed (server §9.8).
  */
-function chunksOf(context: KnowledgeContext, document: DocumentRow): readonly DocumentChunk[] {
+function chunksOf(
+  context: KnowledgeContext,
+  dataset: DatasetRow,
+  document: DocumentRow,
+): readonly DocumentChunk[] {
   const { model } = context;
   const chunks = splitFile(context, document);
-  if (!model || !isHighQuality(getDataset(context, document.dataset_id))) return chunks;
+  if (!model || !isHighQuality(dataset)) return chunks;
   switch (document.doc_form) {
     case "qa_model":
       return chunks.flatMap(({ content }) =>
@@ -179,28 +188,32 @@ function splitFile(
   return splitIntoChunks(new TextDecoder().decode(file.bytes), rule);
 }
 
-function complete(context: KnowledgeContext, document: DocumentRow, time: number): void {
-  const { documents, segments } = context;
-  const times = { stopped_at: null, completed_at: time, updated_at: time };
-  const dataset = getDataset(context, document.dataset_id);
+function complete(
+  { store, documents, segments }: KnowledgeContext,
+  dataset: DatasetRow,
+  document: DocumentRow,
+  time: number,
+): void {
+  const { id: document_id } = document;
   const embeds = isHighQuality(dataset);
-  const contents = segments.list({ document_id: document.id }).map(({ content }) => content);
-  const tokens = embeds ? sum(contents.map(countTokens)) : 0;
+  const sum = "SELECT ifnull(sum(tokens), 0) AS tokens FROM segments WHERE document_id = ?";
   const summarizes = embeds && dataset.summary_index_setting?.enable === true;
   const summaries = summarizes ? { need_summary: 1, summary_due: time + SUMMARY_DELAY } : {};
   const ended = {
     indexing_status: "completed",
     error: null,
-    tokens,
-    ...times,
+    tokens: store.get<{ readonly tokens: number }>(sum, document_id)?.tokens ?? 0,
+    stopped_at: null,
+    completed_at: time,
+    updated_at: time,
     ...summaries,
   } as const;
-  documents.update({ id: document.id }, ended);
+  documents.update({ id: document_id }, ended);
   if (document.doc_form !== "hierarchical_model" || embeds) return;
   // Without an embedding model, the chunks of a hierarchical document are never completed: the
   // document is available, but searches do not find it.
   segments.update(
-    { document_id: document.id },
+    { document_id },
     { status: "indexing", enabled: false, keywords: null, completed_at: null },
   );
 }

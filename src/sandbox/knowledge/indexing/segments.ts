@@ -1,10 +1,5 @@
 import { countCharacters } from "../../../lib/utf8.ts";
-import {
-  type DatasetRow,
-  getDataset,
-  type KnowledgeContext,
-  type SegmentRow,
-} from "../../storage/knowledge-store.ts";
+import type { DatasetRow, KnowledgeContext, SegmentRow } from "../../storage/knowledge-store.ts";
 import { countTokens } from "../../models/tokens.ts";
 import { embedFor, isHighQuality, vectorBytes } from "./embedding.ts";
 import { extractKeywords, tokenize } from "../../models/words.ts";
@@ -19,9 +14,14 @@ export type NewSegment = Pick<
  * Stores and indexes a chunk; returns its ID. A chunk of a knowledge base with an embedding model has
  * no keywords of its own, and its tokens are counted.
  */
-export function addSegment(context: KnowledgeContext, segment: NewSegment, time: number): string {
+export function addSegment(
+  context: KnowledgeContext,
+  dataset: DatasetRow,
+  segment: NewSegment,
+  time: number,
+): string {
   const id = context.newId();
-  const embeds = isHighQuality(getDataset(context, segment.dataset_id));
+  const embeds = isHighQuality(dataset);
   context.segments.insert({
     ...segment,
     id,
