@@ -29,14 +29,20 @@ export interface Exchange {
 
 const folder = recordingsFolder;
 
-/** The recorded files: those of the current version, then the directories of other versions. */
-const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".json"))
+/**
+ * The recorded files: those of the current version, then the directories of other versions. The
+ * directory `applications` has the applications that were called.
+ */
+export const recordedFiles: readonly string[] = readdirSync(folder, {
+  recursive: true,
+  encoding: "utf8",
+})
   .map((file) => file.replaceAll("\\", "/"))
+  .filter((file) => file.endsWith(".json") && !file.startsWith("applications/"))
   .sort((a, b) => a.split("/").length - b.split("/").length || (a < b ? -1 : 1));
 
 /** Every recorded exchange, in the order of the files. */
-export const exchanges: readonly Exchange[] = files.flatMap((file) => {
+export const exchanges: readonly Exchange[] = recordedFiles.flatMap((file) => {
   // The format of the recorder.
   const recorded = JSON.parse(readFileSync(join(folder, file), "utf8")) as {
     exchanges: Exchange[];

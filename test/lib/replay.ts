@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { request as send } from "node:http";
 import { recordingsFolder } from "./paths.ts";
 
@@ -300,10 +300,21 @@ function differentMessages(recorded: unknown, ours: unknown, ids: Ids): string[]
     const wanted = recorded[field];
     if (typeof wanted !== "string") return [];
     const here = String(ours[field]);
-    if (versionless(translated(wanted, ids)) === versionless(here)) return [];
+    if (comparable(translated(wanted, ids)) === comparable(here)) return [];
     return [`${field}: recorded ${wanted}, here ${here}`];
   });
 }
 
-/** Older servers link to the manual of an older validation library. */
-const versionless = (text: string) => text.replaceAll("pydantic.dev/2.11/", "pydantic.dev/2.12/");
+/** A message without the version of the validation library, and without the ID of a call of a model. */
+const comparable = (text: string) =>
+  text
+    .replaceAll("pydantic.dev/2.11/", "pydantic.dev/2.12/")
+    .replace(/\breq_id: [0-9a-f]*/, "req_id:");
+
+/** The applications of the server with models, as exported files by name. */
+export const recordedApplications: ReadonlyMap<string, unknown> = new Map(
+  readdirSync(join(recordingsFolder, "applications")).map((file) => {
+    const text = readFileSync(join(recordingsFolder, "applications", file), "utf8");
+    return [file.replace(".json", ""), JSON.parse(text) as unknown];
+  }),
+);

@@ -155,5 +155,12 @@ test("speech is a WAV whose length grows with the words", () => {
   const bytes = speak("Good morning, everybody.");
   expect(new TextDecoder("latin1").decode(bytes.subarray(0, 4))).toBe("RIFF");
   expect(bytes.byteLength).toBe(44 + 2400); // three words of 0.1 s at 8,000 samples a second
-  expect(transcribe("voice-note_1.mp3")).toBe("voice note 1");
+  expect(() => speak("[[tts-error:rate]]")).toThrow("Rate limit reached");
+});
+
+test("a transcript is the name of the file", () => {
+  const bytes = new TextEncoder().encode("ID3");
+  expect(transcribe({ name: "voice-note_1.mp3", bytes })).toBe("voice note 1");
+  const marked = new TextEncoder().encode("ID3 [[stt-error:auth]]");
+  expect(() => transcribe({ name: "a.mp3", bytes: marked })).toThrow("Incorrect API key");
 });

@@ -1,5 +1,4 @@
 /** Replays the recorded exchanges of knowledge bases against the sandbox. */
-import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
@@ -14,7 +13,7 @@ import {
   scenes,
   type Unplayed,
 } from "../lib/replay.ts";
-import { recordingsFolder } from "../lib/paths.ts";
+import { recordedFiles } from "../lib/recordings.ts";
 
 const needsModels = "needs models";
 const notYetAnswers = "changes of questions and answers are not imitated yet";
@@ -250,9 +249,7 @@ test("the number of skipped exchanges does not grow", () => {
 });
 
 test("every recorded file is replayed", () => {
-  const files = readdirSync(recordingsFolder, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".json"))
-    .map((file) => file.replaceAll("\\", "/").replace(/\.json$/, ""));
+  const files = recordedFiles.map((file) => file.replace(/\.json$/, ""));
   const replayed = new Set<string>([...scenes.knowledge, ...scenes.apps].flat());
   expect(files.filter((file) => !replayed.has(file))).toEqual([]);
 });

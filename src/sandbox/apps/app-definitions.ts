@@ -106,11 +106,23 @@ export type AnyNode = {
 /** A node of one type, or of several. */
 export type NodeOf<Type extends NodeType> = Extract<AnyNode, { readonly type: Type }>;
 
+/** A feature that can be switched on. */
+interface Switch {
+  readonly enabled: boolean;
+}
+
+/** What an application offers beside its replies, by the names of `GET /parameters`. */
+export interface AppFeatures extends Readonly<Record<string, unknown>> {
+  readonly speech_to_text?: Switch;
+  readonly text_to_speech?: Switch;
+}
+
 /** An application of the sandbox. */
 export interface AppDefinition {
   readonly name: string;
   readonly description: string;
-  readonly mode: "workflow" | "advanced-chat";
+  readonly mode: "workflow" | "advanced-chat" | "chat" | "completion" | "agent-chat";
+  readonly features: AppFeatures;
   readonly inputs: readonly InputField[];
   readonly nodes: readonly AnyNode[];
   readonly edges: readonly { readonly source: string; readonly target: string }[];
@@ -125,7 +137,9 @@ export interface AppDefinition {
 /** The parts of an exported application that the sandbox uses. */
 interface ExportedApp {
   readonly app: Pick<AppDefinition, "name" | "description" | "mode">;
-  readonly workflow: {
+  /** Missing in basic applications: chats, completions and agents. */
+  readonly workflow?: {
+    readonly features?: AppFeatures;
     readonly conversation_variables?: AppDefinition["variables"];
     readonly graph: {
       readonly nodes: readonly {
@@ -136,16 +150,20 @@ interface ExportedApp {
       readonly edges: AppDefinition["edges"];
     };
   };
+  /** The settings of a basic application, its features among them. */
+  readonly model_config?: AppFeatures;
 }
 
-function defineApp({ app, workflow }: ExportedApp): AppDefinition {
-  const nodes = workflow.graph.nodes.map(({ data, ...node }) => ({ ...node, ...data }) as AnyNode);
+function defineApp({ app, workflow, model_config }: ExportedApp): AppDefinition {
+  const { graph, features, conversation_variables } = workflow ?? {};
+  const nodes = graph?.nodes.map(({ data, ...node }) => ({ ...node, ...data }) as AnyNode) ?? [];
   return {
     ...app,
+    features: features ?? model_config ?? {},
     nodes,
-    edges: workflow.graph.edges,
+    edges: graph?.edges ?? [],
     inputs: nodesOf({ nodes }, "start").flatMap(({ variables }) => variables),
-    variables: workflow.conversation_variables ?? [],
+    variables: conversation_variables ?? [],
   };
 }
 

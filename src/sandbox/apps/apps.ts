@@ -8,6 +8,7 @@ import type { Store } from "../storage/sqlite.ts";
 import { annotationHandlers } from "./annotations.ts";
 import { type AppDefinition, type Applications, type InputField } from "./app-definitions.ts";
 import { fileHandlers } from "./app-files.ts";
+import { audioHandlers } from "./audio.ts";
 import { chatHandlers } from "./chats.ts";
 import { type AppContext, requireApp } from "./context.ts";
 import { conversationHandlers } from "./conversations.ts";
@@ -68,6 +69,7 @@ export function openApps(deps: {
     chatHandlers,
     conversationHandlers,
     annotationHandlers,
+    audioHandlers,
     fileHandlers,
   ];
   return {
@@ -88,8 +90,11 @@ const handlers: Handlers<typeof operations, AppContext> = {
   getAppMeta: () => ({ json: { tool_icons: {} } }),
 
   getAppParameters(_context, _input, call) {
-    const user_input_form = requireApp(call).inputs.map(inputControl);
-    return { json: fillShape("parameters", { user_input_form }) };
+    const { inputs, features } = requireApp(call);
+    const defaults = fillShape("parameters", { user_input_form: inputs.map(inputControl) });
+    const own = Object.keys(defaults).filter((name) => Object.hasOwn(features, name));
+    const offered = Object.fromEntries(own.map((name) => [name, features[name]]));
+    return { json: { ...defaults, ...offered } };
   },
 
   getSite(_context, _input, call) {

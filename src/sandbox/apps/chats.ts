@@ -1,4 +1,3 @@
-import * as audio from "../../operations/audio.ts";
 import * as chats from "../../operations/chats.ts";
 import * as completions from "../../operations/completions.ts";
 import { bindHandlers, type Handlers } from "../http/handler.ts";
@@ -55,25 +54,15 @@ function refuseCompletion(
   throw appError("app unavailable");
 }
 
-// No application of the sandbox completes text, or has speech.
+// No application of the sandbox completes text.
 const completionHandlers: Handlers<typeof completions, AppContext> = {
   createCompletion: refuseCompletion,
   stopCompletion: refuseCompletion,
 };
 
-const audioHandlers: Handlers<typeof audio, AppContext> = {
-  transcribeAudio() {
-    throw appError("speech to text off");
-  },
-  speakText() {
-    throw appError("text to speech off");
-  },
-};
-
 export const chatHandlers = (context: AppContext) => [
   ...bindHandlers(chats, messageHandlers)(context),
   ...bindHandlers(completions, completionHandlers)(context),
-  ...bindHandlers(audio, audioHandlers)(context),
 ];
 
 interface NewMessage {

@@ -47,6 +47,9 @@ export class HttpError extends Error {
   }
 }
 
+/** The worker fails before its first byte: 500 without the headers of the application (server §18). */
+export class WorkerFailure extends Error {}
+
 /** Thrown by a stream to drop the connection in the middle of a response. */
 export class ConnectionDropped extends Error {}
 

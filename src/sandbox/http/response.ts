@@ -5,6 +5,8 @@ export interface SandboxResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | AsyncIterable<string>;
+  /** Not sent by the application: without its X-Version and X-Env. */
+  readonly foreign?: true;
 }
 
 const utf8 = new TextEncoder();
@@ -81,9 +83,17 @@ export const redirectResponse = (url: string): SandboxResponse =>
 export const proxyErrorPage = (
   status: number,
   reason = STATUS_CODES[status] ?? "Error",
-): SandboxResponse =>
-  html(
+): SandboxResponse => ({
+  ...html(
     status,
     `<html>\r\n<head><title>${status} ${reason}</title></head>\r\n<body>\r\n` +
       `<center><h1>${status} ${reason}</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n`,
-  );
+  ),
+  foreign: true,
+});
+
+/** Response of the worker to a request that fails outside the application. */
+export const workerError = (): SandboxResponse => ({
+  ...complete(500, { "Content-Type": "text/plain" }, utf8.encode("Internal Server Error")),
+  foreign: true,
+});

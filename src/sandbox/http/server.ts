@@ -12,7 +12,14 @@ import { openStore, type Store } from "../storage/sqlite.ts";
 import { authorize, isLocalClient, normalizeTarget } from "./auth.ts";
 import { toHttpError } from "./errors.ts";
 import { createFaultPlanner, type Fault, type FaultPlan } from "./faults.ts";
-import { type Clock, ConnectionDropped, type Handler, HttpError, type Reply } from "./handler.ts";
+import {
+  type Clock,
+  ConnectionDropped,
+  type Handler,
+  HttpError,
+  type Reply,
+  WorkerFailure,
+} from "./handler.ts";
 import { BodyTooLarge, readRequest, type ReceivedRequest } from "./read-request.ts";
 import { parseRequest } from "./request-body.ts";
 import {
@@ -22,6 +29,7 @@ import {
   routeNotFound,
   type SandboxResponse,
   utf8JsonResponse,
+  workerError,
 } from "./response.ts";
 import { atLeast, createRouter } from "./router.ts";
 import { sendResponse } from "./send.ts";
@@ -185,7 +193,7 @@ class SandboxServer implements Sandbox {
     if (plan.silence === 0) return;
     if (plan.delay !== undefined) await clock.sleep(plan.delay, signal);
     const reply = await this.#respond(exchange);
-    const own = plan.html === undefined ? { "X-Version": version, "X-Env": "DEVELOPMENT" } : {};
+    const own = reply.foreign ? {} : { "X-Version": version, "X-Env": "DEVELOPMENT" };
     const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
     const headers = { ...reply.headers, ...own, ...length };
     await sendResponse({ ...reply, headers }, response, { plan, clock, signal });
@@ -198,6 +206,7 @@ class SandboxServer implements Sandbox {
       if (plan.status !== undefined) throw plannedError(plan.status);
       return await this.#route(exchange);
     } catch (error) {
+      if (error instanceof WorkerFailure) return workerError();
       const { status, body } = toHttpError(error, report);
       const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
       return jsonResponse(status, body, status === 401 ? challenge : {});

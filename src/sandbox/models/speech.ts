@@ -1,9 +1,18 @@
+import { Marks } from "./marks.ts";
+import { errorKind, ModelError } from "./model-error.ts";
+
 const SAMPLE_RATE = 8000;
 const SECONDS_PER_WORD = 0.1;
 
-/** Speaks a text: a WAV with a short tone for each word, 8-bit mono. */
+/**
+ * Speaks a text: a WAV with a short tone for each word, 8-bit mono. Throws ModelError for the mark
+ * `tts-error`.
+ */
 export function speak(text: string): Uint8Array<ArrayBuffer> {
-  const words = text.split(/\s+/u).filter(Boolean).length;
+  const marks = new Marks(text);
+  const error = marks.text("tts-error");
+  if (error !== undefined) throw new ModelError(errorKind(error));
+  const words = marks.rest.split(/\s+/u).filter(Boolean).length;
   const samples = Math.round(Math.max(1, words) * SECONDS_PER_WORD * SAMPLE_RATE);
   const wav = new DataView(new ArrayBuffer(44 + samples));
   const ascii = (offset: number, label: string) =>
@@ -27,9 +36,16 @@ export function speak(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(wav.buffer);
 }
 
-/** Transcribes a recording: the words of its file name. */
-export const transcribe = (fileName: string): string =>
-  fileName
+/** Bytes of a recording that may hold a mark. */
+const MARKED_BYTES = 1000;
+
+/** Transcribes a recording: the words of its file name. Throws ModelError for the mark `stt-error` in it. */
+export function transcribe(file: { readonly name: string; readonly bytes: Uint8Array }): string {
+  const start = new TextDecoder("latin1").decode(file.bytes.subarray(0, MARKED_BYTES));
+  const error = new Marks(start).text("stt-error");
+  if (error !== undefined) throw new ModelError(errorKind(error));
+  return file.name
     .replace(/\.[^.]*$/, "")
     .replace(/[-_.]+/g, " ")
     .trim();
+}
