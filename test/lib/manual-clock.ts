@@ -4,6 +4,8 @@ import type { Clock } from "../../src/sandbox/http/handler.ts";
 export interface ManualClock extends Clock {
   /** Advances the time; sleepers wake in order and may sleep again. */
   advance(ms: number): Promise<void>;
+  /** Advances the time until a promise is settled, and returns its value. */
+  until<T>(promise: Promise<T>): Promise<T>;
   /** Resolves as soon as a sleep of exactly `ms` starts. */
   asleep(ms: number): Promise<void>;
 }
@@ -56,6 +58,14 @@ export function manualClock(start = "2026-11-21T00:00:00Z"): ManualClock {
         next.wake();
       }
       time = end;
+    },
+
+    async until(promise) {
+      let pending = true;
+      const settle = () => void (pending = false);
+      promise.then(settle, settle);
+      while (pending) await this.advance(10);
+      return promise;
     },
 
     asleep: (ms) =>

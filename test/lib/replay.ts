@@ -279,17 +279,20 @@ export function compared(exchange: Exchange, ours: Replayed, ids: Ids): string[]
   if (type !== undefined && type !== oursType && ours.status !== 204) {
     found.push(`Content-Type: recorded ${type}, here ${oursType}`);
   }
-  if (response.chunks) {
-    const recorded = eventsIn(response.chunks.map(([, text]) => text).join(""));
-    return [...found, ...differences(recorded, eventsIn(ours.text), ids, "events")];
+  const streamed = response.chunks?.map(([, text]) => text).join("");
+  if (streamed !== undefined && !type?.startsWith("application/json")) {
+    return [...found, ...differences(eventsIn(streamed), eventsIn(ours.text), ids, "events")];
   }
-  if (response.body !== undefined) {
-    found.push(...differences(response.body, ours.body, ids));
-    if (response.status >= 400) found.push(...differentMessages(response.body, ours.body, ids));
+  // What is not a stream may be recorded like one: an error, or documents of a pipeline.
+  const [body, here] =
+    streamed === undefined ? [response.body, ours.body] : [jsonOr(streamed), jsonOr(ours.text)];
+  if (body !== undefined) {
+    found.push(...differences(body, here, ids));
+    if (response.status >= 400) found.push(...differentMessages(body, here, ids));
   } else if (response.body_text !== undefined && type?.startsWith("text/html")) {
     const recorded = response.body_text.replaceAll("http://127.0.0.1:5001", "");
-    const here = ours.text.replace(/http:\/\/127\.0\.0\.1:\d+/g, "");
-    if (recorded !== here) found.push(`text: ${here}`);
+    const page = ours.text.replace(/http:\/\/127\.0\.0\.1:\d+/g, "");
+    if (recorded !== page) found.push(`text: ${page}`);
   }
   return found;
 }

@@ -15,12 +15,10 @@ import {
 } from "../lib/replay.ts";
 import { recordedFiles } from "../lib/recordings.ts";
 
-const needsModels = "needs models";
 const notYetAnswers = "changes of questions and answers are not imitated yet";
 const notYetChildren = "child chunks are not embedded yet";
 const otherBuild = "recorded on a build that shows metadata in another way (server §9.5)";
 const fixedModels = "the sandbox cannot take a model or its credentials away";
-const needsPipeline = "needs a pipeline";
 const buildDefect = "a defect of the recorded build; a fault such as status=500 imitates it";
 
 /** Exchanges that are not replayed, with reasons. Their number may only decrease. */
@@ -56,14 +54,6 @@ const unplayed: Unplayed = {
   },
   "1.15/misc": {
     "search an external knowledge base": buildDefect,
-  },
-  "1.15/pipeline": {
-    "*": needsPipeline,
-    "datasource plugins": asked,
-    run: asked,
-    "run a node": asked,
-    "datasource plugins ?is_published=maybe": asked,
-    "upload a file": asked,
   },
   "model-change": {
     "models of kind llm, one disabled": fixedModels,
@@ -102,13 +92,8 @@ const unplayed: Unplayed = {
     "Q&A: update with doc_form: detail": otherBuild,
     "Q&A: update with doc_form: segments": notYetAnswers,
   },
-  "pipeline-run": {
-    "*": needsModels,
-    "upload a file": asked,
-    "upload a second file": asked,
-  },
 };
-const expectedUnplayed = 88;
+const expectedUnplayed = 48;
 
 const sameSecond = "knowledge bases of the same second are ordered by their random IDs";
 
@@ -157,6 +142,14 @@ const tolerated: Readonly<Record<string, readonly [RegExp, string]>> = {
     /embedding_vector_index/,
     notTable,
   ],
+  "pipeline-run: retrieve from a pipeline knowledge base": [
+    /^body\.records\.2\.segment\.indexing_at:/,
+    "another of the chunks that do not fit, which a pipeline did not make",
+  ],
+  "1.15/pipeline: knowledge base with a pipeline": [
+    /^body\.embedding_model/,
+    "the recorded pipeline indexed without a model",
+  ],
   "1.15/changed-knowledge: list": [/^body\.data\.\d+\.external/, variousKinds],
   "1.15/knowledge-more: list page=1&limit=100": [/^body\.data\.\d+\./, variousKinds],
   "1.15/knowledge-more: list page=0": [/^body\.data\.\d+\./, variousKinds],
@@ -204,6 +197,8 @@ const withModels = new Set<string>([
   "model-change",
   "qa-model",
   "parent-child",
+  "pipeline-run",
+  "1.15/pipeline",
 ]);
 
 let clock: ManualClock;
@@ -226,7 +221,7 @@ describe.each(replayable)("$name", ({ version, models, exchanges }) => {
     clock = manualClock();
     ids = new Map();
     // The build of the server with models showed metadata in another way (server §9.5).
-    const faults = models ? [parseFault("* * plain-metadata")] : [];
+    const faults = models && version === "1.14.2" ? [parseFault("* * plain-metadata")] : [];
     sandbox = await startSandbox({ clock, directory: null, server: version, models, faults });
   });
   afterAll(() => sandbox.stop());
@@ -237,7 +232,9 @@ describe.each(replayable)("$name", ({ version, models, exchanges }) => {
     await clock.advance(immediate.has(name) ? 50 : 1000);
     const [pattern] = tolerated[name] ?? [];
     const { exchange } = each;
-    const differences = compared(exchange, await resend(exchange, sandbox.origin, ids), ids);
+    const sent = resend(exchange, sandbox.origin, ids);
+    const answer = await (exchange.response.chunks ? clock.until(sent) : sent);
+    const differences = compared(exchange, answer, ids);
     expect(differences.filter((difference) => !pattern?.test(difference))).toEqual([]);
   });
 });
@@ -324,9 +321,13 @@ const unrecorded: Readonly<Record<string, () => Promise<void>>> = {
     ids.set("c261bbbd-07ef-4968-bb7e-8692b1232f5e", String(id));
   },
   async "1.15/pipeline"() {
-    const [plain = "", other = ""] = await emptyBases(["nopipe", "Pipeline file"]);
-    ids.set("19ec03cd-2e60-4233-a1c0-98bf2593bd3b", plain);
-    ids.set("113b6c65-5150-4984-9d9e-e8130afff49e", other);
+    ids.set("19ec03cd-2e60-4233-a1c0-98bf2593bd3b", await newBase("nopipe"));
+    ids.set("113b6c65-5150-4984-9d9e-e8130afff49e", await baseNamed("Files"));
+    ids.set("84955119-cfa9-4a37-8d19-769f05dab923", await baseNamed("Website"));
+  },
+  async "pipeline-run"() {
+    ids.set("9c8e0670-8ed0-4983-a635-18e319943575", await baseNamed("Files"));
+    ids.set("cfb2795b-0078-45bf-a424-88458ef16d99", await baseNamed("Website"));
   },
   async "1.15/uploads"() {
     const { base, documents } = await filledBase("Handbook", { "a.txt": "One." });
@@ -375,6 +376,11 @@ async function emptyBases(names: readonly string[]): Promise<readonly string[]> 
 async function newBase(name = "unrecorded"): Promise<string> {
   const { id } = await post("/datasets", { name });
   return String(id);
+}
+
+async function baseNamed(name: string): Promise<string> {
+  const { data } = await call("GET", `/datasets?keyword=${name}`);
+  return (data as readonly { readonly id: string }[])[0]?.id ?? "";
 }
 
 const bind = (tags: readonly (ResponseBody | undefined)[], base = "") =>

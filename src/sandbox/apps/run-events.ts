@@ -1,5 +1,5 @@
 /** Events of a run, live and replayed (server §15). */
-import { asciiOnly, spaced } from "../http/response.ts";
+import { asciiOnly, dataLine, spaced } from "../http/response.ts";
 import { atLeast } from "../http/router.ts";
 import { toSeconds } from "../storage/ids.ts";
 import type { StoredForm, StoredRun } from "../storage/runs-store.ts";
@@ -9,8 +9,6 @@ import { outputText, variableAt } from "./templates.ts";
 
 /** The keep-alive of a stream: an event without data. */
 export const PING = "event: ping\n\n";
-
-export const dataLine = (event: unknown) => `data: ${JSON.stringify(event)}\n\n`;
 
 /** The time in a chatflow's envelope is that of its message. */
 const chatFields = (run: StoredRun) =>

@@ -1,4 +1,5 @@
 import { type Call, HttpError, type Reply } from "../http/handler.ts";
+import { dataLine } from "../http/response.ts";
 import { atLeast } from "../http/router.ts";
 import type { StoredEndUser, StoredRun } from "../storage/runs-store.ts";
 import { fileLookup } from "./app-files.ts";
@@ -6,7 +7,7 @@ import { type AppDefinition, nodesOf } from "./app-definitions.ts";
 import { type AppContext, isStreaming } from "./context.ts";
 import { endEvents, eventStream } from "./event-stream.ts";
 import { validateInputs } from "./input-form.ts";
-import { dataLine, PING } from "./run-events.ts";
+import { PING } from "./run-events.ts";
 import { fillShape, rejectedStartEvents, type RunEvent } from "./shapes.ts";
 
 /** A request that starts a run. */

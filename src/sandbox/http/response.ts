@@ -41,6 +41,9 @@ export const utf8JsonResponse = (status: number, value: unknown): SandboxRespons
     utf8.encode(JSON.stringify(value)),
   );
 
+/** An event as an event stream sends it. */
+export const dataLine = (event: unknown): string => `data: ${JSON.stringify(event)}\n\n`;
+
 /** Escapes all non-ASCII characters of a JSON text as `\\u`. */
 export const asciiOnly = (json: string): string =>
   json.replace(/[\u007f-\uffff]/g, escapeCharacter);

@@ -193,7 +193,11 @@ function showSegment(context: KnowledgeContext, place: SegmentPlace) {
 function segmentResponse(context: KnowledgeContext, row: SegmentRow, { doc_form }: DocumentRow) {
   const children = doc_form === "hierarchical_model" ? listChildren(context, row.id) : [];
   const child_chunks = children.map(childResponse);
-  return toResponse("segment", row, { child_chunks, tokens: row.tokens ?? 0 });
+  return toResponse("segment", row, {
+    child_chunks,
+    tokens: row.tokens ?? 0,
+    indexing_at: row.indexing_at || null, // chunks of pipelines have none
+  });
 }
 
 const childResponse = (row: ChildChunkRow) => toResponse("child_chunk", row);

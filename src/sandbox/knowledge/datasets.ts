@@ -14,6 +14,7 @@ import {
 } from "../storage/knowledge-store.ts";
 import { canEmbed, chooseEmbedding, isHighQuality } from "./indexing/embedding.ts";
 import { builtInFields, fieldResponse } from "./metadata-values.ts";
+import { runtimeFields } from "./pipelines/bases.ts";
 import { knowledgeError, toResponse, withDefaults } from "./responses.ts";
 import { type SearchSettings, searchSettingsResponse } from "./retrieval/search-settings.ts";
 import { switchEmbedding } from "./indexing/switch-embedding.ts";
@@ -145,7 +146,7 @@ function datasetResponse(
   const builtIn = builtInFields.map((field) => ({ id: "built-in", ...field }));
   return toResponse("dataset", row, {
     ...counts,
-    data_source_type: counts?.documents ? "upload_file" : null,
+    ...runtimeFields(row, counts?.documents ? "upload_file" : null),
     maintainer: atLeast(version, "1.15.0") ? account.id : undefined,
     embedding_available,
     retrieval_model_dict: searchSettingsResponse(settings),

@@ -101,9 +101,10 @@ export function updateDocument(
   if (getDisplayStatus(context, document) !== "available") {
     throw knowledgeError("document unavailable");
   }
-  const rule_id = input.process_rule
-    ? storeRule(context, dataset, input.process_rule, automaticRule)
-    : document.rule_id;
+  const rule_id =
+    input.process_rule || document.rule_id === ""
+      ? storeRule(context, dataset, input.process_rule, automaticRule)
+      : document.rule_id;
   const changes = { name: input.name, rule_id, doc_form, created_from: "web" };
   return requeue(context, document, storeContent?.(), changes);
 }
@@ -160,12 +161,13 @@ function requeue(
   if (content) context.files.delete({ id: file_id });
   const queued = { indexing_status: "waiting", queued_at: now, updated_at: now } as const;
   const ended = { completed_at: null, stopped_at: null };
-  context.documents.update({ id }, { ...changes, ...content, ...queued, ...ended });
+  const source = content ? null : undefined;
+  context.documents.update({ id }, { ...changes, ...content, source, ...queued, ...ended });
   return id;
 }
 
-/** Fourteen digits of time and six random ones. */
-function newBatch(context: KnowledgeContext): string {
+/** The ID of a batch of documents: fourteen digits of time and six random ones. */
+export function newBatch(context: KnowledgeContext): string {
   const time = new Date(context.now()).toISOString().replace(/\D/g, "").slice(0, 14);
   return time + String(100_000 + Math.floor(context.random() * 900_000));
 }

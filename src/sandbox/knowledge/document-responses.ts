@@ -6,8 +6,8 @@ import {
 } from "../storage/knowledge-store.ts";
 import { stageStarts } from "./indexing/indexing.ts";
 import { documentMetadata } from "./metadata-values.ts";
-import { automaticRule, ruleResponse } from "./indexing/process-rules.ts";
-import { toResponse } from "./responses.ts";
+import { ruleResponse } from "./indexing/process-rules.ts";
+import { toResponse, withDefaults } from "./responses.ts";
 
 /** SQL for the display status of a document (server §7). */
 export const DISPLAY_STATUS = `CASE
@@ -30,12 +30,26 @@ function documentFields(context: KnowledgeContext, document: DocumentRow) {
     document.file_id,
   );
   return {
-    file: file && toResponse("document_file", file),
+    ...sourceFields(document, file),
+    // Documents of pipelines have none.
+    stored_rule_id: document.rule_id || null,
+    stored_language: document.doc_language || null,
     display_status: getDisplayStatus(context, document),
     need_summary: document.need_summary === 1,
     // Null again when the summaries are made, and when that failed (server §9.8).
     summary_index_status: document.summary_due === null ? null : "SUMMARIZING",
   };
+}
+
+/** Where a document comes from: an upload, or what a pipeline read (server §18). */
+function sourceFields({ source, file_id }: DocumentRow, file: object | undefined): object {
+  if (!source) {
+    const values = { file_id, file: file && toResponse("document_file", file) };
+    return toResponse("document_upload", values);
+  }
+  const { datasource_type: data_source_type, datasource_info: data_source_info } = source;
+  const data_source_detail = data_source_type === "local_file" ? {} : data_source_info;
+  return { data_source_type, data_source_info, data_source_detail };
 }
 
 /** A document in lists, creates and updates; `plain` formats the metadata as some builds do. */
@@ -68,15 +82,17 @@ export function documentDetail(
   part: DetailPart,
 ): object {
   const metadata = documentMetadata(context, dataset, document);
-  const stored = context.process_rules.find({ id: document.rule_id });
-  const rule = stored?.rule ?? automaticRule;
+  const rule = context.process_rules.find({ id: document.rule_id })?.rule;
+  const newest = latestRule(context, dataset.id)?.rule ?? rule;
   const { count, words } = countSegments(context, document);
   const end = document.completed_at ?? document.stopped_at;
   const all = toResponse("document_detail", document, {
     ...documentFields(context, document),
     // The newest rule of the knowledge base, which may come from another document.
-    dataset_process_rule: ruleResponse(latestRule(context, dataset.id)?.rule ?? rule),
-    document_process_rule: { id: document.rule_id, dataset_id: dataset.id, ...ruleResponse(rule) },
+    dataset_process_rule: newest ? ruleResponse(newest) : withDefaults("no_rule", null),
+    document_process_rule: rule
+      ? { id: document.rule_id, dataset_id: dataset.id, ...ruleResponse(rule) }
+      : {},
     indexing_latency:
       end === null || failedToEmbed(document) ? null : (end - document.queued_at) / 1000,
     doc_metadata: metadata.length === 0 ? null : metadata,

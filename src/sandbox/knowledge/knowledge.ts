@@ -12,7 +12,8 @@ import { advanceIndexing } from "./indexing/indexing.ts";
 import { fileResponse } from "./knowledge-files.ts";
 import { metadataHandlers } from "./metadata.ts";
 import { modelHandlers } from "./models.ts";
-import { pipelineHandlers } from "./pipelines.ts";
+import { addPipelineBases } from "./pipelines/bases.ts";
+import { pipelineHandlers } from "./pipelines/handlers.ts";
 import { openRetrieve } from "./retrieval/retrieve.ts";
 import { searchHandlers } from "./retrieval/search.ts";
 import { tagHandlers } from "./tags.ts";
@@ -23,6 +24,7 @@ export type Knowledge = ReturnType<typeof openKnowledge>;
 /** Opens the knowledge side. */
 export function openKnowledge(dependencies: KnowledgeDependencies) {
   const context = createContext(dependencies);
+  if (context.model) addPipelineBases(context);
   const handlers = [
     datasetHandlers,
     searchHandlers,

@@ -14,6 +14,16 @@ const { key, text, oneOf, integer, flag, bytes, json, optional } = column;
 /** The stages of indexing, in order. */
 export type ProcessingStage = "waiting" | "parsing" | "cleaning" | "splitting" | "indexing";
 
+/** What a pipeline reads for one document, as it was sent. */
+export interface DocumentSource {
+  readonly datasource_type: string;
+  /** An uploaded file, or a page. */
+  readonly datasource_info: Readonly<Record<string, unknown>>;
+  readonly start_node_id: string;
+  /** Inputs of the pipeline. */
+  readonly inputs: Readonly<Record<string, unknown>>;
+}
+
 /** Tables of the knowledge bases. Times (`…_at`) are ms since 1970. */
 const tables = {
   datasets: defineTable({
@@ -54,6 +64,8 @@ const tables = {
       position: integer,
       batch: text,
       name: text,
+      /** Of a document that a pipeline makes; it has neither file nor rule (their IDs are empty). */
+      source: optional(json<DocumentSource>()),
       file_id: text,
       rule_id: text,
       doc_form: text,
@@ -172,6 +184,7 @@ export function createContext({
   return {
     ...openTables(store, tables),
     store,
+    clock,
     random,
     model,
     indexingDelay,

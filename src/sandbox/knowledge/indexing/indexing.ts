@@ -1,5 +1,6 @@
 import { attempt } from "../../../lib/attempt.ts";
 import { countCharacters } from "../../../lib/utf8.ts";
+import { raise } from "../../http/errors.ts";
 import { HttpError } from "../../http/handler.ts";
 import {
   type DatasetRow,
@@ -13,6 +14,8 @@ import { splitIntoChunks, type TextChunk } from "./chunking.ts";
 import { knowledgeError } from "../responses.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { checkDimensions, isHighQuality } from "./embedding.ts";
+import { canRun, pipelineChunks } from "../pipelines/execute.ts";
+import { textOfFile } from "./file-text.ts";
 import { addSegment, embedSegment } from "./segments.ts";
 
 /** The stages of indexing in order, with their starts as a share of the indexing delay. */
@@ -27,8 +30,12 @@ const STAGES = [
 /** The share of the indexing delay after which a document is split. */
 const SPLIT = STAGES[4][1];
 
-/** The start of each stage that a document has reached (ms since 1970), null for the others. */
+/**
+ * The start of each stage that a document has reached (ms since 1970), null for the others. Documents
+ * of pipelines have no stages: they wait until their pipeline has run (server §18).
+ */
 export function stageStarts(context: KnowledgeContext, document: DocumentRow): (number | null)[] {
+  if (document.source) return STAGES.map(() => null);
   const current = STAGES.findIndex(([stage]) => stage === document.indexing_status);
   return STAGES.map(([, share], index) =>
     current === -1 || index <= current ? document.queued_at + share * context.indexingDelay : null,
@@ -67,10 +74,11 @@ function summarize({ documents, segments, model }: KnowledgeContext, { id }: Doc
 
 function advance(context: KnowledgeContext, document: DocumentRow): void {
   const { documents, indexingDelay } = context;
-  const { id, dataset_id, queued_at } = document;
+  const { id, dataset_id, queued_at, source } = document;
   const dataset = getDataset(context, dataset_id);
   const age = Math.min(context.now() - queued_at, indexingDelay);
   const isDone = age === indexingDelay;
+  if (source && !(isDone && canRun(dataset_id, source))) return;
   const stage = STAGES.findLast(([, share]) => age >= share * indexingDelay)?.[0] ?? "waiting";
   const time = queued_at + age;
   try {
@@ -114,6 +122,7 @@ function splitDocument(
       });
     }
   }
+  if (document.source) context.segments.update({ document_id }, { indexing_at: 0 });
   const word_count = chunks.reduce((sum, { content }) => sum + countCharacters(content), 0);
   context.documents.update({ id: document_id }, { word_count });
 }
@@ -155,6 +164,10 @@ function chunksOf(
   document: DocumentRow,
 ): readonly DocumentChunk[] {
   const { model } = context;
+  if (document.source) {
+    const contents = pipelineChunks(context, document.dataset_id, document.source);
+    return contents.map((content) => ({ content, children: [] }));
+  }
   const chunks = splitFile(context, document);
   if (!model || !isHighQuality(dataset)) return chunks;
   switch (document.doc_form) {
@@ -173,19 +186,13 @@ function chunksOf(
   }
 }
 
-/** Extensions of text files; other kinds are stored, and fail to index. */
-const TEXT_EXTENSIONS = "txt md markdown mdx html htm csv vtt properties".split(" ");
-
 function splitFile(
   { files, process_rules }: KnowledgeContext,
   { file_id, rule_id }: DocumentRow,
 ): TextChunk[] {
-  const file = files.find({ id: file_id });
-  const rule = process_rules.find({ id: rule_id })?.rule;
-  if (!file || !rule || !TEXT_EXTENSIONS.includes(file.extension)) {
-    throw knowledgeError("file without text");
-  }
-  return splitIntoChunks(new TextDecoder().decode(file.bytes), rule);
+  const text = textOfFile(files.find({ id: file_id }));
+  const { rule } = process_rules.find({ id: rule_id }) ?? raise(knowledgeError("rule missing"));
+  return splitIntoChunks(text, rule);
 }
 
 function complete(
@@ -202,7 +209,10 @@ function complete(
   const ended = {
     indexing_status: "completed",
     error: null,
-    tokens: store.get<{ readonly tokens: number }>(sum, document_id)?.tokens ?? 0,
+    // A pipeline leaves them uncounted.
+    tokens: document.source
+      ? null
+      : (store.get<{ readonly tokens: number }>(sum, document_id)?.tokens ?? 0),
     stopped_at: null,
     completed_at: time,
     updated_at: time,

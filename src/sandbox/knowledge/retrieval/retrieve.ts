@@ -27,6 +27,10 @@ export type Retrieve = (
 
 const settingsOf = ({ retrieval_model }: DatasetRow) => retrieval_model ?? DEFAULT_SETTINGS;
 
+/** Whether a knowledge base has a document to search; the server leaves out those without. */
+const hasDocuments = ({ documents }: KnowledgeContext, { id: dataset_id }: DatasetRow): boolean =>
+  documents.count({ dataset_id, indexing_status: "completed", enabled: true, archived: false }) > 0;
+
 /** Returns the search for applications. */
 export const openRetrieve =
   (context: KnowledgeContext): Retrieve =>
@@ -34,6 +38,7 @@ export const openRetrieve =
     context.datasets
       .select("ORDER BY rowid")
       .filter(({ id, name }) => wanted.some((each) => ["*", id, name].includes(each)))
+      .filter((dataset) => hasDocuments(context, dataset))
       .flatMap((dataset) =>
         rankSegments(context, dataset, query, settingsOf(dataset)).flatMap((hit) => {
           const segment = context.segments.find({ id: hit.id });

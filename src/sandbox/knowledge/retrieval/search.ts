@@ -33,9 +33,11 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
       if (filter && !filter(values)) continue;
       const record = toResponse("search_record", segment, {
         document_name: document.name,
+        data_source_type: document.source?.datasource_type ?? "upload_file",
         doc_metadata: metadata.length === 0 ? null : metadata,
         keywords: segment.keywords ?? [],
         tokens: segment.tokens ?? 0,
+        indexing_at: segment.indexing_at || null,
         score,
       });
       records.push(record);

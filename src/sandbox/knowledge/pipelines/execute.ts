@@ -1,0 +1,182 @@
+/** Executes the nodes of a pipeline for one file or page: a function for each type. */
+import { valueAt } from "../../../lib/json.ts";
+import { HttpError } from "../../http/handler.ts";
+import { raise } from "../../http/errors.ts";
+import { signedQuery, tenantId } from "../../storage/ids.ts";
+import type { DocumentSource, KnowledgeContext } from "../../storage/knowledge-store.ts";
+import { textOfFile } from "../indexing/file-text.ts";
+import { knowledgeError, toResponse } from "../responses.ts";
+import {
+  findDatasource,
+  findPipeline,
+  type PipelineNodeOf,
+  type Pipeline,
+  type PipelineNode,
+} from "./definitions.ts";
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** What a node reported. */
+interface NodeResult {
+  readonly inputs: Values;
+  readonly outputs: Values;
+  readonly process?: Values;
+  /** The name of the data source's icon, and what it was asked for. */
+  readonly metadata?: Values;
+  readonly files?: readonly object[];
+}
+
+/** A node that has ended; without a result, the reason why it failed. */
+export type Step =
+  | { readonly node: PipelineNode; readonly result: NodeResult; readonly error: null }
+  | { readonly node: PipelineNode; readonly result?: undefined; readonly error: string };
+
+/** A run while its nodes are executed. */
+interface PipelineRun {
+  readonly context: KnowledgeContext;
+  readonly source: DocumentSource;
+  /** Origin for the URLs of files. */
+  readonly origin: string;
+  /** Outputs by node, and inputs below `rag`. */
+  readonly variables: Readonly<Record<string, Values>>;
+}
+
+/** The icon of uploads in events. */
+export const FILE_ICON = "https://assets.dify.ai/images/File%20Upload.svg";
+
+/** Executes the nodes in turn, from the start node of the source until the last one, or one that fails. */
+export function executePipeline(
+  context: KnowledgeContext,
+  pipeline: Pipeline,
+  source: DocumentSource,
+  origin = "",
+): readonly Step[] {
+  const steps: Step[] = [];
+  const variables: Record<string, Values> = { rag: inputVariables(pipeline, source) };
+  const run = { context, source, origin, variables };
+  let node: PipelineNode | undefined = findDatasource(pipeline, source.start_node_id);
+  while (node) {
+    const step = executeNode(node, run);
+    steps.push(step);
+    if (!step.result) break;
+    variables[node.id] = step.result.outputs;
+    node = nodeAfter(pipeline, node);
+  }
+  return steps;
+}
+
+/** Whether a worker runs the pipeline of a document; with an unknown start node it never does. */
+export function canRun(dataset_id: string, { start_node_id }: DocumentSource): boolean {
+  const pipeline = findPipeline(dataset_id);
+  return pipeline !== undefined && findDatasource(pipeline, start_node_id) !== undefined;
+}
+
+/** The chunks of a document of a pipeline. Throws HttpError with the reason if a node fails. */
+export function pipelineChunks(
+  context: KnowledgeContext,
+  dataset_id: string,
+  source: DocumentSource,
+): readonly string[] {
+  const pipeline = findPipeline(dataset_id) ?? raise(knowledgeError("pipeline missing"));
+  const last = executePipeline(context, pipeline, source).at(-1);
+  if (last?.error) throw new HttpError(400, "invalid_param", last.error);
+  return chunkTexts(last?.result?.inputs["chunks"]);
+}
+
+function nodeAfter({ nodes, edges }: Pipeline, { id }: PipelineNode): PipelineNode | undefined {
+  const target = edges.find(({ source }) => source === id)?.target;
+  return nodes.find((node) => node.id === target);
+}
+
+/** The inputs of a run by the ID of their owner, with defaults. */
+function inputVariables({ variables }: Pipeline, { inputs }: DocumentSource): Values {
+  const byOwner: Record<string, Record<string, unknown>> = {};
+  for (const { belong_to_node_id: owner, variable, default_value } of variables) {
+    byOwner[owner] = { ...byOwner[owner], [variable]: inputs[variable] ?? default_value };
+  }
+  return byOwner;
+}
+
+function executeNode(node: PipelineNode, run: PipelineRun): Step {
+  try {
+    const execute = executors[node.type] as (node: PipelineNode, run: PipelineRun) => NodeResult;
+    return { node, result: execute(node, run), error: null };
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    return { node, error: error.message };
+  }
+}
+
+const executors: {
+  readonly [Type in PipelineNode["type"]]: (
+    node: PipelineNodeOf<Type>,
+    run: PipelineRun,
+  ) => NodeResult;
+} = {
+  datasource({ provider_type: datasource_type }, run) {
+    const { datasource_info } = run.source;
+    if (datasource_type !== "local_file") {
+      return {
+        inputs: datasource_info,
+        outputs: { ...datasource_info, datasource_type },
+        metadata: { datasource_info },
+      };
+    }
+    const file = fileOf(run);
+    const inputs = { ...datasource_info, icon: FILE_ICON };
+    const metadata = { datasource_info: inputs };
+    return { inputs, outputs: { file, datasource_type }, metadata, files: [file] };
+  },
+
+  "document-extractor"({ variable_selector }, { context, variables }) {
+    const document = valueOf(variables, variable_selector);
+    const file = context.files.find({ id: String(valueAt(document, "id")) });
+    return {
+      inputs: { variable_selector },
+      process: { documents: [document] },
+      outputs: { text: textOfFile(file) },
+    };
+  },
+
+  code({ variables: declared, sandbox }, { variables }) {
+    const inputs = Object.fromEntries(
+      declared.map(({ variable, value_selector }) => [
+        variable,
+        valueOf(variables, value_selector),
+      ]),
+    );
+    const text = String(inputs[sandbox.split] ?? "");
+    const separator = String(inputs[sandbox.at ?? ""] ?? "");
+    const pieces = separator === "" ? [text] : text.split(separator);
+    const result = pieces.map((piece) => piece.trim()).filter((piece) => piece !== "");
+    return { inputs, outputs: { result } };
+  },
+
+  "knowledge-index"({ chunk_structure, index_chunk_variable_selector }, { variables }) {
+    const chunks = chunkTexts(valueOf(variables, index_chunk_variable_selector));
+    const preview = chunks.map((content) => ({ content }));
+    const outputs = { chunk_structure, preview, qa_preview: [], total_segments: chunks.length };
+    return { inputs: { chunks }, outputs };
+  },
+};
+
+const valueOf = (variables: Values, selector: readonly string[]): unknown =>
+  valueAt(variables, selector.join("."));
+
+/** Chunks as a node left them: texts only. */
+const chunkTexts = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.map(String) : [];
+
+/** The uploaded file that the source names, as events report it. */
+function fileOf({ context, source, origin }: PipelineRun): object {
+  const id = String(source.datasource_info["related_id"]);
+  const file =
+    context.files.find({ id }) ??
+    raise(knowledgeError("pipeline file missing", { id, tenant: tenantId }));
+  const reference = Buffer.from(JSON.stringify({ record_id: id })).toString("base64");
+  return toResponse("pipeline_input_file", file, {
+    extension: `.${file.extension}`,
+    reference: `dify-file-ref:${reference}`,
+    url: `${origin}/files/${id}/file-preview?${signedQuery(id, context.now())}`,
+  });
+}
