@@ -1,6 +1,11 @@
 import { defineConfig } from "vitest/config";
 
-const shared = { environment: "node", testTimeout: 20_000, hookTimeout: 20_000 };
+const shared = {
+  environment: "node",
+  setupFiles: ["test/lib/cleanup-setup.ts"],
+  testTimeout: 20_000,
+  hookTimeout: 20_000,
+};
 
 export default defineConfig({
   test: {
@@ -12,6 +17,7 @@ export default defineConfig({
           name: "quick",
           include: ["test/**/*.test.ts"],
           exclude: ["test/long/**"],
+          isolate: false, // the files of a worker share what they import
         },
       },
       { test: { ...shared, name: "long", include: ["test/long/*.test.ts"], testTimeout: 600_000 } },

@@ -1,5 +1,7 @@
-import { expect, test } from "vitest";
-import { checkExample, examplesOf, exceptions } from "../lib/examples.ts";
+import { beforeAll, expect, test } from "vitest";
+import { checkExample, examplesOf, exceptions, prepareExamples } from "../lib/examples.ts";
+
+beforeAll(prepareExamples);
 
 const all = await examplesOf();
 

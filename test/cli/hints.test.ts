@@ -6,7 +6,6 @@ import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { mapCommands } from "../../src/lib/command-line.ts";
 import { watchCalls } from "../lib/call-sites.ts";
 import { hintedCommands } from "../lib/hinted.ts";
-import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
 import { memoryKeyring } from "../lib/keyring.ts";
 import { sourceStrings } from "../lib/prose.ts";
@@ -15,6 +14,7 @@ import { temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 
 const calls = await watchCalls("commandLine", "shownLine");
+const { testSandbox } = await import("../lib/sandbox.ts");
 const server = await testSandbox();
 /** Its documents stay unindexed. */
 const idle = await testSandbox({ speed: 1, indexingDelay: 600_000 });
@@ -324,11 +324,6 @@ test("a line that cannot be parsed keeps its profile in the hint", async () => {
 
 /** Calls that no line above reaches, and why. The tests named there assert the commands as text. */
 const notReached: readonly (readonly [file: string, command: string, why: string])[] = [
-  ["operations/chunks.ts", "kb doc wait", "part of a row, which is loaded before the counting"],
-  ["operations/chunks.ts", "kb doc enable", "part of a row, which is loaded before the counting"],
-  ["operations/workflows.ts", "wf logs", "part of a row, which is loaded before the counting"],
-  ["operations/forms.ts", "wf form list", "part of a row, which is loaded before the counting"],
-  ["operations/documents.ts", "kb doc show", "part of a row, which is loaded before the counting"],
   ["api/api-error.ts", "kb doc list", "needs a server with a database of vectors"],
   ["cli/execute/request-error.ts", "api", "needs an invalid response: test/api"],
   ["cli/parse/parse-error.ts", "program, []", "for messages that commander does not send today"],

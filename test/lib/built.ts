@@ -5,13 +5,12 @@ import { temporaryDirectory } from "./support.ts";
 import type { Ran } from "./support.ts";
 import { root } from "./paths.ts";
 
-const home = await temporaryDirectory();
-
-/** Runs the built program, to test the real host: proxies, certificates, timeouts. */
-export function built(
+/** Runs the built program in a home of its own, to test the real host: proxies, certificates, timeouts. */
+export async function built(
   [program = "kb", ...args]: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<Ran> {
+  const home = await temporaryDirectory();
   const child = spawn(process.execPath, [join(root, "bin", `${program}.js`), ...args], {
     env: { PATH: process.env["PATH"], HOME: home, ...keys, ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import type { Profiler } from "node:inspector";
 import { join } from "node:path";
+import { vi } from "vitest";
+import { afterFile } from "./cleanup.ts";
 import { root } from "./paths.ts";
 
 /** A place in src that calls one of the functions. */
@@ -40,11 +42,16 @@ function callsIn(names: readonly string[]): Map<string, CallSite[]> {
   return files;
 }
 
-/** Watches with the counters of V8 which calls of these functions run. */
+/**
+ * Watches with the counters of V8 which calls of these functions run, in code that is imported after this
+ * call: V8 counts nothing in functions that it has compiled before.
+ */
 export async function watchCalls(...names: readonly string[]): Promise<WatchedCalls> {
   const files = callsIn(names);
+  vi.resetModules();
   const session = new Session();
   session.connect();
+  afterFile(() => session.disconnect());
   await session.post("Debugger.enable");
   await session.post("Profiler.enable");
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });

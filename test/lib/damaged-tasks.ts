@@ -7,7 +7,7 @@ import type { Answered } from "./answering.ts";
 import { write } from "./directory.ts";
 import { damagedBody, trialsOf } from "./mutated-responses.ts";
 import type { Trial } from "./mutated-responses.ts";
-import { fastClock } from "./sandbox.ts";
+import { fastClock } from "./fast-clock.ts";
 import { cli, temporaryDirectory } from "./support.ts";
 import type { Ran } from "./support.ts";
 

@@ -2,17 +2,14 @@ import { spawn } from "node:child_process";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
-import type { Clock } from "../../src/sandbox/http/handler.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
+import { afterFile } from "./cleanup.ts";
+import { fastClock } from "./fast-clock.ts";
 import { cli, temporaryDirectory } from "./support.ts";
 import type { Ran } from "./support.ts";
 import { root } from "./paths.ts";
-
-const start = process.cwd();
-afterAll(() => process.chdir(start));
 
 /** Examples that do not exit with 0: pattern, exit code, reason. */
 const otherEnds: readonly (readonly [RegExp, number, string])[] = [
@@ -86,11 +83,8 @@ const files: Readonly<Record<string, string>> = {
   "november.jsonl": `${JSON.stringify({ id: "1", created_at: 1795219614, workflow_run: { id: "2", status: "succeeded" } })}\n`,
 };
 
-/** A clock whose waits take a fiftieth of their time. */
-const clock: Clock = {
-  now: () => new Date(),
-  sleep: (ms, signal) => sleep(ms / 50, undefined, signal && { signal }),
-};
+/** The commands compare times with those of the sandbox. */
+const clock = { ...fastClock(50), now: () => new Date() };
 
 /** Values of the variables in the examples. */
 let variables: Readonly<Record<string, string>> = {};
@@ -105,7 +99,10 @@ const environment = (origin: string) => ({
   KB_PROFILE: "sandbox",
 });
 
-beforeAll(async () => {
+/** Fills the template. Changes the working directory until the file ends. */
+export async function prepareExamples(): Promise<void> {
+  const start = process.cwd();
+  afterFile(() => process.chdir(start));
   for (const folder of ["data", "home", "files"]) mkdirSync(join(template, folder));
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(template, "files", name)), { recursive: true });
@@ -191,7 +188,7 @@ beforeAll(async () => {
   };
   for (const [name, value] of Object.entries(variables)) expect(value, name).toMatch(/^[\w-]+$/);
   await sandbox.stop();
-});
+}
 
 /** Splits a command line like a POSIX shell, with quotes, backslashes and variables. */
 function wordsOf(line: string, values: Readonly<Record<string, string>>): string[] {

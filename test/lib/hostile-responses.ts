@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll } from "vitest";
+import { afterFile } from "./cleanup.ts";
 import { isSafe } from "./fuzzing/holds.ts";
 import { answered, bodyText, exchanges, headersOf, rowFor } from "./recordings.ts";
 import type { Exchange } from "./recordings.ts";
@@ -86,7 +86,7 @@ const server = createServer((request) => {
   });
 });
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-afterAll(() => void server.close());
+afterFile(() => void server.close());
 const { port } = server.address() as AddressInfo; // a TCP server has no other kind
 
 /** Counts how often the harmless part of the hostile text was printed. */

@@ -3,9 +3,9 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll } from "vitest";
 import { exitCodes } from "../../src/errors.ts";
 import type { Answered } from "./answering.ts";
+import { afterFile } from "./cleanup.ts";
 import { damaged, mutationsOf } from "./mutations.ts";
 import type { Mutation } from "./mutations.ts";
 import { cli, temporaryDirectory } from "./support.ts";
@@ -132,7 +132,7 @@ const server = createServer((request, response) => {
   });
 });
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-afterAll(() => void server.close());
+afterFile(() => void server.close());
 const { port } = server.address() as AddressInfo; // a TCP server has no other kind
 
 /** The body that is sent for a response of the scene. */

@@ -1,13 +1,7 @@
 import { spawn } from "@lydell/node-pty";
-import type { IPty } from "@lydell/node-pty";
-import { afterAll } from "vitest";
+import { afterFile } from "./cleanup.ts";
 import { bin } from "./shell.ts";
 import { terminalOf } from "./terminal.ts";
-
-const living = new Set<IPty>();
-afterAll(() => {
-  for (const child of living) child.kill("SIGKILL");
-});
 
 /** Runs a built program on a pseudoterminal. */
 export function onPty(
@@ -38,7 +32,9 @@ export function commandOnPty(
       ...env,
     },
   });
-  living.add(child);
+  let isRunning = true;
+  // Later its ID may be that of another process.
+  afterFile(() => isRunning && child.kill("SIGKILL"));
   const waiting = new Set<() => void>();
   let written = "";
   child.onData((data) => {
@@ -48,7 +44,7 @@ export function commandOnPty(
   });
   const exit = new Promise<number>((resolve) => {
     child.onExit(({ exitCode }) => {
-      living.delete(child);
+      isRunning = false;
       resolve(exitCode);
     });
   });

@@ -1,5 +1,5 @@
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/http/server.ts";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { manualClock, type ManualClock } from "./manual-clock.ts";
 
 /** The fields of documents that tests read; each response has some of them. */
@@ -53,15 +53,10 @@ export interface TestSandbox {
   add(base: string, name: string, text: string, more?: object): Promise<string>;
 }
 
-const opened: Sandbox[] = [];
-afterEach(async () => {
-  for (const sandbox of opened.splice(0)) await sandbox.stop();
-});
-
 export async function openTestSandbox(options: Partial<SandboxOptions> = {}): Promise<TestSandbox> {
   const clock = manualClock();
   const sandbox = await startSandbox({ clock, directory: null, ...options });
-  opened.push(sandbox);
+  onTestFinished(() => sandbox.stop());
 
   const send = (method: string, path: string, body?: unknown) => {
     const form = body instanceof FormData;

@@ -1,30 +1,9 @@
 import { afterAll, expect } from "vitest";
-import type { Clock } from "../../src/sandbox/http/handler.ts";
 import type { Sandbox, SandboxOptions, ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
+import { fastClock } from "./fast-clock.ts";
 import { cli } from "./support.ts";
 import type { Ran, World } from "./support.ts";
-
-/** A clock that runs `speed` times faster, so that tests do not wait for seconds. */
-export function fastClock(speed: number): Clock {
-  const start = Date.now();
-  return {
-    now: () => new Date(start + (Date.now() - start) * speed),
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          signal?.removeEventListener("abort", stop);
-          resolve();
-        }, ms / speed);
-        const stop = () => {
-          clearTimeout(timer);
-          reject(new Error("aborted"));
-        };
-        if (signal?.aborted) stop();
-        signal?.addEventListener("abort", stop, { once: true });
-      }),
-  };
-}
 
 /** A sandbox for the tests of one file, with a CLI that uses it. */
 export interface TestSandbox {

@@ -1,16 +1,11 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
-import { afterAll } from "vitest";
+import { afterFile } from "./cleanup.ts";
 import { root } from "./paths.ts";
 
 /** The JavaScript file of a built program. */
 export const bin = (program: string): string => join(root, "bin", `${program}.js`);
-
-const living = new Set<ChildProcess>();
-afterAll(() => {
-  for (const child of living) child.kill("SIGKILL");
-});
 
 /** The result of a shell script. */
 export interface Ended {
@@ -35,15 +30,13 @@ export function shell(
     stdio: ["ignore", "pipe", "pipe"],
     ...options,
   });
-  living.add(child);
+  // Has no effect if it has ended.
+  afterFile(() => child.kill("SIGKILL"));
   let [out, err] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (err += text));
   const ended = new Promise<Ended>((resolve) => {
-    child.on("close", (exit) => {
-      living.delete(child);
-      resolve({ exit, out, err });
-    });
+    child.on("close", (exit) => resolve({ exit, out, err }));
   });
   return { child, ended };
 }

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent } from "undici";
-import { afterAll } from "vitest";
 import { run } from "../../src/cli/run.ts";
 import type { Child, Files, Keyring, RawHost, Output } from "../../src/host/host.ts";
 import { diskFiles } from "../../src/host/node-files.ts";
+import { afterFile } from "./cleanup.ts";
 
 /** The result of a command. */
 export interface Ran {
@@ -45,18 +45,13 @@ export interface World {
 }
 
 const agent = new Agent({ keepAliveTimeout: 50 });
-afterAll(() => agent.close());
 
 /** A temporary directory, removed after the tests of the file. */
 export async function temporaryDirectory(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "kb-test-"));
-  folders.push(folder);
+  afterFile(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
-
-const folders: string[] = [];
-// Registered here because afterAll cannot be called inside a test.
-afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
 function isAlive(pid: number): boolean {
   try {

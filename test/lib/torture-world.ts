@@ -7,7 +7,7 @@ import { unzip } from "../../src/lib/formats/unzip.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
 import type { Sandbox, ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { write } from "./directory.ts";
-import { fastClock } from "./sandbox.ts";
+import { fastClock } from "./fast-clock.ts";
 import { cli, temporaryDirectory } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 import { placesIn } from "./torture-lines.ts";

@@ -1,4 +1,6 @@
-import { test } from "vitest";
-import { checkExample, examplesOf } from "../lib/examples.ts";
+import { beforeAll, test } from "vitest";
+import { checkExample, examplesOf, prepareExamples } from "../lib/examples.ts";
+
+beforeAll(prepareExamples);
 
 test.each(await examplesOf())("%s", checkExample);
