@@ -4,7 +4,7 @@ const shared = {
   environment: "node",
   setupFiles: ["test/lib/cleanup-setup.ts"],
   testTimeout: 20_000,
-  hookTimeout: 20_000,
+  hookTimeout: 60_000,
 };
 
 export default defineConfig({

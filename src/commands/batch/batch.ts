@@ -259,7 +259,8 @@ class BatchRun<T, R> {
         await recorded.catch((error: unknown) => this.#stopWithoutJournal(error));
         this.#counts[attempt.end]++;
         if (attempt.end === "failed" || attempt.end === "not sent") this.#left.push(row);
-        yield attempt.result;
+        // On a terminal their number in the summary is enough.
+        if (attempt.end !== "not sent" || !this.#context.options.redraws) yield attempt.result;
       }
     } catch (error) {
       this.#stop(error);

@@ -60,7 +60,7 @@ describe("an event lost before the subscription", () => {
     expect(ran.exit, ran.err).toBe(0);
     const kinds = ran.out.match(/(?<="event": ?")\w+/g);
     expect(kinds?.slice(-2)).toEqual(["_gap", "workflow_finished"]);
-    expect(ran.err).toContain("0 reconnects, 0 duplicates dropped, 1 gap");
+    expect(ran.err).toMatch(/^\d+ events, 1 gap in /m);
   });
 
   test.each([
@@ -132,7 +132,7 @@ test("the first connection to a paused run has no duplicates, and its form has t
     env: { ...env, TZ: "UTC", KB_BASE_URL: server.baseUrl },
   });
   expect(ran.exit).toBe(8);
-  expect(ran.err).toContain("0 duplicates dropped");
+  expect(ran.err).not.toContain("dropped");
   const timeOf = (kind: string) => new RegExp(`^(\\S+) +${kind}`, "m").exec(ran.out)?.[1];
   expect(timeOf("human_input_required")).toBe(timeOf("workflow_paused"));
 });

@@ -73,7 +73,7 @@ describe("a stream with nothing but pings", () => {
         ?.slice(-2)
         .join(" "),
     ).toMatch(/_gap.*workflow_finished/);
-    expect(ran.err).toMatch(/1 reconnect, 0 duplicates dropped, 1 gap/);
+    expect(ran.err).toMatch(/1 reconnect, 1 gap/);
     expect(ran.seconds).toBeLessThan(12);
     expect(ran.opened).toBe(2);
   });
@@ -100,7 +100,7 @@ describe("a stream with nothing but pings", () => {
     expect(server.requests.length).toBeLessThan(260);
     expect(ran.err).toMatch(/no events from run \S+ for \d+s; its status is running\n/);
     expect(ran.err.match(/no events from run/g)).toHaveLength(3); // 1 min, 5 min, 25 min
-    expect(ran.err).toContain("0 reconnects, 0 duplicates dropped, 0 gaps");
+    expect(ran.err).toMatch(/^\d+ events in /m);
   });
 
   test("an unannounced pause is found, with its form", async () => {
@@ -128,7 +128,7 @@ describe("a stream with nothing but pings", () => {
       around: time.around,
     });
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.err).toContain("0 reconnects, 0 duplicates dropped, 0 gaps");
+    expect(ran.err).toMatch(/^\d+ events in /m);
   });
 
   test("wf run ends with its run although its stream was silenced", async () => {

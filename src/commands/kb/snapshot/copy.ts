@@ -47,8 +47,8 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
     throw error;
   }
   await files.remove(directory);
-  const verify = commandLine("kb verify", [dataset_id, `id:${copy}`], { "to-profile": to_profile });
-  context.summary(`copied ${context.enteredName(dataset_id)}; to compare: ${verify}`);
+  const verify = commandLine("kb verify", [dataset_id, `name:${copy}`], { "to-profile": to_profile });
+  context.summary(`copied ${context.enteredName(dataset_id)} to ${copy}; to compare: ${verify}`);
 }
 
 /** Throws refused if the name of the copy is taken, except by an interrupted copy. */

@@ -25,13 +25,15 @@ import { commandLine } from "../../../lib/command-line.ts";
 type ImportInput = Input<typeof importParams>;
 
 export async function* run(input: ImportInput, context: Context): AsyncGenerator<Change> {
-  const id = yield* importBundle(input, context);
-  if (id !== undefined)
-    context.summary(`to compare: ${commandLine("kb verify", [input.directory, `id:${id}`])}`);
+  const name = yield* importBundle(input, context);
+  if (name === undefined) return;
+  const target = input.into ?? `name:${name}`;
+  const verify = commandLine("kb verify", [input.directory, target]);
+  context.summary(`to compare: ${verify}`);
 }
 
 /**
- * Creates a knowledge base from an export and returns its ID; undefined in a dry run. All files are
+ * Creates a knowledge base from an export and returns its name; undefined in a dry run. All files are
  * checked before anything is sent. Running an interrupted import again resumes it.
  */
 export async function* importBundle(
@@ -66,7 +68,7 @@ export async function* importBundle(
   if (dryRun) return undefined;
   // Without the wait, the same command finishes the import.
   if (found.note !== undefined && !input.no_wait) await files.remove(found.note);
-  return dataset_id;
+  return found.name;
 }
 
 /** Yields what an import would create; checks the embedding model as an import does. */

@@ -12,6 +12,7 @@ import type { FailureKind } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { counted, firstNames } from "../../../lib/plural.ts";
 import { version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
@@ -85,12 +86,13 @@ async function* diagnose(context: Context): AsyncGenerator<unknown> {
   }
   const [first] = problems;
   if (!first?.kind) return;
-  const count = `${problems.length} problem${problems.length > 1 ? "s" : ""}`;
-  throw new CliError(first.kind, `${count} found: ${first.check}: ${first.found}`, {
+  const count = counted(problems.length, "problem");
+  // What each check found, and what to do next, stands in its row.
+  const names = firstNames(problems.map(({ check }) => check));
+  throw new CliError(first.kind, `${count} found: ${names}`, {
     code: "doctor",
     isResult: true,
     sideEffect: "none",
-    hint: first.next ?? undefined,
   });
 }
 

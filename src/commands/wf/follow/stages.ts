@@ -131,14 +131,16 @@ export function countEvents(counts: FollowCounts, context: Context): EventStage 
   return { end: summarize, failed, abandoned: summarize };
 }
 
-/** Example: `24 events, 2 reconnects, 7 duplicates dropped, 1 gap`. */
+/** Example: `24 events, 2 reconnects, 7 duplicates dropped, 1 gap`; what did not occur is left out. */
 const summaryOf = ({ events, reconnects, repeats, gaps }: FollowCounts): string =>
   [
     counted(events, "event"),
-    counted(reconnects, "reconnect"),
-    `${counted(repeats, "duplicate")} dropped`,
-    counted(gaps, "gap"),
-  ].join(", ");
+    reconnects > 0 && counted(reconnects, "reconnect"),
+    repeats > 0 && `${counted(repeats, "duplicate")} dropped`,
+    gaps > 0 && counted(gaps, "gap"),
+  ]
+    .filter(Boolean)
+    .join(", ");
 
 /** Keeps events of these kinds, and those of this program; all by default. */
 export const filterKinds = (kinds: ReadonlySet<string> | undefined): EventStage =>
