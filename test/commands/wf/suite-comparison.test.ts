@@ -1,0 +1,106 @@
+import { describe, expect, test } from "vitest";
+import { compareSuites } from "../../../src/commands/wf/suite/comparison.ts";
+import type { TestFigures, Verdict } from "../../../src/commands/wf/suite/comparison.ts";
+import { similarity } from "../../../src/commands/wf/suite/similarity.ts";
+
+const figures = (
+  name: string,
+  passes: number,
+  runs: number,
+  more: Partial<TestFigures> = {},
+): TestFigures => ({ name, passes, runs, answers: [], seconds: null, tokens: null, ...more });
+
+const alone = (before: readonly [number, number], now: readonly [number, number]) =>
+  compareSuites([figures("a", ...now)], [figures("a", ...before)], 0.05);
+
+describe("the verdict about one test", () => {
+  test.each<
+    readonly [
+      before: readonly [number, number],
+      now: readonly [number, number],
+      Verdict,
+      significant: boolean,
+    ]
+  >([
+    [[19, 20], [2, 20], "broken", true],
+    [[2, 20], [19, 20], "fixed", true],
+    [[20, 20], [18, 20], "noise", false], // p = 0.49
+    [[20, 20], [14, 20], "broken", true], // p = 0.020
+    [[20, 20], [15, 20], "broken", true], // p = 0.047
+    [[20, 20], [16, 20], "noise", false], // p = 0.106
+    [[1, 1], [0, 1], "broken", false],
+    [[0, 1], [1, 1], "fixed", false],
+    [[3, 3], [0, 3], "broken", false], // p = 0.1
+    [[4, 4], [0, 4], "broken", true], // p = 0.029
+    [[20, 20], [20, 20], "same", false],
+    [[10, 20], [5, 10], "same", false],
+  ])("%j, then %j: %s", (before, now, verdict, significant) => {
+    expect(alone(before, now).tests).toMatchObject([{ verdict, significant }]);
+  });
+});
+
+test("more tests need a smaller p-value each", () => {
+  const others = Array.from({ length: 39 }, (_, index) => figures(`t${index}`, 20, 20));
+  const { tests } = compareSuites(
+    [figures("a", 14, 20), ...others],
+    [figures("a", 20, 20), ...others],
+    0.05,
+  );
+  expect(tests[0]).toMatchObject({ verdict: "noise", significant: false });
+  expect(tests[0]?.p).toBeCloseTo(0.80784, 5); // 40 · 2 · C(20, 6) / C(40, 6)
+});
+
+test("a test without baseline, or without a judged run, is new", () => {
+  const { tests } = compareSuites(
+    [figures("a", 1, 1), figures("b", 1, 1)],
+    [figures("b", 0, 0), figures("gone", 1, 1)],
+    0.05,
+  );
+  expect(tests).toEqual([
+    { name: "a", verdict: "new", p: null, significant: false },
+    { name: "b", verdict: "new", p: null, significant: false },
+  ]);
+});
+
+test("a test that passes with other answers has changed", () => {
+  const verdict = (before: readonly string[], now: readonly string[]) =>
+    compareSuites(
+      [figures("a", 2, 2, { answers: now })],
+      [figures("a", 2, 2, { answers: before })],
+      0.05,
+    ).tests[0]?.verdict;
+  expect(verdict(["30 days"], ["14 days"])).toBe("changed");
+  expect(verdict(["30 days", "thirty days"], ["a month", "thirty days"])).toBe("same");
+  expect(verdict(["30 days"], [])).toBe("same");
+});
+
+test("time and tokens are compared over all tests", () => {
+  const of = (seconds: number, tokens: number | null) =>
+    Array.from({ length: 8 }, (_, index) => figures(`t${index}`, 1, 1, { seconds, tokens }));
+  const { seconds, tokens } = compareSuites(of(2, null), of(1, 5), 0.05);
+  expect(seconds).toEqual({ more: 8, fewer: 0, p: expect.closeTo(0.0078125, 12) });
+  expect(tokens).toEqual({ more: 0, fewer: 0, p: 1 });
+});
+
+test.each([
+  [1, 7],
+  [6, 7],
+  [7, undefined],
+])("40 tests that ran %d times: %s runs are needed", (runs, needed) => {
+  const tests = Array.from({ length: 40 }, (_, index) => figures(`t${index}`, runs, runs));
+  expect(compareSuites(tests, tests, 0.05).needed).toBe(needed);
+});
+
+test.each([
+  ["", "", 1],
+  ["thirty days", "Thirty days.", 1],
+  ["thirty days of leave", "twenty days of leave", 3 / 4],
+  ["a b c d", "", 0],
+  ["a b c", "a x b c", 3 / 4],
+  ["東京に行きます", "東京に行きます", 1],
+  ["Cafe\u0301", "CAFÉ", 1],
+  ["a b", "b a", 0],
+])("%j is like %j: %d", (one, other, expected) => {
+  expect(similarity(one, other)).toBeCloseTo(expected, 12);
+  expect(similarity(other, one)).toBeCloseTo(expected, 12);
+});
