@@ -68,6 +68,10 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
     const { showHelp } = await import("./help/topic.ts");
     return showHelp(program, parsed, commands, host);
   }
+  if (parsed.kind === "invalid") {
+    const { lineError } = await import("./parse/parse-error.ts");
+    throw lineError(parsed.problem);
+  }
   reported.globals = parsed.globals;
   // Some tasks have a flag --each of their own.
   const execute =

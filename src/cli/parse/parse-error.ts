@@ -1,4 +1,4 @@
-import type { Command as Commander, CommanderError } from "commander";
+import type { Command as Commander } from "commander";
 import { CliError, usage } from "../../errors.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
@@ -7,14 +7,9 @@ import { commandGroups } from "../help/groups.ts";
 import { usageOf } from "./command.ts";
 import { listCommand, nouns } from "./nouns.ts";
 import { shownMeaning, synonymsBelow } from "./synonyms.ts";
-import type { Command } from "./command.ts";
+import type { LineProblem, RejectedLine } from "./parser.ts";
 
-/** Where commander stopped. */
-interface Failure {
-  readonly program: string;
-  readonly node: Commander;
-  /** Undefined at a group of commands. */
-  readonly command: Command | undefined;
+interface Failure extends RejectedLine {
   /** What commander's message quotes: a flag or an argument. */
   readonly quoted: string;
 }
@@ -32,20 +27,21 @@ const explanations: Readonly<Record<string, (failure: Failure) => Explanation>> 
   "commander.excessArguments": excessArguments,
 };
 
-/** The usage error for a command line that commander rejects. */
-export function commandLineError(error: CommanderError, place: Omit<Failure, "quoted">): CliError {
-  const failure = { ...place, quoted: /'(.*)'/s.exec(error.message)?.[1] ?? "" };
+/** The usage error for a line that cannot be parsed; it suggests the nearest valid word. */
+export function lineError(problem: LineProblem): CliError {
+  if ("word" in problem) return unknownCommand(problem);
+  const { error } = problem;
+  const failure = { ...problem, quoted: /'(.*)'/s.exec(error.message)?.[1] ?? "" };
   const explain = explanations[error.code] ?? invalidLine;
   const { message, hint } = explain(failure);
   return usage(message, hint);
 }
 
-/** The usage error for a word that is not a command of a group: `["kb", "tag"]`. */
-export function unknownCommand(
-  word: string,
-  group: readonly string[],
-  known: readonly string[],
-): CliError {
+function unknownCommand({
+  word,
+  group,
+  known,
+}: Exclude<LineProblem, RejectedLine>): CliError {
   const name = group.join(" ");
   const near = didYouMean(word, known);
   const meant = inOtherProgram(word, group) ?? (near && commandLine(name, [near]));

@@ -1,12 +1,10 @@
 import { Command as Commander, CommanderError, Option } from "commander";
 import { usage } from "../../errors.ts";
-import type { CliError } from "../../errors.ts";
 import { argumentOf, startsWith } from "./command.ts";
 import type { Command } from "./command.ts";
 import { ownFlags } from "./flags.ts";
 import type { OwnFlag } from "./flags.ts";
 import { formerWords } from "./former-words.ts";
-import { commandLineError, unknownCommand } from "./parse-error.ts";
 import { withJsonColumns } from "./json-columns.ts";
 import { meaningOf, synonymError, synonymsBelow } from "./synonyms.ts";
 import type { Synonym } from "./synonyms.ts";
@@ -26,15 +24,41 @@ export type ParsedLine =
     }
   /** Help of the words after the program; `brief` with -h. */
   | { readonly kind: "help"; readonly path: readonly string[]; readonly brief: boolean }
-  | { readonly kind: "version" };
+  | { readonly kind: "version" }
+  /** `lineError` explains it: most starts do not need its texts. */
+  | { readonly kind: "invalid"; readonly problem: LineProblem };
+
+/** Why a command line cannot be parsed. */
+export type LineProblem =
+  /** A word that is not a command of a group (`["kb", "tag"]`), whose words are known. */
+  | { readonly word: string; readonly group: readonly string[]; readonly known: readonly string[] }
+  | RejectedLine;
+
+/** Where commander stopped; `command` is undefined at a group of commands. */
+export interface RejectedLine {
+  readonly error: CommanderError;
+  readonly program: string;
+  readonly node: Commander;
+  readonly command: Command | undefined;
+}
 
 /**
  * Parses a command line (`["kb", "create", "Handbook"]`) with the commands of its program. Nothing
- * runs here. Throws a usage error that suggests the nearest valid word.
+ * runs here. Throws a usage error for flags that exclude each other.
  */
 export function parseLine(argv: readonly string[], commands: readonly Command[]): ParsedLine {
   const [program = "kb", ...words] = argv;
   return new LineParser(program, words, commands).parse();
+}
+
+/** Ends commander's parsing at an unknown word. */
+class UnknownWord extends Error {
+  readonly problem: LineProblem;
+
+  constructor(problem: LineProblem) {
+    super("unknown word");
+    this.problem = problem;
+  }
 }
 
 /** A command under one of its names: `words` differ from its own under a former name. */
@@ -92,21 +116,22 @@ class LineParser {
     try {
       root.parse([...this.words], { from: "user" });
     } catch (error) {
+      if (error instanceof UnknownWord) return { kind: "invalid", problem: error.problem };
       if (!(error instanceof CommanderError)) throw error;
       if (error.code === "commander.version") return { kind: "version" };
       const isHelp = error.code === "commander.helpDisplayed" || error.code === "commander.help";
-      if (!isHelp) throw this.errorOf(error);
+      if (!isHelp) return { kind: "invalid", problem: this.problemOf(error) };
     }
     return this.result ?? this.help([]);
   }
 
-  private errorOf(error: CommanderError): CliError {
+  private problemOf(error: CommanderError): LineProblem {
     const { node, path, command } = this.reached;
     const [word = "-"] = node.args;
     // Commander checks the flags of a group first, but they are those of a command.
     return error.code === "commander.unknownOption" && !command && !word.startsWith("-")
       ? this.unknownWord(path, word)
-      : commandLineError(error, { program: this.program, node, command });
+      : { error, program: this.program, node, command };
   }
 
   private entries(): Entry[] {
@@ -130,22 +155,23 @@ class LineParser {
       : undefined;
   }
 
-  private unknownWord(path: readonly string[], word: string): CliError {
+  private unknownWord(path: readonly string[], word: string): LineProblem {
     const group = [this.program, ...path];
     const below = this.commands.filter(({ words }) => startsWith(words, group));
     const known = below.flatMap(({ words }) => words[group.length] ?? []);
-    return unknownCommand(word, group, known);
+    return { word, group, known };
   }
 
   private becomeGroup(node: Commander, path: readonly string[]): void {
     node.helpInformation = () => {
       const word = this.wordAfter(path); // a known word would have reached its own node
-      if (word !== undefined && !word.startsWith("-")) throw this.unknownWord(path, word);
+      if (word !== undefined && !word.startsWith("-"))
+        throw new UnknownWord(this.unknownWord(path, word));
       this.result = this.help(path);
       return "";
     };
     node.argument("[words...]").action(([word]: readonly string[]) => {
-      if (word !== undefined) throw this.unknownWord(path, word);
+      if (word !== undefined) throw new UnknownWord(this.unknownWord(path, word));
       this.result = this.help(path);
     });
   }

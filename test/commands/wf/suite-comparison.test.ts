@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { compareSuites } from "../../../src/commands/wf/suite/comparison.ts";
 import type { TestFigures, Verdict } from "../../../src/commands/wf/suite/comparison.ts";
-import { similarity } from "../../../src/commands/wf/suite/similarity.ts";
+import { answerSimilarity } from "../../../src/commands/wf/suite/similarity.ts";
 
 const figures = (
   name: string,
@@ -101,6 +101,6 @@ test.each([
   ["Cafe\u0301", "CAFÉ", 1],
   ["a b", "b a", 0],
 ])("%j is like %j: %d", (one, other, expected) => {
-  expect(similarity(one, other)).toBeCloseTo(expected, 12);
-  expect(similarity(other, one)).toBeCloseTo(expected, 12);
+  expect(answerSimilarity(one, other)).toBeCloseTo(expected, 12);
+  expect(answerSimilarity(other, one)).toBeCloseTo(expected, 12);
 });

@@ -8,7 +8,7 @@ const segmenter = new Intl.Segmenter("und", { granularity: "word" });
  * and replaced ones) divided by the number of words of the longer text. Case, punctuation and Unicode
  * forms do not matter. 1 for two texts without words.
  */
-export function similarity(one: string, other: string): number {
+export function answerSimilarity(one: string, other: string): number {
   const [a, b] = [wordsOf(one), wordsOf(other)];
   const longer = Math.max(a.length, b.length);
   return longer === 0 ? 1 : 1 - editDistance(a, b) / longer;
