@@ -131,7 +131,7 @@ export function countEvents(counts: FollowCounts, context: Context): EventStage 
   return { end: summarize, failed, abandoned: summarize };
 }
 
-/** Example: `24 events, 2 reconnects, 7 duplicates dropped, 1 gap`; what did not occur is left out. */
+/** Example: `24 events, 2 reconnects, 7 duplicates dropped, 1 gap`; zeros are not shown. */
 const summaryOf = ({ events, reconnects, repeats, gaps }: FollowCounts): string =>
   [
     counted(events, "event"),
