@@ -26,7 +26,10 @@ export const chunks = [
   ["kb", ["operations/kb.ts", "commands/kb/specs.ts"]],
   ["wf", ["operations/wf.ts", "commands/wf/specs.ts"]],
   ["help", ["cli/help/topic.ts"]],
-  ["print-error", ["cli/errors/print-error.ts", "cli/errors/line-scope.ts", "cli/parse/parse-error.ts"]],
+  [
+    "print-error",
+    ["cli/errors/print-error.ts", "cli/errors/line-scope.ts", "cli/parse/parse-error.ts"],
+  ],
   ["execute", ["cli/execute/execute.ts", "config/"]],
   ["client", ["api/client.ts", "api/response.ts", "api/id-set.ts"]],
   ["output", ["output/print.ts", "output/formats/page-buffer.ts"]],

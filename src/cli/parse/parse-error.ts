@@ -37,11 +37,7 @@ export function lineError(problem: LineProblem): CliError {
   return usage(message, hint);
 }
 
-function unknownCommand({
-  word,
-  group,
-  known,
-}: Exclude<LineProblem, RejectedLine>): CliError {
+function unknownCommand({ word, group, known }: Exclude<LineProblem, RejectedLine>): CliError {
   const name = group.join(" ");
   const near = didYouMean(word, known);
   const meant = inOtherProgram(word, group) ?? (near && commandLine(name, [near]));

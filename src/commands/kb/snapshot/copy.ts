@@ -47,7 +47,9 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
     throw error;
   }
   await files.remove(directory);
-  const verify = commandLine("kb verify", [dataset_id, `name:${copy}`], { "to-profile": to_profile });
+  const verify = commandLine("kb verify", [dataset_id, `name:${copy}`], {
+    "to-profile": to_profile,
+  });
   context.summary(`copied ${context.enteredName(dataset_id)} to ${copy}; to compare: ${verify}`);
 }
 
