@@ -29,6 +29,7 @@ interface TestResponse {
   readonly doc_metadata: TestMetadata | null;
   readonly data: readonly (TestDocument & {
     readonly content: string;
+    readonly status: string;
     readonly keywords: readonly string[] | null;
     readonly child_chunks: readonly { readonly content: string }[];
     readonly completed_segments: number;
@@ -37,6 +38,7 @@ interface TestResponse {
   readonly records: readonly {
     readonly score: number;
     readonly segment: { readonly content: string; readonly document: { readonly name: string } };
+    readonly child_chunks: readonly { readonly content: string }[];
   }[];
 }
 

@@ -28,6 +28,9 @@ export interface Completion {
 /** ms before each piece of a reply. */
 const PIECE_DELAY = 20;
 
+/** Questions about one text. */
+const MAX_QUESTIONS = 4;
+
 /** Pieces of a reply before it breaks. */
 const BROKEN_AFTER = 3;
 
@@ -84,12 +87,11 @@ export class LanguageModel {
     return ["What else?", "How does it work?", "Where is it written?"];
   }
 
-  /** A question for each sentence of a text, with the sentence as its answer. */
+  /** Questions for the first sentences of a text, with the sentences as their answers. */
   questions(text: string): { readonly question: string; readonly answer: string }[] {
-    return sentencesOf(this.#aside(text).rest).map((answer, index) => ({
-      question: `What is said in sentence ${index + 1}?`,
-      answer,
-    }));
+    return sentencesOf(this.#aside(text).rest)
+      .slice(0, MAX_QUESTIONS)
+      .map((answer, index) => ({ question: `What is said in sentence ${index + 1}?`, answer }));
   }
 
   /** The first sentence of a text. */

@@ -128,6 +128,8 @@ const tables = {
       type: oneOf<"automatic" | "customized">(),
       created_at: integer,
       updated_at: integer,
+      /** The embedded content: 32-bit floats. */
+      vector: optional(bytes),
     },
     { indexes: ["segment_id, position"] },
   ),
@@ -146,9 +148,8 @@ const tables = {
   ),
 };
 
-/** The words of segments, by their row IDs. */
-const WORD_INDEX =
-  "CREATE VIRTUAL TABLE IF NOT EXISTS segment_words USING fts5(words, tokenize = 'unicode61')";
+/** The tables that a search can look into, with those of their words, by row ID. */
+export const WORD_TABLES = { segments: "segment_words", child_chunks: "child_words" } as const;
 
 export type DatasetRow = RecordOf<typeof tables.datasets>;
 export type StoredFileRow = RecordOf<typeof tables.files>;
@@ -180,7 +181,10 @@ export function createContext({
   model,
   indexingDelay,
 }: KnowledgeDependencies) {
-  store.run(WORD_INDEX);
+  for (const name of Object.values(WORD_TABLES)) {
+    const columns = "words, tokenize = 'unicode61'";
+    store.run(`CREATE VIRTUAL TABLE IF NOT EXISTS ${name} USING fts5(${columns})`);
+  }
   return {
     ...openTables(store, tables),
     store,
@@ -216,10 +220,29 @@ export function deleteSegments(
   by: "document_id" | "id",
   value: string,
 ): void {
-  const select = (name: "rowid" | "id") => `SELECT ${name} FROM segments WHERE ${by} = ?`;
-  store.run(`DELETE FROM segment_words WHERE rowid IN (${select("rowid")})`, value);
-  store.run(`DELETE FROM child_chunks WHERE segment_id IN (${select("id")})`, value);
-  store.run(`DELETE FROM segments WHERE ${by} = ?`, value);
+  const which = `${by} = ?`;
+  const children = `segment_id IN (SELECT id FROM segments WHERE ${which})`;
+  deleteIndexed(store, "child_chunks", children, value);
+  deleteIndexed(store, "segments", which, value);
+}
+
+/** Deletes the child chunks of a segment with their words in the index. */
+export const deleteChildren = ({ store }: KnowledgeContext, segmentId: string): void =>
+  deleteIndexed(store, "child_chunks", "segment_id = ?", segmentId);
+
+/** Deletes a child chunk with its words in the index. */
+export const deleteChild = ({ store }: KnowledgeContext, id: string): void =>
+  deleteIndexed(store, "child_chunks", "id = ?", id);
+
+function deleteIndexed(
+  store: Store,
+  table: keyof typeof WORD_TABLES,
+  where: string,
+  value: string,
+): void {
+  const rows = `SELECT rowid FROM ${table} WHERE ${where}`;
+  store.run(`DELETE FROM ${WORD_TABLES[table]} WHERE rowid IN (${rows})`, value);
+  store.run(`DELETE FROM ${table} WHERE ${where}`, value);
 }
 
 /** Deletes a document with its segments, bindings and file. */

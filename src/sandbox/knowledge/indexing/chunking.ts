@@ -10,7 +10,10 @@ export interface TextChunk {
 /** Separators to split a long text at, best first. */
 const SEPARATORS = ["\n\n", "\n", "。", ". ", " "] as const;
 
-/** Characters that the server removes from the start of a chunk (server §9); `-` and `[` stay. */
+/**
+ * Characters that the server removes from the start of a chunk (server §9); `-` and `[` stay, and
+ * all of them in hierarchical documents.
+ */
 const LEADING_SIGNS = /^[\s!-,./:-@^-`~\u2000-\u206f\u3000-\u300f]+/;
 
 /** Estimates tokens: one per four characters, or per character of a script without spaces. */
@@ -21,7 +24,7 @@ function countTokens(text: string): number {
 
 /** Splits a text by its process rule; throws HttpError with the server's text for an invalid rule. */
 export function splitIntoChunks(text: string, rule: ProcessRule): TextChunk[] {
-  const { segmentation, parent_mode, subchunk_segmentation } = rule.rules;
+  const { segmentation, parent_mode } = rule.rules;
   const clean = cleanText(text.replace(/\r\n?/g, "\n"), rule);
   if (rule.mode === "automatic") {
     return tidy(joinPieces(splitPieces(clean, segmentation), segmentation)).map(withoutChildren);
@@ -31,10 +34,13 @@ export function splitIntoChunks(text: string, rule: ProcessRule): TextChunk[] {
     return tidy(splitAtSeparator(clean, segmentation)).map(withoutChildren);
 
   const parents = parent_mode === "full-doc" ? [clean] : splitAtSeparator(clean, segmentation);
-  return tidy(parents).map((content) => ({
-    content,
-    children: tidy(splitAtSeparator(content, subchunk_segmentation ?? segmentation)),
-  }));
+  return trimmed(parents).map((content) => ({ content, children: splitChildren(content, rule) }));
+}
+
+/** Splits a chunk into child chunks; there are none unless the rule is hierarchical. */
+export function splitChildren(content: string, { mode, rules }: ProcessRule): string[] {
+  if (mode !== "hierarchical") return [];
+  return trimmed(splitAtSeparator(content, rules.subchunk_segmentation ?? rules.segmentation));
 }
 
 const withoutChildren = (content: string): TextChunk => ({ content, children: [] });
@@ -105,5 +111,7 @@ function joinPieces(
   return [...chunks, current.join("")];
 }
 
+const trimmed = (chunks: readonly string[]) => chunks.map((chunk) => chunk.trim()).filter(Boolean);
+
 const tidy = (chunks: readonly string[]) =>
-  chunks.map((chunk) => chunk.trim().replace(LEADING_SIGNS, "").trim()).filter(Boolean);
+  trimmed(trimmed(chunks).map((chunk) => chunk.replace(LEADING_SIGNS, "")));

@@ -50,24 +50,6 @@ export function embedFor({ embedding_model: name }: EmbeddingChoice, text: strin
   return embed(text, dimensions);
 }
 
-/** The length of the vectors that a knowledge base holds; undefined if it holds none. */
-export function storedDimensions(
-  { store }: KnowledgeContext,
-  { id }: DatasetRow,
-): number | undefined {
-  const sql =
-    "SELECT length(vector) / 4 AS length FROM segments WHERE dataset_id = ? AND vector IS NOT NULL LIMIT 1";
-  return store.get<{ readonly length: number }>(sql, id)?.length;
-}
-
-/** Throws 400 if the model gives other vectors than those of the knowledge base (server §8). */
-export function checkDimensions(context: KnowledgeContext, dataset: DatasetRow): void {
-  const stored = storedDimensions(context, dataset);
-  const ours = DIMENSIONS[dataset.embedding_model ?? ""];
-  if (stored === undefined || ours === undefined || stored === ours) return;
-  throw knowledgeError("dimensions differ", { stored, ours });
-}
-
 /** Runs `work`; a failed model becomes the 400 of knowledge bases, which has the model's text only. */
 export function withModelErrors<T>(work: () => T): T {
   try {
@@ -76,9 +58,3 @@ export function withModelErrors<T>(work: () => T): T {
     throw error instanceof ModelError ? invalidParam(error.runText) : error;
   }
 }
-
-/** A vector as the database stores it, and back. */
-export const vectorBytes = ({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array =>
-  new Uint8Array(buffer, byteOffset, byteLength);
-export const vectorOf = (stored: Uint8Array): Float32Array =>
-  new Float32Array(stored.slice().buffer);

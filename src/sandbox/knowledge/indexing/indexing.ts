@@ -13,9 +13,11 @@ import {
 import { splitIntoChunks, type TextChunk } from "./chunking.ts";
 import { knowledgeError } from "../responses.ts";
 import { ModelError } from "../../models/model-error.ts";
-import { checkDimensions, isHighQuality } from "./embedding.ts";
 import { canRun, pipelineChunks } from "../pipelines/execute.ts";
+import { addChildren } from "./children.ts";
+import { isHighQuality } from "./embedding.ts";
 import { textOfFile } from "./file-text.ts";
+import { checkDimensions } from "./index-tables.ts";
 import { addSegment, embedSegment } from "./segments.ts";
 
 /** The stages of indexing in order, with their starts as a share of the indexing delay. */
@@ -85,7 +87,7 @@ function advance(context: KnowledgeContext, document: DocumentRow): void {
     if (stage === "indexing" && document.indexing_status !== "indexing") {
       splitDocument(context, dataset, document, time);
     }
-    if (isDone) embedDocument(context, dataset, document);
+    if (isDone) embedDocument(context, dataset, document, time);
   } catch (error) {
     if (!(error instanceof HttpError || error instanceof ModelError)) throw error;
     const text = error instanceof ModelError ? error.runText : error.message;
@@ -108,19 +110,11 @@ function splitDocument(
   deleteSegments(context, "document_id", document_id);
   for (const [index, { content, answer = null, children }] of chunks.entries()) {
     const position = index + 1;
-    const segment = { dataset_id, document_id, position, content, answer, keywords: null };
+    // Recorded: the answers of generated questions are not counted.
+    const text = { content, answer, keywords: null, counted: content };
+    const segment = { dataset_id, document_id, position, ...text };
     const segment_id = addSegment(context, dataset, segment, time);
-    for (const [childIndex, child] of children.entries()) {
-      context.child_chunks.insert({
-        id: context.newId(),
-        segment_id,
-        position: childIndex + 1,
-        content: child,
-        type: "automatic",
-        created_at: time,
-        updated_at: time,
-      });
-    }
+    addChildren(context, segment_id, children, time);
   }
   if (document.source) context.segments.update({ document_id }, { indexing_at: 0 });
   const word_count = chunks.reduce((sum, { content }) => sum + countCharacters(content), 0);
@@ -135,13 +129,20 @@ export function requeueForEmbedding(context: KnowledgeContext, dataset_id: strin
 }
 
 /** Embeds the chunks of a document. If the model fails, none of them is enabled (server §9.6). */
-function embedDocument(context: KnowledgeContext, dataset: DatasetRow, { id }: DocumentRow): void {
+function embedDocument(
+  context: KnowledgeContext,
+  dataset: DatasetRow,
+  { id }: DocumentRow,
+  time: number,
+): void {
   if (!isHighQuality(dataset)) return;
   const { segments } = context;
-  const all = segments.list({ document_id: id });
   try {
     checkDimensions(context, dataset);
-    for (const segment of all) embedSegment(context, dataset, segment);
+    for (const segment of segments.list({ document_id: id }))
+      embedSegment(context, dataset, segment);
+    const indexed = { status: "completed", enabled: true, completed_at: time };
+    segments.update({ document_id: id, status: "indexing" }, indexed);
   } catch (error) {
     const unfinished = { status: "indexing", enabled: false, completed_at: null };
     segments.update({ document_id: id }, unfinished);

@@ -2,6 +2,7 @@ import { internalServerError } from "../../http/errors.ts";
 import type { DatasetRow, KnowledgeContext } from "../../storage/knowledge-store.ts";
 import type { Changes } from "../../storage/table.ts";
 import { chooseEmbedding, type EmbeddingChoice, isHighQuality } from "./embedding.ts";
+import { dropVectors } from "./index-tables.ts";
 import { requeueForEmbedding } from "./indexing.ts";
 
 interface SentTechnique extends EmbeddingChoice {
@@ -34,6 +35,3 @@ export function switchEmbedding(
   requeueForEmbedding(context, dataset.id);
   return { indexing_technique, ...chosen };
 }
-
-const dropVectors = ({ segments }: KnowledgeContext, { id: dataset_id }: DatasetRow): void =>
-  segments.update({ dataset_id }, { vector: null });

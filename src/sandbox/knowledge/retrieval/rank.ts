@@ -4,43 +4,62 @@ import { similarity } from "../../models/embedding.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { rerank } from "../../models/rerank.ts";
 import { matchAll, matchAny, tokenize } from "../../models/words.ts";
-import type { DatasetRow, KnowledgeContext, SegmentRow } from "../../storage/knowledge-store.ts";
-import { embedFor, isHighQuality, storedDimensions, vectorOf } from "../indexing/embedding.ts";
+import {
+  type DatasetRow,
+  type KnowledgeContext,
+  WORD_TABLES,
+} from "../../storage/knowledge-store.ts";
+import { embedFor, isHighQuality } from "../indexing/embedding.ts";
+import { indexTableOf, storedDimensions, vectorOf } from "../indexing/index-tables.ts";
 import { knowledgeError } from "../responses.ts";
 import type { SearchSettings } from "./search-settings.ts";
 
-/** A chunk that a search found. */
-export interface RankedChunk {
+/** A chunk that a search found, or a child chunk of it. */
+export interface Hit {
+  /** The ID in the index table of the knowledge base. */
   readonly id: string;
+  readonly segment_id: string;
   readonly document_id: string;
-  readonly content: string;
   /** From 0 to 1; 0 for keyword searches, which the server does not score (server §6.1). */
   readonly score: number;
 }
 
+/** A search in a knowledge base. */
+export interface Search {
+  readonly query: string;
+  readonly settings: SearchSettings;
+  /** Whether a document may be found. */
+  readonly accepts: (documentId: string) => boolean;
+}
+
 /**
- * The chunks of a knowledge base for a query, best first, down to the threshold of the settings. Those
- * of economy are always found by their words, whatever the method. Throws ModelError.
+ * The best `top_k` chunks or child chunks for a query, best first, down to the threshold. Those of
+ * economy are always found by their words, whatever the method. Throws ModelError.
  */
-export function rankSegments(
-  context: KnowledgeContext,
-  dataset: DatasetRow,
-  query: string,
-  settings: SearchSettings,
-): RankedChunk[] {
-  const isKeywordSearch = settings.search_method === "keyword_search";
-  const minScore =
-    settings.score_threshold_enabled && !isKeywordSearch ? (settings.score_threshold ?? 0) : 0;
+export function rankHits(context: KnowledgeContext, dataset: DatasetRow, search: Search): Hit[] {
+  const { query, settings, accepts } = search;
+  const { search_method, top_k, score_threshold_enabled, score_threshold } = settings;
+  const isKeywordSearch = search_method === "keyword_search";
+  const minScore = score_threshold_enabled && !isKeywordSearch ? (score_threshold ?? 0) : 0;
   const embeds = isHighQuality(dataset);
-  if (embeds && settings.top_k < 1) throw invalidParam("top_k must be a positive integer");
+  if (embeds && top_k < 1) throw invalidParam("top_k must be a positive integer");
   // Economy has no vectors; a server without models searches its words for any method.
-  if (context.model && !isKeywordSearch) requireVectors(context, dataset, settings.search_method);
+  if (context.model && !isKeywordSearch) requireVectors(context, dataset, search_method);
   const found = embeds
-    ? rerankHits(findByMethod(context, dataset, query, settings), query, settings)
+    ? findByMethod(context, dataset, query, settings)
     : findByWords(context, dataset, query);
-  return found
+  return rerankHits(context, dataset, firstAccepted(found, top_k, accepts), search)
     .filter(({ score }) => score >= minScore)
     .map((hit) => (isKeywordSearch ? { ...hit, score: 0 } : hit));
+}
+
+function firstAccepted(hits: readonly Hit[], count: number, accepts: Search["accepts"]): Hit[] {
+  const accepted: Hit[] = [];
+  for (const hit of hits) {
+    if (accepted.length >= count) break;
+    if (accepts(hit.document_id)) accepted.push(hit);
+  }
+  return accepted;
 }
 
 /** Throws 400 with the text of the database if no document was embedded yet (server §8). */
@@ -60,7 +79,7 @@ function findByMethod(
   dataset: DatasetRow,
   query: string,
   settings: SearchSettings,
-): RankedChunk[] {
+): Hit[] {
   switch (settings.search_method) {
     case "keyword_search":
       return []; // no keywords are stored (server §6.1)
@@ -73,11 +92,10 @@ function findByMethod(
   }
 }
 
-const scaled = (hits: readonly RankedChunk[], by: number): RankedChunk[] =>
+const scaled = (hits: readonly Hit[], by: number): Hit[] =>
   hits.map((hit) => ({ ...hit, score: hit.score * by }));
 
-const bestFirst = (hits: readonly RankedChunk[]): RankedChunk[] =>
-  hits.toSorted((a, b) => b.score - a.score);
+const bestFirst = (hits: readonly Hit[]): Hit[] => hits.toSorted((a, b) => b.score - a.score);
 
 /** Without weights, the scores are those of the vectors. */
 function findByBoth(
@@ -85,7 +103,7 @@ function findByBoth(
   dataset: DatasetRow,
   query: string,
   { weights }: SearchSettings,
-): RankedChunk[] {
+): Hit[] {
   const byMeaning = findByMeaning(context, dataset, query);
   if (!weights) return byMeaning;
   const words = new Map(findByWords(context, dataset, query).map(({ id, score }) => [id, score]));
@@ -104,26 +122,22 @@ const SEARCHABLE = `segments.dataset_id = ?1 AND segments.enabled AND segments.s
   AND documents.enabled AND NOT documents.archived AND documents.indexing_status = 'completed'`;
 
 /** Ranks all chunks by the similarity of their vectors to that of the query. */
-function findByMeaning(
-  context: KnowledgeContext,
-  dataset: DatasetRow,
-  query: string,
-): RankedChunk[] {
+function findByMeaning(context: KnowledgeContext, dataset: DatasetRow, query: string): Hit[] {
   const asked = embedFor(dataset, query);
   const ours = asked.length;
   const stored = storedDimensions(context, dataset) ?? ours;
   if (stored !== ours) throw knowledgeError("vectors of other dimensions", { ours, stored });
-  const rows = context.store.all<Pick<SegmentRow, "id" | "document_id" | "content" | "vector">>(
-    `SELECT segments.id, segments.document_id, segments.content, segments.vector FROM segments
-     JOIN documents ON documents.id = segments.document_id
-     WHERE ${SEARCHABLE} AND segments.vector IS NOT NULL
-     ORDER BY documents.rowid, segments.position`,
+  const { table, rows } = indexTableOf(dataset);
+  const found = context.store.all<Omit<Hit, "score"> & { readonly vector: Uint8Array }>(
+    `SELECT ${table}.id, segments.id AS segment_id, segments.document_id, ${table}.vector
+     FROM ${rows} JOIN documents ON documents.id = segments.document_id
+     WHERE ${SEARCHABLE} AND ${table}.vector IS NOT NULL
+     ORDER BY documents.rowid, segments.position, ${table}.position`,
     dataset.id,
   );
-  const hits = rows.flatMap(({ vector, ...hit }) =>
-    vector ? [{ ...hit, score: similarity(asked, vectorOf(vector)) }] : [],
+  return bestFirst(
+    found.map(({ vector, ...hit }) => ({ ...hit, score: similarity(asked, vectorOf(vector)) })),
   );
-  return bestFirst(hits);
 }
 
 /**
@@ -135,44 +149,47 @@ function findByWords(
   dataset: DatasetRow,
   text: string,
   match = matchAny,
-): RankedChunk[] {
+): Hit[] {
   const words = tokenize(text);
   const query = match(words);
   if (query === undefined) return [];
-  const hits = store.all<RankedChunk & { readonly rank: number; readonly words: string }>(
-    `SELECT segments.id, segments.document_id, segments.content,
-       bm25(segment_words) AS rank, segment_words.words
-     FROM segment_words JOIN segments ON segments.rowid = segment_words.rowid
+  const { table, rows } = indexTableOf(dataset);
+  const wordTable = WORD_TABLES[table];
+  const hits = store.all<Omit<Hit, "score"> & { readonly place: number; readonly rank: number }>(
+    `SELECT ${table}.id, segments.id AS segment_id, segments.document_id,
+       ${table}.rowid AS place, bm25(${wordTable}) AS rank
+     FROM ${rows} JOIN ${wordTable} ON ${wordTable}.rowid = ${table}.rowid
      JOIN documents ON documents.id = segments.document_id
-     WHERE segment_words MATCH ?2 AND ${SEARCHABLE}
-     ORDER BY rank, documents.rowid, segments.position LIMIT 200`,
+     WHERE ${wordTable} MATCH ?2 AND ${SEARCHABLE}
+     ORDER BY rank, documents.rowid, segments.position, ${table}.position`,
     dataset.id,
     query,
   );
   const [best] = hits; // bm25 is negative, lowest for the best match
   if (!best) return [];
-  const bestWords = new Set(best.words.split(" "));
+  const sql = `SELECT words FROM ${wordTable} WHERE rowid = ?`;
+  const stored = store.get<{ readonly words: string }>(sql, best.place)?.words ?? "";
+  const bestWords = new Set(stored.split(" "));
   const unique = [...new Set(words)];
   const top = unique.filter((word) => bestWords.has(word)).length / unique.length;
-  return hits.map(({ id, document_id, content, rank }) => {
-    return { id, document_id, content, score: (top * rank) / best.rank };
+  return hits.map(({ id, segment_id, document_id, rank }) => {
+    return { id, segment_id, document_id, score: (top * rank) / best.rank };
   });
 }
 
 /** Reranks the hits if the settings name a model for it; without one, the server reranks nothing. */
 function rerankHits(
-  hits: readonly RankedChunk[],
-  query: string,
-  settings: SearchSettings,
-): readonly RankedChunk[] {
+  context: KnowledgeContext,
+  dataset: DatasetRow,
+  hits: readonly Hit[],
+  { query, settings }: Search,
+): readonly Hit[] {
   const name = settings.reranking_model?.reranking_model_name;
-  if (!settings.reranking_enable || !name) return hits;
+  if (!isHighQuality(dataset) || !settings.reranking_enable || !name) return hits;
   // Recorded: the provider rejects a model that it does not know as a bad request.
   if (!catalogOf("rerank").some(({ model }) => model === name)) throw new ModelError("bad");
-  const candidates = hits.slice(0, settings.top_k);
-  const scores = rerank(
-    query,
-    candidates.map(({ content }) => content),
-  );
-  return bestFirst(candidates.map((hit, index) => ({ ...hit, score: scores[index] ?? 0 })));
+  const { table } = indexTableOf(dataset);
+  const contents = hits.map(({ id }) => context[table].find({ id })?.content ?? "");
+  const scores = rerank(query, contents);
+  return bestFirst(hits.map((hit, index) => ({ ...hit, score: scores[index] ?? 0 })));
 }

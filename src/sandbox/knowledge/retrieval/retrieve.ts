@@ -1,18 +1,10 @@
-import type {
-  DatasetRow,
-  DocumentRow,
-  KnowledgeContext,
-  SegmentRow,
-} from "../../storage/knowledge-store.ts";
-import { rankSegments } from "./rank.ts";
+import type { DatasetRow, KnowledgeContext } from "../../storage/knowledge-store.ts";
+import { findChunks, type FoundChunk } from "./found-chunks.ts";
 import { DEFAULT_SETTINGS } from "./search-settings.ts";
 
 /** A chunk that was found for an application. */
-export interface Passage {
+export interface Passage extends FoundChunk {
   readonly dataset: DatasetRow;
-  readonly document: DocumentRow;
-  readonly segment: SegmentRow;
-  readonly score: number;
 }
 
 /**
@@ -24,8 +16,6 @@ export type Retrieve = (
   query: string,
   topK: number,
 ) => readonly Passage[];
-
-const settingsOf = ({ retrieval_model }: DatasetRow) => retrieval_model ?? DEFAULT_SETTINGS;
 
 /** Whether a knowledge base has a document to search; the server leaves out those without. */
 const hasDocuments = ({ documents }: KnowledgeContext, { id: dataset_id }: DatasetRow): boolean =>
@@ -39,12 +29,12 @@ export const openRetrieve =
       .select("ORDER BY rowid")
       .filter(({ id, name }) => wanted.some((each) => ["*", id, name].includes(each)))
       .filter((dataset) => hasDocuments(context, dataset))
-      .flatMap((dataset) =>
-        rankSegments(context, dataset, query, settingsOf(dataset)).flatMap((hit) => {
-          const segment = context.segments.find({ id: hit.id });
-          const document = context.documents.find({ id: hit.document_id });
-          return segment && document ? [{ dataset, document, segment, score: hit.score }] : [];
-        }),
-      )
+      .flatMap((dataset) => {
+        const settings = { ...(dataset.retrieval_model ?? DEFAULT_SETTINGS), top_k: topK };
+        return findChunks(context, dataset, query, settings).map((found) => ({
+          dataset,
+          ...found,
+        }));
+      })
       .sort((a, b) => b.score - a.score)
       .slice(0, topK);

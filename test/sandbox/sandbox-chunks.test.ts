@@ -1,0 +1,220 @@
+/** Chunks, child chunks, and questions with answers in knowledge bases with models. */
+import { describe, expect, test } from "vitest";
+import { openTestSandbox } from "../lib/sandbox-client.ts";
+
+const hierarchical = {
+  indexing_technique: "high_quality",
+  doc_form: "hierarchical_model",
+  process_rule: {
+    mode: "hierarchical",
+    rules: {
+      pre_processing_rules: [],
+      segmentation: { separator: "\n\n", max_tokens: 500 },
+      parent_mode: "paragraph",
+      subchunk_segmentation: { separator: ". ", max_tokens: 200 },
+    },
+  },
+};
+
+const semanticSearch = (settings: object = {}) => ({
+  search_method: "semantic_search",
+  reranking_enable: false,
+  top_k: 1,
+  score_threshold_enabled: false,
+  ...settings,
+});
+
+/** A knowledge base with a document: its chunks, and what a search finds. */
+async function openBase(text: string, settings: object) {
+  const sandbox = await openTestSandbox({ models: true });
+  const { call, add } = sandbox;
+  const { id: base } = await call("POST", "/datasets", { name: "Handbook" });
+  const document = await add(base, "a.md", text, settings);
+  const path = `/datasets/${base}/documents/${document}/segments`;
+  const chunks = async () => (await call("GET", path)).data;
+  /** The chunks that are found, each with the child chunks by which. */
+  const search = async (query: string, retrieval_model: object = semanticSearch()) =>
+    (await call("POST", `/datasets/${base}/retrieve`, { query, retrieval_model })).records.map(
+      ({ segment, child_chunks }) => [
+        segment.content,
+        ...child_chunks.map(({ content }) => content),
+      ],
+    );
+  return { ...sandbox, base, document, path, chunks, search };
+}
+
+const openFamily = async () => {
+  const opened = await openBase(
+    "# Leave\n\nThirty days of leave. Trains are booked.",
+    hierarchical,
+  );
+  const [, parent] = await opened.chunks();
+  return { ...opened, parent: `${opened.path}/${parent?.id}` };
+};
+
+describe("child chunks", () => {
+  const parentText = "Thirty days of leave. Trains are booked.";
+
+  test("are split from their parent, which keeps its first signs", async () => {
+    const { chunks } = await openFamily();
+    const shown = (await chunks()).map(({ content, child_chunks }) => [
+      content,
+      ...child_chunks.map((child) => child.content),
+    ]);
+    expect(shown).toEqual([
+      ["# Leave", "# Leave"],
+      [parentText, "Thirty days of leave", "Trains are booked."],
+    ]);
+  });
+
+  test.each(["semantic_search", "full_text_search", "hybrid_search"])(
+    "find their parent: %s",
+    async (search_method) => {
+      const { search } = await openFamily();
+      const found = await search("trains booked", semanticSearch({ search_method }));
+      expect(found).toEqual([[parentText, "Trains are booked."]]);
+    },
+  );
+
+  test("count for top_k, also where they have one parent", async () => {
+    const { search } = await openFamily();
+    const found = await search("thirty days of trains booked", semanticSearch({ top_k: 2 }));
+    expect(found).toEqual([[parentText, "Thirty days of leave", "Trains are booked."]]);
+  });
+
+  test("are found by their current content until they are deleted", async () => {
+    const { call, search, parent } = await openFamily();
+    const { data } = await call("POST", `${parent}/child_chunks`, { content: "Bicycles" });
+    const child = `${parent}/child_chunks/${(data as unknown as { readonly id: string }).id}`;
+    expect(await search("bicycles")).toEqual([[parentText, "Bicycles"]]);
+    await call("PATCH", child, { content: "Lockers" });
+    expect(await search("lockers")).toEqual([[parentText, "Lockers"]]);
+    await call("DELETE", child);
+    const words = semanticSearch({ search_method: "full_text_search" });
+    expect(await search("lockers", words)).toEqual([]);
+  });
+
+  test.each(["POST", "PATCH"])("that cannot be embedded change nothing: %s", async (method) => {
+    const { call, chunks, parent } = await openFamily();
+    const before = await chunks();
+    const { data } = await call("GET", `${parent}/child_chunks`);
+    const path = method === "POST" ? "child_chunks" : `child_chunks/${data[0]?.id}`;
+    const content = "[[embed-error:rate]]";
+    const { status, code, message } = await call(method, `${parent}/${path}`, { content });
+    expect([status, code]).toEqual([400, "invalid_param"]);
+    expect(message).toBe("Rate limit reached for stub-chat: 3 requests per minute");
+    expect(await chunks()).toEqual(before);
+  });
+
+  test.each([
+    [false, ["Thirty days of leave", "Trains are booked.", "By hand"]],
+    [true, ["New", "Text."]],
+  ])(
+    "are made again with regenerate_child_chunks %s",
+    async (regenerate_child_chunks, expected) => {
+      const { call, parent } = await openFamily();
+      await call("POST", `${parent}/child_chunks`, { content: "By hand" });
+      await call("POST", parent, { segment: { content: "New. Text.", regenerate_child_chunks } });
+      const { data } = await call("GET", `${parent}/child_chunks`);
+      expect(data.map(({ content }) => content)).toEqual(expected);
+    },
+  );
+
+  test("are made and found at once where a parent is added", async () => {
+    const { call, path, search } = await openFamily();
+    const segments = [{ content: "Lockers. Bicycles in the yard." }];
+    await call("POST", path, { segments });
+    expect(await search("bicycles yard")).toEqual([
+      ["Lockers. Bicycles in the yard.", "Bicycles in the yard."],
+    ]);
+  });
+
+  test("are embedded when their knowledge base gets a model", async () => {
+    const economy = { ...hierarchical, indexing_technique: "economy" };
+    const { call, clock, base, chunks, search } = await openBase("One. Two.", economy);
+    expect((await chunks()).map(({ status }) => status)).toEqual(["indexing"]);
+    await call("PATCH", `/datasets/${base}`, {
+      indexing_technique: "high_quality",
+      embedding_model: "stub-embed",
+      embedding_model_provider: "stub",
+    });
+    await clock.advance(1000);
+    expect(await search("two")).toEqual([["One. Two.", "Two."]]);
+  });
+});
+
+describe("a chunk", () => {
+  const plain = { indexing_technique: "high_quality" };
+
+  test("whose change cannot be embedded ends in error, until it is changed again", async () => {
+    const { call, path, chunks, search } = await openBase("Parking.", plain);
+    const [chunk] = await chunks();
+    const change = (content: string) =>
+      call("POST", `${path}/${chunk?.id}`, { segment: { content, enabled: true } });
+    const { status } = await change("Bicycles [[embed-error:auth]]");
+    expect(status).toBe(200);
+    expect(await chunks()).toMatchObject([
+      {
+        content: "Bicycles [[embed-error:auth]]",
+        status: "error",
+        enabled: false,
+        disabled_by: null,
+        error: "[Stub] Incorrect model credentials provided, please check and try again.",
+      },
+    ]);
+    expect(await search("parking bicycles")).toEqual([]);
+    await change("Bicycles");
+    expect(await chunks()).toMatchObject([{ status: "completed", enabled: true, error: null }]);
+    expect(await search("bicycles")).toEqual([["Bicycles"]]);
+  });
+
+  test("is searched among those that the conditions accept, however many are better", async () => {
+    const { call, base, add, search } = await openBase("Parking for guests.", plain);
+    const other = await add(base, "b.md", "Parking.", plain);
+    const { id } = await call("POST", `/datasets/${base}/metadata`, {
+      name: "team",
+      type: "string",
+    });
+    await call("POST", `/datasets/${base}/documents/metadata`, {
+      operation_data: [{ document_id: other, metadata_list: [{ id, name: "team", value: "X" }] }],
+    });
+    const conditions = [{ name: "team", comparison_operator: "is not", value: "X" }];
+    const settings = {
+      reranking_enable: true,
+      reranking_model: { reranking_provider_name: "stub", reranking_model_name: "stub-rerank" },
+      metadata_filtering_conditions: { conditions },
+    };
+    expect(await search("parking", semanticSearch(settings))).toEqual([["Parking for guests."]]);
+  });
+});
+
+describe("a question", () => {
+  const questions = { indexing_technique: "high_quality", doc_form: "qa_model" };
+
+  test.each([
+    ["with its answer", { content: "Where?", answer: "Here." }, "Where?", "Here.", "completed"],
+    ["without its answer", { content: "Where?" }, "What is said in sentence 1?", null, "error"],
+    [
+      "whose answer alone is sent",
+      { answer: "B." },
+      "What is said in sentence 1?",
+      "B.",
+      "completed",
+    ],
+    ["of which nothing is sent", {}, "What is said in sentence 1?", null, "completed"],
+  ])("changed %s", async (_what, segment, content, answer, status) => {
+    const { call, path, chunks } = await openBase("A.", questions);
+    const [chunk] = await chunks();
+    expect((await call("POST", `${path}/${chunk?.id}`, { segment })).status).toBe(200);
+    expect(await chunks()).toMatchObject([{ content, answer, status }]);
+  });
+
+  test("is counted with its answer only if it was added", async () => {
+    const { call, path, chunks } = await openBase("A.", questions);
+    await call("POST", path, { segments: [{ content: "Where?", answer: "Here." }] });
+    expect(await chunks()).toMatchObject([
+      { word_count: 27, tokens: 7 }, // "What is said in sentence 1?"
+      { word_count: 11, tokens: 3 }, // "Where?Here."
+    ]);
+  });
+});
