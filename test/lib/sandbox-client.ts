@@ -106,3 +106,18 @@ export function fileForm(name: string, content: string | Uint8Array<ArrayBuffer>
   form.append("file", new Blob([content], { type: "text/plain" }), name);
   return form;
 }
+
+/** Sends requests with the keys of applications: `send("chat", "GET", "/info")`. */
+export const appClient =
+  ({ origin }: Pick<Sandbox, "origin">) =>
+  (app: string, method: string, path: string, body?: object): Promise<Response> => {
+    const form = body instanceof FormData;
+    return fetch(`${origin}/v1${path}`, {
+      method,
+      headers: {
+        Authorization: `Bearer app-${app}`,
+        ...(body && !form && { "Content-Type": "application/json" }),
+      },
+      ...(body && { body: form ? body : JSON.stringify(body) }),
+    });
+  };

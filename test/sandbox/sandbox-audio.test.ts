@@ -1,6 +1,6 @@
 /** Speech in the sandbox beyond the recordings: messages, headers, servers without models. */
 import { expect, test } from "vitest";
-import { openTestSandbox } from "../lib/sandbox-client.ts";
+import { appClient, openTestSandbox } from "../lib/sandbox-client.ts";
 import { recordedApplications } from "../lib/replay.ts";
 
 const applications = [...recordedApplications.values()];
@@ -8,17 +8,9 @@ const applications = [...recordedApplications.values()];
 /** Opens a sandbox; returns a function that posts to an application as user u1. */
 async function open(models: boolean) {
   const { sandbox } = await openTestSandbox({ models, applications });
-  return (app: string, path: string, body: object | FormData) => {
-    const form = body instanceof FormData;
-    return fetch(`${sandbox.origin}/v1${path}`, {
-      method: "POST",
-      headers: {
-        Authorization: `Bearer app-${app}`,
-        ...(!form && { "Content-Type": "application/json" }),
-      },
-      body: form ? body : JSON.stringify({ user: "u1", ...body }),
-    });
-  };
+  const send = appClient(sandbox);
+  return (app: string, path: string, body: object) =>
+    send(app, "POST", path, body instanceof FormData ? body : { user: "u1", ...body });
 }
 
 function recordingOf(name: string): FormData {

@@ -65,11 +65,14 @@ const unplayed: Unplayed = {
     "*": needsModels,
   },
   "annotation-reply": {
-    "*": needsModels,
-    "status of an unknown job": asked,
-    "status under the other action": asked,
-    "status under any action": asked,
-    "enable without a threshold": asked,
+    "message answered by an annotation": needsModels,
+    "message answered by an annotation, blocking": needsModels,
+    "message no annotation answers": needsModels,
+    "history of an annotated answer": needsModels,
+    "message answered by the new annotation": needsModels,
+    "message answered by the changed annotation": needsModels,
+    "message after the annotation was deleted": needsModels,
+    "chatflow message answered by an annotation": needsModels,
   },
   audio: {
     "a chat answer to speak": needsModels,
@@ -105,7 +108,7 @@ const unplayed: Unplayed = {
     "*": needsModels,
   },
 };
-const expectedUnplayed = 309;
+const expectedUnplayed = 278;
 
 /** Streams are recorded when they end. These start before another title, by (file and) title. */
 const beganBefore: Readonly<Record<string, string>> = {
@@ -147,7 +150,7 @@ const otherApplications =
 const withQuery = new Set(["loop", "batch"]);
 
 /** Scenes of the server with models that the sandbox plays with models and the recorded applications. */
-const withModels = new Set<string>(["audio"]);
+const withModels = new Set<string>(["audio", "annotation-reply"]);
 
 /** Recordings that were sent, by title; binary content was not recorded. */
 const recordingsSent: Readonly<Record<string, string>> = {
@@ -338,11 +341,15 @@ async function readStream({ title, response }: Exchange): Promise<Replayed> {
   return { status, headers: Object.fromEntries(headers), text, body: text };
 }
 
+/** Statuses of jobs that the recorder waited for. */
+const jobEnded = /: (?:status when done|its status|status (?:with|in) an? .*)$/;
+
 const leftByClient = /client leaves after|closed by client|TimeoutError/;
 
 async function prepare({ name, exchange }: ReturnType<typeof played>[number]): Promise<void> {
   const [, wait] = / ([\d.]+) s (?:after the other|later)$/.exec(name) ?? [];
   if (wait) await clock.advance(Number(wait) * 1000);
+  if (jobEnded.test(name)) await clock.advance(1000);
   for (let run = 0; run < (unrecordedRuns[name] ?? 0); run++) {
     await fetch(`${sandbox.origin}/v1/workflows/run`, {
       method: "POST",

@@ -27,7 +27,14 @@ const handlers: Handlers<typeof rows, AppContext> = {
 
   createAnnotation({ records }, { question, answer }, call) {
     const app = requireApp(call).name;
-    const row = { id: records.newId(), app, question, answer, created_at: records.now() };
+    const row = {
+      id: records.newId(),
+      app,
+      question,
+      answer,
+      hit_count: 0,
+      created_at: records.now(),
+    };
     records.annotations.insert(row);
     return { status: 201, json: fillShape("annotation", row) };
   },
@@ -42,18 +49,6 @@ const handlers: Handlers<typeof rows, AppContext> = {
     const { id } = getAnnotation(records, call, annotation_id);
     records.annotations.delete({ id });
     return { status: 204 };
-  },
-
-  // Handles both actions of the route: enable and disable.
-  enableAnnotationReply({ records }, _input, call) {
-    const id = records.newId();
-    records.annotation_jobs.insert({ id, app: requireApp(call).name });
-    return { json: { job_id: id, job_status: "waiting" } };
-  },
-
-  getAnnotationReplyStatus({ records }, { job_id: id }, call) {
-    const job = records.annotation_jobs.find({ app: requireApp(call).name, id });
-    throw appError(job ? "no model for annotations" : "job missing");
   },
 
   setFeedback({ records }, input, call) {

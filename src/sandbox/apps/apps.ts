@@ -5,6 +5,7 @@ import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import { openRunStore } from "../storage/runs-store.ts";
 import type { Store } from "../storage/sqlite.ts";
+import { annotationReplyHandlers, shownSettings } from "./annotation-reply.ts";
 import { annotationHandlers } from "./annotations.ts";
 import { type AppDefinition, type Applications, type InputField } from "./app-definitions.ts";
 import { fileHandlers } from "./app-files.ts";
@@ -69,6 +70,7 @@ export function openApps(deps: {
     chatHandlers,
     conversationHandlers,
     annotationHandlers,
+    annotationReplyHandlers,
     audioHandlers,
     fileHandlers,
   ];
@@ -89,12 +91,12 @@ const handlers: Handlers<typeof operations, AppContext> = {
 
   getAppMeta: () => ({ json: { tool_icons: {} } }),
 
-  getAppParameters(_context, _input, call) {
-    const { inputs, features } = requireApp(call);
+  getAppParameters(context, _input, call) {
+    const { name, inputs, features } = requireApp(call);
     const defaults = fillShape("parameters", { user_input_form: inputs.map(inputControl) });
     const own = Object.keys(defaults).filter((name) => Object.hasOwn(features, name));
     const offered = Object.fromEntries(own.map((name) => [name, features[name]]));
-    return { json: { ...defaults, ...offered } };
+    return { json: { ...defaults, ...offered, annotation_reply: shownSettings(context, name) } };
   },
 
   getSite(_context, _input, call) {

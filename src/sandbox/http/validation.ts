@@ -11,7 +11,8 @@ export function checkBody(row: AnyOperation, rows: readonly AnyOperation[], body
   const model = requestModel(row.id);
   const reason = `Input should be a valid dictionary or instance of ${model.body}`;
   const problems = isObject(body)
-    ? validateFields({ ...bodyRules(rows), ...model.fields }, body, "")
+    ? // The fields of the model come first, in its order.
+      validateFields({ ...model.fields, ...bodyRules(rows), ...model.fields }, body, "")
     : [{ field: "", value: body, type: "model_type", reason }];
   if (problems.length === 0) return;
   const error = validationError(model.body, ...problems);

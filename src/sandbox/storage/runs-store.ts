@@ -141,9 +141,22 @@ const definitions = {
     app: text,
     question: text,
     answer: text,
+    hit_count: integer,
     created_at: integer,
   }),
-  annotation_jobs: defineTable({ id: key, app: text }),
+  /** Jobs that switch annotation replies on and off. */
+  annotation_jobs: defineTable({
+    id: key,
+    app: text,
+    action: oneOf<"enable" | "disable">(),
+    /** The least similarity of the questions. */
+    threshold: column.real,
+    provider: text,
+    model: text,
+    /** When it ends; null for never. */
+    due_at: optional(integer),
+    error: optional(text),
+  }),
   app_files: defineTable({
     id: key,
     app: text,
@@ -163,6 +176,7 @@ export type StoredForm = Row<"forms">;
 export type StoredEndUser = Row<"end_users">;
 export type StoredConversation = Row<"conversations">;
 export type StoredMessage = Row<"messages">;
+export type StoredReplyJob = Row<"annotation_jobs">;
 export type StoredFile = Row<"app_files">;
 
 export type RunStore = ReturnType<typeof openRunStore>;

@@ -20,7 +20,7 @@ export const isHighQuality = ({ indexing_technique }: Pick<DatasetRow, "indexing
  * model (server §8). Throws 400.
  */
 export function chooseEmbedding(
-  { model }: KnowledgeContext,
+  { model }: Pick<KnowledgeContext, "model">,
   indexing_technique: string | null | undefined,
   { embedding_model: name, embedding_model_provider: sent }: EmbeddingChoice,
 ): Partial<Pick<DatasetRow, keyof EmbeddingChoice>> {
