@@ -27,6 +27,7 @@ export default defineConfig({
     main: "src/main.ts",
     "keyring-child": "src/host/keyring-child.ts",
     "jq-worker": "src/output/formats/jq-worker.mjs",
+    "pdf-worker": "src/sandbox/readers/pdf-worker.mjs",
   },
   platform: "node",
   // The index files of features only re-export: a command loads the files that it uses, not all of them.

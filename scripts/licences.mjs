@@ -19,9 +19,10 @@ export const licences = {
 
 const rule = "-".repeat(78);
 
-/** Software that packages contain as WebAssembly, which no module lists. */
+/** Software that packages contain as WebAssembly or in one file, which no module lists. */
 const compiledIn = `jq-wasm contains jq (MIT, Copyright (C) 2012 Stephen Dolan) and Oniguruma (BSD-2-Clause,
-Copyright (c) 2002-2021 K.Kosako); node-sqlite3-wasm contains SQLite, which is in the public domain.
+Copyright (c) 2002-2021 K.Kosako); node-sqlite3-wasm contains SQLite, which is in the public domain;
+unpdf contains pdf.js (Apache-2.0, Copyright Mozilla Foundation, https://www.apache.org/licenses/LICENSE-2.0).
 `;
 
 /** Returns the directory of the package that a module belongs to; undefined for own modules. */

@@ -61,9 +61,10 @@ const packages: Readonly<Record<string, RegExp>> = {
   ignore: /^commands\/kb\/sync\/walk\.ts$/,
   yaml: /^(output\/|lib\/formats\/yaml\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
   "csv-stringify": /^lib\/formats\/csv\.ts$/,
-  "csv-parse": /^lib\/formats\/rows-file\.ts$/,
+  "csv-parse": /^(lib\/formats\/rows-file|sandbox\/readers\/csv)\.ts$/,
   "@napi-rs/keyring": /^host\/keyring-child\.ts$/,
   fflate: /^sandbox\/knowledge\/zip\.ts$/,
+  htmlparser2: /^sandbox\/readers\/markup\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/storage\/sqlite\.ts$/,
 };
 

@@ -104,6 +104,8 @@ test("the package contains the licenses of all bundled packages", () => {
     "yaml",
     "jq-wasm",
     "node-sqlite3-wasm",
+    "unpdf",
+    "htmlparser2",
   ])
     expect(text).toMatch(new RegExp(`^${name} \\d[^\\n]* \\([\\w-]+\\)\\n\\n[^-]+`, "m"));
 });

@@ -150,7 +150,7 @@ describe("a file", () => {
     await call("POST", `/datasets/${kb}/document/create-by-file`, fileForm("a.pdf", "%PDF-1.7"));
     await clock.advance(1000);
     const { data } = await call("GET", `/datasets/${kb}/documents?status=error`);
-    expect(data[0]?.error).toMatch(/^The sandbox supports text files only/);
+    expect(data[0]?.error).toMatch(/^The sandbox cannot extract text/);
   });
 
   test("is rejected together with a second one", async () => {

@@ -1,5 +1,6 @@
 import type { AnyOperation, InputOf } from "../../operations/operation.ts";
 import type { AppDefinition } from "../apps/app-definitions.ts";
+import type { FileText } from "../readers/read-file.ts";
 import type { FaultPlan } from "./faults.ts";
 
 /** Time as the sandbox uses it; tests control it. */
@@ -100,4 +101,6 @@ export interface ReceivedFile {
   readonly name: string;
   readonly type: string;
   readonly bytes: Uint8Array;
+  /** Its text; undefined for plain text, and for files that are not read. */
+  readonly text?: FileText | undefined;
 }

@@ -1,6 +1,7 @@
 import { countCharacters } from "../../lib/utf8.ts";
 import { tooManyFiles } from "../http/errors.ts";
 import type { BytesReply, Call, HttpError, ReceivedFile } from "../http/handler.ts";
+import { readFile } from "../readers/read-file.ts";
 import { signedQuery } from "../storage/ids.ts";
 import type { StoredFileRow, KnowledgeContext } from "../storage/knowledge-store.ts";
 
@@ -13,6 +14,19 @@ export interface FileContent {
 /** Maximum upload size in bytes, and the supported kinds (server §9). */
 const MAX_UPLOAD = 15 * 1024 * 1024;
 const EXTENSIONS = "txt markdown md mdx pdf html htm xlsx xls docx csv vtt properties".split(" ");
+
+/** Kinds that a server with models accepts, too: its ETL_TYPE is Unstructured (server §9.3). */
+const MORE_EXTENSIONS = "epub pptx xml".split(" ");
+
+const extensionOf = (name: string): string =>
+  name.includes(".") ? (name.split(".").pop() ?? "").toLowerCase() : "";
+
+/** Reads the file of a request; those of requests that are rejected, too large or too many, stay unread. */
+export async function readUpload(files: Call["files"]): Promise<Call["files"]> {
+  const [[field, file] = []] = files;
+  if (!field || !file || files.size > 1 || file.bytes.byteLength > MAX_UPLOAD) return files;
+  return new Map([[field, { ...file, text: await readFile(extensionOf(file.name), file.bytes) }]]);
+}
 
 function addFile(
   { files, newId, now }: KnowledgeContext,
@@ -38,6 +52,7 @@ export const addText = (context: KnowledgeContext, name: string, text: string): 
     extension: "txt",
     mime_type: "text/plain",
     is_text: true,
+    text: null,
     bytes: new TextEncoder().encode(text),
   });
 
@@ -47,10 +62,11 @@ export function addUpload(
   file: ReceivedFile,
   rejected: (reason: "size" | "kind") => HttpError | undefined,
 ): FileContent {
-  const extension = file.name.includes(".") ? (file.name.split(".").pop() ?? "").toLowerCase() : "";
+  const extension = extensionOf(file.name);
   const size = file.bytes.byteLength;
+  const accepted = context.model ? [...EXTENSIONS, ...MORE_EXTENSIONS] : EXTENSIONS;
   const error =
-    (EXTENSIONS.includes(extension) ? undefined : rejected("kind")) ??
+    (accepted.includes(extension) ? undefined : rejected("kind")) ??
     (size > MAX_UPLOAD ? rejected("size") : undefined);
   if (error) throw error;
   return addFile(context, {
@@ -60,6 +76,7 @@ export function addUpload(
     mime_type: file.type.split(";")[0] || "application/octet-stream",
     is_text: false,
     bytes: file.bytes,
+    text: file.text ?? null,
   });
 }
 

@@ -9,7 +9,7 @@ import { chunkHandlers } from "./chunks.ts";
 import { datasetHandlers } from "./datasets.ts";
 import { documentHandlers } from "./documents.ts";
 import { advanceIndexing } from "./indexing/indexing.ts";
-import { fileResponse } from "./knowledge-files.ts";
+import { fileResponse, readUpload } from "./knowledge-files.ts";
 import { metadataHandlers } from "./metadata.ts";
 import { modelHandlers } from "./models.ts";
 import { addPipelineBases } from "./pipelines/bases.ts";
@@ -45,14 +45,18 @@ export function openKnowledge(dependencies: KnowledgeDependencies) {
   };
 }
 
-/** Runs a handler in a transaction. As on the server, changes made before an error response stay. */
+/**
+ * Runs a handler in a transaction. As on the server, changes made before an error response stay.
+ * Files are read before, since a transaction cannot wait.
+ */
 const inTransaction = (context: KnowledgeContext, { row, handle }: Handler): Handler => ({
   row,
-  handle(input: never, call: Call) {
+  async handle(input: never, call: Call) {
+    const files = context.model ? await readUpload(call.files) : call.files;
     const result = context.store.transaction(() => {
       advanceIndexing(context);
       try {
-        return handle(input, call);
+        return handle(input, { ...call, files });
       } catch (error) {
         if (error instanceof HttpError) return error;
         throw error;

@@ -4,6 +4,7 @@ import type { Clock } from "../http/handler.ts";
 import type { MetadataValue } from "../knowledge/retrieval/metadata-filter.ts";
 import type { ProcessRule } from "../knowledge/indexing/process-rules.ts";
 import { knowledgeError } from "../knowledge/responses.ts";
+import type { FileText } from "../readers/read-file.ts";
 import type { SearchSettings } from "../knowledge/retrieval/search-settings.ts";
 import { newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
@@ -55,6 +56,8 @@ const tables = {
     mime_type: text,
     is_text: flag,
     bytes,
+    /** The text of a file that is not plain text; null for others. */
+    text: optional(json<FileText>()),
     created_at: integer,
   }),
   documents: defineTable(

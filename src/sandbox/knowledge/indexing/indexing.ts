@@ -16,7 +16,7 @@ import { ModelError } from "../../models/model-error.ts";
 import { canRun, pipelineChunks } from "../pipelines/execute.ts";
 import { addChildren } from "./children.ts";
 import { isHighQuality } from "./embedding.ts";
-import { textOfFile } from "./file-text.ts";
+import { textParts } from "./file-text.ts";
 import { checkDimensions } from "./index-tables.ts";
 import { addSegment, embedSegment } from "./segments.ts";
 
@@ -191,9 +191,11 @@ function splitFile(
   { files, process_rules }: KnowledgeContext,
   { file_id, rule_id }: DocumentRow,
 ): TextChunk[] {
-  const text = textOfFile(files.find({ id: file_id }));
+  const parts = textParts(files.find({ id: file_id }));
   const { rule } = process_rules.find({ id: rule_id }) ?? raise(knowledgeError("rule missing"));
-  return splitIntoChunks(text, rule);
+  // A parent that is the whole document spans its pages.
+  const texts = rule.rules.parent_mode === "full-doc" ? [parts.join("\n")] : parts;
+  return texts.flatMap((text) => splitIntoChunks(text, rule));
 }
 
 function complete(

@@ -1,0 +1,56 @@
+import { budget, UnreadableFile } from "./limits.ts";
+
+/** The text of a file in parts that are chunked separately: pages, rows, chapters. */
+export type FileText =
+  | { readonly parts: readonly string[] }
+  /** Why it has none, as a sentence. */
+  | { readonly problem: string };
+
+/** Reads the text of a file; throws UnreadableFile, or any error of a parser if it is damaged. */
+type Reader = (bytes: Uint8Array) => Iterable<string> | Promise<readonly string[]>;
+
+/** The readers by extension. They are loaded with the first file that needs them. */
+const READERS: Readonly<Record<string, () => Promise<Reader>>> = {
+  csv: async () => (await import("./csv.ts")).readCsv,
+  docx: async () => (await import("./docx.ts")).readDocx,
+  epub: async () => (await import("./epub.ts")).readEpub,
+  htm: async () => (await import("./html.ts")).readHtml,
+  html: async () => (await import("./html.ts")).readHtml,
+  pdf: async () => (await import("./pdf.ts")).readPdf,
+  pptx: async () => (await import("./pptx.ts")).readPptx,
+  xlsx: async () => (await import("./xlsx.ts")).readXlsx,
+  xml: async () => (await import("./xml.ts")).readXml,
+};
+
+/** Characters of the text of a file. */
+const MAX_TEXT = 16 * 1024 * 1024;
+
+/**
+ * Reads the text of a file whose format is not plain text; undefined for other extensions. Never
+ * rejects: a damaged, encrypted or too large file has a problem instead of a text.
+ */
+export async function readFile(
+  extension: string,
+  bytes: Uint8Array,
+): Promise<FileText | undefined> {
+  const load = Object.hasOwn(READERS, extension) ? READERS[extension] : undefined;
+  if (!load) return undefined;
+  try {
+    const read = await load();
+    const spend = budget(MAX_TEXT, "its text is longer than 16 million characters");
+    const parts: string[] = [];
+    for (const part of await read(bytes)) {
+      spend(part.length);
+      parts.push(part);
+    }
+    return { parts };
+  } catch (error) {
+    return { problem: `The ${extension} file cannot be read: ${reasonOf(error)}.` };
+  }
+}
+
+const reasonOf = (error: unknown): string =>
+  error instanceof UnreadableFile ? error.message : `it is damaged (${messageOf(error)})`;
+
+const messageOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");

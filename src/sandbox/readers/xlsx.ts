@@ -1,0 +1,130 @@
+import { type Archive, openArchive, textAt } from "./archive.ts";
+import { budget } from "./limits.ts";
+import { walkXml } from "./markup.ts";
+import { mainPath, relationId, relationsOf } from "./office.ts";
+import { labelledRows } from "./rows.ts";
+import { type CellFormats, cellFormats, dateText } from "./xlsx-dates.ts";
+
+/** Characters of a sheet: a few bytes of a cell can refer to a long text. */
+const MAX_TEXT = 16 * 1024 * 1024;
+
+/** What the cells of all sheets refer to by number. */
+interface Workbook {
+  readonly texts: readonly string[];
+  readonly formats: CellFormats;
+}
+
+/** Reads a workbook: a part for each row below the first one of a sheet. */
+export function* readXlsx(bytes: Uint8Array): Generator<string> {
+  const archive = openArchive(bytes);
+  const main = mainPath(archive);
+  const relations = relationsOf(archive, main);
+  const textOf = (kind: string) =>
+    archive.get(relations.find((each) => each.kind === kind)?.path ?? "") ?? "";
+  const workbook = {
+    texts: sharedTexts(textOf("sharedStrings")),
+    formats: cellFormats(textOf("styles")),
+  };
+  for (const id of sheetIds(archive, main)) {
+    const sheet = relations.find((each) => each.id === id && each.kind === "worksheet");
+    if (sheet) yield* labelledRows(rowsOf(textAt(archive, sheet.path), workbook));
+  }
+}
+
+function sheetIds(archive: Archive, main: string): string[] {
+  const ids: string[] = [];
+  walkXml(textAt(archive, main), {
+    open(name, attributes) {
+      if (name === "sheet") ids.push(relationId(attributes) ?? "");
+    },
+  });
+  return ids;
+}
+
+/** The texts that cells share; reading aids (`rPh`) do not count. */
+function sharedTexts(xml: string): string[] {
+  const texts: string[] = [];
+  let [inside, aids] = [0, 0];
+  walkXml(xml, {
+    open(name) {
+      if (name === "si") texts.push("");
+      else if (name === "t") inside++;
+      else if (name === "rPh") aids++;
+    },
+    text(text) {
+      if (inside > 0 && aids === 0) texts.push((texts.pop() ?? "") + text);
+    },
+    close(name) {
+      if (name === "t") inside--;
+      else if (name === "rPh") aids--;
+    },
+  });
+  return texts;
+}
+
+/** A cell of a sheet as it is written. */
+interface Cell {
+  readonly column: number;
+  readonly type: string | undefined;
+  readonly format: number;
+  value: string;
+}
+
+/** The rows of a sheet with the texts of their cells. */
+function rowsOf(xml: string, workbook: Workbook): string[][] {
+  const rows: string[][] = [];
+  const spend = budget(MAX_TEXT, "a sheet has more than 16 million characters");
+  let cell: Cell | undefined;
+  let inside = false;
+  walkXml(xml, {
+    open(name, { r: place = "", t: type, s: format = "0" }) {
+      const row = rows.at(-1) ?? [];
+      if (name === "row") rows.push([]);
+      else if (name === "c") {
+        const column = columnOf(place) ?? row.length;
+        cell = { column, type, format: Number(format), value: "" };
+      } else inside = name === "v" || name === "t";
+    },
+    text(text) {
+      if (cell && inside) cell.value += text;
+    },
+    close(name) {
+      if (name === "v" || name === "t") inside = false;
+      if (name !== "c" || !cell) return;
+      const text = cellText(cell, workbook);
+      spend(text.length);
+      const row = rows.at(-1) ?? [];
+      while (row.length < cell.column) row.push("");
+      row[cell.column] = text;
+      cell = undefined;
+    },
+  });
+  return rows;
+}
+
+/** Columns of the widest sheet. */
+const MAX_COLUMNS = 16_384;
+
+/** The index of the column of a cell: 0 for `A7`, 27 for `AB3`; undefined if it names none. */
+function columnOf(place: string): number | undefined {
+  const letters = /^[A-Z]{1,3}(?=\d)/.exec(place)?.[0];
+  if (letters === undefined) return undefined;
+  const number = [...letters].reduce((sum, each) => sum * 26 + each.charCodeAt(0) - 64, 0);
+  return Math.min(number, MAX_COLUMNS) - 1;
+}
+
+function cellText({ type, format, value }: Cell, { texts, formats }: Workbook): string {
+  switch (type) {
+    case "s":
+      return texts[Number(value)] ?? "";
+    case "b":
+      return value === "1" ? "TRUE" : "FALSE";
+    case "str":
+    case "inlineStr":
+    case "e":
+    case "d":
+      return value;
+    default:
+      return formats[format] === "date" && value !== "" ? dateText(Number(value)) : value;
+  }
+}

@@ -1,0 +1,56 @@
+/** A directory with files of several formats and languages, synced into a sandbox with models. */
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { write } from "../../lib/directory.ts";
+import { docx, epub, paragraph, pptx, xlsx } from "../../lib/office-files.ts";
+import { pdf } from "../../lib/pdf-file.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
+
+const { done } = await testSandbox({ speed: 200, models: true });
+const folder = await temporaryDirectory();
+
+const files = {
+  "travel.pdf": pdf(["Book trains early.", "Excess luggage needs\nan approved waiver."]),
+  "urlaub.docx": docx(paragraph("Im Sommer ist der Betrieb für die Werksferien geschlossen.")),
+  "оплата.xlsx": xlsx(
+    '<row><c r="A1" t="s"><v>0</v></c></row><row><c r="A2" t="s"><v>1</v></c></row>',
+    ["<t>вид</t>", "<t>командировка</t>"],
+  ),
+  "休暇.html": "<h1>休暇</h1><p>結婚のときは慶弔休暇を取ることができます。</p>",
+  "notes.md": "# Notes\n\nThe plotter stands on the mezzanine.\n",
+  "talk.pptx": pptx(["Welcome", "Our roadmap has a lighthouse customer."]),
+  "handbuch.epub": epub(["<p>Vorwort</p>", "<p>Der Feuerlöscher hängt im Flur.</p>"]),
+  "prices.csv": "product,price\nstapler,12\nlaminator,80\n",
+};
+
+beforeAll(async () => {
+  await write(join(folder, "files"), files);
+  await done(["kb", "create", "Handbook", "--indexing-technique", "high_quality"]);
+  await done(["kb", "sync", "Handbook", join(folder, "files")], { folder });
+});
+
+const found = (word: string, method: string) =>
+  done([
+    ...["kb", "search", "Handbook", word, "--search-method", method, "--top-k", "1"],
+    ...["--jq", ".[].segment.document.name"],
+  ]);
+
+describe.each(["hybrid_search", "full_text_search"])("%s finds", (method) => {
+  test.each([
+    ["waiver", "travel.pdf"],
+    ["Werksferien", "urlaub.docx"],
+    ["командировка", "оплата.xlsx"],
+    ["mezzanine", "notes.md"],
+    ["lighthouse", "talk.pptx"],
+    ["Feuerlöscher", "handbuch.epub"],
+    ["laminator", "prices.csv"],
+  ])("%s in %s", async (word, name) => {
+    expect((await found(word, method)).out).toBe(`${name}\n`);
+  });
+});
+
+// Full-text search finds no Japanese (server §6.1).
+test.each(["semantic_search", "hybrid_search"])("%s finds Japanese", async (method) => {
+  expect((await found("慶弔休暇", method)).out).toBe("休暇.html\n");
+});

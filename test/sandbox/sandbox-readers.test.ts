@@ -1,0 +1,252 @@
+/** What the sandbox reads in uploads: each format with its own means, and damaged files. */
+import { randomBytes } from "node:crypto";
+import { deflateSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { readFile } from "../../src/sandbox/readers/read-file.ts";
+import { archive, docx, epub, paragraph, pptx, xlsx } from "../lib/office-files.ts";
+import { fileForm, openTestSandbox } from "../lib/sandbox-client.ts";
+import { packed, pdf, pdfOf, plain } from "../lib/pdf-file.ts";
+
+const utf8 = (text: string) => new TextEncoder().encode(text);
+const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
+
+describe("the text of", () => {
+  test.each<[what: string, extension: string, bytes: Uint8Array, parts: readonly string[]]>([
+    [
+      "CSV: rows with the header of each column",
+      "csv",
+      utf8('\ufeffquestion,answer\n"What, exactly?",A table.\n\nWhy?,\n"two\nlines",x,more\n'),
+      [
+        "question: What, exactly?;answer: A table.",
+        "question: Why?",
+        "question: two\nlines;answer: x;more",
+      ],
+    ],
+    ["CSV in UTF-16", "csv", utf16("tag,days\nGruß,3\n"), ["tag: Gruß;days: 3"]],
+    ["CSV without rows", "csv", utf8("question,answer\n"), []],
+    [
+      "a web page: a line for each block, no scripts",
+      "html",
+      utf8(
+        "<!doctype html><title>Leave</title><style>p{}</style><h1>Annual&nbsp;leave</h1><p>Ask <b>your</b>\nlead.<br>Early.<script>let no = 1;</script><table><tr><td>Days<td>30</table><pre>a\nb</pre>",
+      ),
+      ["Leave\nAnnual leave\nAsk your lead.\nEarly.\nDays 30\na\nb"],
+    ],
+    [
+      "a web page in an older encoding",
+      "htm",
+      Buffer.concat([
+        utf8('<meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS"><p>'),
+        Buffer.from([0x8b, 0x78, 0x89, 0xc9]),
+      ]),
+      ["休暇"],
+    ],
+    [
+      "XML",
+      "xml",
+      utf8('<?xml version="1.0"?><a x="no"><b>one</b> <c><![CDATA[two & three]]></c></a>'),
+      ["one\ntwo & three"],
+    ],
+    [
+      "a Word document: runs, signs, tables, notes; nothing deleted or repeated",
+      "docx",
+      docx(
+        `<w:p><w:r><w:t>Quar</w:t></w:r><w:r><w:t xml:space="preserve">terly &amp; </w:t><w:tab/><w:t>plan</w:t></w:r></w:p>
+        <w:p><w:del><w:r><w:delText>old</w:delText></w:r></w:del><w:r><w:fldChar/><w:instrText>PAGE</w:instrText></w:r></w:p>
+        <w:tbl><w:tr><w:tc>${paragraph("Team")}${paragraph("of")}</w:tc><w:tc>${paragraph("Days")}</w:tc></w:tr></w:tbl>
+        <mc:AlternateContent><mc:Choice>${paragraph("boxed")}</mc:Choice><mc:Fallback>${paragraph("boxed")}</mc:Fallback></mc:AlternateContent>`,
+        { "word/footnotes.xml": `<w:footnotes>${paragraph("a note")}</w:footnotes>` },
+      ),
+      ["Quarterly & \tplan\nTeam of | Days\nboxed\na note"],
+    ],
+    [
+      "a presentation: slides in the order of the show",
+      "pptx",
+      pptx(["First", "Second", "Third"]),
+      ["First", "Second", "Third"],
+    ],
+    [
+      "a workbook: shared and own texts, numbers, dates, gaps",
+      "xlsx",
+      xlsx(
+        `<row><c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>Start</t></is></c><c r="C1" t="s"><v>1</v></c><c r="D1" t="str"><v>Done</v></c></row>
+        <row><c r="A2" t="s"><v>2</v></c><c r="B2" s="1"><v>46082</v></c><c r="C2" s="2"><v>2.5</v></c><c r="D2" t="b"><v>1</v></c></row>
+        <row/>
+        <row><c r="B4" s="1"><v>46082.75</v></c><c r="AA4"><f>1+1</f><v>2</v></c></row>`,
+        [
+          "<t>Who</t>",
+          "<r><t>Da</t></r><r><t>ys</t></r>",
+          "<t>東京</t><rPh><t>トウキョウ</t></rPh>",
+        ],
+      ),
+      ["Who: 東京;Start: 2026-03-01;Days: 2.5;Done: TRUE", "Start: 2026-03-01 18:00:00;2"],
+    ],
+    [
+      "a book: chapters in their order",
+      "epub",
+      epub(["<h1>One</h1><p>Call me&nbsp;Ada.</p>", "<p>Zwei</p>"]),
+      ["One\nCall me Ada.", "Zwei"],
+    ],
+    [
+      "a PDF: a part for each page, in any script",
+      "pdf",
+      pdf(["Hello\nworld", "Grüße", "日本語の頁", "Страница", ""]),
+      ["Hello\nworld", "Grüße", "日本語の頁", "Страница", ""],
+    ],
+    [
+      "a PDF with a standard font and no compression",
+      "pdf",
+      pdfOf([
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+        plain("BT /F1 12 Tf 20 200 Td (Stra\\337e) Tj ET"),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+      ]),
+      ["Straße"],
+    ],
+  ])("%s", async (_what, extension, bytes, parts) => {
+    expect(await readFile(extension, bytes)).toEqual({ parts });
+  });
+
+  test.each(["md", "txt", "xls", "exe", "", "constructor"])("no other kind: %j", async (kind) => {
+    expect(await readFile(kind, utf8("text"))).toBeUndefined();
+  });
+});
+
+/** A Word document with other bytes in the entry of its text in the directory of the ZIP. */
+function patched(changes: Readonly<Record<number, number>>, body = ""): Uint8Array {
+  const zip = Buffer.from(docx(body));
+  const entry = zip.lastIndexOf("word/document.xml") - 46;
+  for (const [place, byte] of Object.entries(changes)) zip[entry + Number(place)] = byte;
+  return zip;
+}
+
+const noise = randomBytes(3000);
+const bigStream = Buffer.alloc(130 * 1024 * 1024);
+/** A workbook whose cells repeat a text of a megabyte. */
+const repeated = xlsx(`<row>${'<c t="s"><v>0</v></c>'.repeat(20)}</row>`, [
+  `<t>${"x".repeat(1 << 20)}</t>`,
+]);
+describe("a problem:", () => {
+  test.each<[what: string, extension: string, bytes: Uint8Array, problem: RegExp]>([
+    [
+      "no ZIP",
+      "docx",
+      noise,
+      /^The docx file cannot be read: it is not a complete ZIP archive\.$/,
+    ],
+    ["a ZIP that is cut off", "xlsx", xlsx("").subarray(0, 400), /not a complete ZIP/],
+    ["an empty file", "pptx", new Uint8Array(), /not a complete ZIP/],
+    [
+      "an encrypted Office document",
+      "docx",
+      Buffer.from("d0cf11e0a1b11ae1", "hex"),
+      /it is encrypted, or a file of an older Office version/,
+    ],
+    ["an encrypted ZIP", "docx", patched({ 8: 1 }), /it is encrypted/],
+    ["a wrong checksum", "docx", patched({ 16: 7 }), /the checksum of .* is wrong/],
+    ["a wrong length", "docx", patched({ 24: 7 }), /it is damaged \(/],
+    ["a wrong place", "docx", patched({ 45: 99 }), /it is damaged \(/],
+    ["too many entries", "docx", patched({ 28: 255, 29: 255 }), /it is damaged \(/],
+    ["another ZIP", "docx", archive({ "a.xml": "<a/>" }), /it is not an Office document/],
+    ["a missing part", "epub", archive({ "a.xml": "<a/>" }), /it has no META-INF\/container\.xml/],
+    [
+      "an encrypted chapter",
+      "epub",
+      epub(["secret"], {
+        "META-INF/encryption.xml":
+          '<encryption><CipherReference URI="OEBPS/text%20files/0.xhtml"/></encryption>',
+      }),
+      /it is encrypted/,
+    ],
+    [
+      "a ZIP bomb",
+      "docx",
+      docx(" ".repeat(65 * 1024 * 1024)),
+      /it unpacks to more than 64 MB of text/,
+    ],
+    [
+      "a ZIP bomb that promises little",
+      "docx",
+      patched({ 24: 10, 25: 0, 26: 0 }, " ".repeat(64 * 1024)),
+      /it is damaged \(Cannot create a Buffer larger than 10 bytes\)/,
+    ],
+    ["a text that cells repeat", "xlsx", repeated, /more than 16 million characters/],
+    ["elements in elements", "html", utf8("<b>".repeat(100_000)), /nested too deeply/],
+    ["CSV with an open quote", "csv", utf8('a,b\n"1,2\n'), /it is damaged \(Quote Not Closed/],
+    ["no PDF", "pdf", noise, /it is damaged \(Invalid PDF structure\)/],
+    ["a PDF bomb", "pdf", pdfOf([packed(bigStream)]), /a part of it unpacks to more than 128 MB/],
+    [
+      "a PDF bomb that is packed twice",
+      "pdf",
+      pdfOf([packed(deflateSync(bigStream))]),
+      /a part of it unpacks to more than 128 MB/,
+    ],
+  ])("%s", async (_what, extension, bytes, problem) => {
+    expect(await readFile(extension, bytes)).toEqual({ problem: expect.stringMatching(problem) });
+  });
+});
+
+/** Uploads a file to a new knowledge base, and waits until it is indexed. */
+async function uploaded(name: string, bytes: Uint8Array, models = true, rules: object = {}) {
+  const { call, base, clock } = await openTestSandbox({ models });
+  const kb = await base();
+  const form = fileForm(name, new Uint8Array(bytes));
+  form.set("data", JSON.stringify({ process_rule: { mode: "automatic" }, ...rules }));
+  const { status, document } = await call("POST", `/datasets/${kb}/document/create-by-file`, form);
+  if (status !== 200) return { status };
+  await clock.advance(1000);
+  const path = `/datasets/${kb}/documents`;
+  const { data: documents } = await call("GET", path);
+  const { data: chunks } = await call("GET", `${path}/${document.id}/segments`);
+  return { error: documents[0]?.error, chunks: chunks.map(({ content }) => content) };
+}
+
+describe("an upload", () => {
+  const minutes = pdf(["First page.", "Second page."]);
+
+  test("is chunked page by page", async () => {
+    expect(await uploaded("minutes.PDF", minutes)).toEqual({
+      error: null,
+      chunks: ["First page.", "Second page."],
+    });
+  });
+
+  test("is one parent with all pages if the rule says so", async () => {
+    const segmentation = { separator: "\n", max_tokens: 500 };
+    const rules = { parent_mode: "full-doc", segmentation, subchunk_segmentation: segmentation };
+    const process_rule = { mode: "hierarchical", rules: { ...rules, pre_processing_rules: [] } };
+    expect(
+      await uploaded("minutes.pdf", minutes, true, {
+        process_rule,
+        doc_form: "hierarchical_model",
+      }),
+    ).toEqual({ error: null, chunks: ["First page.\nSecond page."] });
+  });
+
+  test("that cannot be read ends in error, with the reason", async () => {
+    expect(await uploaded("minutes.pdf", minutes.subarray(0, 300))).toEqual({
+      error: "The pdf file cannot be read: it is damaged (Invalid PDF structure).",
+      chunks: [],
+    });
+  });
+
+  test("of another kind than text is neither read nor accepted without models", async () => {
+    expect(await uploaded("talk.pptx", pptx(["One"]), false)).toEqual({ status: 400 });
+    expect(await uploaded("minutes.pdf", minutes, false)).toEqual({
+      error: "The sandbox cannot extract text from this file type.",
+      chunks: [],
+    });
+    expect(await uploaded("prices.csv", utf8("a,b\n1,2\n"), false)).toEqual({
+      error: null,
+      chunks: ["a,b\n1,2"],
+    });
+  });
+
+  test("of a kind without a reader ends in error", async () => {
+    expect((await uploaded("prices.xls", noise)).error).toBe(
+      "The sandbox cannot extract text from this file type.",
+    );
+  });
+});
