@@ -130,12 +130,7 @@ const repeated = xlsx(`<row>${'<c t="s"><v>0</v></c>'.repeat(20)}</row>`, [
 ]);
 describe("a problem:", () => {
   test.each<[what: string, extension: string, bytes: Uint8Array, problem: RegExp]>([
-    [
-      "no ZIP",
-      "docx",
-      noise,
-      /^The docx file cannot be read: it is not a complete ZIP archive\.$/,
-    ],
+    ["no ZIP", "docx", noise, /^The docx file cannot be read: it is not a complete ZIP archive\.$/],
     ["a ZIP that is cut off", "xlsx", xlsx("").subarray(0, 400), /not a complete ZIP/],
     ["an empty file", "pptx", new Uint8Array(), /not a complete ZIP/],
     [
