@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
 import { outputText, renderTemplate } from "../../src/sandbox/apps/templates.ts";
-import { createFaultPlanner, parseFault } from "../../src/sandbox/http/faults.ts";
+import { Faults, parseFault } from "../../src/sandbox/http/faults.ts";
 import { isoTime } from "../../src/sandbox/http/iso-time.ts";
 import { pythonRepr, pythonType } from "../../src/sandbox/http/python-repr.ts";
 import { jsonResponse } from "../../src/sandbox/http/response.ts";
@@ -90,12 +90,12 @@ test.each([
   ["GET /datasets status=503", "POST", "/v1/datasets", undefined],
   ["GET /datasets status=503", "GET", "/v1/datasets/a", undefined],
 ])("fault %j on %s %s: status %s", (fault, method, path, expected) => {
-  expect(createFaultPlanner([parseFault(fault)])(method, path).status).toBe(expected);
+  expect(new Faults([parseFault(fault)]).plan(method, path).status).toBe(expected);
 });
 
 test("a fault skips requests, and then affects a number of them", () => {
-  const plan = createFaultPlanner([parseFault("GET * delay=1s skip=1 times=2")]);
-  const delays = [1, 2, 3, 4].map(() => plan("GET", "/v1/datasets").delay);
+  const faults = new Faults([parseFault("GET * delay=1s skip=1 times=2")]);
+  const delays = [1, 2, 3, 4].map(() => faults.plan("GET", "/v1/datasets").delay);
   expect(delays).toEqual([undefined, 1000, 1000, undefined]);
 });
 

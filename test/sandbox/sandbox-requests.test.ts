@@ -6,6 +6,7 @@ import { openStage, payloads, targets } from "../lib/fuzzing/requests.ts";
 import { manualClock, type ManualClock } from "../lib/manual-clock.ts";
 
 let clock: ManualClock;
+let random = Math.random;
 let sandbox: Sandbox;
 const errors: string[] = [];
 let knowledgeBase = "";
@@ -39,7 +40,7 @@ async function call(
 beforeAll(async () => {
   clock = manualClock();
   const onError = (error: unknown) => void errors.push(String(error));
-  sandbox = await startSandbox({ clock, directory: null, onError });
+  sandbox = await startSandbox({ clock, random: () => random(), directory: null, onError });
   knowledgeBase = (await call("POST", "/datasets", '{"name":"a"}'))[1].id ?? "";
   const text = { name: "a.txt", text: "one", indexing_technique: "economy" };
   const path = `/datasets/${knowledgeBase}/document/create-by-text`;
@@ -98,18 +99,17 @@ describe("text that the server cannot decode or store", () => {
 });
 
 test("an internal error of the sandbox is reported, and the next request succeeds", async () => {
-  const { now } = clock;
-  clock.now = () => {
-    throw new TypeError("no clock");
+  random = () => {
+    throw new TypeError("no chance");
   };
-  const [status, { code, message }] = await call("GET", "/datasets");
-  clock.now = now;
+  const [status, { code, message }] = await call("POST", "/datasets", '{"name":"never made"}');
+  random = Math.random;
   expect([status, code, message]).toEqual([
     500,
     "sandbox_bug",
-    "The sandbox failed: TypeError: no clock",
+    "The sandbox failed: TypeError: no chance",
   ]);
-  expect(errors.splice(0)).toEqual(["TypeError: no clock"]);
+  expect(errors.splice(0)).toEqual(["TypeError: no chance"]);
   expect((await call("GET", "/datasets"))[0]).toBe(200);
 });
 

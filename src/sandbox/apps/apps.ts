@@ -1,4 +1,5 @@
 import * as operations from "../../operations/apps.ts";
+import { appKey } from "../http/auth.ts";
 import { raise } from "../http/errors.ts";
 import { bindHandlers, type Clock, type Handler, type Handlers } from "../http/handler.ts";
 import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
@@ -22,7 +23,7 @@ import { fillShape, appError } from "./shapes.ts";
 /** The application side of the sandbox. */
 export interface Apps {
   readonly handlers: readonly Handler[];
-  /** Returns the application that a key belongs to: `app-` and its name. */
+  /** Returns the application that a key belongs to. */
   findAppByKey(key: string): AppDefinition | undefined;
   /** Ends all background work; unfinished runs resume when the sandbox starts again. */
   stop(): void;
@@ -34,13 +35,15 @@ export function openApps(deps: {
   readonly applications: Applications;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Makes a UUID. */
+  readonly newId: () => string;
   readonly model: LanguageModel | undefined;
   readonly retrieve: Retrieve;
   readonly version: string;
   readonly onError: (error: unknown, where: string) => void;
 }): Apps {
-  const { store, applications, clock, random, model, retrieve, version, onError } = deps;
-  const records = openRunStore(store, () => clock.now().getTime(), random);
+  const { applications, clock, model, retrieve, version, onError } = deps;
+  const records = openRunStore(deps);
   const channels = new Channels();
   const engine = new Engine({
     applications,
@@ -74,10 +77,10 @@ export function openApps(deps: {
     audioHandlers,
     fileHandlers,
   ];
+  const byKey = new Map([...applications].map(([name, app]) => [appKey(name), app]));
   return {
     handlers: sections.flatMap((handlers) => handlers(context)),
-    findAppByKey: (key) =>
-      key.startsWith("app-") ? applications.get(key.slice("app-".length)) : undefined,
+    findAppByKey: (key) => byKey.get(key),
     stop() {
       closing.abort();
       engine.close();

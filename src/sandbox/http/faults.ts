@@ -39,6 +39,8 @@ export type FaultPlan = {
 
 /** An injected fault, for the requests that match. */
 export interface Fault {
+  /** The fault as written. */
+  readonly text: string;
   /** Method and path pattern, with or without /v1; `*` matches any characters. */
   readonly method: string;
   readonly pattern: string;
@@ -69,6 +71,7 @@ export function parseFault(text: string): Fault {
     throw new Error(`unknown action '${action}' (one of: ${Object.keys(actions).join(", ")})`);
   }
   return {
+    text: text.trim(),
     method: method.toUpperCase(),
     pattern,
     action,
@@ -90,26 +93,49 @@ function parseValue<T>(
   }
 }
 
-/** Returns a function that counts requests and returns the faults of each one. */
-export function createFaultPlanner(
-  faults: readonly Fault[],
-): (method: string, path: string) => FaultPlan {
-  const matched = new Map<Fault, number>();
-  return (method, path) => {
-    const active = faults.filter((fault) => {
+/** The faults that a server injects; counts the requests that each one matches. */
+export class Faults {
+  #matched: Map<Fault, number>;
+
+  constructor(faults: readonly Fault[]) {
+    this.#matched = new Map(faults.map((fault) => [fault, 0]));
+  }
+
+  /** Each fault with the number of requests that it has matched. */
+  get all(): readonly (readonly [fault: Fault, matched: number])[] {
+    return [...this.#matched];
+  }
+
+  /** Replaces all faults; their counts begin at 0. */
+  set(faults: readonly Fault[]): void {
+    this.#matched = new Map(faults.map((fault) => [fault, 0]));
+  }
+
+  /** Adds faults after those that there are. */
+  add(faults: readonly Fault[]): void {
+    for (const fault of faults) this.#matched.set(fault, 0);
+  }
+
+  /** Counts a request and returns its faults; `path` is without the query. */
+  plan(method: string, path: string): FaultPlan {
+    const active = this.all.filter(([fault, before]) => {
       if (!matchesRequest(fault, method, path)) return false;
-      const before = matched.get(fault) ?? 0;
-      matched.set(fault, before + 1);
+      this.#matched.set(fault, before + 1);
       return before >= fault.skip && before < fault.skip + fault.times;
     });
     // Of two faults with the same action, the first applies.
-    return Object.fromEntries(active.reverse().map(({ action, value }) => [action, value]));
-  };
+    return Object.fromEntries(active.reverse().map(([{ action, value }]) => [action, value]));
+  }
 }
 
-function matchesRequest(fault: Fault, method: string, path: string): boolean {
-  if (fault.method !== "*" && fault.method !== method) return false;
-  const parts = fault.pattern.split("*");
+/** Reports whether a request has the method, or it is `*`, and a path of the pattern. */
+export function matchesRequest(
+  { method: expected, pattern }: Pick<Fault, "method" | "pattern">,
+  method: string,
+  path: string,
+): boolean {
+  if (expected !== "*" && expected !== method) return false;
+  const parts = pattern.split("*");
   return matchesParts(parts, path) || matchesParts(parts, path.replace(/^\/v1/, ""));
 }
 

@@ -20,6 +20,9 @@ export interface ReceivedRequest {
   readonly parts: readonly ReceivedPart[];
 }
 
+/** The encoded path without the query. */
+export const pathOf = ({ path }: ReceivedRequest): string => path.split("?", 1)[0] ?? "/";
+
 /** Maximum body that the default proxy accepts, in bytes (server §4). */
 const MAX_BODY = 100 * 1024 * 1024;
 

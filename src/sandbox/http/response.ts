@@ -61,6 +61,17 @@ export function spaced(value: unknown): string {
   return `{${fields.join(", ")}}`;
 }
 
+/** A complete text of the sandbox itself; browsers run and load nothing in it. */
+export const plainResponse = (status: number, type: string, text: string): SandboxResponse =>
+  complete(
+    status,
+    {
+      "Content-Type": type,
+      "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    },
+    utf8.encode(text),
+  );
+
 const html = (status: number, text: string, headers: Record<string, string> = {}) =>
   complete(status, { "Content-Type": "text/html; charset=utf-8", ...headers }, utf8.encode(text));
 

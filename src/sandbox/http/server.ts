@@ -1,71 +1,39 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import { operations } from "../../operations/index.ts";
-import { type Apps, openApps } from "../apps/apps.ts";
-import { readApplications } from "../apps/app-definitions.ts";
-import { type Knowledge, openKnowledge } from "../knowledge/knowledge.ts";
-import { LanguageModel } from "../models/language-model.ts";
+import { ControlError, type Controlled, controlResponse, isControl } from "../control/control.ts";
+import type { Health } from "../control/health.ts";
+import { RequestHistory, type RequestRecord } from "../control/request-history.ts";
 import { lockDirectory } from "../storage/directory-lock.ts";
-import { openStore, type Store } from "../storage/sqlite.ts";
-import { authorize, isLocalClient, normalizeTarget } from "./auth.ts";
+import {
+  appKey,
+  type HostNames,
+  keyIn,
+  KNOWLEDGE_KEY,
+  normalizeTarget,
+  originOf,
+  rejectionOf,
+} from "./auth.ts";
+import { type Backend, openBackend, type PlatformRequest } from "./backend.ts";
 import { toHttpError } from "./errors.ts";
-import { createFaultPlanner, type Fault, type FaultPlan } from "./faults.ts";
-import {
-  type Clock,
-  ConnectionDropped,
-  type Handler,
-  HttpError,
-  type Reply,
-  WorkerFailure,
-} from "./handler.ts";
-import { BodyTooLarge, readRequest, type ReceivedRequest } from "./read-request.ts";
-import { parseRequest } from "./request-body.ts";
-import {
-  jsonResponse,
-  proxyErrorPage,
-  redirectResponse,
-  routeNotFound,
-  type SandboxResponse,
-  utf8JsonResponse,
-  workerError,
-} from "./response.ts";
-import { atLeast, createRouter } from "./router.ts";
+import { type Fault, Faults } from "./faults.ts";
+import { ConnectionDropped, HttpError, WorkerFailure } from "./handler.ts";
+import type { SandboxOptions } from "./options.ts";
+import { BodyTooLarge, pathOf, readRequest, type ReceivedRequest } from "./read-request.ts";
+import { jsonResponse, proxyErrorPage, type SandboxResponse, workerError } from "./response.ts";
 import { sendResponse } from "./send.ts";
 
+export type { SandboxOptions } from "./options.ts";
 export type { ReceivedRequest } from "./read-request.ts";
-
-export interface SandboxOptions {
-  readonly clock: Clock;
-  /** Random number from 0 to 1, for IDs and for orders that the server leaves open. */
-  readonly random?: () => number;
-  /** Directory of the data; null keeps them in memory. */
-  readonly directory: string | null;
-  /** Port (default: any free port). */
-  readonly port?: number;
-  /** Server version to imitate (default 1.14.2); a fault may override it for some requests. */
-  readonly server?: string;
-  readonly faults?: readonly Fault[];
-  /** Called with every request as received. */
-  readonly onRequest?: (request: ReceivedRequest) => void;
-  /** Called with each internal error of the sandbox, and the request or run it occurred in. */
-  readonly onError?: (error: unknown, where: string) => void;
-  /** ms until a document is indexed (default 300). */
-  readonly indexingDelay?: number;
-  /** Whether the server has models (default: none, as the older recordings). */
-  readonly models?: boolean;
-  /** More applications, in the shape of exported ones. */
-  readonly applications?: readonly unknown[];
-  /** PID of this process; locks the directory against other sandboxes. */
-  readonly ownPid?: number;
-  readonly isAlive?: (pid: number) => boolean;
-}
 
 export interface Sandbox {
   /** Origin, e.g. `http://127.0.0.1:8080`; the base URL of the API is `/v1` below it. */
   readonly origin: string;
   readonly port: number;
+  /** The key of all knowledge bases. */
+  readonly knowledgeKey: string;
+  /** The key of each application, by its name. */
+  readonly appKeys: Readonly<Record<string, string>>;
   stop(): Promise<void>;
   /** Replaces all faults. */
   setFaults(faults: readonly Fault[]): void;
@@ -75,8 +43,8 @@ export interface Sandbox {
 const MAX_REQUEST_LINE = 8190;
 
 /**
- * Starts a server on 127.0.0.1 that responds like the recorded one. Rejects if the port is in use, or
- * the directory belongs to another running sandbox.
+ * Starts a server that responds like the recorded one. Rejects if the port is in use, the address is
+ * not one of this machine, or the directory belongs to another running sandbox.
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { directory, ownPid, isAlive = () => true, clock } = options;
@@ -84,66 +52,60 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     directory === null || ownPid === undefined
       ? () => {}
       : lockDirectory(directory, { pid: ownPid, isAlive, clock });
-  const file = directory === null ? null : join(directory, "sandbox.db");
-  const server = new SandboxServer(options, await openStore(file), unlock);
-  await server.listen(options.port ?? 0);
+  const server = new SandboxServer(options, await openBackend(options), unlock);
+  await server.listen();
   return server;
 }
 
 /** A request while it is served. */
-interface Exchange {
-  readonly request: ReceivedRequest;
-  readonly plan: FaultPlan;
-  readonly version: string;
-  /** Aborted when the client disconnects. */
-  readonly signal: AbortSignal;
+interface Exchange extends PlatformRequest {
+  readonly record: RequestRecord;
   /** Reports an error of the sandbox itself. */
   readonly report: (error: unknown) => void;
 }
 
-class SandboxServer implements Sandbox {
-  origin = "";
+class SandboxServer implements Sandbox, Controlled {
   port = 0;
+  readonly knowledgeKey = KNOWLEDGE_KEY;
+  readonly faults: Faults;
+  requests: RequestHistory;
   readonly #options: SandboxOptions;
   readonly #version: string;
-  readonly #store: Store;
+  readonly #address: string;
   readonly #unlock: () => void;
   // Node's default limit rejects long request lines before the sandbox can respond to them.
   readonly #server = createServer({ maxHeaderSize: 64 * 1024, keepAliveTimeout: 5000 });
-  readonly #knowledge: Knowledge;
-  readonly #apps: Apps;
-  readonly #handlers: ReadonlyMap<string, Handler>;
-  readonly #router = createRouter(operations);
-  #planFaults: ReturnType<typeof createFaultPlanner>;
+  #backend: Backend;
+  /** Drop the connections of the requests that are served. */
+  readonly #drops = new Set<() => void>();
 
-  constructor(options: SandboxOptions, store: Store, unlock: () => void) {
-    const { clock, random = Math.random, indexingDelay = 300, onError = () => {} } = options;
-    const { server: version = "1.14.2", faults = [] } = options;
+  constructor(options: SandboxOptions, backend: Backend, unlock: () => void) {
     this.#options = options;
-    this.#version = version;
-    this.#store = store;
+    this.#version = options.server ?? "1.14.2";
+    this.#address = options.host ?? "127.0.0.1";
     this.#unlock = unlock;
-    const applications = readApplications(options.applications);
-    const model = options.models ? new LanguageModel(clock, random) : undefined;
-    const common = { store, clock, random, model };
-    this.#knowledge = openKnowledge({ ...common, indexingDelay });
-    const { retrieve } = this.#knowledge;
-    this.#apps = openApps({ ...common, applications, retrieve, version, onError });
-    const handlers = [...this.#knowledge.handlers, ...this.#apps.handlers];
-    this.#handlers = new Map(handlers.map((handler) => [handler.row.route, handler]));
-    this.#planFaults = createFaultPlanner(faults);
+    this.#backend = backend;
+    this.requests = new RequestHistory(backend.clock);
+    this.faults = new Faults(options.faults ?? []);
     this.#server.on("request", (request, response) => void this.#serve(request, response));
   }
 
-  async listen(port: number): Promise<void> {
+  get origin(): string {
+    return originOf(this.#names);
+  }
+
+  get appKeys(): Record<string, string> {
+    return Object.fromEntries(this.#backend.applications.map(({ name }) => [name, appKey(name)]));
+  }
+
+  async listen(): Promise<void> {
     try {
-      await once(this.#server.listen(port, "127.0.0.1"), "listening");
+      await once(this.#server.listen(this.#options.port ?? 0, this.#address), "listening");
     } catch (error) {
       this.#close();
       throw error;
     }
     this.port = (this.#server.address() as AddressInfo).port; // of a TCP server
-    this.origin = `http://127.0.0.1:${this.port}`;
   }
 
   async stop(): Promise<void> {
@@ -154,12 +116,46 @@ class SandboxServer implements Sandbox {
   }
 
   setFaults(faults: readonly Fault[]): void {
-    this.#planFaults = createFaultPlanner(faults);
+    this.faults.set(faults);
+  }
+
+  health(): Health {
+    return {
+      status: "ok",
+      version: this.#version,
+      base_url: `${this.origin}/v1`,
+      models: this.#options.models ?? false,
+      knowledge_key: KNOWLEDGE_KEY,
+      applications: this.#backend.applications.map(({ name, mode }) => ({
+        name,
+        mode,
+        key: appKey(name),
+      })),
+      counts: { ...this.#backend.counts(), requests: this.requests.total },
+      faults: this.faults.all.map(([{ text }]) => text),
+    };
+  }
+
+  async reset(): Promise<void> {
+    if (this.#options.directory !== null) {
+      throw new ControlError(409, "the sandbox keeps its data; only one in memory can be reset");
+    }
+    const before = this.#backend;
+    const backend = await openBackend(this.#options);
+    for (const drop of this.#drops) drop();
+    this.#backend = backend;
+    this.requests = new RequestHistory(backend.clock);
+    this.faults.set(this.#options.faults ?? []);
+    before.close();
+  }
+
+  get #names(): HostNames {
+    const { allowedHosts: allowed = [] } = this.#options;
+    return { address: this.#address, port: this.port, allowed };
   }
 
   #close(): void {
-    this.#apps.stop();
-    this.#store.close();
+    this.#backend.close();
     this.#unlock();
   }
 
@@ -167,18 +163,21 @@ class SandboxServer implements Sandbox {
     const client = new AbortController();
     const { signal } = client;
     response.on("close", () => client.abort());
-    const received = await receive(request, response);
+    const received = await receive(request, response, this.#names);
     if (!received) return;
     const report = (error: unknown) => {
       if (signal.aborted || error instanceof ConnectionDropped) return;
       this.#options.onError?.(error, `${received.method} ${received.path}`);
     };
     try {
-      this.#options.onRequest?.(received);
-      const plan = this.#planFaults(received.method, pathOf(received));
+      if (isControl(received)) return await this.#control(received, response, signal);
+      const record = this.#record(received, response, client);
+      const plan = this.faults.plan(received.method, pathOf(received));
       if (plan.reset) return void request.socket.resetAndDestroy();
       const version = plan.version ?? this.#version;
-      await this.#reply({ request: received, plan, version, signal, report }, response);
+      const origin = `http://${received.headers["host"]}`;
+      const exchange = { request: received, record, plan, version, origin, signal, report };
+      await this.#reply(exchange, response);
     } catch (error) {
       // The client disconnected, or a stream failed: no error can be sent.
       report(error);
@@ -186,13 +185,47 @@ class SandboxServer implements Sandbox {
     }
   }
 
+  async #control(
+    request: ReceivedRequest,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.#backend;
+    await sendResponse(await controlResponse(this, request), response, { plan: {}, clock, signal });
+  }
+
+  /** Records a request of the platform until its response has ended. */
+  #record(
+    request: ReceivedRequest,
+    response: ServerResponse,
+    client: AbortController,
+  ): RequestRecord {
+    this.#options.onRequest?.(request);
+    this.#backend.step();
+    const app = this.#backend.apps.findAppByKey(keyIn(request.headers["authorization"]) ?? "");
+    const { requests } = this;
+    const record = requests.add(request, app?.name ?? null);
+    const drop = () => {
+      client.abort();
+      response.destroy();
+    };
+    this.#drops.add(drop);
+    response.on("close", () => {
+      this.#drops.delete(drop);
+      requests.end(record);
+      this.#options.onResponse?.(record);
+    });
+    return record;
+  }
+
   /** Responds to a request, with its faults. */
   async #reply(exchange: Exchange, response: ServerResponse): Promise<void> {
     const { plan, version, signal } = exchange;
-    const { clock } = this.#options;
+    const { clock } = this.#backend;
     if (plan.silence === 0) return;
     if (plan.delay !== undefined) await clock.sleep(plan.delay, signal);
     const reply = await this.#respond(exchange);
+    exchange.record.status = reply.status;
     const own = reply.foreign ? {} : { "X-Version": version, "X-Env": "DEVELOPMENT" };
     const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
     const headers = { ...reply.headers, ...own, ...length };
@@ -204,54 +237,13 @@ class SandboxServer implements Sandbox {
     if (plan.html !== undefined) return proxyErrorPage(plan.html);
     try {
       if (plan.status !== undefined) throw plannedError(plan.status);
-      return await this.#route(exchange);
+      return await this.#backend.respond(exchange);
     } catch (error) {
       if (error instanceof WorkerFailure) return workerError();
       const { status, body } = toHttpError(error, report);
       const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
       return jsonResponse(status, body, status === 401 ? challenge : {});
     }
-  }
-
-  async #route({ request, plan, version, signal }: Exchange): Promise<SandboxResponse> {
-    const path = pathOf(request);
-    if (path === "/v1") return redirectResponse(`${this.origin}/v1/`);
-    const [, fileId] = /^\/files\/([^/]+)\/file-preview$/.exec(path) ?? [];
-    const file = fileId === undefined ? undefined : this.#knowledge.fileAt(fileId);
-    if (file) return { status: 200, headers: file.headers, body: file.bytes };
-    if (!path.startsWith("/v1/")) return routeNotFound();
-
-    const method = request.method === "HEAD" ? "GET" : request.method;
-    const match = this.#router(method, path.slice("/v1".length), version);
-    if (match === "no such route") return routeNotFound();
-    if (match === "other method") {
-      const text = "The method is not allowed for the requested URL.";
-      throw new HttpError(405, "method_not_allowed", text);
-    }
-    const app = authorize(this.#apps.findAppByKey, match, request.headers["authorization"]);
-    const { route } = match.row;
-    const handler = this.#handlers.get(route);
-    if (!handler) {
-      throw new HttpError(501, "not_implemented", `The sandbox does not support ${route}.`);
-    }
-    if (match.path["dataset_id"]) this.#knowledge.checkDataset(match.path["dataset_id"]);
-
-    const query = new URLSearchParams(request.path.slice(path.length + 1));
-    const { input, body, files } = parseRequest(match, query, request);
-    // The input was built from the handler's row.
-    const reply = await handler.handle(input as never, {
-      app,
-      version,
-      plainMetadata: plan["plain-metadata"] || !atLeast(version, "1.13.0"),
-      plan,
-      origin: this.origin,
-      path: match.path,
-      query,
-      files,
-      body,
-      signal,
-    });
-    return toResponse(reply, method, version);
   }
 }
 
@@ -262,6 +254,7 @@ class SandboxServer implements Sandbox {
 async function receive(
   request: IncomingMessage,
   response: ServerResponse,
+  names: HostNames,
 ): Promise<ReceivedRequest | undefined> {
   const line = `${request.method} ${request.url} HTTP/1.1`;
   normalizeTarget(request);
@@ -271,8 +264,8 @@ async function receive(
     return undefined;
   }
   // Checked first, so that a web page cannot even use up a fault.
-  if (!isLocalClient(request.headers, request.socket.localPort)) {
-    const message = "The sandbox serves local programs only, not web pages.";
+  const message = rejectionOf(request.headers, names);
+  if (message !== undefined) {
     const headers = { "Content-Type": "application/json", Connection: "close" };
     const body = { code: "forbidden", message, status: 403 };
     response.writeHead(403, headers).end(JSON.stringify(body));
@@ -290,22 +283,4 @@ async function receive(
 function plannedError(status: number): HttpError {
   const reason = STATUS_CODES[status] ?? "Error";
   return new HttpError(status, reason.toLowerCase().replace(/\W+/g, "_"), reason);
-}
-
-const pathOf = ({ path }: ReceivedRequest) => path.split("?", 1)[0] ?? "/";
-
-function toResponse(reply: Reply, method: string, version: string): SandboxResponse {
-  if ("stream" in reply) {
-    const caching = method === "GET" ? { "Cache-Control": "no-cache" } : {};
-    const headers = { "Content-Type": "text/event-stream; charset=utf-8", ...caching };
-    return { status: 200, headers, body: reply.stream };
-  }
-  if ("bytes" in reply) return { status: 200, headers: reply.headers, body: reply.bytes };
-  if ("json" in reply) {
-    const write = reply.utf8 ? utf8JsonResponse : jsonResponse;
-    return write(reply.status ?? 200, reply.json);
-  }
-  // Older servers write the status as the body (server §19).
-  if (!atLeast(version, "1.13.0")) return jsonResponse(200, reply.status);
-  return { status: 204, headers: { "Content-Type": "application/json" }, body: new Uint8Array() };
 }

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 
-let created = 0;
-
-/** Returns a random UUID; the counter keeps IDs distinct if `random` returns a constant. */
-export const newId = (random: () => number): string =>
-  fixedId("new", String(created++), String(random()), String(random()));
+/** Returns a function that makes random UUIDs; they are distinct even if `random` returns a constant. */
+export function idSource(random: () => number): () => string {
+  let created = 0;
+  return () => fixedId("new", String(created++), String(random()), String(random()));
+}
 
 /** Returns the same UUID for the same words. */
 export function fixedId(...words: readonly string[]): string {

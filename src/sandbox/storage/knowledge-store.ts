@@ -6,7 +6,6 @@ import type { ProcessRule } from "../knowledge/indexing/process-rules.ts";
 import { knowledgeError } from "../knowledge/responses.ts";
 import type { FileText } from "../readers/read-file.ts";
 import type { SearchSettings } from "../knowledge/retrieval/search-settings.ts";
-import { newId } from "./ids.ts";
 import type { Store } from "./sqlite.ts";
 import { column, defineTable, openTables, type RecordOf } from "./table.ts";
 
@@ -170,6 +169,8 @@ export interface KnowledgeDependencies {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Makes a UUID. */
+  readonly newId: () => string;
   /** The language model; undefined if the server has no models at all. */
   readonly model: LanguageModel | undefined;
   /** ms from an upload until it is indexed. */
@@ -181,6 +182,7 @@ export function createContext({
   store,
   clock,
   random,
+  newId,
   model,
   indexingDelay,
 }: KnowledgeDependencies) {
@@ -197,7 +199,7 @@ export function createContext({
     indexingDelay,
     /** ms since 1970. */
     now: () => clock.now().getTime(),
-    newId: () => newId(random),
+    newId,
   };
 }
 

@@ -1,4 +1,4 @@
-import { newId } from "./ids.ts";
+import type { Clock } from "../http/handler.ts";
 import type { Store } from "./sqlite.ts";
 import { column, defineTable, openTables, type RecordOf } from "./table.ts";
 
@@ -181,11 +181,21 @@ export type StoredFile = Row<"app_files">;
 
 export type RunStore = ReturnType<typeof openRunStore>;
 
-/** Opens the tables of the applications; `now` is in ms since 1970. */
-export function openRunStore(store: Store, now: () => number, random: () => number) {
+/** What the records of runs need. */
+interface RunStoreDependencies {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Makes a UUID. */
+  readonly newId: () => string;
+}
+
+/** Opens the tables of the applications. */
+export function openRunStore({ store, clock, random, newId }: RunStoreDependencies) {
+  /** ms since 1970. */
+  const now = () => clock.now().getTime();
   const tables = openTables(store, definitions);
   const { end_users, runs, messages } = tables;
-  const create = () => newId(random);
 
   const saveRun = ({ id, ...row }: StoredRun): void => runs.update({ id }, row);
 
@@ -194,13 +204,13 @@ export function openRunStore(store: Store, now: () => number, random: () => numb
     store,
     now,
     random,
-    newId: create,
+    newId,
 
     /** Returns the end user with that name, created on first use (server §2). */
     endUser(app: string, session_id: string): StoredEndUser {
       const known = end_users.find({ app, session_id });
       if (known) return known;
-      const user = { id: create(), app, session_id, created_at: now() };
+      const user = { id: newId(), app, session_id, created_at: now() };
       end_users.insert(user);
       return user;
     },

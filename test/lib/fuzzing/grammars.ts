@@ -14,7 +14,7 @@ import { formatDuration, parseDuration } from "../../../src/lib/duration.ts";
 import { didYouMean } from "../../../src/lib/did-you-mean.ts";
 import { serverEvent } from "../../../src/lib/server-event.ts";
 import { RunTrace } from "../../../src/runs/trace.ts";
-import { createFaultPlanner, parseFault } from "../../../src/sandbox/http/faults.ts";
+import { Faults, parseFault } from "../../../src/sandbox/http/faults.ts";
 import { textFrom } from "./fuzz.ts";
 import type { Target } from "./fuzz.ts";
 import { areEqual, isSafe, readOr, readOrUsage } from "./holds.ts";
@@ -47,10 +47,10 @@ const faults = target(
       if (!(error instanceof Error) || error.constructor !== Error) throw error;
       return;
     }
-    const plan = createFaultPlanner([fault]);
-    plan("GET", "/v1/datasets");
-    plan("POST", `/v1/${"a".repeat(200)}`);
-    plan("GET", fault.pattern.replaceAll("*", "x".repeat(10)));
+    const faults = new Faults([fault]);
+    faults.plan("GET", "/v1/datasets");
+    faults.plan("POST", `/v1/${"a".repeat(200)}`);
+    faults.plan("GET", fault.pattern.replaceAll("*", "x".repeat(10)));
   },
 );
 

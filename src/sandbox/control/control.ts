@@ -1,0 +1,115 @@
+/** Routes to watch and control a running sandbox; they need no key, and faults do not affect them. */
+import { type Faults, matchesRequest, parseFault } from "../http/faults.ts";
+import { pathOf, type ReceivedRequest } from "../http/read-request.ts";
+import { plainResponse, type SandboxResponse } from "../http/response.ts";
+import { type Health, healthPage } from "./health.ts";
+import type { RequestHistory, RequestRecord } from "./request-history.ts";
+
+/** What the routes act on. */
+export interface Controlled {
+  readonly faults: Faults;
+  readonly requests: RequestHistory;
+  health(): Health;
+  /** Returns to the state at the start; throws ControlError if the data are kept. */
+  reset(): Promise<void>;
+}
+
+/** A request to these routes that cannot be served. */
+export class ControlError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+type Route = (
+  controlled: Controlled,
+  request: ReceivedRequest,
+) => SandboxResponse | Promise<SandboxResponse>;
+
+const routes: Readonly<Record<string, Route>> = {
+  "GET /": (controlled) => healthPage(controlled.health()),
+  "GET /_sandbox/health": (controlled) => json(controlled.health()),
+  "GET /_sandbox/requests": ({ requests }, request) =>
+    json({ data: filterRecords(requests.records, request), total: requests.total }),
+  "GET /_sandbox/faults": ({ faults }) => faultList(faults),
+  "POST /_sandbox/faults"({ faults }, { body }) {
+    const lines = new TextDecoder().decode(body).split("\n");
+    faults.add(lines.filter((line) => line.trim() !== "").map(readFault));
+    return faultList(faults);
+  },
+  "DELETE /_sandbox/faults"({ faults }) {
+    faults.set([]);
+    return faultList(faults);
+  },
+  async "POST /_sandbox/reset"(controlled) {
+    await controlled.reset();
+    return json(controlled.health());
+  },
+};
+
+/** Reports whether a request is for one of these routes. */
+export function isControl(request: ReceivedRequest): boolean {
+  const path = pathOf(request);
+  return path.startsWith("/_sandbox/") || (path === "/" && request.method === "GET");
+}
+
+/** Responds to such a request. */
+export async function controlResponse(
+  controlled: Controlled,
+  request: ReceivedRequest,
+): Promise<SandboxResponse> {
+  try {
+    const name = `${request.method} ${pathOf(request)}`;
+    const route = Object.hasOwn(routes, name) ? routes[name] : undefined;
+    if (!route) throw new ControlError(404, `no such route; there are ${routeNames}`);
+    return await route(controlled, request);
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error;
+    return json({ error: error.message }, error.status);
+  }
+}
+
+const routeNames = Object.keys(routes).join(", ");
+
+const json = (value: unknown, status = 200): SandboxResponse =>
+  plainResponse(status, "application/json", `${JSON.stringify(value, undefined, 2)}\n`);
+
+const faultList = ({ all }: Faults): SandboxResponse =>
+  json({ data: all.map(([{ text }, matched]) => ({ fault: text, matched })) });
+
+function readFault(text: string) {
+  try {
+    return parseFault(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "";
+    throw new ControlError(400, `fault ${JSON.stringify(text)}: ${reason}`);
+  }
+}
+
+/** The filters of the list of requests, by the names of their query parameters. */
+const filters: Readonly<Record<string, (record: RequestRecord, wanted: string) => boolean>> = {
+  method: ({ method }, wanted) => method === wanted.toUpperCase(),
+  path: ({ path }, pattern) => matchesRequest({ method: "*", pattern }, "", path),
+  status: ({ status }, wanted) => String(status) === wanted,
+  app: ({ app }, wanted) => app === wanted,
+  dataset: ({ dataset }, wanted) => dataset === wanted,
+};
+
+function filterRecords(
+  records: readonly RequestRecord[],
+  { path }: ReceivedRequest,
+): RequestRecord[] {
+  const query = [...new URLSearchParams(path.split("?")[1])];
+  const tests = query.map(([name, wanted]) => {
+    const test = Object.hasOwn(filters, name) ? filters[name] : undefined;
+    if (!test) {
+      const names = Object.keys(filters).join(", ");
+      throw new ControlError(400, `unknown filter ${JSON.stringify(name)} (one of: ${names})`);
+    }
+    return (record: RequestRecord) => test(record, wanted);
+  });
+  return records.filter((record) => tests.every((test) => test(record)));
+}

@@ -1,0 +1,154 @@
+import { join } from "node:path";
+import { operations } from "../../operations/index.ts";
+import { type AppDefinition, readApplications } from "../apps/app-definitions.ts";
+import { type Apps, openApps } from "../apps/apps.ts";
+import { type Knowledge, openKnowledge } from "../knowledge/knowledge.ts";
+import { LanguageModel } from "../models/language-model.ts";
+import { idSource } from "../storage/ids.ts";
+import { openStore, type Store } from "../storage/sqlite.ts";
+import { authorize } from "./auth.ts";
+import type { FaultPlan } from "./faults.ts";
+import { type Clock, type Handler, HttpError, type Reply } from "./handler.ts";
+import type { SandboxOptions } from "./options.ts";
+import { pathOf, type ReceivedRequest } from "./read-request.ts";
+import { parseRequest } from "./request-body.ts";
+import {
+  jsonResponse,
+  redirectResponse,
+  routeNotFound,
+  type SandboxResponse,
+  utf8JsonResponse,
+} from "./response.ts";
+import { atLeast, createRouter } from "./router.ts";
+import { seededRandom, steppedClock } from "./seeded.ts";
+
+/** A request for the platform, and how to handle it. */
+export interface PlatformRequest {
+  readonly request: ReceivedRequest;
+  readonly plan: FaultPlan;
+  /** Server version to imitate. */
+  readonly version: string;
+  /** Origin that the client used, e.g. `http://127.0.0.1:8080`. */
+  readonly origin: string;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
+}
+
+const countedTables = ["datasets", "documents", "conversations", "messages", "runs"] as const;
+
+const findRoute = createRouter(operations);
+
+/** The imitated platform: its stored data, its applications and its clock. */
+export class Backend {
+  readonly clock: Clock;
+  readonly apps: Apps;
+  readonly applications: readonly AppDefinition[];
+  /** Moves a clock of its own on, for a request. */
+  readonly step: () => void;
+  readonly #store: Store;
+  readonly #knowledge: Knowledge;
+  readonly #handlers: ReadonlyMap<string, Handler>;
+
+  constructor(options: SandboxOptions, store: Store) {
+    const { seed, server: version = "1.14.2", indexingDelay = 300, onError = () => {} } = options;
+    const { clock, step } = clockOf(options);
+    const random = seed === undefined ? (options.random ?? Math.random) : seededRandom(seed);
+    const model = options.models ? new LanguageModel(clock, random) : undefined;
+    const common = { store, clock, random, newId: idSource(random), model };
+    this.clock = clock;
+    this.step = step;
+    this.#store = store;
+    this.#knowledge = openKnowledge({ ...common, indexingDelay });
+    const { retrieve } = this.#knowledge;
+    const applications = readApplications(options.applications);
+    this.applications = [...applications.values()];
+    this.apps = openApps({ ...common, applications, retrieve, version, onError });
+    const handlers = [...this.#knowledge.handlers, ...this.apps.handlers];
+    this.#handlers = new Map(handlers.map((handler) => [handler.row.route, handler]));
+  }
+
+  /** Responds to a request; throws HttpError. */
+  async respond(received: PlatformRequest): Promise<SandboxResponse> {
+    const { request, plan, version, origin, signal } = received;
+    const path = pathOf(request);
+    if (path === "/v1") return redirectResponse(`${origin}/v1/`);
+    const [, fileId] = /^\/files\/([^/]+)\/file-preview$/.exec(path) ?? [];
+    const file = fileId === undefined ? undefined : this.#knowledge.fileAt(fileId);
+    if (file) return { status: 200, headers: file.headers, body: file.bytes };
+    if (!path.startsWith("/v1/")) return routeNotFound();
+
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const match = findRoute(method, path.slice("/v1".length), version);
+    if (match === "no such route") return routeNotFound();
+    if (match === "other method") {
+      const text = "The method is not allowed for the requested URL.";
+      throw new HttpError(405, "method_not_allowed", text);
+    }
+    const app = authorize(this.apps.findAppByKey, match, request.headers["authorization"]);
+    const { route } = match.row;
+    const handler = this.#handlers.get(route);
+    if (!handler) {
+      throw new HttpError(501, "not_implemented", `The sandbox does not support ${route}.`);
+    }
+    if (match.path["dataset_id"]) this.#knowledge.checkDataset(match.path["dataset_id"]);
+
+    const query = new URLSearchParams(request.path.slice(path.length + 1));
+    const { input, body, files } = parseRequest(match, query, request);
+    // The input was built from the handler's row.
+    const reply = await handler.handle(input as never, {
+      app,
+      version,
+      plainMetadata: plan["plain-metadata"] || !atLeast(version, "1.13.0"),
+      plan,
+      origin,
+      path: match.path,
+      query,
+      files,
+      body,
+      signal,
+    });
+    return toResponse(reply, method, version);
+  }
+
+  /** Numbers of what is stored. */
+  counts(): Record<string, number> {
+    const count = (table: string) =>
+      this.#store.get<{ readonly rows: number }>(`SELECT count(*) AS rows FROM ${table}`)?.rows;
+    return Object.fromEntries(countedTables.map((table) => [table, count(table) ?? 0]));
+  }
+
+  /** Ends all background work. */
+  close(): void {
+    this.apps.stop();
+    this.#store.close();
+  }
+}
+
+/** Opens the platform on its directory, or an empty one in memory. */
+export async function openBackend(options: SandboxOptions): Promise<Backend> {
+  const { directory } = options;
+  const file = directory === null ? null : join(directory, "sandbox.db");
+  return new Backend(options, await openStore(file));
+}
+
+function clockOf({ seed, clock }: SandboxOptions) {
+  if (seed === undefined) return { clock, step: () => {} };
+  const stepped = steppedClock((ms, signal) => clock.sleep(ms, signal));
+  return { clock: stepped, step: stepped.step };
+}
+
+function toResponse(reply: Reply, method: string, version: string): SandboxResponse {
+  if ("stream" in reply) {
+    const caching = method === "GET" ? { "Cache-Control": "no-cache" } : {};
+    const headers = { "Content-Type": "text/event-stream; charset=utf-8", ...caching };
+    return { status: 200, headers, body: reply.stream };
+  }
+  if ("bytes" in reply) return { status: 200, headers: reply.headers, body: reply.bytes };
+  if ("json" in reply) {
+    const write = reply.utf8 ? utf8JsonResponse : jsonResponse;
+    return write(reply.status ?? 200, reply.json);
+  }
+  // Older servers write the status as the body (server §19).
+  if (!atLeast(version, "1.13.0")) return jsonResponse(200, reply.status);
+  return { status: 204, headers: { "Content-Type": "application/json" }, body: new Uint8Array() };
+}
