@@ -1,4 +1,5 @@
 import type { Host } from "../host/host.ts";
+import { isObject, tryParseJson } from "../lib/json.ts";
 import type { Profile } from "./profiles.ts";
 
 /** Name of the built-in profile of the local sandbox. */
@@ -7,23 +8,44 @@ export const sandboxProfile = "sandbox";
 /** State file of a running sandbox, in the state directory. */
 export const sandboxStatePath = (host: Host): string => `${host.directories.state}/sandbox.json`;
 
-/** Applications of the sandbox; their keys are public. */
-export const sandboxApps =
+/** Applications that every sandbox has; their keys are public. */
+export const sandboxApps: readonly string[] =
   "echo review slow broken loop chat chat-review two-reviews convo inputs retry tolerant flaky batch".split(
     " ",
   );
 
-/** The built-in profile: public keys, and the base URL of the sandbox if one is running. */
+/**
+ * The built-in profile: public keys, and the base URL of the sandbox if one is running. Its
+ * applications are those of the sandbox that this command runs in, or else of the running one.
+ */
 export async function readSandboxProfile(host: Host): Promise<Profile> {
-  const apps = Object.fromEntries(sandboxApps.map((name) => [name, { key: `app-${name}` }]));
-  const profile: Profile = { key: "dataset-sandbox", apps, default_app: "echo" };
-  try {
-    const text = new TextDecoder().decode(await host.files.read(sandboxStatePath(host)));
-    const state = JSON.parse(text) as { base_url?: unknown }; // checked in the next line
-    return typeof state.base_url === "string" ? { ...profile, base_url: state.base_url } : profile;
-  } catch {
-    return profile; // none is running: the environment may set the base URL
-  }
+  const state = await readState(host);
+  const keys =
+    keysIn(tryParseJson(host.env["KB_SANDBOX_APP_KEYS"] ?? "")) ??
+    keysIn(state["apps"]) ??
+    sandboxApps.map((name) => [name, `app-${name}`] as const);
+  const profile: Profile = {
+    key: "dataset-sandbox",
+    apps: Object.fromEntries(keys.map(([name, key]) => [name, { key }])),
+    default_app: "echo",
+  };
+  const { base_url } = state;
+  return typeof base_url === "string" ? { ...profile, base_url } : profile;
+}
+
+/** The state of the running sandbox; empty if there is none: the environment may set the base URL. */
+async function readState(host: Host): Promise<Record<string, unknown>> {
+  const text = await host.files.read(sandboxStatePath(host)).catch(() => new Uint8Array());
+  const state = tryParseJson(new TextDecoder().decode(text));
+  return isObject(state) ? state : {};
+}
+
+/** The key of each application in a JSON object; undefined if it is not such an object. */
+function keysIn(value: unknown): (readonly [name: string, key: string])[] | undefined {
+  if (!isObject(value)) return undefined;
+  return Object.entries(value).flatMap(([name, key]) =>
+    typeof key === "string" ? [[name, key] as const] : [],
+  );
 }
 
 /** Whether this is the running sandbox, by its address, or a sandbox, by one of its public keys. */

@@ -1,12 +1,14 @@
-import { abortError, CliError, codeOf, reasonOf, usage } from "../../errors.ts";
-import type { Host } from "../../host/host.ts";
-import { sandboxApps, sandboxProfile, sandboxStatePath } from "../../config/sandbox-profile.ts";
-import type { Fault } from "../../sandbox/http/faults.ts";
-import type { Sandbox } from "../../sandbox/http/server.ts";
-import type { Input } from "../../operations/operation.ts";
-import type { Context } from "../command-spec.ts";
-import type { sandboxParams } from "./specs.ts";
-import { commandLine } from "../../lib/command-line.ts";
+import { abortError, CliError, codeOf, reasonOf, usage } from "../../../errors.ts";
+import type { Host } from "../../../host/host.ts";
+import { isLoopback } from "../../../config/base-url.ts";
+import { sandboxProfile, sandboxStatePath } from "../../../config/sandbox-profile.ts";
+import type { Fault } from "../../../sandbox/http/faults.ts";
+import type { Sandbox } from "../../../sandbox/http/server.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../command-spec.ts";
+import type { sandboxParams } from "../specs.ts";
+import { RequestLogFile } from "./log-file.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 
 type SandboxInput = Input<typeof sandboxParams>;
 
@@ -28,22 +30,24 @@ interface SandboxRow {
  */
 export async function* run(input: SandboxInput, context: Context): AsyncGenerator<SandboxRow> {
   const { host } = context;
-  const { startSandbox } = await import("../../sandbox/http/server.ts");
-  const { parseFault } = await import("../../sandbox/http/faults.ts");
+  const { startSandbox } = await import("../../../sandbox/http/server.ts");
+  const { parseFault } = await import("../../../sandbox/http/faults.ts");
   const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
-  if (input.ephemeral && input.data !== undefined) {
-    throw usage("--data and --ephemeral cannot be used together");
-  }
-  const directory = input.ephemeral ? null : (input.data ?? host.directories.data);
+  const directory = dataDirectory(input, host);
   if (directory !== null) await host.files.makeDirectory(directory, 0o700);
+  const log = new RequestLogFile(input.log, context);
   const sandbox = await startSandbox({
     clock: { now: () => host.now(), sleep: (ms, signal) => host.sleep(ms, signal) },
     random: () => host.random(),
     directory,
+    ...(input.host !== undefined && { host: input.host }),
     ...(input.port !== undefined && { port: input.port }),
+    ...(input.seed !== undefined && { seed: input.seed }),
     ...(input.server && { server: versions[input.server] }),
+    allowedHosts: input.allow_host ?? [],
     models: !input.without_models,
     faults,
+    onResponse: (record) => log.add(record),
     onError: (error, where) => void reportError(host, error, where),
     ownPid: host.process.pid,
     isAlive: (pid) => host.process.isAlive(pid),
@@ -51,12 +55,29 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
     throw startError(error, input);
   });
   try {
+    if (input.host !== undefined && !isLoopback(input.host)) {
+      await context.notice("other machines can reach the sandbox; its keys are public");
+    }
     const command = input.command ?? [];
     if (command.length > 0) await runCommand(command, sandbox, context);
     else yield* serve(sandbox, directory, context);
   } finally {
     await sandbox.stop();
+    await log.written();
   }
+}
+
+function dataDirectory({ ephemeral, data, seed }: SandboxInput, host: Host): string | null {
+  if (ephemeral && data !== undefined) {
+    throw usage("--data and --ephemeral cannot be used together");
+  }
+  if (seed !== undefined && !ephemeral) {
+    throw usage(
+      "--seed requires --ephemeral",
+      "add --ephemeral: kept data would change the results",
+    );
+  }
+  return ephemeral ? null : (data ?? host.directories.data);
 }
 
 /** Reports an internal error of the sandbox, which would otherwise look like one of the server. */
@@ -77,8 +98,15 @@ function faultOf(text: string, parse: (text: string) => Fault): Fault {
   }
 }
 
-function startError(error: unknown, { port }: SandboxInput): unknown {
-  if (codeOf(error) === "EADDRINUSE") {
+function startError(error: unknown, { port, host = "127.0.0.1" }: SandboxInput): unknown {
+  const code = codeOf(error);
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
+    return usage(
+      `--host: ${host} is not an address of this machine`,
+      "use 0.0.0.0 for all addresses, or omit it for 127.0.0.1",
+    );
+  }
+  if (code === "EADDRINUSE") {
     return usage(
       `port ${port} is already in use`,
       "choose another --port, or omit it to use a free one",
@@ -98,15 +126,20 @@ async function runCommand(
   const [program = "", ...args] = command;
   const { no_proxy, NO_PROXY } = host.env;
   const noProxy = [no_proxy || NO_PROXY, new URL(sandbox.origin).hostname].filter(Boolean).join();
+  const base_url = `${sandbox.origin}/v1`;
   const child = host.spawn(program, args, {
     env: {
       KB_APP: undefined,
       no_proxy: noProxy, // a proxy on another machine cannot reach this one
       NO_PROXY: noProxy,
       PATH: [host.binDirectory, host.env["PATH"]].filter(Boolean).join(host.pathSeparator),
-      KB_BASE_URL: `${sandbox.origin}/v1`,
-      KB_KEY: "dataset-sandbox",
+      KB_BASE_URL: base_url,
+      KB_KEY: sandbox.knowledgeKey,
       KB_PROFILE: sandboxProfile,
+      KB_SANDBOX_APP_KEYS: JSON.stringify(sandbox.appKeys),
+      DIFY_BASE_URL: base_url,
+      DIFY_API_URL: base_url,
+      DIFY_API_KEY: sandbox.appKeys["echo"],
     },
   });
   const forward = () => child.kill(signal.reason as NodeJS.Signals); // the reason is its name
@@ -139,7 +172,7 @@ async function* serve(
 ): AsyncGenerator<SandboxRow> {
   const { host, signal } = context;
   const base_url = `${sandbox.origin}/v1`;
-  const state = `${JSON.stringify({ base_url })}\n`;
+  const state = `${JSON.stringify({ base_url, apps: sandbox.appKeys })}\n`;
   try {
     await host.files.makeDirectory(host.directories.state, 0o700);
     await host.files.writeAtomic(sandboxStatePath(host), state, 0o600);
@@ -149,8 +182,8 @@ async function* serve(
   try {
     yield {
       base_url,
-      key: "dataset-sandbox",
-      apps: Object.fromEntries(sandboxApps.map((name) => [name, `app-${name}`])),
+      key: sandbox.knowledgeKey,
+      apps: sandbox.appKeys,
       profile: sandboxProfile,
       data: directory,
     };
