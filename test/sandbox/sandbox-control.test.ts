@@ -36,7 +36,7 @@ const runEcho = ({ sandbox }: TestSandbox) =>
   });
 
 test("health shows addresses, keys and counts", async () => {
-  const server = await openTestSandbox({ models: true, faults: [parseFault("GET /x reset")] });
+  const server = await openTestSandbox({ faults: [parseFault("GET /x reset")] });
   await server.base();
   await runEcho(server);
   const health = await control(server, "GET /health");
@@ -44,7 +44,7 @@ test("health shows addresses, keys and counts", async () => {
     status: "ok",
     version: "1.14.2",
     base_url: `${server.sandbox.origin}/v1`,
-    models: true,
+    models: false,
     knowledge_key: "dataset-sandbox",
     counts: { datasets: 1, documents: 0, conversations: 0, messages: 0, runs: 1, requests: 2 },
     faults: ["GET /x reset"],
