@@ -16,27 +16,11 @@ import review from "./applications/review.json" with { type: "json" };
 import slow from "./applications/slow.json" with { type: "json" };
 import tolerant from "./applications/tolerant.json" with { type: "json" };
 import twoReviews from "./applications/two-reviews.json" with { type: "json" };
+import type { AppFeatures, InputField } from "./app-features.ts";
+import { inputFields, type ModelConfig } from "./basic/model-config.ts";
 
 /** The source of a value: the ID of a node (or `sys`, `conversation`) and the name of an output. */
 export type Selector = readonly [node: string, name: string];
-
-/** A field of the input form. */
-export interface InputField {
-  readonly type:
-    | "text-input"
-    | "paragraph"
-    | "select"
-    | "number"
-    | "checkbox"
-    | "file"
-    | "file-list";
-  readonly variable: string;
-  readonly label: string;
-  readonly required?: boolean;
-  /** Maximum number of characters, or of files. */
-  readonly max_length?: number | null;
-  readonly options?: readonly string[];
-}
 
 /** What nodes declare, by their type. */
 interface NodeData {
@@ -123,6 +107,8 @@ export interface AppDefinition {
   readonly description: string;
   readonly mode: "workflow" | "advanced-chat" | "chat" | "completion" | "agent-chat";
   readonly features: AppFeatures;
+  /** Of a basic application: it has no nodes. */
+  readonly config: ModelConfig | undefined;
   readonly inputs: readonly InputField[];
   readonly nodes: readonly AnyNode[];
   readonly edges: readonly { readonly source: string; readonly target: string }[];
@@ -151,7 +137,7 @@ interface ExportedApp {
     };
   };
   /** The settings of a basic application, its features among them. */
-  readonly model_config?: AppFeatures;
+  readonly model_config?: ModelConfig;
 }
 
 function defineApp({ app, workflow, model_config }: ExportedApp): AppDefinition {
@@ -160,9 +146,12 @@ function defineApp({ app, workflow, model_config }: ExportedApp): AppDefinition 
   return {
     ...app,
     features: features ?? model_config ?? {},
+    config: model_config,
     nodes,
     edges: graph?.edges ?? [],
-    inputs: nodesOf({ nodes }, "start").flatMap(({ variables }) => variables),
+    inputs: model_config
+      ? inputFields(model_config)
+      : nodesOf({ nodes }, "start").flatMap(({ variables }) => variables),
     variables: conversation_variables ?? [],
   };
 }

@@ -2,7 +2,7 @@ import * as operations from "../../operations/files.ts";
 import { noFileUploaded, raise, tooManyFiles } from "../http/errors.ts";
 import { bindHandlers, type Handlers } from "../http/handler.ts";
 import { fixedId, signedQuery } from "../storage/ids.ts";
-import type { RunStore, StoredEndUser, StoredFile } from "../storage/runs-store.ts";
+import type { RunStore, StoredEndUser, StoredFile, StoredMessage } from "../storage/runs-store.ts";
 import { type AppContext, requireApp } from "./context.ts";
 import type { FileLookup } from "./input-form.ts";
 import { fillShape, appError } from "./shapes.ts";
@@ -57,10 +57,12 @@ export const fileHandlers = bindHandlers(operations, handlers);
 /** The values of a file for its shapes. */
 function fileValues(file: StoredFile, origin = "") {
   const { id, name, type, bytes, created_at } = file;
+  const extension = name.includes(".") ? name.slice(name.lastIndexOf(".") + 1) : "";
   return {
     file,
     size: bytes.byteLength,
-    extension: name.includes(".") ? name.slice(name.lastIndexOf(".") + 1) : "",
+    extension,
+    dotted: `.${extension}`,
     kind: type.startsWith("image/") ? "image" : "document",
     url: `${origin}/files/${id}/file-preview?${signedQuery(id, created_at)}`,
   };
@@ -72,21 +74,19 @@ export const fileLookup =
   (id) => {
     const file = app_files.find({ app, end_user_id, id });
     if (!file) return undefined;
-    const values = fileValues(file);
-    return fillShape("input file", { ...values, extension: `.${values.extension}` });
+    return fillShape("input file", fileValues(file));
   };
 
-/** A file in the message history, if it was uploaded; its ID is derived from the message's. */
-export function messageFileResponse(
+/** The uploaded files of a message, in the history or at the end of its stream. */
+export const messageFiles = (
   { app_files }: RunStore,
-  messageId: string,
-  fileId: string | undefined,
+  { id: messageId, files }: StoredMessage,
   origin: string,
-): object | undefined {
-  const file = app_files.find({ id: fileId ?? "" });
-  if (!file) return undefined;
-  return fillShape("message file", {
-    ...fileValues(file, origin),
-    id: fixedId(messageId, file.id),
+  shape: "message file" | "sent file" = "message file",
+): object[] =>
+  files.flatMap(({ related_id }) => {
+    const file = app_files.find({ id: related_id ?? "" });
+    if (!file) return [];
+    // Its ID is derived from the message's.
+    return [fillShape(shape, { ...fileValues(file, origin), id: fixedId(messageId, file.id) })];
   });
-}

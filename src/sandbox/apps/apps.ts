@@ -8,7 +8,8 @@ import { openRunStore } from "../storage/runs-store.ts";
 import type { Store } from "../storage/sqlite.ts";
 import { annotationReplyHandlers, shownSettings } from "./annotation-reply.ts";
 import { annotationHandlers } from "./annotations.ts";
-import { type AppDefinition, type Applications, type InputField } from "./app-definitions.ts";
+import type { AppDefinition, Applications } from "./app-definitions.ts";
+import type { InputField } from "./app-features.ts";
 import { fileHandlers } from "./app-files.ts";
 import { audioHandlers } from "./audio.ts";
 import { chatHandlers } from "./chats.ts";
@@ -63,6 +64,7 @@ export function openApps(deps: {
     clock,
     model,
     retrieve,
+    answers: new Map(),
     closing: closing.signal,
   };
   engine.resumeUnfinished();
@@ -92,7 +94,14 @@ export function openApps(deps: {
 const handlers: Handlers<typeof operations, AppContext> = {
   getAppInfo: (_context, _input, call) => ({ json: fillShape("info", { ...requireApp(call) }) }),
 
-  getAppMeta: () => ({ json: { tool_icons: {} } }),
+  getAppMeta(_context, _input, call) {
+    const tools = requireApp(call).config?.agent_mode?.tools ?? [];
+    const icons = tools.map(({ tool_name, provider_id }) => [
+      tool_name,
+      `${call.origin}/console/api/workspaces/current/tool-provider/builtin/${provider_id}/icon`,
+    ]);
+    return { json: { tool_icons: Object.fromEntries(icons) } };
+  },
 
   getAppParameters(context, _input, call) {
     const { name, inputs, features } = requireApp(call);

@@ -1,11 +1,14 @@
 import * as chats from "../../operations/chats.ts";
 import * as completions from "../../operations/completions.ts";
+import { raise } from "../http/errors.ts";
 import { bindHandlers, type Handlers } from "../http/handler.ts";
 import type { StoredEndUser, StoredRun } from "../storage/runs-store.ts";
+import { unlessModelFails } from "../models/model-error.ts";
 import { fileLookup } from "./app-files.ts";
 import type { AppDefinition } from "./app-definitions.ts";
-import { type AppContext, requireApp, requireUser, stopMode } from "./context.ts";
-import { openConversation } from "./conversations.ts";
+import { replyToMessage, stopAnswer } from "./basic/reply.ts";
+import { type AppContext, requireApp, requireChat, requireUser, stopMode } from "./context.ts";
+import { nameConversation, openConversation, variablesOf } from "./conversations.ts";
 import { resolveFile } from "./input-form.ts";
 import { fillShape, appError } from "./shapes.ts";
 import { storeRun, startRun } from "./start-run.ts";
@@ -14,12 +17,15 @@ import { storeRun, startRun } from "./start-run.ts";
 const messageHandlers: Handlers<typeof chats, AppContext> = {
   sendMessage(context, input, call) {
     const user = requireUser(input);
-    const app = requireApp(call, "advanced-chat");
+    const app = requireChat(call);
+    const { config } = app;
+    const { inputs = {} } = input;
+    if (config) return replyToMessage(context, call, { app, config, user }, { ...input, inputs });
     return startRun(context, call, {
       app,
       user,
-      inputs: input.inputs ?? {},
-      add: (endUser, inputs) => addMessage(context, app, endUser, { ...input, inputs }),
+      inputs,
+      add: (endUser, checked) => addMessage(context, app, endUser, { ...input, inputs: checked }),
       respond(run, last) {
         const isPaused = last["status"] === "paused";
         const metadata = fillShape("message metadata", { run, version: call.version });
@@ -30,34 +36,45 @@ const messageHandlers: Handlers<typeof chats, AppContext> = {
     });
   },
 
-  stopMessage({ engine }, input, call) {
+  stopMessage(context, input, call) {
     const user = requireUser(input);
-    const { name } = requireApp(call, "advanced-chat");
+    const { name } = requireChat(call);
+    stopAnswer(context, context.records.endUser(name, user), input.task_id);
     const isOwn = (run: StoredRun) => run.app === name && run.session_id === user;
-    engine.stop(input.task_id, stopMode(call), isOwn);
+    context.engine.stop(input.task_id, stopMode(call), isOwn);
     return { json: { result: "success" } };
   },
 
-  listSuggestedQuestions({ records }, input, call) {
-    requireUser(input);
-    const app = requireApp(call, "advanced-chat").name;
+  listSuggestedQuestions(context, input, call) {
+    const { records } = context;
+    const user = requireUser(input);
+    const { name: app, features } = requireChat(call);
     const message = records.messages.find({ app, id: input.message_id });
-    throw appError(message ? "suggestions off" : "message missing");
+    const { id: end_user_id } = records.endUser(app, user);
+    const id = message?.conversation_id ?? "";
+    const isOwn = records.conversations.find({ id, end_user_id }) !== undefined;
+    if (!message || !isOwn) throw appError("message missing");
+    if (!features.suggested_questions_after_answer?.enabled) throw appError("suggestions off");
+    const data = unlessModelFails(() => context.model?.suggestions(message.query)) ?? [];
+    return { json: { result: "success", data } };
   },
 };
 
-function refuseCompletion(
-  _context: AppContext,
-  input: { readonly user?: string | undefined },
-): never {
-  requireUser(input);
-  throw appError("app unavailable");
-}
-
-// No application of the sandbox completes text.
 const completionHandlers: Handlers<typeof completions, AppContext> = {
-  createCompletion: refuseCompletion,
-  stopCompletion: refuseCompletion,
+  createCompletion(context, input, call) {
+    const user = requireUser(input);
+    const app = requireApp(call, "completion");
+    const config = app.config ?? raise(appError("app unavailable"));
+    const { inputs, files } = input;
+    return replyToMessage(context, call, { app, config, user }, { query: "", inputs, files });
+  },
+
+  stopCompletion(context, input, call) {
+    const user = requireUser(input);
+    const app = requireApp(call, "completion").name;
+    stopAnswer(context, context.records.endUser(app, user), input.task_id);
+    return { json: { result: "success" } };
+  },
 };
 
 export const chatHandlers = (context: AppContext) => [
@@ -84,9 +101,13 @@ function addMessage(
   const findFile = fileLookup(records, endUser);
   const sentFiles = Array.isArray(message.files) ? message.files : [];
   const files = sentFiles.map((file) => resolveFile(file, findFile));
-  const conversation = openConversation(records, app, endUser, message);
-  const conversation_id = conversation.id;
+  const { id: conversation_id } = openConversation(records, app, endUser, {
+    query,
+    conversation_id: message.conversation_id,
+  });
   const position = records.messages.count({ conversation_id }) + 1;
+  if (position === 1) nameConversation(context, conversation_id, query);
+  const conversation = { id: conversation_id, variables: variablesOf(records, conversation_id) };
   const chat = { query, dialogue: position, files, conversation };
   const run = storeRun(context, endUser, { app, inputs, chat });
   records.messages.insert({

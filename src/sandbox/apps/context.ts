@@ -10,6 +10,13 @@ import type { Channels } from "./event-stream.ts";
 import type { StopMode } from "./segment.ts";
 import { appError } from "./shapes.ts";
 
+/** An answer that is being written. */
+export interface AnswerTask {
+  readonly app: string;
+  readonly end_user_id: string;
+  readonly stop: AbortController;
+}
+
 /** What the handlers of applications share. */
 export interface AppContext {
   readonly records: RunStore;
@@ -19,16 +26,33 @@ export interface AppContext {
   /** The language model; undefined if the server has no models at all. */
   readonly model: LanguageModel | undefined;
   readonly retrieve: Retrieve;
+  /** The answers that basic applications are writing, by the ID of their task. */
+  readonly answers: Map<string, AnswerTask>;
   /** Aborted when the sandbox closes. */
   readonly closing: AbortSignal;
 }
 
-/** Returns the application whose key was sent; throws HttpError if it has another mode. */
-export function requireApp(call: Call, mode?: AppDefinition["mode"]): AppDefinition {
+type Mode = AppDefinition["mode"];
+
+/** The modes whose messages belong to a conversation. */
+const CHAT_MODES = ["advanced-chat", "chat", "agent-chat"] as const satisfies readonly Mode[];
+
+/** The errors of routes that belong to one mode; all others belong to chats. */
+const WRONG_MODE: Partial<Record<Mode, Parameters<typeof appError>[0]>> = {
+  workflow: "not a workflow",
+  completion: "app unavailable",
+};
+
+/** Returns the application whose key was sent; throws HttpError if it has none of these modes. */
+export function requireApp(call: Call, ...modes: readonly Mode[]): AppDefinition {
   const app = call.app ?? raise(appError("app missing"));
-  if (mode === undefined || app.mode === mode) return app;
-  throw appError(mode === "workflow" ? "not a workflow" : "not a chat");
+  const [first] = modes;
+  if (first === undefined || modes.includes(app.mode)) return app;
+  throw appError(WRONG_MODE[first] ?? "not a chat");
 }
+
+/** Returns the application whose key was sent; throws HttpError if it is none for chats. */
+export const requireChat = (call: Call): AppDefinition => requireApp(call, ...CHAT_MODES);
 
 /** Returns the end user of a route that requires one (server §2). */
 export function requireUser(input: { readonly user?: string | undefined }): string {
@@ -39,6 +63,10 @@ export function requireUser(input: { readonly user?: string | undefined }): stri
 /** Reports whether the request wants events; the default is a blocking response (server §13). */
 export const isStreaming = (call: Call): boolean =>
   isObject(call.body) && call.body["response_mode"] === "streaming";
+
+/** Aborted when the client disconnects or the sandbox closes. */
+export const closing = (context: AppContext, call: Call): AbortSignal =>
+  AbortSignal.any([call.signal, context.closing]);
 
 export const stopMode = (call: Call): StopMode =>
   call.plan["stays-running"] ? "stays running" : "recorded";

@@ -3,6 +3,7 @@ import { internalServerError, raise } from "../http/errors.ts";
 import { bindHandlers, type Call, type Handlers, type HttpError } from "../http/handler.ts";
 import { numberParam } from "../http/page-params.ts";
 import { validationError } from "../http/pydantic.ts";
+import { unlessModelFails } from "../models/model-error.ts";
 import { toSeconds } from "../storage/ids.ts";
 import type {
   RunStore,
@@ -11,8 +12,9 @@ import type {
   StoredMessage,
 } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";
-import { messageFileResponse } from "./app-files.ts";
-import { type AppContext, requireApp } from "./context.ts";
+import { messageFiles } from "./app-files.ts";
+import { storedCitations } from "./citations.ts";
+import { type AppContext, requireChat } from "./context.ts";
 import { shownForms, submission } from "./run-events.ts";
 import { fillShape, appError } from "./shapes.ts";
 
@@ -31,16 +33,23 @@ const handlers: Handlers<typeof operations, AppContext> = {
     const skipsSecond = column === "created_at";
     const last = call.query.get("last_id");
     const rows = rowsAfter(all, last, appError("last conversation missing"), skipsSecond);
-    return { json: firstPage("conversation", rows, limit) };
+    const introduction = introductionOf(call);
+    const shown = rows.map((row) => ({ ...row, introduction }));
+    return { json: firstPage("conversation", shown, limit) };
   },
 
-  renameConversation({ records }, input, call) {
+  renameConversation(context, input, call) {
+    const { records } = context;
     const conversation = requireConversation(records, call, input);
-    if (input.auto_generate) throw appError("no model for names");
-    if (!input.name) throw nameMissing(call.body);
-    const changes = { name: input.name, updated_at: records.now() };
-    records.conversations.update({ id: conversation.id }, changes);
-    return { json: fillShape("conversation", { ...conversation, ...changes }) };
+    const { id } = conversation;
+    if (!input.auto_generate && !input.name) throw nameMissing(call.body);
+    const first = records.messages.find({ conversation_id: id });
+    const changes = input.auto_generate
+      ? { name: titleOf(context, first?.query ?? "") ?? conversation.name }
+      : { name: input.name ?? "", updated_at: records.now() };
+    records.conversations.update({ id }, changes);
+    const introduction = introductionOf(call);
+    return { json: fillShape("conversation", { ...conversation, ...changes, introduction }) };
   },
 
   deleteConversation({ records }, input, call) {
@@ -98,11 +107,13 @@ const chatUser = (
   records: RunStore,
   call: Call,
   input: { readonly user?: string | undefined },
-): StoredEndUser =>
-  records.endUser(requireApp(call, "advanced-chat").name, input.user ?? "DEFAULT-USER");
+): StoredEndUser => records.endUser(requireChat(call).name, input.user ?? "DEFAULT-USER");
 
-const findConversation = (records: RunStore, endUser: StoredEndUser, id: string | undefined) =>
-  records.conversations.find({ app: endUser.app, end_user_id: endUser.id, id: id ?? "" });
+export const findConversation = (
+  records: RunStore,
+  endUser: StoredEndUser,
+  id: string | undefined,
+) => records.conversations.find({ app: endUser.app, end_user_id: endUser.id, id: id ?? "" });
 
 function requireConversation(
   records: RunStore,
@@ -116,39 +127,62 @@ function requireConversation(
   );
 }
 
+/** The title that the model gives to a question; undefined if it fails, or there is none. */
+const titleOf = ({ model }: AppContext, question: string): string | undefined =>
+  unlessModelFails(() => model?.title(question));
+
+/** Names a conversation after its first message; without a model, by the message itself. */
+export function nameConversation(context: AppContext, id: string, query: string): void {
+  context.records.conversations.update({ id }, { name: titleOf(context, query) ?? query });
+}
+
+const introductionOf = (call: Call): string => requireChat(call).features.opening_statement ?? "";
+
+/** Characters of a message that name its conversation until the model does. */
+const NAME_LENGTH = 20;
+
+function beginningOf(query: string): string {
+  const characters = [...query]; // not UTF-16 units
+  return characters.length > NAME_LENGTH ? `${characters.slice(0, NAME_LENGTH).join("")}…` : query;
+}
+
 /**
- * Returns the conversation of a message, with its variables by name. An unknown ID silently creates
- * a conversation (server §18).
+ * Returns the conversation of a message. An unknown ID silently creates a conversation (server §18),
+ * which is named by the beginning of the message until `nameConversation`.
  */
 export function openConversation(
   records: RunStore,
   app: AppDefinition,
   endUser: StoredEndUser,
-  message: { readonly conversation_id?: string | undefined; readonly query: string },
-): { readonly id: string; readonly variables: Record<string, string> } {
+  message: {
+    readonly conversation_id?: string | undefined;
+    readonly query: string;
+    readonly inputs?: StoredConversation["inputs"];
+  },
+): StoredConversation {
   const known = findConversation(records, endUser, message.conversation_id);
-  const id = known?.id ?? createConversation(records, app, endUser, message.query);
-  const variables = listVariables(records, id).map(({ name, value }) => [name, value] as const);
-  return { id, variables: Object.fromEntries(variables) };
-}
-
-function createConversation(
-  records: RunStore,
-  app: AppDefinition,
-  endUser: StoredEndUser,
-  name: string,
-): string {
-  const id = records.newId();
+  if (known) return known;
   const now = records.now();
   const times = { created_at: now, updated_at: now };
-  const conversation = { id, app: app.name, end_user_id: endUser.id, name, inputs: {}, ...times };
+  const conversation = {
+    id: records.newId(),
+    app: app.name,
+    end_user_id: endUser.id,
+    name: beginningOf(message.query),
+    inputs: message.inputs ?? {},
+    ...times,
+  };
   records.conversations.insert(conversation);
   for (const { name, value, description } of app.variables) {
-    const variable = { id: records.newId(), conversation_id: id, name, value, description };
-    records.conversation_variables.insert({ ...variable, ...times });
+    const variable = { id: records.newId(), conversation_id: conversation.id, name, value };
+    records.conversation_variables.insert({ ...variable, description, ...times });
   }
-  return id;
+  return conversation;
 }
+
+/** The variables of a conversation by name. */
+export const variablesOf = (records: RunStore, id: string): Record<string, string> =>
+  Object.fromEntries(listVariables(records, id).map(({ name, value }) => [name, value] as const));
 
 const listVariables = (records: RunStore, conversation_id: string) =>
   records.conversation_variables.list({ conversation_id }, "created_at, id");
@@ -208,8 +242,10 @@ function messageResponse(
   return fillShape("message", {
     message,
     feedback: feedback ? { rating: feedback.rating } : null,
-    files: message.files.flatMap(
-      ({ related_id }) => messageFileResponse(records, message.id, related_id, call.origin) ?? [],
+    files: messageFiles(records, message, call.origin),
+    citations: storedCitations(message),
+    thoughts: (message.thoughts ?? []).map((thought) =>
+      fillShape("stored thought", { ...thought, message_id: message.id }),
     ),
     forms: messageForms(records, call.app, message),
   });

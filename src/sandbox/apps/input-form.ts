@@ -2,7 +2,8 @@ import { isObject } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/utf8.ts";
 import { raise } from "../http/errors.ts";
 import { pythonRepr } from "../http/python-repr.ts";
-import type { AppDefinition, InputField } from "./app-definitions.ts";
+import type { AppDefinition } from "./app-definitions.ts";
+import type { InputField } from "./app-features.ts";
 import { appError } from "./shapes.ts";
 
 /** Finds an uploaded file of the end user by its ID. */

@@ -6,7 +6,7 @@ import { spaced } from "../http/response.ts";
 import { workflowId } from "../storage/ids.ts";
 import type { StoredRun } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";
-import { type AppContext, requireApp, requireUser, stopMode } from "./context.ts";
+import { type AppContext, closing, requireApp, requireUser, stopMode } from "./context.ts";
 import { endEvents, eventStream } from "./event-stream.ts";
 import { listLogs } from "./logs.ts";
 import {
@@ -17,7 +17,7 @@ import {
   storedInputs,
 } from "./run-events.ts";
 import { fillShape, appError } from "./shapes.ts";
-import { storeRun, closesAtOnce, closing, knownLines, startRun } from "./start-run.ts";
+import { storeRun, closesAtOnce, knownLines, startRun } from "./start-run.ts";
 
 /** Start of a run, its detail, events and stop, and the logs. */
 const handlers: Handlers<typeof operations, AppContext> = {

@@ -26,6 +26,12 @@ export const replayedEvent = (event: keyof typeof events.replayed, values: Value
   ...(fill(events.replayed[event], values) as object),
 });
 
+/** Returns an event of a message of a basic application. */
+export const messageEvent = (event: keyof typeof events.basic, values: Values): RunEvent => ({
+  event,
+  fields: fill(events.basic[event], values) as Record<string, unknown>, // as in the file
+});
+
 /** Returns a response, or a part of one. */
 export const fillShape = (name: keyof typeof shapes, values: Values) =>
   fill(shapes[name], values) as Record<string, unknown>; // as in the file

@@ -4,7 +4,7 @@ import { atLeast } from "../http/router.ts";
 import type { StoredEndUser, StoredRun } from "../storage/runs-store.ts";
 import { fileLookup } from "./app-files.ts";
 import { type AppDefinition, nodesOf } from "./app-definitions.ts";
-import { type AppContext, isStreaming } from "./context.ts";
+import { type AppContext, closing, isStreaming } from "./context.ts";
 import { endEvents, eventStream } from "./event-stream.ts";
 import { validateInputs } from "./input-form.ts";
 import { PING } from "./run-events.ts";
@@ -57,10 +57,6 @@ export async function startRun(context: AppContext, call: Call, start: Start): P
   void engine.run(run, "initial", call.version);
   return { stream };
 }
-
-/** Aborted when the client disconnects or the sandbox closes. */
-export const closing = (context: AppContext, call: Call): AbortSignal =>
-  AbortSignal.any([call.signal, context.closing]);
 
 export const closesAtOnce = (version: string) =>
   !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");

@@ -16,6 +16,10 @@ export interface Prompt {
   readonly passages?: readonly string[];
   /** JSON Schema of the reply. */
   readonly schema?: unknown;
+  /** Names of the tools that the model may call. */
+  readonly tools?: readonly string[];
+  /** What the tool returned that the model called before. */
+  readonly observation?: string;
 }
 
 /** A complete reply. */
@@ -23,6 +27,8 @@ export interface Completion {
   /** Reasoning in `<think>` included. */
   readonly text: string;
   readonly usage: Usage;
+  /** The tool that the model calls; undefined for none. */
+  readonly tool: string | undefined;
 }
 
 /** ms before each piece of a reply. */
@@ -64,7 +70,8 @@ export class LanguageModel {
       yield piece;
     }
     const asked = `${prompt.system ?? ""}${prompt.user}`;
-    return { text, usage: measureUsage(asked, text, { started, first, ended: this.#now() }) };
+    const usage = measureUsage(asked, text, { started, first, ended: this.#now() });
+    return { text, usage, tool: toolFor(prompt, marks) };
   }
 
   /** The whole reply. */
@@ -134,8 +141,15 @@ export class LanguageModel {
 
 const REASONING = "<think>\nFirst I look at the question.\nThen I decide.\n</think>\n\n";
 
-function replyTo({ schema, passages = [] }: Prompt, marks: Marks): string {
+/** The first tool, if the question asks for one that was not called yet. */
+const toolFor = ({ tools, observation }: Prompt, marks: Marks): string | undefined =>
+  observation === undefined && marks.has("tool") ? tools?.[0] : undefined;
+
+function replyTo(prompt: Prompt, marks: Marks): string {
+  const { schema, passages = [], observation } = prompt;
   if (marks.has("empty")) return "";
+  if (observation !== undefined) return `The tool said: ${observation}`;
+  if (toolFor(prompt, marks) !== undefined) return "I will look that up. ";
   const reasoning = marks.has("think") ? REASONING : "";
   return `${reasoning}${saidIn(marks) ?? answerTo(marks, schema, passages)}`;
 }

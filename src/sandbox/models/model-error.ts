@@ -19,6 +19,11 @@ export class ModelError extends Error {
     this.code = code;
   }
 
+  /** The text in a stream: that of an unknown error of a plugin, without its request. */
+  get streamText(): string {
+    return this.message.replace(/^req_id: \w+ PluginInvokeError: /, "");
+  }
+
   /** The text that workflows and knowledge bases report: not the provider's own for a wrong key. */
   get runText(): string {
     return this.kind === "auth"
@@ -30,3 +35,13 @@ export class ModelError extends Error {
 /** Returns the kind that a mark names; an unknown word is `unknown`. */
 export const errorKind = (word: string): ModelErrorKind =>
   Object.hasOwn(errors, word) ? (word as ModelErrorKind) : "unknown"; // its keys
+
+/** What a call of a model returns; undefined if the model fails. */
+export function unlessModelFails<T>(call: () => T): T | undefined {
+  try {
+    return call();
+  } catch (error) {
+    if (error instanceof ModelError) return undefined;
+    throw error;
+  }
+}

@@ -53,3 +53,26 @@ export function measureUsage(
     time_to_generate: (ended - first) / 1000,
   };
 }
+
+/** The usage of several calls; the first piece is that of the first call. */
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  ...a,
+  prompt_tokens: a.prompt_tokens + b.prompt_tokens,
+  prompt_price: addPrices(a.prompt_price, b.prompt_price),
+  completion_tokens: a.completion_tokens + b.completion_tokens,
+  completion_price: addPrices(a.completion_price, b.completion_price),
+  total_tokens: a.total_tokens + b.total_tokens,
+  total_price: addPrices(a.total_price, b.total_price),
+  latency: a.latency + b.latency,
+  time_to_generate: (a.time_to_generate ?? 0) + (b.time_to_generate ?? 0),
+});
+
+const addPrices = (a: string, b: string): string => (Number(a) + Number(b)).toFixed(7);
+
+/** The usage of a call that was stopped: nothing is counted. `latency` in seconds. */
+export const noUsage = (latency: number): Usage => ({
+  ...measureUsage("", "", { started: 0, first: 0, ended: 0 }),
+  latency,
+  time_to_first_token: null,
+  time_to_generate: null,
+});

@@ -4,6 +4,8 @@ import { column, defineTable, openTables, type RecordOf } from "./table.ts";
 
 const { key, text, integer, json, oneOf, optional } = column;
 
+type JsonObject = Record<string, unknown>;
+
 /** Outputs by node ID, and the variables of `sys` and `conversation`. */
 export type Variables = Record<string, Record<string, unknown>>;
 
@@ -33,10 +35,28 @@ interface StoredProgress {
   lost?: true;
 }
 
+/** A chunk that a model was given for its answer. */
+export interface Citation extends Readonly<Record<string, unknown>> {
+  readonly segment_id: string;
+}
+
+/** A round of an agent: what it said, and the tool that it called. */
+export interface StoredThought {
+  readonly id: string;
+  readonly position: number;
+  thought: string;
+  /** Empty without a call. */
+  tool: string;
+  /** Names of the tool by tool and language. */
+  tool_labels: JsonObject;
+  /** JSON with the input of the tool. */
+  tool_input: string;
+  observation: string;
+  readonly created_at: number;
+}
+
 /** The states of a run (server §7). */
 type RunStatus = "running" | "paused" | "succeeded" | "partial-succeeded" | "failed" | "stopped";
-
-type JsonObject = Record<string, unknown>;
 
 /** Tables of the applications. Times are ms since 1970. */
 const definitions = {
@@ -103,11 +123,17 @@ const definitions = {
       position: integer,
       app: text,
       conversation_id: text,
+      /** Empty in basic applications, which have no runs. */
       run_id: text,
       inputs: json<JsonObject>(),
       query: text,
       answer: text,
-      status: oneOf<"normal" | "paused">(),
+      status: oneOf<"normal" | "paused" | "error">(),
+      error: optional(text),
+      /** The sources of the answer as `message_end` reports them; null for none. */
+      citations: optional(json<readonly Citation[]>()),
+      /** The rounds of an agent; null for others. */
+      thoughts: optional(json<readonly StoredThought[]>()),
       files: json<readonly { readonly related_id?: string }[]>(),
       created_at: integer,
     },

@@ -1,0 +1,57 @@
+import type { Completion, LanguageModel } from "../../models/language-model.ts";
+import type { ModelError } from "../../models/model-error.ts";
+import { noUsage, type Usage } from "../../models/tokens.ts";
+import type { Citation, StoredThought } from "../../storage/runs-store.ts";
+import { fillShape, messageEvent, type RunEvent } from "../shapes.ts";
+import type { Turn } from "./turn.ts";
+
+/** The answer to a message while it is written. */
+export interface Answer {
+  text: string;
+  usage: Usage | undefined;
+  citations: readonly Citation[];
+  readonly thoughts: StoredThought[];
+  /** Why the model failed. */
+  error: ModelError | undefined;
+}
+
+/** What writes an answer. */
+export interface Writing {
+  readonly turn: Turn;
+  readonly answer: Answer;
+  readonly model: LanguageModel;
+  /** Aborted when the message is stopped, or nobody reads its answer any more. */
+  readonly signal: AbortSignal;
+}
+
+export const newAnswer = (): Answer => ({
+  text: "",
+  usage: undefined,
+  citations: [],
+  thoughts: [],
+  error: undefined,
+});
+
+/** The metadata of an answer; one that was stopped has used nothing (server §18). */
+export const answerMetadata = (answer: Answer, seconds: number): object =>
+  fillShape("answer metadata", { ...answer, usage: answer.usage ?? noUsage(seconds) });
+
+/**
+ * Sends the pieces of a reply, after `first` when the model does not fail at once, and an empty one
+ * at its end. Returns the whole reply; throws ModelError.
+ */
+export async function* sendPieces(
+  { turn: { message }, answer }: Writing,
+  event: "message" | "agent_message",
+  reply: AsyncGenerator<string, Completion>,
+  first?: () => RunEvent,
+): AsyncGenerator<RunEvent, Completion> {
+  let piece = await reply.next();
+  if (first) yield first();
+  for (; !piece.done; piece = await reply.next()) {
+    answer.text += piece.value;
+    yield messageEvent(event, { message, text: piece.value });
+  }
+  yield messageEvent(event, { message, text: "" });
+  return piece.value;
+}

@@ -1,0 +1,86 @@
+import type { Passage } from "../../knowledge/retrieval/retrieve.ts";
+import type { LanguageModel } from "../../models/language-model.ts";
+import { ModelError, unlessModelFails } from "../../models/model-error.ts";
+import { messageFiles } from "../app-files.ts";
+import { citationsOf } from "../citations.ts";
+import type { AppContext } from "../context.ts";
+import { nameConversation } from "../conversations.ts";
+import { messageEvent, type RunEvent } from "../shapes.ts";
+import { writeAsAgent } from "./agent.ts";
+import { type Answer, answerMetadata, sendPieces, type Writing } from "./answer.ts";
+import { promptOf, searchedText } from "./prompt.ts";
+import type { Turn } from "./turn.ts";
+
+/**
+ * Writes the answer to a message: the events of its stream. A message that is stopped ends like any
+ * other, one whose model fails with `error` (server §18). The answer is stored at the end, so not if
+ * its reader has `left` before.
+ */
+export async function* writeAnswer(
+  context: AppContext,
+  model: LanguageModel,
+  { turn, answer }: Pick<Writing, "turn" | "answer">,
+  left: AbortSignal,
+): AsyncGenerator<RunEvent> {
+  const { records, answers } = context;
+  const { app, endUser, message, task_id, origin } = turn;
+  const started = records.now();
+  const stop = new AbortController();
+  answers.set(task_id, { app: app.name, end_user_id: endUser.id, stop });
+  const signal = AbortSignal.any([stop.signal, left]);
+  try {
+    yield* writeText(context, { turn, answer, model, signal });
+  } catch (error) {
+    if (error instanceof ModelError) answer.error = error;
+    else if (left.aborted) return;
+    else if (!stop.signal.aborted) throw error;
+  } finally {
+    answers.delete(task_id);
+  }
+  saveAnswer(context, turn, answer);
+  const { error } = answer;
+  if (error) {
+    yield messageEvent("error", { code: error.code, text: error.streamText });
+    return;
+  }
+  const metadata = answerMetadata(answer, (records.now() - started) / 1000);
+  const files = messageFiles(records, message, origin, "sent file");
+  yield messageEvent("message_end", { message, metadata, files: files.length > 0 ? files : null });
+}
+
+async function* writeText(context: AppContext, writing: Writing): AsyncGenerator<RunEvent> {
+  const { turn, answer, model, signal } = writing;
+  const { agent_mode } = turn.config;
+  if (agent_mode) return yield* writeAsAgent(context.records, writing, agent_mode);
+  const passages = passagesFor(context, turn);
+  answer.citations = citationsOf(passages, "api");
+  const reply = model.stream(promptOf(turn, passages), signal);
+  answer.usage = (yield* sendPieces(writing, "message", reply)).usage;
+}
+
+/** Searches the knowledge bases of the application; a failure finds nothing (server §17). */
+function passagesFor({ retrieve }: AppContext, { config, message }: Turn): readonly Passage[] {
+  const { dataset_configs: settings } = config;
+  if (!settings) return [];
+  const minScore = settings.score_threshold_enabled ? settings.score_threshold : 0;
+  const datasets = settings.datasets.datasets.map(({ dataset }) => dataset.id);
+  const query = searchedText(config, message);
+  const found = unlessModelFails(() => retrieve(datasets, query, settings.top_k)) ?? [];
+  return found.filter(({ score }) => score >= minScore);
+}
+
+function saveAnswer(context: AppContext, { message, names }: Turn, answer: Answer): void {
+  const { records } = context;
+  const { id, conversation_id, query } = message;
+  const { text, citations, thoughts, error } = answer;
+  records.store.transaction(() => {
+    records.messages.update(
+      { id },
+      error
+        ? { status: "error", error: error.message }
+        : { answer: text.trim(), citations, thoughts },
+    );
+    records.conversations.update({ id: conversation_id }, { updated_at: records.now() });
+    if (names && !error) nameConversation(context, conversation_id, query);
+  });
+}
