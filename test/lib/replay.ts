@@ -263,11 +263,36 @@ export const eventsIn = (text: string): readonly unknown[] =>
     .filter((block) => block.startsWith("data: "))
     .map((block) => jsonOr(block.slice("data: ".length)));
 
+/** The text of a piece: of a message, or of a run. */
+const pieceOf = (event: unknown): unknown =>
+  isObject(event) ? (isObject(event["data"]) ? event["data"]["text"] : event["answer"]) : undefined;
+
+/** An event of a piece without its text. */
+const withoutPiece = (event: unknown): string =>
+  JSON.stringify(event, (name, value: unknown) =>
+    name === "text" || name === "answer" ? undefined : value,
+  );
+
+/**
+ * The events of a stream with consecutive pieces of one text as one event: a model cuts and words its
+ * replies differently from the recorded one.
+ */
+export const joinedEventsIn = (text: string): readonly unknown[] =>
+  eventsIn(text).filter((event, index, all) => {
+    const isPiece = typeof pieceOf(event) === "string";
+    return !isPiece || index === 0 || withoutPiece(all[index - 1]) !== withoutPiece(event);
+  });
+
 /**
  * Differences between a response and the recorded one: status, content type, fields and types of
  * values. Error messages must be equal; events of streams are compared in order.
  */
-export function compared(exchange: Exchange, ours: Replayed, ids: Ids): string[] {
+export function compared(
+  exchange: Exchange,
+  ours: Replayed,
+  ids: Ids,
+  readEvents = eventsIn,
+): string[] {
   const { response } = exchange;
   if (response.status !== ours.status) {
     return [`status: recorded ${response.status}, here ${ours.status} ${ours.text.slice(0, 200)}`];
@@ -281,7 +306,7 @@ export function compared(exchange: Exchange, ours: Replayed, ids: Ids): string[]
   }
   const streamed = response.chunks?.map(([, text]) => text).join("");
   if (streamed !== undefined && !type?.startsWith("application/json")) {
-    return [...found, ...differences(eventsIn(streamed), eventsIn(ours.text), ids, "events")];
+    return [...found, ...differences(readEvents(streamed), readEvents(ours.text), ids, "events")];
   }
   // What is not a stream may be recorded like one: an error, or documents of a pipeline.
   const [body, here] =

@@ -90,17 +90,6 @@ export type AnyNode = {
 /** A node of one type, or of several. */
 export type NodeOf<Type extends NodeType> = Extract<AnyNode, { readonly type: Type }>;
 
-/** A feature that can be switched on. */
-interface Switch {
-  readonly enabled: boolean;
-}
-
-/** What an application offers beside its replies, by the names of `GET /parameters`. */
-export interface AppFeatures extends Readonly<Record<string, unknown>> {
-  readonly speech_to_text?: Switch;
-  readonly text_to_speech?: Switch;
-}
-
 /** An application of the sandbox. */
 export interface AppDefinition {
   readonly name: string;

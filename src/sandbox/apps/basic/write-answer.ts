@@ -66,7 +66,10 @@ function passagesFor({ retrieve }: AppContext, { config, message }: Turn): reado
   const datasets = settings.datasets.datasets.map(({ dataset }) => dataset.id);
   const query = searchedText(config, message);
   const found = unlessModelFails(() => retrieve(datasets, query, settings.top_k)) ?? [];
-  return found.filter(({ score }) => score >= minScore);
+  // Chunks of economy have no scores (server §6.1).
+  return found.filter(
+    ({ dataset, score }) => dataset.indexing_technique === "economy" || score >= minScore,
+  );
 }
 
 function saveAnswer(context: AppContext, { message, names }: Turn, answer: Answer): void {

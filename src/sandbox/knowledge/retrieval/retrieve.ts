@@ -1,6 +1,8 @@
 import type { DatasetRow, KnowledgeContext } from "../../storage/knowledge-store.ts";
+import { isHighQuality } from "../indexing/embedding.ts";
+import { advanceIndexing } from "../indexing/indexing.ts";
 import { findChunks, type FoundChunk } from "./found-chunks.ts";
-import { DEFAULT_SETTINGS } from "./search-settings.ts";
+import { DEFAULT_SETTINGS, type SearchSettings } from "./search-settings.ts";
 
 /** A chunk that was found for an application. */
 export interface Passage extends FoundChunk {
@@ -17,6 +19,12 @@ export type Retrieve = (
   topK: number,
 ) => readonly Passage[];
 
+/** Applications search economy by keywords, whatever the knowledge base says. */
+const settingsOf = (dataset: DatasetRow): SearchSettings => {
+  const settings = dataset.retrieval_model ?? DEFAULT_SETTINGS;
+  return isHighQuality(dataset) ? settings : { ...settings, search_method: "keyword_search" };
+};
+
 /** Whether a knowledge base has a document to search; the server leaves out those without. */
 const hasDocuments = ({ documents }: KnowledgeContext, { id: dataset_id }: DatasetRow): boolean =>
   documents.count({ dataset_id, indexing_status: "completed", enabled: true, archived: false }) > 0;
@@ -24,13 +32,14 @@ const hasDocuments = ({ documents }: KnowledgeContext, { id: dataset_id }: Datas
 /** Returns the search for applications. */
 export const openRetrieve =
   (context: KnowledgeContext): Retrieve =>
-  (wanted, query, topK) =>
-    context.datasets
+  (wanted, query, topK) => {
+    context.store.transaction(() => advanceIndexing(context));
+    return context.datasets
       .select("ORDER BY rowid")
       .filter(({ id, name }) => wanted.some((each) => ["*", id, name].includes(each)))
       .filter((dataset) => hasDocuments(context, dataset))
       .flatMap((dataset) => {
-        const settings = { ...(dataset.retrieval_model ?? DEFAULT_SETTINGS), top_k: topK };
+        const settings = { ...settingsOf(dataset), top_k: topK };
         return findChunks(context, dataset, query, settings).map((found) => ({
           dataset,
           ...found,
@@ -38,3 +47,4 @@ export const openRetrieve =
       })
       .sort((a, b) => b.score - a.score)
       .slice(0, topK);
+  };
