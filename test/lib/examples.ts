@@ -17,7 +17,6 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf text create .*--input/, 2, "echo has no such input"],
   [/^wf text (create|stop)/, 6, "echo is not a text generation application"],
   [/^wf audio /, 5, "echo has no model for speech"],
-  [/^wf .* rename .* --auto-generate/, 6, "the sandbox has no model that generates names"],
   [/^wf .* message suggested/, 5, "the sandbox has no model that suggests"],
   [/^wf .* reply status/, 6, "the sandbox has no model and so no such job"],
   [/^(kb|wf) login$/, 2, "there is no terminal to type the key on"],

@@ -264,8 +264,11 @@ export const eventsIn = (text: string): readonly unknown[] =>
     .map((block) => jsonOr(block.slice("data: ".length)));
 
 /** The text of a piece: of a message, or of a run. */
-const pieceOf = (event: unknown): unknown =>
-  isObject(event) ? (isObject(event["data"]) ? event["data"]["text"] : event["answer"]) : undefined;
+function pieceOf(event: unknown): unknown {
+  if (!isObject(event)) return undefined;
+  const { data, answer } = event;
+  return isObject(data) ? data["text"] : answer;
+}
 
 /** An event of a piece without its text. */
 const withoutPiece = (event: unknown): string =>

@@ -17,6 +17,7 @@ import {
   type Replayed,
   resend,
   scenes,
+  translated,
   type Unplayed,
 } from "../lib/replay.ts";
 
@@ -162,6 +163,11 @@ const filesSent: Readonly<Record<string, string>> = {
   "transcribe where it is off": "('file', 'a.mp3', 'audio/mp3', 417)",
 };
 
+/** Number of conversations that were not recorded, by the exchange that follows them. */
+const unrecordedConversations: Readonly<Record<string, number>> = {
+  "chat-model: information": 2,
+};
+
 let clock: ManualClock;
 let sandbox: Sandbox;
 /** The applications beside those of the sandbox. */
@@ -235,11 +241,25 @@ test("the number of skipped exchanges does not grow", () => {
 async function replay(exchange: Exchange): Promise<string[]> {
   const adapted = adapt(exchange);
   if (exchange.response.chunks === undefined) {
-    return compared(adapted, await resend(adapted, sandbox.origin, ids), ids);
+    return compared(adapted, await respond(adapted), ids);
   }
   if (!open.has(exchange.title)) await begin(exchange);
   const found = compared(adapted, await readStream(exchange), ids, readEvents);
   return withQuery.has(appIn(exchange)) ? found.filter((text) => !queryAdded.test(text)) : found;
+}
+
+/** Requests whose blocking responses wait for a model. */
+const waitsForModel = /\/(chat-messages|completion-messages|workflows\/run)$/;
+
+/** Sends a request and advances the clock until its response, if it waits for a model. */
+async function respond(exchange: Exchange): Promise<Replayed> {
+  const response = resend(exchange, sandbox.origin, ids);
+  if (pieceDelay === 0 || !waitsForModel.test(exchange.request?.path ?? "")) return response;
+  let arrived = false;
+  const settle = () => void (arrived = true);
+  response.then(settle, settle);
+  while (!arrived) await clock.advance(pieceDelay);
+  return response;
 }
 
 const queryAdded = /^events\.\d+\.data\.(inputs|outputs)\.query: not recorded$/;
@@ -284,7 +304,7 @@ async function begin(exchange: Exchange): Promise<void> {
   const response = await fetch(`${sandbox.origin}${path}`, {
     method: request?.method ?? "GET",
     headers: request?.headers ?? {},
-    ...(request?.body !== undefined && { body: JSON.stringify(request.body) }),
+    ...(request?.body !== undefined && { body: translated(JSON.stringify(request.body), ids) }),
   });
   if (!response.body) throw new Error(`${exchange.title}: no response body`);
   const chunks = response.body.getReader();
@@ -313,7 +333,7 @@ async function begin(exchange: Exchange): Promise<void> {
 /** Waits for the first events of a recorded stream, whose IDs later requests need. */
 async function learnEarlyIds({ title, response }: Exchange): Promise<void> {
   const early = (response.chunks ?? [])
-    .filter(([seconds]) => seconds < 0.5)
+    .filter(([seconds], index) => index === 0 || seconds < 0.5)
     .map(([, text]) => text);
   const events = readEvents(early.join(""));
   const stream = open.get(title);
@@ -353,6 +373,16 @@ async function prepare({ name, exchange }: ReturnType<typeof played>[number]): P
   const [, wait] = / ([\d.]+) s (?:after the other|later)$/.exec(name) ?? [];
   if (wait) await clock.advance(Number(wait) * 1000);
   if (jobEnded.test(name)) await clock.advance(1000);
+  for (let number = 0; number < (unrecordedConversations[name] ?? 0); number++) {
+    const body = { query: "[[say:x]]", inputs: {}, user: "u1" };
+    const request = {
+      method: "POST",
+      path: "/v1/chat-messages",
+      headers: { ...exchange.request?.headers, "Content-Type": "application/json" },
+      body,
+    };
+    await respond(adapt({ ...exchange, request }));
+  }
   for (let run = 0; run < (unrecordedRuns[name] ?? 0); run++) {
     await fetch(`${sandbox.origin}/v1/workflows/run`, {
       method: "POST",

@@ -7,7 +7,7 @@ import { fileLookup } from "../app-files.ts";
 import type { AppContext } from "../context.ts";
 import { findConversation, openConversation } from "../conversations.ts";
 import { type FileLookup, resolveFile, validateInputs } from "../input-form.ts";
-import { dataLine } from "../run-events.ts";
+import { dataLine } from "../../http/response.ts";
 import { appError, type RunEvent } from "../shapes.ts";
 import type { ModelConfig } from "./model-config.ts";
 
