@@ -20,7 +20,7 @@ export interface Writing {
   readonly turn: Turn;
   readonly answer: Answer;
   readonly model: LanguageModel;
-  /** Aborted when the message is stopped, or nobody reads its answer any more. */
+  /** Aborted when the message is stopped, or its reader has left. */
   readonly signal: AbortSignal;
 }
 
