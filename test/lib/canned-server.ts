@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll } from "vitest";
 import { readRequest } from "../../src/sandbox/http/read-request.ts";
 import { cli } from "./support.ts";
 import type { Ran, World } from "./support.ts";
+import { afterFile } from "./cleanup.ts";
 
 /** A canned response: a status with JSON or bytes. */
 export interface Canned {
@@ -42,7 +42,7 @@ export async function cannedServer(start: Routes = {}) {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  afterAll(() => void server.close());
+  afterFile(() => void server.close());
   const { port } = server.address() as AddressInfo; // a TCP server has no other kind
   const env = { KB_BASE_URL: `http://127.0.0.1:${port}/v1`, KB_KEY: "dataset-sandbox" };
   return {

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll } from "vitest";
 import type { Keyring } from "../../src/host/host.ts";
+import { afterFile } from "./cleanup.ts";
 
 /** A keyring in memory, and its entries. */
 export function memoryKeyring(): Keyring & { readonly entries: Map<string, string> } {
@@ -36,6 +36,6 @@ export async function silentBus(folder: string) {
   });
   const path = join(folder, "bus");
   await new Promise<void>((resolve) => bus.listen(path, resolve));
-  afterAll(() => bus.close());
+  afterFile(() => bus.close());
   return { address: `unix:path=${path}`, connected, closed };
 }

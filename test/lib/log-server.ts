@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll } from "vitest";
+import { afterFile } from "./cleanup.ts";
 
 type Answer = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
 
@@ -14,7 +14,7 @@ export async function canned(answer: Answer) {
     answer(url, response, request);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  afterAll(() => {
+  afterFile(() => {
     server.closeAllConnections();
     server.close();
   });

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
-import { afterAll } from "vitest";
 import { cli } from "./support.ts";
+import { afterFile } from "./cleanup.ts";
 
 /** A TCP server whose responses are written by hand. */
 export interface RawServer {
@@ -43,7 +43,7 @@ export async function rawServer(
     server.on("error", reject);
     server.listen(0, host, resolve);
   });
-  afterAll(() => {
+  afterFile(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });

@@ -1,6 +1,7 @@
-import { afterAll, expect } from "vitest";
+import { expect } from "vitest";
 import type { Sandbox, SandboxOptions, ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
+import { afterFile } from "./cleanup.ts";
 import { fastClock } from "./fast-clock.ts";
 import { cli } from "./support.ts";
 import type { Ran, World } from "./support.ts";
@@ -29,7 +30,7 @@ export async function testSandbox(
     onRequest: (request) => void seen.push(request),
     ...rest,
   });
-  afterAll(() => sandbox.stop());
+  afterFile(() => sandbox.stop());
   const env = {
     KB_BASE_URL: `${sandbox.origin}/v1`,
     KB_KEY: "dataset-sandbox",

@@ -1,10 +1,10 @@
 import { createServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll } from "vitest";
 import { commandOnPty } from "./pty.ts";
 import { bin, shell } from "./shell.ts";
 import type { Line } from "./torture-lines.ts";
 import type { Scene, Stage } from "./torture-world.ts";
+import { afterFile } from "./cleanup.ts";
 
 /** How a command is ended while it waits for the server. */
 export interface Watch {
@@ -60,7 +60,7 @@ async function holding(origin: string, held: number) {
     server.closeAllConnections();
     server.close();
   };
-  afterAll(stop);
+  afterFile(stop);
   const { port } = server.address() as AddressInfo; // a TCP server has no other kind
   return { origin: `http://127.0.0.1:${port}`, reached, stop };
 }

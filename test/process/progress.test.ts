@@ -1,23 +1,37 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { write } from "../lib/directory.ts";
 import { onPty } from "../lib/pty.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
-const home = await temporaryDirectory();
-// Delays of faults are five times as long as the tests see.
-const server = await testSandbox({ speed: 5 });
-const env = { ...server.env, HOME: home, NO_COLOR: "1" };
 const ctrlC = "\u0003";
 
-let number = 0;
-let kb = "";
-let dir = "";
+/** A sandbox of its own with a knowledge base, and a directory. */
+async function place({ speed = 5 } = {}) {
+  // Delays of faults are `speed` times as long as the tests see.
+  const server = await testSandbox({ speed });
+  const home = await temporaryDirectory();
+  const kb = "Base";
+  await server.done(["kb", "create", kb, "--indexing-technique", "economy"]);
+  const env = { ...server.env, HOME: home, NO_COLOR: "1" };
+  return {
+    server,
+    kb,
+    dir: join(home, "dir"),
+    faults: (...all: readonly string[]) => server.sandbox.setFaults(all.map(parseFault)),
+    onTerminal: (...args: readonly string[]) => onPty("kb", args, env),
+    /** The names of the documents in the knowledge base. */
+    async names() {
+      const { out } = await server.cli(["kb", "doc", "list", kb, "--all", "-o", "name"]);
+      return out.split("\n").filter(Boolean);
+    },
+  };
+}
+type Place = Awaited<ReturnType<typeof place>>;
 
-const faults = (...all: readonly string[]) => server.sandbox.setFaults(all.map(parseFault));
 const files = (count: number) =>
   Object.fromEntries(
     Array.from({ length: count }, (_, index) => [
@@ -25,35 +39,26 @@ const files = (count: number) =>
       `text ${index}`,
     ]),
   );
-const namesOf = async (name: string) => {
-  const { out } = await server.cli(["kb", "doc", "list", name, "--all", "-o", "name"]);
-  return out.split("\n").filter(Boolean);
-};
 
-beforeEach(async () => {
-  faults();
-  kb = `Base ${++number}`;
-  dir = join(home, `dir ${number}`);
-  await server.cli(["kb", "create", kb, "--indexing-technique", "economy"]);
-});
-
-describe("a sync of 300 files on a slow server", () => {
+describe.concurrent("a sync of 60 files on a slow server", () => {
   test("shows a count that grows, the file and the time left; then only the sum", async () => {
-    await write(dir, files(300));
-    faults("POST /datasets/*/document/create-by-text delay=300ms");
-    const run = onPty("kb", ["sync", kb, dir], env);
-    await run.shows(/Uploading {2}\d\d?\/300 files · it\/page-0\d\d\.md/);
-    await run.shows(/Uploading {2}1\d\d\/300 files · it\/page-1\d\d\.md · 0:\d\d left/);
-    await run.shows(/Uploading {2}2\d\d\/300 files · it\/page-2\d\d\.md · 0:0\d left/);
+    const { kb, dir, faults, onTerminal } = await place();
+    await write(dir, files(60));
+    faults("POST /datasets/*/document/create-by-text delay=900ms");
+    const run = onTerminal("sync", kb, dir);
+    await run.shows(/Uploading {2}\d\d?\/60 files · it\/page-0\d\d\.md/);
+    await run.shows(/Uploading {2}[34]\d\/60 files · it\/page-0[34]\d\.md · 0:\d\d left/);
+    await run.shows(/Uploading {2}5\d\/60 files · it\/page-05\d\.md · 0:0\d left/);
     expect(await run.exit).toBe(0);
-    expect(await run.lines()).toEqual(["300 files: 300 created; 2,290 characters indexed"]);
+    expect(await run.lines()).toEqual(["60 files: 60 created; 410 characters indexed"]);
   }, 60_000);
 
   test("failures are counted, and listed with whole paths in groups", async () => {
+    const { kb, dir, faults, onTerminal, names } = await place();
     const long = "policies/human-resources/europe/germany/parental-leave/application-form.md";
     await write(dir, { ...files(3), [long]: "text", "a.png": "x", "b.png": "x", "empty.md": "" });
     faults("POST /datasets/*/document/create-by-text status=400 times=2");
-    const run = onPty("kb", ["sync", kb, dir, "--concurrency", "1"], env);
+    const run = onTerminal("sync", kb, dir, "--concurrency", "1");
     expect(await run.exit).toBe(10);
     const text = (await run.lines()).join("\n");
     expect(text).toMatch(/^failed {2}2 × /m);
@@ -63,26 +68,28 @@ describe("a sync of 300 files on a slow server", () => {
     expect(text).toContain("7 files: 2 created, 2 skipped, 3 failed; ");
     expect(text).toMatch(/^error: failed to sync 3 of 7 files$/m);
     expect(text).toContain("hint: fix them and run the command again");
-    expect(await namesOf(kb)).toHaveLength(2);
+    expect(await names()).toHaveLength(2);
   });
 });
 
-test("before a delete is confirmed, nothing says that it happens", async () => {
+test.concurrent("before a delete is confirmed, nothing says that it happens", async () => {
+  const { server, kb, dir, faults, onTerminal } = await place();
   await write(dir, files(1));
   await server.cli(["kb", "sync", kb, dir]);
   faults("GET /datasets/*/documents/* delay=1500ms");
-  const run = onPty("kb", ["doc", "delete", kb, "it/page-001.md"], env);
+  const run = onTerminal("doc", "delete", kb, "it/page-001.md");
   await run.shows(/Reading document it\/page-001\.md from knowledge base/);
   await run.shows(/Delete document it\/page-001\.md/);
   run.type("n\r");
   expect(await run.exit).toBe(2);
 });
 
-describe("Ctrl-C", () => {
+describe.concurrent("Ctrl-C", () => {
   test("tells how many files were uploaded, and they are on the server", async () => {
+    const { kb, dir, faults, onTerminal, names } = await place();
     await write(dir, files(18));
     faults("POST /datasets/*/document/create-by-text delay=1500ms");
-    const run = onPty("kb", ["sync", kb, dir], env);
+    const run = onTerminal("sync", kb, dir);
     await run.shows(/Uploading {2}6\/18 files/);
     run.type(ctrlC);
     expect(await run.exit).toBe(130);
@@ -95,18 +102,16 @@ describe("Ctrl-C", () => {
     const applied = unknown === "0" ? "some changes were made" : "the change may have been applied";
     expect(text).toContain(applied);
     expect(text).toContain("hint: run the same command again to resume");
-    const stored = (await namesOf(kb)).length;
+    const stored = (await names()).length;
     expect(Number(uploaded), text).toBeGreaterThanOrEqual(6);
     expect(stored, text).toBeGreaterThanOrEqual(Number(uploaded));
     expect(stored, text).toBeLessThanOrEqual(Number(uploaded) + Number(unknown));
   });
 
   test("while documents are indexed: nothing is unknown", async () => {
+    const { kb, dir, onTerminal } = await place({ speed: 0.02 });
     await write(dir, files(3));
-    faults("GET /datasets/*/documents delay=300ms");
-    const slow = await testSandbox({ speed: 0.02 });
-    await slow.cli(["kb", "create", kb, "--indexing-technique", "economy"]);
-    const run = onPty("kb", ["sync", kb, dir], { ...env, ...slow.env });
+    const run = onTerminal("sync", kb, dir);
     await run.shows(/Indexing {2}0\/3 documents/);
     run.type(ctrlC);
     expect(await run.exit).toBe(130);
@@ -117,10 +122,11 @@ describe("Ctrl-C", () => {
   });
 
   test("in an export: how many documents were downloaded", async () => {
+    const { server, kb, dir, faults, onTerminal } = await place();
     await write(dir, files(3));
     await server.cli(["kb", "sync", kb, dir]);
     faults("POST /datasets/*/documents/download-zip delay=9s");
-    const run = onPty("kb", ["export", kb, `${dir} export`], env);
+    const run = onTerminal("export", kb, `${dir} export`);
     await run.shows(/Downloading {2}0\/3 documents/);
     run.type(ctrlC);
     expect(await run.exit).toBe(130);
@@ -130,8 +136,9 @@ describe("Ctrl-C", () => {
   });
 
   test("in an idle --watch: stopped", async () => {
+    const { kb, dir, onTerminal } = await place();
     await write(dir, files(2));
-    const run = onPty("kb", ["sync", kb, dir, "--watch"], env);
+    const run = onTerminal("sync", kb, dir, "--watch");
     await run.shows(/press Ctrl-C to stop/);
     run.type(ctrlC);
     expect(await run.exit).toBe(130);
@@ -141,9 +148,10 @@ describe("Ctrl-C", () => {
   });
 });
 
-test("--watch prints the changes of a sync before its summary", async () => {
+test.concurrent("--watch prints the changes of a sync before its summary", async () => {
+  const { kb, dir, onTerminal } = await place();
   await write(dir, files(1));
-  const run = onPty("kb", ["sync", kb, dir, "--watch"], env);
+  const run = onTerminal("sync", kb, dir, "--watch");
   await run.shows(
     /^create {2}it\/page-001\.md\n1 file: 1 created; [^\n]+\nwatching [^]+ press Ctrl-C to stop\n/m,
   );
@@ -153,10 +161,11 @@ test("--watch prints the changes of a sync before its summary", async () => {
   expect(await run.exit).toBe(130);
 });
 
-test("an idle --watch shows no count of the sync before", async () => {
+test.concurrent("an idle --watch shows no count of the sync before", async () => {
+  const { kb, dir, faults, onTerminal } = await place();
   await write(dir, files(1));
   faults("POST /datasets/*/document/create-by-text delay=1500ms");
-  const run = onPty("kb", ["sync", kb, dir, "--watch"], env);
+  const run = onTerminal("sync", kb, dir, "--watch");
   await run.shows(/press Ctrl-C to stop/);
   await write(dir, { "new.md": "new" });
   await run.shows(/Uploading {2}0\/1 files/);
@@ -171,33 +180,33 @@ test("an idle --watch shows no count of the sync before", async () => {
   expect(idle).not.toMatch(/Uploading|Indexing/);
 });
 
-describe("every slow command counts", () => {
+describe.concurrent("every slow command counts", () => {
   const lines = (count: number, line: (index: number) => string) =>
     Array.from({ length: count }, (_, index) => `${line(index + 1)}\n`).join("");
 
   /** Command, fault, and what the terminal shows meanwhile. */
-  test.each<[string, () => Promise<readonly string[]>, string, RegExp]>([
+  test.each<[string, (place: Place) => Promise<readonly string[]>, string, RegExp]>([
     [
       "export",
-      async () => ["export", kb, `${dir} export`],
+      async ({ kb, dir }) => ["export", kb, `${dir} export`],
       "POST /datasets/*/documents/download-zip delay=4500ms",
       /Downloading {2}0\/8 documents/,
     ],
     [
       "verify",
-      async () => ["verify", kb, kb],
+      async ({ kb }) => ["verify", kb, kb],
       "POST /datasets/*/documents/download-zip delay=4500ms",
       /Comparing {2}0\/8 documents/,
     ],
     [
       "copy",
-      async () => ["copy", kb, "--name", `${kb} copy`],
+      async ({ kb }) => ["copy", kb, "--name", `${kb} copy`],
       "POST /datasets/*/document/create-by-text delay=1500ms",
       /Uploading {2}3\/8 documents/,
     ],
     [
       "eval",
-      async () => {
+      async ({ kb, dir }) => {
         const path = `${dir} questions.jsonl`;
         const question = (at: number) => JSON.stringify({ question: `q${at}`, text: "text" });
         await writeFile(path, lines(9, question));
@@ -208,8 +217,8 @@ describe("every slow command counts", () => {
     ],
     [
       "tag create --each",
-      async () => {
-        await writeFile(`${dir} tags.csv`, `name\n${lines(9, (at) => `tag ${number} ${at}`)}`);
+      async ({ dir }) => {
+        await writeFile(`${dir} tags.csv`, `name\n${lines(9, (at) => `tag ${at}`)}`);
         return ["tag", "create", "--each", `${dir} tags.csv`];
       },
       "POST /datasets/tags delay=1500ms",
@@ -217,22 +226,24 @@ describe("every slow command counts", () => {
     ],
     [
       "doc delete of many",
-      async () => ["doc", "delete", kb, ...Object.keys(files(8)), "--yes"],
+      async ({ kb }) => ["doc", "delete", kb, ...Object.keys(files(8)), "--yes"],
       "DELETE /datasets/*/documents/* delay=1500ms",
       /Deleting {2}3\/8 items/,
     ],
   ])("%s", async (_, prepare, fault, shown) => {
+    const its = await place();
+    const { server, kb, dir, faults, onTerminal } = its;
     await write(dir, files(8));
     await server.cli(["kb", "sync", kb, dir]);
-    const line = await prepare();
+    const line = await prepare(its);
     faults(fault);
-    const run = onPty("kb", line, env);
+    const run = onTerminal(...line);
     await run.shows(shown);
     expect(await run.exit, (await run.lines()).join("\n")).toBe(0);
   });
 });
 
-describe("--each -o json: what stderr says follows the closing bracket", () => {
+describe.concurrent("--each -o json: what stderr says follows the closing bracket", () => {
   test.each<[string, readonly string[], number, readonly string[]]>([
     ["all rows", [], 0, ["]", "3 of 3 rows done"]],
     [
@@ -248,12 +259,13 @@ describe("--each -o json: what stderr says follows the closing bracket", () => {
       ["]", "2 of 3 rows done, 1 failed", "run the same command again to send"],
     ],
   ])("%s", async (_, fault, exit, end) => {
+    const { dir, faults, onTerminal } = await place();
     const path = `${dir} json.csv`;
-    const names = [1, 2, 3].map((at) => `json ${number} ${at}\n`);
+    const names = [1, 2, 3].map((at) => `json ${at}\n`);
     await writeFile(path, `name\n${names.join("")}`);
     faults(...fault.map((how) => `POST /datasets/tags ${how}`));
     const flags = ["--each", path, "--concurrency", "1", "-o", "json"];
-    const run = onPty("kb", ["tag", "create", ...flags], env);
+    const run = onTerminal("tag", "create", ...flags);
     expect(await run.exit).toBe(exit);
     const text = (await run.lines()).join("\n");
     const at = text.lastIndexOf("]");

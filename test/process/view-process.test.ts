@@ -4,11 +4,20 @@ import { testSandbox } from "../lib/sandbox.ts";
 import { bin } from "../lib/shell.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
-const folder = await temporaryDirectory();
-const sandbox = await testSandbox({ speed: 1 });
-
-const onTerminal = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-  onPty("wf", args, { HOME: folder, NO_COLOR: "1", ...sandbox.env, ...env });
+/** A sandbox of its own, with commands on a terminal that use it. */
+async function place() {
+  const sandbox = await testSandbox({ speed: 1 });
+  const env = { HOME: await temporaryDirectory(), NO_COLOR: "1", ...sandbox.env };
+  return {
+    sandbox,
+    env,
+    onTerminal: (args: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+      onPty("wf", args, { ...env, ...more }),
+    /** Starts a run that waits for this long; returns its ID. */
+    start: async (seconds: number) =>
+      (await sandbox.done(["wf", ...slow(seconds), "--detach", "-o", "name"])).out.trim(),
+  };
+}
 
 /** Replaces times and IDs. */
 const steady = (lines: readonly string[]) =>
@@ -21,7 +30,8 @@ const steady = (lines: readonly string[]) =>
 const slow = (seconds: number) =>
   ["--app", "slow", "run", "--input", "query=hello", "--input", `seconds=${seconds}`] as const;
 
-test("a run is redrawn until it ends, and after a resize", async () => {
+test.concurrent("a run is redrawn until it ends, and after a resize", async () => {
+  const { onTerminal } = await place();
   const run = onTerminal(slow(2));
   await run.shows(/running +\d+\.\d s {2}Wait\n.*running .* run [0-9a-f]{8}\n/);
   run.resize(40, 12);
@@ -40,9 +50,8 @@ test("a run is redrawn until it ends, and after a resize", async () => {
   ]);
 });
 
-test("several runs are followed in blocks, each of which stays when its run has ended", async () => {
-  const start = async (seconds: number) =>
-    (await sandbox.cli(["wf", ...slow(seconds), "--detach", "-o", "name"])).out.trim();
+test.concurrent("several runs are followed in blocks, each of which stays when its run has ended", async () => {
+  const { onTerminal, start } = await place();
   const ids = [await start(3), await start(30)];
   const names = ids.map((id) => id.slice(0, 8));
   const follow = onTerminal(["--app", "slow", "events", ...ids, "--follow"]);
@@ -59,14 +68,14 @@ test("several runs are followed in blocks, each of which stays when its run has 
   expect(steady(await follow.lines()).filter((line) => names.includes(line))).toEqual(names);
 });
 
-test("a followed log redraws the line of a run until it has ended", async () => {
+test.concurrent("a followed log redraws the line of a run until it has ended", async () => {
+  const { onTerminal, start } = await place();
   const long = ["--app", "slow", "logs", "--follow", "--since", "1s"];
   const follow = onTerminal(long);
-  const { out } = await sandbox.cli(["wf", ...slow(4), "--detach", "-o", "name"]);
-  const name = out.slice(0, 8);
+  const name = (await start(4)).slice(0, 8);
   await follow.shows(new RegExp(`^[^\n]* running .*${name}$`, "m"));
   await follow.shows(new RegExp(`^[^\n]* succeeded .*${name}$`, "m"));
-  const next = (await sandbox.cli(["wf", ...slow(30), "--detach", "-o", "name"])).out.slice(0, 8);
+  const next = (await start(30)).slice(0, 8);
   await follow.shows(new RegExp(`${name}\n[^\n]* running .*${next}$`, "m"));
   follow.type("\u0003");
   expect(await follow.exit).toBe(130);
@@ -74,9 +83,10 @@ test("a followed log redraws the line of a run until it has ended", async () => 
   expect(lines.map((line) => line.split(/ +/).at(-1))).toEqual([name, next]);
 });
 
-test("the line of a run in a followed log is cut if the terminal becomes narrower", async () => {
+test.concurrent("the line of a run in a followed log is cut if the terminal becomes narrower", async () => {
+  const { onTerminal, start } = await place();
   const follow = onTerminal(["--app", "slow", "logs", "--follow", "--since", "1s"]);
-  await sandbox.cli(["wf", ...slow(30), "--detach", "-o", "name"]);
+  await start(30);
   await follow.shows(/^[^\n]* running .*[0-9a-f]{8}$/m);
   follow.resize(30, 12);
   await follow.shows(/^[^\n]{28}…$/m);
@@ -84,7 +94,8 @@ test("the line of a run in a followed log is cut if the terminal becomes narrowe
   expect(await follow.exit).toBe(130);
 });
 
-test("Ctrl-C keeps the printed lines and prints how to resume", async () => {
+test.concurrent("Ctrl-C keeps the printed lines and prints how to resume", async () => {
+  const { onTerminal } = await place();
   const run = onTerminal(slow(30));
   await run.shows(/running +\d+\.\d s {2}Wait/);
   run.type("\u0003");
@@ -99,9 +110,9 @@ test("Ctrl-C keeps the printed lines and prints how to resume", async () => {
   ]);
 });
 
-test("Ctrl-Z and fg: the view continues below the output of the shell", async () => {
-  const env = { HOME: folder, NO_COLOR: "1", PS1: "$ ", ...sandbox.env };
-  const shell = commandOnPty("sh", ["-i"], env, 200);
+test.concurrent("Ctrl-Z and fg: the view continues below the output of the shell", async () => {
+  const { env } = await place();
+  const shell = commandOnPty("sh", ["-i"], { ...env, PS1: "$ " }, 200);
   // Input before the prompt would be echoed above it: each step waits for the prompt.
   await shell.shows(/^\$$/m);
   shell.type(`"${process.execPath}" "${bin("wf")}" ${slow(2).join(" ")}\r`);
@@ -130,7 +141,8 @@ test("Ctrl-Z and fg: the view continues below the output of the shell", async ()
   ]);
 });
 
-test("a form is printed at the pause, followed by the run and the error", async () => {
+test.concurrent("a form is printed at the pause, followed by the run and the error", async () => {
+  const { onTerminal } = await place();
   const run = onTerminal(["--app", "review", "run", "--input", "query=hello", "--no-input"]);
   expect(await run.exit).toBe(8);
   const lines = steady(await run.lines());
@@ -147,12 +159,13 @@ test("a form is printed at the pause, followed by the run and the error", async 
   ]);
 });
 
-test.each<[string, readonly string[], Readonly<Record<string, string>>]>([
+test.concurrent.each<[string, readonly string[], Readonly<Record<string, string>>]>([
   ["KB_ACCESSIBLE", [], { KB_ACCESSIBLE: "1" }],
   ["TERM=dumb", [], { TERM: "dumb" }],
   ["CI", [], { CI: "true" }],
   ["-o jsonl", ["-o", "jsonl"], {}],
 ])("%s: nothing is redrawn", async (_, args, env) => {
+  const { onTerminal } = await place();
   const run = onTerminal(["--app", "echo", "run", "--input", "query=hello", ...args], env);
   expect(await run.exit).toBe(0);
   const text = (await run.lines()).join("\n");
@@ -160,8 +173,8 @@ test.each<[string, readonly string[], Readonly<Record<string, string>>]>([
   expect(text).not.toContain("✓");
 });
 
-test("a list and a record are drawn as tables", async () => {
-  const env = { HOME: folder, NO_COLOR: "1", ...sandbox.env };
+test.concurrent("a list and a record are drawn as tables", async () => {
+  const { sandbox, env } = await place();
   for (const name of ["draft", "文書", "e\u0301te\u0301"])
     expect((await sandbox.cli(["kb", "tag", "create", name])).exit).toBe(0);
   const listed = onPty("kb", ["tag", "list", "--columns", "name,id"], env);

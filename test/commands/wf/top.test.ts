@@ -6,6 +6,9 @@ import type { RunEvents, TopRun, TopState } from "../../../src/commands/wf/top/s
 import { serverEvent } from "../../../src/lib/server-event.ts";
 import type { Cell, Report } from "../../../src/output/report-model.ts";
 import { RunTrace } from "../../../src/runs/trace.ts";
+import { logServer } from "../../lib/log-server.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { cli } from "../../lib/support.ts";
 
 const now = new Date("2026-11-21T12:00:00Z");
 const second = now.getTime() / 1000;
@@ -272,5 +275,64 @@ describe("keys", () => {
 
   test.each(["down", "f", "o", "a"])("%s does nothing without runs", (key) => {
     expect(pressKey(key, at(undefined), [])).toEqual({ view: at(undefined) });
+  });
+});
+
+describe("without a terminal", () => {
+  test("a report is printed every ten seconds, and a request is sent every two seconds at most", async () => {
+    const trace: string[] = [];
+    const server = await testSandbox({ onRequest: () => void trace.push("request") });
+    const stop = new AbortController();
+    let reports = 0;
+    const ran = await server.cli(["wf", "--app", "slow", "top"], {
+      signal: stop.signal,
+      onOutput: () => ++reports === 20 && stop.abort("SIGINT"),
+      around: (host) => ({
+        ...host,
+        sleep(ms, signal) {
+          trace.push(`sleep ${ms}`);
+          return host.sleep(ms, signal);
+        },
+      }),
+    });
+    expect(ran.exit).toBe(130);
+    expect(ran.out).toMatch(/^# \d\d:\d\d:\d\d \(.*\), 0 runs ended in the last hour/);
+    const waits = trace.filter((each) => each !== "sleep 10000").join(", ");
+    expect(waits).toMatch(/^request(, sleep 2000, request)+(, sleep 2000)?$/);
+    expect(trace.filter((each) => each === "sleep 10000").length).toBeGreaterThanOrEqual(19);
+  });
+
+  test("-o jsonl prints an object each time", async () => {
+    const server = await testSandbox();
+    const stop = new AbortController();
+    const ran = await server.cli(["wf", "--app", "slow", "top", "-o", "jsonl"], {
+      signal: stop.signal,
+      onOutput: () => stop.abort("SIGINT"),
+    });
+    expect(JSON.parse(ran.out)).toMatchObject({ last_hour: { runs: 0, failed: 0 }, runs: [] });
+  });
+
+  test("a failed request is shown until one succeeds", async () => {
+    let isDown = false;
+    const { env } = await logServer(() => [], 1, {
+      instead(_url, response) {
+        response.statusCode = isDown ? 503 : 200;
+        if (isDown) response.end("down");
+        return isDown;
+      },
+    });
+    const stop = new AbortController();
+    const problems: boolean[] = [];
+    await cli(["wf", "top"], {
+      env,
+      signal: stop.signal,
+      onOutput(text) {
+        const hasFailed = text.includes("; retrying");
+        if (problems.at(-1) !== hasFailed) problems.push(hasFailed);
+        isDown = !hasFailed;
+        if (problems.length === 3) stop.abort("SIGINT");
+      },
+    });
+    expect(problems).toEqual([false, true, false]);
   });
 });
