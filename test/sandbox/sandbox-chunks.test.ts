@@ -1,5 +1,6 @@
 /** Chunks, child chunks, and questions with answers in knowledge bases with models. */
 import { describe, expect, test } from "vitest";
+import { PROVIDER } from "../../src/sandbox/models/catalog.ts";
 import { openTestSandbox } from "../lib/sandbox-client.ts";
 
 const hierarchical = {
@@ -185,6 +186,56 @@ describe("a chunk", () => {
       metadata_filtering_conditions: { conditions },
     };
     expect(await search("parking", semanticSearch(settings))).toEqual([["Parking for guests."]]);
+  });
+});
+
+describe("a knowledge base whose provider has no credentials", () => {
+  const open = async () => {
+    const opened = await openBase("Parking.", { indexing_technique: "high_quality" });
+    const [chunk] = await opened.chunks();
+    opened.sandbox.models.withoutCredentials.add(PROVIDER);
+    return { ...opened, chunk: `${opened.path}/${chunk?.id}` };
+  };
+  const model = "Model stub-embed credentials is not initialized.";
+  const unavailable = `The dataset is unavailable, due to: ${model}`;
+
+  test.each([
+    ["GET", "", "provider_not_initialize", model],
+    ["POST", "", "provider_not_initialize", model],
+    ["GET", "/ID", "invalid_param", unavailable],
+    ["POST", "/ID", "invalid_param", unavailable],
+    ["DELETE", "/ID", "invalid_param", unavailable],
+    ["POST", "/ID/child_chunks", "provider_not_initialize", model],
+  ])("rejects %s segments%s", async (method, place, code, message) => {
+    const { call, path, chunk } = await open();
+    const at = place === "" ? path : place.replace("/ID", chunk);
+    const content = { content: "a" };
+    const body = { segments: [content], segment: content, ...content };
+    expect(await call(method, at, method === "POST" ? body : undefined)).toMatchObject({
+      status: 400,
+      code,
+      message,
+    });
+  });
+
+  test("finds nothing until it has some again", async () => {
+    const { call, base, sandbox, search } = await open();
+    const query = { query: "parking", retrieval_model: semanticSearch() };
+    expect(await call("POST", `/datasets/${base}/retrieve`, query)).toMatchObject({
+      code: "invalid_param",
+      message: model,
+    });
+    sandbox.models.withoutCredentials.delete(PROVIDER);
+    expect(await search("parking")).toEqual([["Parking."]]);
+  });
+
+  test("takes documents, which end in error", async () => {
+    const { call, base, add } = await open();
+    const id = await add(base, "b.md", "Lockers.", { indexing_technique: "high_quality" });
+    expect(await call("GET", `/datasets/${base}/documents/${id}`)).toMatchObject({
+      indexing_status: "error",
+      error: model,
+    });
   });
 });
 

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
+import { PROVIDER } from "../../src/sandbox/models/catalog.ts";
+import type { ModelAccess } from "../../src/sandbox/models/model-access.ts";
 import { manualClock, type ManualClock } from "../lib/manual-clock.ts";
 import {
   asked,
@@ -16,7 +18,6 @@ import {
 import { recordedFiles } from "../lib/recordings.ts";
 
 const needsRows = "the rows of a CSV file are not split one by one yet";
-const fixedModels = "the sandbox cannot take a model or its credentials away";
 const buildDefect = "a defect of the recorded build; a fault such as status=500 imitates it";
 
 /** Exchanges that are not replayed, with reasons. Their number may only decrease. */
@@ -53,20 +54,11 @@ const unplayed: Unplayed = {
   "1.15/misc": {
     "search an external knowledge base": buildDefect,
   },
-  "model-change": {
-    "models of kind llm, one disabled": fixedModels,
-    "models of kind llm, provider without credentials": fixedModels,
-    "search, provider without credentials": fixedModels,
-    "list segments, provider without credentials": fixedModels,
-    "add a chunk, provider without credentials": fixedModels,
-    "disable a document, provider without credentials": fixedModels,
-    "create high_quality, provider without credentials": fixedModels,
-  },
   "qa-model": {
     "segments of the CSV": needsRows,
   },
 };
-const expectedUnplayed = 27;
+const expectedUnplayed = 20;
 
 const sameSecond = "knowledge bases of the same second are ordered by their random IDs";
 
@@ -178,6 +170,17 @@ const withModels = new Set<string>([
   "1.15/pipeline",
 ]);
 
+/** What was taken from the models before an exchange, or given back. */
+const modelChanges: Readonly<Record<string, (models: ModelAccess) => void>> = {
+  "model-change: models of kind llm, one disabled": ({ disabled }) => disabled.add("stub-chat"),
+  "model-change: search, embedding model disabled": ({ disabled }) => disabled.add("stub-embed-64"),
+  "model-change: models of kind llm, provider without credentials": (models) => {
+    models.disabled.clear();
+    models.withoutCredentials.add(PROVIDER);
+  },
+  "model-change: disable a document": (models) => models.withoutCredentials.delete(PROVIDER),
+};
+
 let clock: ManualClock;
 let sandbox: Sandbox;
 let ids: Ids;
@@ -205,6 +208,7 @@ describe.each(replayable)("$name", ({ version, models, exchanges }) => {
 
   const selected = exchanges.filter(({ why }) => why === asked);
   test.each(selected.map((each) => [each.name, each] as const))("%s", async (name, each) => {
+    modelChanges[name]?.(sandbox.models);
     if (each.first) await unrecorded[each.file]?.();
     await clock.advance(immediate.has(name) ? 50 : 1000);
     const [pattern] = tolerated[name] ?? [];

@@ -4,6 +4,7 @@ import { raise } from "../http/errors.ts";
 import { bindHandlers, type Clock, type Handler, type Handlers } from "../http/handler.ts";
 import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
+import type { ModelAccess } from "../models/model-access.ts";
 import { openRunStore } from "../storage/runs-store.ts";
 import type { Store } from "../storage/sqlite.ts";
 import { annotationReplyHandlers, shownSettings } from "./annotation-reply.ts";
@@ -39,11 +40,12 @@ export function openApps(deps: {
   /** Makes a UUID. */
   readonly newId: () => string;
   readonly model: LanguageModel | undefined;
+  readonly models: ModelAccess;
   readonly retrieve: Retrieve;
   readonly version: string;
   readonly onError: (error: unknown, where: string) => void;
 }): Apps {
-  const { applications, clock, model, retrieve, version, onError } = deps;
+  const { applications, clock, model, models, retrieve, version, onError } = deps;
   const records = openRunStore(deps);
   const channels = new Channels();
   const engine = new Engine({
@@ -63,6 +65,7 @@ export function openApps(deps: {
     channels,
     clock,
     model,
+    models,
     retrieve,
     answers: new Map(),
     closing: closing.signal,

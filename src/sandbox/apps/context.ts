@@ -3,6 +3,7 @@ import { raise } from "../http/errors.ts";
 import type { Call, Clock } from "../http/handler.ts";
 import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
+import type { ModelAccess } from "../models/model-access.ts";
 import type { RunStore } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";
 import type { Engine } from "./engine.ts";
@@ -25,6 +26,7 @@ export interface AppContext {
   readonly clock: Clock;
   /** The language model; undefined if the server has no models at all. */
   readonly model: LanguageModel | undefined;
+  readonly models: ModelAccess;
   readonly retrieve: Retrieve;
   /** The answers that basic applications are writing, by the ID of their task. */
   readonly answers: Map<string, AnswerTask>;

@@ -4,6 +4,7 @@ import { type AppDefinition, readApplications } from "../apps/app-definitions.ts
 import { type Apps, openApps } from "../apps/apps.ts";
 import { type Knowledge, openKnowledge } from "../knowledge/knowledge.ts";
 import { LanguageModel } from "../models/language-model.ts";
+import { openModelAccess } from "../models/model-access.ts";
 import { idSource } from "../storage/ids.ts";
 import { openStore, type Store } from "../storage/sqlite.ts";
 import { authorize } from "./auth.ts";
@@ -41,6 +42,7 @@ const findRoute = createRouter(operations);
 /** The imitated platform: its stored data, its applications and its clock. */
 export class Backend {
   readonly clock: Clock;
+  readonly models = openModelAccess();
   readonly apps: Apps;
   readonly applications: readonly AppDefinition[];
   /** Moves a clock of its own on, for a request. */
@@ -54,7 +56,7 @@ export class Backend {
     const { clock, step } = clockOf(options);
     const random = seed === undefined ? (options.random ?? Math.random) : seededRandom(seed);
     const model = options.models ? new LanguageModel(clock, random) : undefined;
-    const common = { store, clock, random, newId: idSource(random), model };
+    const common = { store, clock, random, newId: idSource(random), model, models: this.models };
     this.clock = clock;
     this.step = step;
     this.#store = store;

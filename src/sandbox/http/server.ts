@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { ControlError, type Controlled, controlResponse, isControl } from "../control/control.ts";
 import type { Health } from "../control/health.ts";
 import { RequestHistory, type RequestRecord } from "../control/request-history.ts";
+import type { ModelAccess } from "../models/model-access.ts";
 import { lockDirectory } from "../storage/directory-lock.ts";
 import {
   appKey,
@@ -34,6 +35,8 @@ export interface Sandbox {
   readonly knowledgeKey: string;
   /** The key of each application, by its name. */
   readonly appKeys: Readonly<Record<string, string>>;
+  /** Which models are disabled, and which providers have no credentials. */
+  readonly models: ModelAccess;
   stop(): Promise<void>;
   /** Replaces all faults. */
   setFaults(faults: readonly Fault[]): void;
@@ -92,6 +95,10 @@ class SandboxServer implements Sandbox, Controlled {
 
   get origin(): string {
     return originOf(this.#names);
+  }
+
+  get models(): ModelAccess {
+    return this.#backend.models;
   }
 
   get appKeys(): Record<string, string> {

@@ -10,7 +10,7 @@ import {
 } from "../storage/knowledge-store.ts";
 import { getSegment, type SegmentPlace } from "./chunk-requests.ts";
 import { addChild } from "./indexing/children.ts";
-import { withModelErrors } from "./indexing/embedding.ts";
+import { requireCredentials, withModelErrors } from "./indexing/embedding.ts";
 import { indexWords, vectorFor } from "./indexing/index-tables.ts";
 import { knowledgeError, toResponse } from "./responses.ts";
 
@@ -44,6 +44,7 @@ export const childChunkHandlers: Pick<
   createChildChunk(context, input) {
     const [{ id: segment_id }] = getSegment(context, input);
     const { content } = input;
+    requireCredentials(context, getDataset(context, input.dataset_id), "provider not initialized");
     const vector = embedded(context, input);
     const position = context.child_chunks.max("position", { segment_id }) + 1;
     const child = { segment_id, position, content, type: "customized", vector } as const;

@@ -29,7 +29,7 @@ import {
   segmentsIn,
 } from "./chunk-requests.ts";
 import { remakeChildren } from "./indexing/children.ts";
-import { isHighQuality } from "./indexing/embedding.ts";
+import { isHighQuality, requireCredentials } from "./indexing/embedding.ts";
 import { indexTableOf } from "./indexing/index-tables.ts";
 import { addSegment, embedSegment, indexSegmentWords } from "./indexing/segments.ts";
 import { knowledgeError, toResponse } from "./responses.ts";
@@ -40,6 +40,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
 
   listChunks(context, input, call) {
     const document = requireDocument(context, input);
+    requireCredentials(context, getDataset(context, input.dataset_id), "provider not initialized");
     const page = parseSegmentPage(call);
     const statuses = call.query.getAll("status");
     if (atLeast(call.version, "1.15.0") && !statuses.every((status) => STATUSES.has(status))) {
@@ -59,25 +60,31 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     if (document.indexing_status !== "completed")
       throw knowledgeError("document of chunks not indexed");
     if (!document.enabled) throw knowledgeError("document of chunks disabled");
+    const dataset = getDataset(context, document.dataset_id);
+    requireCredentials(context, dataset, "provider not initialized");
     const segments = segmentsIn(call.body);
     checkNewContents(document, segments, call);
-    const dataset = getDataset(context, document.dataset_id);
     const data = segments.map((sent) => createChunk(context, dataset, document, sent));
     updateWordCount(context, document.id);
     return { json: { data, doc_form: document.doc_form } };
   },
 
-  getChunk: (context, input) => showSegment(context, input),
+  getChunk(context, input) {
+    requireCredentials(context, getDataset(context, input.dataset_id), "dataset unavailable");
+    return showSegment(context, input);
+  },
 
   updateChunk(context, input, call) {
-    const found = getSegment(context, input);
     const dataset = getDataset(context, input.dataset_id);
+    requireCredentials(context, dataset, "dataset unavailable");
+    const found = getSegment(context, input);
     changeChunk(context, dataset, found, segmentIn(call.body));
     updateWordCount(context, input.document_id);
     return showSegment(context, input);
   },
 
   deleteChunk(context, input) {
+    requireCredentials(context, getDataset(context, input.dataset_id), "dataset unavailable");
     const [{ id }, document] = getSegment(context, input);
     deleteSegments(context, "id", id);
     updateWordCount(context, document.id);

@@ -12,7 +12,7 @@ import {
   getDataset,
   type KnowledgeContext,
 } from "../storage/knowledge-store.ts";
-import { canEmbed, chooseEmbedding, isHighQuality } from "./indexing/embedding.ts";
+import { chooseEmbedding, isAvailable, isHighQuality } from "./indexing/embedding.ts";
 import { builtInFields, fieldResponse } from "./metadata-values.ts";
 import { runtimeFields } from "./pipelines/bases.ts";
 import { knowledgeError, toResponse, withDefaults } from "./responses.ts";
@@ -74,7 +74,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const { members, permission } = dataset;
     return {
       json: {
-        ...datasetResponse(context, dataset, !isHighQuality(dataset) || canEmbed(dataset), call),
+        ...datasetResponse(context, dataset, isAvailable(context, dataset), call),
         // Only this route returns the effective search method (server §6).
         retrieval_model_dict: {
           ...searchSettingsResponse(dataset.retrieval_model),

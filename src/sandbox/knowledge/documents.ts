@@ -28,6 +28,7 @@ import {
   indexingResponse,
 } from "./document-responses.ts";
 import { addText, addUpload, downloadUrl, onlyFile } from "./knowledge-files.ts";
+import { requireCredentials } from "./indexing/embedding.ts";
 import { automaticRule } from "./indexing/process-rules.ts";
 import { knowledgeError } from "./responses.ts";
 import { createZip, uniqueNames } from "./zip.ts";
@@ -98,7 +99,9 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     return { status: 204 };
   },
 
-  enableDocuments({ documents, now }, { dataset_id, document_ids = [] }, call) {
+  enableDocuments(context, { dataset_id, document_ids = [] }, call) {
+    requireCredentials(context, getDataset(context, dataset_id), "dataset unavailable");
+    const { documents, now } = context;
     const action = call.path["action"] ?? "";
     const change = own(STATUS_CHANGES, action);
     if (!change) {

@@ -4,7 +4,7 @@ import catalog from "./catalog.json" with { type: "json" };
 /** The only provider with models. */
 export const PROVIDER = "langgenius/stub/stub";
 
-/** Names of providers with their full names; the last one has no credentials. */
+/** Names of providers with their full names; only the first one has models. */
 const PROVIDERS: Readonly<Record<string, string>> = {
   [PROVIDER]: PROVIDER,
   stub: PROVIDER,
@@ -23,7 +23,7 @@ export const DIMENSIONS: Readonly<Record<string, number>> = {
 export type ModelKind = keyof typeof catalog;
 
 /** A model in the list of its kind. */
-interface ModelEntry {
+export interface ModelEntry {
   readonly model: string;
   readonly label: string;
   readonly features: readonly string[] | null;

@@ -1,4 +1,5 @@
 import type { LanguageModel } from "../models/language-model.ts";
+import type { ModelAccess } from "../models/model-access.ts";
 import { raise } from "../http/errors.ts";
 import type { Clock } from "../http/handler.ts";
 import type { MetadataValue } from "../knowledge/retrieval/metadata-filter.ts";
@@ -173,6 +174,7 @@ export interface KnowledgeDependencies {
   readonly newId: () => string;
   /** The language model; undefined if the server has no models at all. */
   readonly model: LanguageModel | undefined;
+  readonly models: ModelAccess;
   /** ms from an upload until it is indexed. */
   readonly indexingDelay: number;
 }
@@ -184,6 +186,7 @@ export function createContext({
   random,
   newId,
   model,
+  models,
   indexingDelay,
 }: KnowledgeDependencies) {
   for (const name of Object.values(WORD_TABLES)) {
@@ -196,6 +199,7 @@ export function createContext({
     clock,
     random,
     model,
+    models,
     indexingDelay,
     /** ms since 1970. */
     now: () => clock.now().getTime(),

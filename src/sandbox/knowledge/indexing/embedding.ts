@@ -1,5 +1,6 @@
 import { invalidParam } from "../../http/errors.ts";
 import { catalogOf, DIMENSIONS, findProvider, PROVIDER } from "../../models/catalog.ts";
+import { hasCredentials } from "../../models/model-access.ts";
 import { embed } from "../../models/embedding.ts";
 import { ModelError } from "../../models/model-error.ts";
 import type { DatasetRow, KnowledgeContext } from "../../storage/knowledge-store.ts";
@@ -20,27 +21,36 @@ export const isHighQuality = ({ indexing_technique }: Pick<DatasetRow, "indexing
  * model (server §8). Throws 400.
  */
 export function chooseEmbedding(
-  { model }: Pick<KnowledgeContext, "model">,
+  { model, models }: Pick<KnowledgeContext, "model" | "models">,
   indexing_technique: string | null | undefined,
   { embedding_model: name, embedding_model_provider: sent }: EmbeddingChoice,
 ): Partial<Pick<DatasetRow, keyof EmbeddingChoice>> {
   if (indexing_technique !== "high_quality") return {};
   if (!model) throw knowledgeError("no embedding model");
-  if (!name || !sent) {
-    const [first] = catalogOf("text-embedding");
-    return { embedding_model: first?.model ?? null, embedding_model_provider: PROVIDER };
-  }
-  const embedding_model_provider = findProvider(sent);
+  const embedding_model_provider = name && sent ? findProvider(sent) : PROVIDER;
   if (embedding_model_provider === undefined)
     throw knowledgeError("provider missing", { provider: sent });
-  if (embedding_model_provider !== PROVIDER)
-    throw knowledgeError("provider without credentials", { name });
-  return { embedding_model: name, embedding_model_provider };
+  const [first] = catalogOf("text-embedding");
+  const embedding_model = name && sent ? name : (first?.model ?? null);
+  if (models.withoutCredentials.has(embedding_model_provider))
+    throw knowledgeError("provider without credentials", { name: embedding_model });
+  return { embedding_model, embedding_model_provider };
 }
 
-/** Whether the model of a knowledge base exists. */
-export const canEmbed = ({ embedding_model: name }: EmbeddingChoice): boolean =>
-  name !== null && name !== undefined && Object.hasOwn(DIMENSIONS, name);
+/** Whether a knowledge base can be used: it has no model, or one that exists and has credentials. */
+export const isAvailable = ({ models }: KnowledgeContext, dataset: DatasetRow): boolean =>
+  !isHighQuality(dataset) ||
+  (Object.hasOwn(DIMENSIONS, dataset.embedding_model ?? "") && hasCredentials(models));
+
+/** Throws an error of the table if the model of a knowledge base lost its credentials (server §8). */
+export function requireCredentials(
+  { models }: KnowledgeContext,
+  dataset: DatasetRow,
+  error: Parameters<typeof knowledgeError>[0] = "provider without credentials",
+): void {
+  if (!isHighQuality(dataset) || hasCredentials(models)) return;
+  throw knowledgeError(error, { name: dataset.embedding_model });
+}
 
 /** Embeds a text with the model of a knowledge base. Throws ModelError. */
 export function embedFor({ embedding_model: name }: EmbeddingChoice, text: string): Float32Array {

@@ -15,7 +15,7 @@ import { knowledgeError } from "../responses.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { canRun, pipelineChunks } from "../pipelines/execute.ts";
 import { addChildren } from "./children.ts";
-import { isHighQuality } from "./embedding.ts";
+import { isHighQuality, requireCredentials } from "./embedding.ts";
 import { textParts } from "./file-text.ts";
 import { checkDimensions } from "./index-tables.ts";
 import { addSegment, embedSegment } from "./segments.ts";
@@ -138,6 +138,7 @@ function embedDocument(
   if (!isHighQuality(dataset)) return;
   const { segments } = context;
   try {
+    requireCredentials(context, dataset);
     checkDimensions(context, dataset);
     for (const segment of segments.list({ document_id: id }))
       embedSegment(context, dataset, segment);

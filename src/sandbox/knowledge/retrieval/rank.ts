@@ -9,7 +9,7 @@ import {
   type KnowledgeContext,
   WORD_TABLES,
 } from "../../storage/knowledge-store.ts";
-import { embedFor, isHighQuality } from "../indexing/embedding.ts";
+import { embedFor, isHighQuality, requireCredentials } from "../indexing/embedding.ts";
 import { indexTableOf, storedDimensions, vectorOf } from "../indexing/index-tables.ts";
 import { knowledgeError } from "../responses.ts";
 import type { SearchSettings } from "./search-settings.ts";
@@ -42,6 +42,7 @@ export function rankHits(context: KnowledgeContext, dataset: DatasetRow, search:
   const isKeywordSearch = search_method === "keyword_search";
   const minScore = score_threshold_enabled && !isKeywordSearch ? (score_threshold ?? 0) : 0;
   const embeds = isHighQuality(dataset);
+  if (!isKeywordSearch) requireCredentials(context, dataset);
   if (embeds && top_k < 1) throw invalidParam("top_k must be a positive integer");
   // Economy has no vectors; a server without models searches its words for any method.
   if (context.model && !isKeywordSearch) requireVectors(context, dataset, search_method);
