@@ -18,77 +18,7 @@ import tolerant from "./applications/tolerant.json" with { type: "json" };
 import twoReviews from "./applications/two-reviews.json" with { type: "json" };
 import type { AppFeatures, InputField } from "./app-features.ts";
 import { inputFields, type ModelConfig } from "./basic/model-config.ts";
-
-/** The source of a value: the ID of a node (or `sys`, `conversation`) and the name of an output. */
-export type Selector = readonly [node: string, name: string];
-
-/** What nodes declare, by their type. */
-interface NodeData {
-  /** Outputs the inputs of the run. */
-  readonly start: { readonly variables: readonly InputField[] };
-  /** Collects outputs of the run from earlier nodes. */
-  readonly end: {
-    readonly outputs: readonly { readonly variable: string; readonly value_selector: Selector }[];
-  };
-  /** Sends a text with variables in a chatflow. */
-  readonly answer: { readonly answer: string };
-  /** Imitates a program: always returns the same outputs. */
-  readonly code: { readonly sandbox: { readonly outputs: Readonly<Record<string, unknown>> } };
-  /** Imitates a request to another server; nothing is sent. */
-  readonly "http-request": {
-    readonly method: string;
-    readonly url: string;
-    /** Pauses in ms. */
-    readonly retry_config?: { readonly max_retries: number; readonly retry_interval: number };
-    /** Outputs to use if the request fails, so that the run continues. */
-    readonly default_value?: readonly { readonly key: string; readonly value: unknown }[];
-    readonly sandbox:
-      | { readonly error: string }
-      | {
-          readonly error?: undefined;
-          readonly body: string;
-          /** Duration in seconds: an input of the run, or the default. */
-          readonly seconds: { readonly value_selector: Selector; readonly default: number };
-        };
-  };
-  /** Pauses the run until a form is submitted or expires. */
-  readonly "human-input": {
-    readonly form_content: string;
-    readonly inputs: readonly { readonly output_variable_name: string }[];
-    readonly user_actions: readonly { readonly id: string; readonly title: string }[];
-    readonly timeout: number;
-    readonly timeout_unit: "hour" | "day";
-  };
-  /** Increments a variable, one inner node per round, until a value or for `loop_count` rounds. */
-  readonly loop: {
-    readonly loop_count: number;
-    readonly loop_variables: readonly [{ readonly label: string; readonly value: number }];
-    readonly break_conditions: readonly [{ readonly value: number }];
-    readonly sandbox: { readonly seconds: number };
-  };
-  /** Runs one inner node for each number of a list and joins the outputs. */
-  readonly iteration: {
-    readonly iterator_selector: Selector;
-    readonly sandbox: { readonly seconds: number };
-  };
-  /** The inner node of a loop. */
-  readonly assigner: { readonly items: readonly unknown[] };
-}
-
-export type NodeType = keyof NodeData;
-
-export type AnyNode = {
-  readonly [Each in NodeType]: NodeData[Each] & {
-    readonly id: string;
-    readonly type: Each;
-    readonly title: string;
-    /** The loop or iteration around it. */
-    readonly parentId?: string;
-  };
-}[NodeType];
-
-/** A node of one type, or of several. */
-export type NodeOf<Type extends NodeType> = Extract<AnyNode, { readonly type: Type }>;
+import { type AnyNode, type Edge, nodesOf } from "./nodes/node-types.ts";
 
 /** An application of the sandbox. */
 export interface AppDefinition {
@@ -100,7 +30,7 @@ export interface AppDefinition {
   readonly config: ModelConfig | undefined;
   readonly inputs: readonly InputField[];
   readonly nodes: readonly AnyNode[];
-  readonly edges: readonly { readonly source: string; readonly target: string }[];
+  readonly edges: readonly Edge[];
   /** Conversation variables with their initial values. */
   readonly variables: readonly {
     readonly name: string;
@@ -144,12 +74,6 @@ function defineApp({ app, workflow, model_config }: ExportedApp): AppDefinition 
     variables: conversation_variables ?? [],
   };
 }
-
-/** Returns the nodes of a type. */
-export const nodesOf = <Type extends NodeType>(
-  app: Pick<AppDefinition, "nodes"> | undefined,
-  type: Type,
-): NodeOf<Type>[] => (app?.nodes ?? []).filter((node): node is NodeOf<Type> => node.type === type);
 
 const exported: readonly unknown[] = [
   batch,

@@ -10,6 +10,7 @@ import { replyToMessage, stopAnswer } from "./basic/reply.ts";
 import { type AppContext, requireApp, requireChat, requireUser, stopMode } from "./context.ts";
 import { nameConversation, openConversation, variablesOf } from "./conversations.ts";
 import { resolveFile } from "./input-form.ts";
+import { messageMetadata } from "./run-events.ts";
 import { fillShape, appError } from "./shapes.ts";
 import { storeRun, startRun } from "./start-run.ts";
 
@@ -27,8 +28,9 @@ const messageHandlers: Handlers<typeof chats, AppContext> = {
       inputs,
       add: (endUser, checked) => addMessage(context, app, endUser, { ...input, inputs: checked }),
       respond(run, last) {
+        if (run.status === "failed") throw appError("run failed", { error: run.error ?? "" });
         const isPaused = last["status"] === "paused";
-        const metadata = fillShape("message metadata", { run, version: call.version });
+        const metadata = messageMetadata(run, call.version);
         if (!isPaused) return fillShape("blocking message", { run, metadata });
         const withoutUsage = { ...metadata, usage: null };
         return fillShape("blocking paused message", { run, last, metadata: withoutUsage });

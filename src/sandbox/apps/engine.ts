@@ -4,7 +4,7 @@ import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import type { StoredForm, RunStore, StoredRun } from "../storage/runs-store.ts";
 import type { Channels } from "./event-stream.ts";
-import type { RunContext } from "./nodes.ts";
+import type { RunContext } from "./nodes/node.ts";
 import type { Applications } from "./app-definitions.ts";
 import { endRun, runSegment, type SegmentReason, type StopMode, stopRun } from "./segment.ts";
 import { type RunEvent, runEvent } from "./shapes.ts";

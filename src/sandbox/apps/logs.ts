@@ -31,8 +31,8 @@ export function listLogs(
   ];
   // Without the columns of JSON, which may be large.
   const rows = records.store.all<LogRow>(
-    `SELECT log_id, id, status, error, elapsed_time, total_steps, exceptions_count, created_at,
-       finished_at, end_user_id, session_id FROM runs
+    `SELECT log_id, id, status, error, elapsed_time, total_steps, total_tokens, exceptions_count,
+       created_at, finished_at, end_user_id, session_id FROM runs
      WHERE ${conditions.map(([sql]) => sql).join(" AND ")}`,
     ...conditions.flatMap(([, ...values]) => values),
   );

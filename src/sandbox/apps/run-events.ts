@@ -1,9 +1,12 @@
 /** Events of a run, live and replayed (server §15). */
 import { asciiOnly, dataLine, spaced } from "../http/response.ts";
 import { atLeast } from "../http/router.ts";
+import { zeroUsage } from "../models/tokens.ts";
 import { toSeconds } from "../storage/ids.ts";
 import type { StoredForm, StoredRun } from "../storage/runs-store.ts";
-import { type AppDefinition, type NodeOf, nodesOf } from "./app-definitions.ts";
+import type { AppDefinition } from "./app-definitions.ts";
+import { isNodeDone } from "./graph.ts";
+import { type NodeOf, nodesOf } from "./nodes/node-types.ts";
 import { fillShape, replayedEvent, runEvent, type RunEvent } from "./shapes.ts";
 import { outputText, variableAt } from "./templates.ts";
 
@@ -17,6 +20,18 @@ const chatFields = (run: StoredRun) =>
     message_id: run.message_id,
     created_at: toSeconds(run.created_at),
   };
+
+/** What the end of a message reports about the run of a chatflow. */
+export function messageMetadata(run: StoredRun, version: string): object {
+  const { usage = zeroUsage, citations = [] } = run.progress;
+  const { time_to_first_token: first, time_to_generate: rest } = usage;
+  const times = {
+    time_to_first_token: first ?? run.elapsed_time,
+    time_to_generate: rest ?? 0,
+  };
+  const values = { citations, usage: { ...usage, ...times }, version };
+  return fillShape("message metadata", values);
+}
 
 /** Formats an event of a live stream. */
 export function liveLine(run: StoredRun, { event, data, fields }: RunEvent): string {
@@ -113,12 +128,6 @@ export const endOutputs = (
       variable,
       variableAt(progress.variables, value_selector),
     ]),
-  );
-
-/** Reports whether a node of a run has ended, so that the nodes after it may begin. */
-export const isNodeDone = ({ progress }: StoredRun, nodeId: string): boolean =>
-  progress.executions.some(
-    ({ nodeId: id, status }) => id === nodeId && ["succeeded", "exception"].includes(status),
   );
 
 /** Outputs of the end nodes that were reached. */

@@ -8,14 +8,9 @@ import type { StoredRun } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";
 import { type AppContext, closing, requireApp, requireUser, stopMode } from "./context.ts";
 import { endEvents, eventStream } from "./event-stream.ts";
+import { isNodeDone } from "./graph.ts";
 import { listLogs } from "./logs.ts";
-import {
-  finishedLine,
-  isNodeDone,
-  replayedLine,
-  snapshotEvents,
-  storedInputs,
-} from "./run-events.ts";
+import { finishedLine, replayedLine, snapshotEvents, storedInputs } from "./run-events.ts";
 import { fillShape, appError } from "./shapes.ts";
 import { storeRun, closesAtOnce, knownLines, startRun } from "./start-run.ts";
 

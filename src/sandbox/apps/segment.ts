@@ -1,18 +1,11 @@
 import { atLeast } from "../http/router.ts";
-import type { Execution, StoredForm, StoredRun } from "../storage/runs-store.ts";
-import { type AnyNode, nodesOf } from "./app-definitions.ts";
-import {
-  completeNode,
-  executeNode,
-  isContainer,
-  newExecution,
-  type NodeResult,
-  type RunContext,
-  type Waiting,
-} from "./nodes.ts";
-import { isNodeDone, pauseEvents, reachedOutputs, shownForms } from "./run-events.ts";
-import { fillShape, type RunEvent, runEvent } from "./shapes.ts";
-import { outputText, templateParts, variableAt } from "./templates.ts";
+import type { StoredForm, StoredRun } from "../storage/runs-store.ts";
+import { runBranches } from "./branches.ts";
+import { nodesOf } from "./nodes/node-types.ts";
+import type { RunContext } from "./nodes/node.ts";
+import { messageMetadata, pauseEvents, reachedOutputs, shownForms } from "./run-events.ts";
+import { type RunEvent, runEvent } from "./shapes.ts";
+import { outputText } from "./templates.ts";
 
 /** Why a segment of a run begins. */
 export type SegmentReason = "initial" | "resumption";
@@ -41,72 +34,10 @@ export async function runSegment(context: RunContext, reason: SegmentReason): Pr
 
   const inputs = segmentInputs(run, reason);
   context.publish(runEvent("workflow_started", { run, inputs, since: startedAt, reason }));
-  publishAnswer(context);
-  const forms: StoredForm[] = [];
-  const queue = readyNodes(context).map((node) => beginNode(context, node));
-  for (let step = queue.shift(); step; step = queue.shift()) {
-    const [node] = step;
-    // Each node ends in a turn of its own, in which readers of its events may be cut off (server §15.3).
-    const result = await executeStep(context, ...step);
-    if (result.status === "failed") return endRun(context, "failed", result.error);
-    if (result.status === "paused") {
-      forms.push(result.form);
-      continue;
-    }
-    records.saveRun(run);
-    // A branch runs to its end before the next one.
-    queue.unshift(...readyNodes(context, node).map((next) => beginNode(context, next)));
-  }
+  const { failed, forms } = await runBranches(context, app);
+  if (failed) return endRun(context, "failed", failed.error);
   if (forms.length > 0) return pauseRun(context, forms);
   return endRun(context, progress.exceptions > 0 ? "partial-succeeded" : "succeeded", null);
-}
-
-/** Executes a node and publishes its events. */
-async function executeStep(
-  context: RunContext,
-  node: AnyNode,
-  execution: Execution,
-): Promise<NodeResult | Waiting> {
-  const { progress } = context.run;
-  const result = await executeNode(context, node, execution);
-  completeNode(context, execution, result.status);
-  if (result.status === "paused") return result;
-  progress.variables[node.id] = result.outputs;
-  if (result.status !== "succeeded") progress.exceptions++;
-  if (result.status !== "failed" && node.type !== "start") publishOutputs(context, node);
-  if (!isContainer(node)) context.publish(runEvent("node_finished", { execution, result }));
-  return result;
-}
-
-/** Nodes that may begin: those after `node`, or all of them. */
-function readyNodes({ app, run }: RunContext, node?: AnyNode): AnyNode[] {
-  const { nodes = [], edges = [] } = app ?? {};
-  return nodes.filter(({ id, parentId }) => {
-    if (parentId !== undefined || isNodeDone(run, id)) return false;
-    const sources = edges.filter(({ target }) => target === id).map(({ source }) => source);
-    const follows = node === undefined || sources.includes(node.id);
-    return follows && sources.every((source) => isNodeDone(run, source));
-  });
-}
-
-/** Counts a step. A node that waited, or was interrupted, keeps its execution ID (server §15.6). */
-function beginNode(
-  { run: { progress }, records, publish }: RunContext,
-  node: AnyNode,
-): [AnyNode, Execution] {
-  progress.steps++;
-  const known = progress.executions.find(
-    ({ nodeId, status }) => nodeId === node.id && (status === "paused" || status === "running"),
-  );
-  const execution = known ?? newExecution(records, node);
-  if (known) {
-    known.startedAt = records.now();
-    known.status = "running";
-  } else {
-    progress.executions.push(execution);
-  }
-  if (!isContainer(node)) publish(runEvent("node_started", { execution }));
-  return [node, execution];
 }
 
 /** Ends a run, saves it and publishes its last events; returns `workflow_finished`. */
@@ -117,10 +48,10 @@ export function endRun(
 ): RunEvent {
   const { run, records, version, startedAt, publish } = context;
   closeRun(context, run, status, error);
-  records.saveSegment(run, "normal");
-  if (run.message_id !== null) {
-    const metadata = fillShape("message metadata", { run, version });
-    publish(runEvent("message_end", { run, metadata }));
+  records.saveSegment(run, status === "failed" ? "error" : "normal");
+  // The reply of a chatflow that failed has no end (server §18).
+  if (run.message_id !== null && status !== "failed") {
+    publish(runEvent("message_end", { run, metadata: messageMetadata(run, version) }));
   }
   const reported = status === "stopped" ? { ...run, ...reportedStop(context) } : run;
   const event = runEvent("workflow_finished", { run: reported, since: startedAt });
@@ -128,9 +59,15 @@ export function endRun(
   return event;
 }
 
-/** Ends a stopped run. With "stays running" only the event stream shows the stop. */
+/**
+ * Ends a stopped run. With "stays running", and always while a model speaks, only the event stream
+ * shows the stop (server §13).
+ */
 export function stopRun(context: RunContext, mode: StopMode): RunEvent {
-  if (mode === "recorded") return endRun(context, "stopped", STOP_REQUESTED);
+  const isSpeaking = context.run.progress.executions.some(
+    ({ type, status }) => type === "llm" && status === "running",
+  );
+  if (mode === "recorded" && !isSpeaking) return endRun(context, "stopped", STOP_REQUESTED);
   const { run, records } = context;
   run.progress.lost = true;
   records.saveSegment(run, "normal");
@@ -153,6 +90,7 @@ function closeRun(
   run.finished_at = context.records.now();
   run.elapsed_time = (run.finished_at - context.startedAt) / 1000;
   run.total_steps = run.progress.steps;
+  run.total_tokens = run.progress.usage?.total_tokens ?? 0;
   run.exceptions_count = run.progress.exceptions;
 }
 
@@ -179,32 +117,6 @@ async function pauseRun(context: RunContext, forms: readonly StoredForm[]): Prom
   });
   for (const event of events) publish(event);
   return events.at(-1) as RunEvent; // workflow_paused
-}
-
-/**
- * Publishes the texts that are known when a segment begins; they come before its nodes. Only the
- * first answer node of a chatflow is ever published, and again by each segment (server §18).
- */
-function publishAnswer(context: RunContext): void {
-  const { app, run, publish } = context;
-  const [answer] = nodesOf(app, "answer");
-  for (const part of answer ? templateParts(answer.answer) : []) {
-    const isText = typeof part === "string";
-    const text = isText ? part : outputText(variableAt(run.progress.variables, part));
-    run.progress.said += text;
-    publish(runEvent("message", { run, text, selector: isText ? [answer?.id, "answer"] : part }));
-  }
-  for (const start of nodesOf(app, "start")) {
-    if (!isNodeDone(run, start.id)) publishOutputs(context, start);
-  }
-}
-
-/** Publishes the texts of the end nodes that come from this node. */
-function publishOutputs({ app, run, publish }: RunContext, { id }: AnyNode): void {
-  for (const { value_selector: selector } of nodesOf(app, "end").flatMap((end) => end.outputs)) {
-    const text = selector[0] === id ? outputText(variableAt(run.progress.variables, selector)) : "";
-    if (text !== "") publish(runEvent("text_chunk", { text, selector }));
-  }
 }
 
 /** A resumed chatflow counts its dialogue once more (recorded). */

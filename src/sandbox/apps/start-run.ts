@@ -3,10 +3,11 @@ import { dataLine } from "../http/response.ts";
 import { atLeast } from "../http/router.ts";
 import type { StoredEndUser, StoredRun } from "../storage/runs-store.ts";
 import { fileLookup } from "./app-files.ts";
-import { type AppDefinition, nodesOf } from "./app-definitions.ts";
+import type { AppDefinition } from "./app-definitions.ts";
 import { type AppContext, closing, isStreaming } from "./context.ts";
 import { endEvents, eventStream } from "./event-stream.ts";
 import { validateInputs } from "./input-form.ts";
+import { nodesOf } from "./nodes/node-types.ts";
 import { PING } from "./run-events.ts";
 import { fillShape, rejectedStartEvents, type RunEvent } from "./shapes.ts";
 
@@ -95,6 +96,7 @@ export function storeRun(
     finished_at: null,
     elapsed_time: 0,
     total_steps: 0,
+    total_tokens: 0,
     exceptions_count: 0,
     progress: {
       variables: {

@@ -1,18 +1,21 @@
 /** Formats a value like Python's repr(); long ones lose their middle, as in pydantic's errors. */
 export function pythonRepr(value: unknown): string {
-  const text = repr(value);
+  const text = pythonText(value);
   const characters = [...text];
   if (characters.length <= 50) return text;
   return `${characters.slice(0, 25).join("")}...${characters.slice(-24).join("")}`;
 }
 
-function repr(value: unknown): string {
+/** Formats a value like Python's repr(), whole. */
+export function pythonText(value: unknown): string {
   if (value === true) return "True";
   if (value === false) return "False";
   if (typeof value === "string") return quote(value);
-  if (Array.isArray(value)) return `[${value.map(repr).join(", ")}]`;
+  if (Array.isArray(value)) return `[${value.map(pythonText).join(", ")}]`;
   if (typeof value !== "object" || value === null) return String(value ?? "None");
-  const fields = Object.entries(value).map(([name, field]) => `${quote(name)}: ${repr(field)}`);
+  const fields = Object.entries(value).map(
+    ([name, field]) => `${quote(name)}: ${pythonText(field)}`,
+  );
   return `{${fields.join(", ")}}`;
 }
 

@@ -76,3 +76,21 @@ export const noUsage = (latency: number): Usage => ({
   time_to_first_token: null,
   time_to_generate: null,
 });
+
+/** The usage of a run without a model. */
+export const zeroUsage: Usage = {
+  prompt_tokens: 0,
+  prompt_unit_price: "0.0",
+  prompt_price_unit: "0.0",
+  prompt_price: "0.0",
+  completion_tokens: 0,
+  completion_unit_price: "0.0",
+  completion_price_unit: "0.0",
+  completion_price: "0.0",
+  total_tokens: 0,
+  total_price: "0.0",
+  currency: "USD",
+  latency: 0,
+  time_to_first_token: null,
+  time_to_generate: null,
+};

@@ -1,4 +1,5 @@
 import type { Clock } from "../http/handler.ts";
+import type { Usage } from "../models/tokens.ts";
 import type { Store } from "./sqlite.ts";
 import { column, defineTable, openTables, type RecordOf } from "./table.ts";
 
@@ -19,6 +20,8 @@ export interface Execution {
   finishedAt: number | null;
   elapsed: number;
   status: string;
+  /** The branch that the run took after it; null for the only one. */
+  handle: string | null;
   readonly iteration: string | null;
   readonly loop: string | null;
 }
@@ -29,6 +32,10 @@ interface StoredProgress {
   readonly executions: Execution[];
   steps: number;
   exceptions: number;
+  /** Tokens and prices of all models so far; none without a model. */
+  usage?: Usage;
+  /** The passages that were found. */
+  citations?: readonly Citation[];
   /** Text of this segment of a chatflow so far. */
   said: string;
   /** Stopped, but the record still reads `running`; the run is never resumed. */
@@ -85,6 +92,7 @@ const definitions = {
       /** Seconds of the last segment. */
       elapsed_time: column.real,
       total_steps: integer,
+      total_tokens: integer,
       exceptions_count: integer,
       progress: json<StoredProgress>(),
     },
@@ -243,15 +251,26 @@ export function openRunStore({ store, clock, random, newId }: RunStoreDependenci
 
     saveRun,
 
-    /** Saves a run at the end of a segment, and appends the segment's text to its message. */
+    /**
+     * Saves a run at the end of a segment, and appends the segment's text to its message; one that
+     * failed has no text (server §18).
+     */
     saveSegment(run: StoredRun, status: StoredMessage["status"]): void {
       store.transaction(() => {
         saveRun(run);
         const message = messages.find({ id: run.message_id ?? "" });
         if (!message) return;
-        // A resumed chatflow repeats its first text (server §18).
-        const answer = `${message.answer}${run.progress.said}`;
-        messages.update({ id: message.id }, { answer, status });
+        const failed = status === "error";
+        messages.update(
+          { id: message.id },
+          {
+            // A resumed chatflow repeats its first text (server §18).
+            answer: failed ? "" : `${message.answer}${run.progress.said}`,
+            error: failed ? `Run failed: ${run.error}` : null,
+            citations: run.progress.citations ?? null,
+            status,
+          },
+        );
       });
     },
   };

@@ -1,0 +1,30 @@
+import { variableAt } from "../templates.ts";
+import { type NodeContext, type NodeResult, result, wait } from "./node.ts";
+import type { NodeOf } from "./node-types.ts";
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** The programs of the sandbox, by the name in `sandbox.program`; Python is not run. */
+const programs: Readonly<Record<string, (inputs: Values) => Record<string, unknown>>> = {
+  /** The parts of a text between vertical bars, without empty ones. */
+  split: ({ q }) => ({ items: String(q).split("|").filter(Boolean) }),
+  /** A number and its double. */
+  pair: ({ arg1 }) => ({ result: [Number(arg1), Number(arg1) * 2] }),
+};
+
+/** Returns fixed outputs, or what a program of the sandbox makes of the variables. */
+export function executeCode(
+  context: NodeContext,
+  { title, variables = [], sandbox }: NodeOf<"code">,
+): NodeResult | Promise<NodeResult> {
+  const values = variables.map(({ variable, value_selector }) => [
+    variable,
+    variableAt(context.run.progress.variables, value_selector),
+  ]);
+  const inputs: Values = Object.fromEntries(values);
+  const { seconds = 0, program } = sandbox;
+  const run = program === undefined ? () => ({ ...sandbox.outputs }) : programs[program];
+  if (!run) throw new Error(`the sandbox has no program ${program} for the node ${title}`);
+  const done = result({ inputs, outputs: run(inputs) });
+  return seconds > 0 ? wait(context, seconds).then(() => done) : done;
+}

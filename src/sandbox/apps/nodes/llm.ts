@@ -1,0 +1,184 @@
+import { isObject } from "../../../lib/json.ts";
+import type { Completion, Prompt } from "../../models/language-model.ts";
+import { ModelError } from "../../models/model-error.ts";
+import { outputText, renderTemplate, variableAt } from "../templates.ts";
+import { modelFailure, type NodeContext, type NodeResult, result } from "./node.ts";
+import type { NodeOf, Selector } from "./node-types.ts";
+
+/** A message to a model, as `process_data.prompts` shows it (server §13). */
+export interface PromptMessage {
+  readonly role: string;
+  readonly text: string;
+  readonly files: readonly object[];
+}
+
+/** Asks the model; streams its text while it comes. */
+export async function executeModel(context: NodeContext, node: NodeOf<"llm">): Promise<NodeResult> {
+  const passages = passagesOf(context, node);
+  const files = filesOf(context, node);
+  const inputs = {
+    ...(files.length > 0 && { "#files#": files }),
+    ...(passages.length > 0 && { "#context#": passages.join("\n") }),
+    ...namesOf(node),
+  };
+  const prompts = promptsOf(context, node, passages, files);
+  const schema = node.structured_output_enabled ? node.structured_output?.schema : undefined;
+  try {
+    const completion = await streamText(context, node, { ...askedIn(prompts), passages, schema });
+    return modelResult(node, inputs, prompts, completion);
+  } catch (error) {
+    if (error instanceof ModelError) return modelFailure(error, inputs);
+    throw error;
+  }
+}
+
+/** The names of a model, as inputs and process data of nodes have them. */
+export const namesOf = ({ model }: NodeOf<"llm" | "question-classifier">) => ({
+  model_provider: model.provider,
+  model_name: model.name,
+});
+
+/** What the model is asked: the last message of the user; the others are only counted. */
+export function askedIn(prompts: readonly PromptMessage[]): Prompt {
+  const asked = prompts.findLast(({ role, text }) => role === "user" && text !== "");
+  const others = prompts.filter((prompt) => prompt !== asked).map(({ text }) => text);
+  return { system: others.join(""), user: asked?.text ?? "" };
+}
+
+/** What nodes with a model report about the call. */
+export const processOf = (
+  node: NodeOf<"llm" | "question-classifier">,
+  prompts: readonly PromptMessage[],
+  { usage }: Completion,
+) => ({ model_mode: "chat", prompts, usage, finish_reason: "stop", ...namesOf(node) });
+
+/** Tokens and price in the metadata of a node. */
+export const costOf = ({ usage }: Completion) => ({
+  total_tokens: usage.total_tokens,
+  total_price: usage.total_price,
+  currency: usage.currency,
+});
+
+/** Streams the pieces of the text, and two empty ones at its end (server §15.5). */
+async function streamText(
+  { model, stream, signal }: NodeContext,
+  { id, parentId }: NodeOf<"llm">,
+  prompt: Prompt,
+): Promise<Completion> {
+  if (!model) throw new Error("the sandbox runs without models");
+  const selector: Selector = [id, "text"];
+  const put = (piece: string, isLast = false) => {
+    // Nodes in loops and iterations send no text (server §15.5).
+    if (parentId === undefined) stream(selector, piece, isLast);
+  };
+  const pieces = model.stream(prompt, signal);
+  for (;;) {
+    const { done, value } = await pieces.next();
+    if (!done) {
+      put(value);
+      continue;
+    }
+    put("");
+    put("", true);
+    return value;
+  }
+}
+
+function modelResult(
+  node: NodeOf<"llm">,
+  inputs: object,
+  prompts: readonly PromptMessage[],
+  completion: Completion,
+): NodeResult {
+  const { usage } = completion;
+  const { text, reasoning } = separated(node, completion.text);
+  const outputs = { text, reasoning_content: reasoning, usage, finish_reason: "stop" };
+  const succeeded = result({
+    inputs,
+    process: processOf(node, prompts, completion),
+    outputs,
+    metadata: costOf(completion),
+    usage,
+  });
+  if (!node.structured_output_enabled) return succeeded;
+  const structured_output = parsed(text);
+  if (structured_output !== undefined) {
+    return { ...succeeded, outputs: { ...outputs, structured_output } };
+  }
+  const reason = "Failed to parse structured output";
+  const error = `${reason}: ${reason}: ${text}`; // recorded
+  return result({ status: "failed", inputs, error, failure: { type: "OutputParserError" } });
+}
+
+const REASONING = /<think>([\s\S]*?)<\/think>\s*/g;
+
+/** Takes the reasoning out of a text, if the node wants it apart. */
+function separated({ reasoning_format }: NodeOf<"llm">, text: string) {
+  if (reasoning_format !== "separated") return { text, reasoning: "" };
+  const thoughts = [...text.matchAll(REASONING)].map(([, thought = ""]) => thought.trim());
+  return { text: text.replace(REASONING, ""), reasoning: thoughts.join("\n") };
+}
+
+function parsed(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) || Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The passages in the context of a node: the results of a knowledge node, or a text. */
+function passagesOf({ run }: NodeContext, { context }: NodeOf<"llm">): string[] {
+  const [owner, name, ...path] = context?.variable_selector ?? [];
+  if (!context?.enabled || owner === undefined || name === undefined) return [];
+  const value = variableAt(run.progress.variables, [owner, name, ...path]);
+  const items: unknown[] = Array.isArray(value) ? value : [value];
+  return items
+    .map((item) => outputText(isObject(item) && "content" in item ? item["content"] : item))
+    .filter(Boolean);
+}
+
+/** The files of the message that a node with vision sees. */
+const filesOf = ({ run }: NodeContext, { vision }: NodeOf<"llm">): readonly object[] => {
+  const files = run.inputs["sys.files"];
+  return vision?.enabled && Array.isArray(files) ? files.filter(isObject) : [];
+};
+
+function promptsOf(
+  context: NodeContext,
+  node: NodeOf<"llm">,
+  passages: readonly string[],
+  files: readonly object[],
+): PromptMessage[] {
+  const { variables } = context.run.progress;
+  const message = (role: string, text: string): PromptMessage => ({ role, text, files: [] });
+  const prompts = node.prompt_template.map(({ role, text }) =>
+    message(role, renderTemplate(text.replaceAll("{{#context#}}", passages.join("\n")), variables)),
+  );
+  if (!node.memory) return prompts;
+  const { query_prompt_template: template, window } = node.memory;
+  const limit = window?.enabled ? window.size : 0;
+  const earlier = limit > 0 ? dialogue(context).slice(-limit) : [];
+  for (const { query, answer } of earlier) {
+    prompts.push(message("user", query), message("assistant", answer));
+  }
+  const query = "{{#sys.query#}}";
+  prompts.push(message("user", renderTemplate(template || query, variables)));
+  if (files.length > 0) prompts.push({ role: "user", text: "", files: shownFiles(files) });
+  return prompts;
+}
+
+/** The earlier messages of the conversation, oldest first. */
+const dialogue = ({ run, records }: NodeContext) =>
+  records.messages
+    .list({ conversation_id: run.conversation_id ?? "" }, "position")
+    .filter(({ id, status }) => id !== run.message_id && status === "normal");
+
+/** Each file is shown twice, its content cut (recorded). */
+const shownFiles = (files: readonly object[]): object[] =>
+  [...files, ...files].map(() => ({
+    type: "image",
+    data: "data:image...[TRUNCATED]...",
+    detail: "high",
+  }));
