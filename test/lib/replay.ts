@@ -277,14 +277,74 @@ const withoutPiece = (event: unknown): string =>
   );
 
 /**
- * The events of a stream with consecutive pieces of one text as one event: a model cuts and words its
- * replies differently from the recorded one.
+ * Consecutive pieces of one text as one event: a model cuts and words its replies differently from
+ * the recorded one.
  */
-export const joinedEventsIn = (text: string): readonly unknown[] =>
-  eventsIn(text).filter((event, index, all) => {
+const joinedPieces = (events: readonly unknown[]): readonly unknown[] =>
+  events.filter((event, index) => {
     const isPiece = typeof pieceOf(event) === "string";
-    return !isPiece || index === 0 || withoutPiece(all[index - 1]) !== withoutPiece(event);
+    return !isPiece || index === 0 || withoutPiece(events[index - 1]) !== withoutPiece(event);
   });
+
+/** The events of a stream with the pieces of each text joined. */
+export const joinedEventsIn = (text: string): readonly unknown[] => joinedPieces(eventsIn(text));
+
+/** What an event says besides its values: its name, its node and its status. */
+function summaryOf(event: unknown): string {
+  if (!isObject(event)) return String(event);
+  const { node_id, status, error } = dataOf(event);
+  const selector = dataOf(event)["from_variable_selector"] ?? event["from_variable_selector"];
+  const words = [event["event"], node_id, status, error, selector && JSON.stringify(selector)];
+  return comparable(words.filter((word) => typeof word === "string").join(" "));
+}
+
+/**
+ * Events in an order that no race decides: those of each node, or of its rounds in an iteration, and
+ * then the text.
+ */
+function unraced(events: readonly unknown[]): readonly unknown[] {
+  const rounds = new Map<unknown, unknown>();
+  for (const { id, execution_metadata: metadata } of events.map(dataOf)) {
+    if (isObject(metadata)) rounds.set(id, metadata["iteration_index"]);
+  }
+  const placeOf = (event: unknown) => {
+    const { id, node_id } = dataOf(event);
+    return typeof pieceOf(event) === "string" ? "~" : `${node_id} ${rounds.get(id)}`;
+  };
+  return events
+    .map((event) => ({ event, place: placeOf(event) }))
+    .sort((a, b) => Number(a.place > b.place) - Number(a.place < b.place))
+    .map(({ event }) => event);
+}
+
+const dataOf = (event: unknown): Readonly<Record<string, unknown>> =>
+  isObject(event) && isObject(event["data"]) ? event["data"] : {};
+
+/** How streams are compared. */
+interface Comparison {
+  /** A model wrote the text: its pieces are compared as one. */
+  readonly joined?: boolean;
+  /** Nodes ran side by side: only the order of each is compared. */
+  readonly racing?: boolean;
+  /** The application is the recorded one: names, nodes, statuses and errors of events are compared. */
+  readonly exactly?: boolean;
+}
+
+/** Differences between two streams. */
+function differentEvents(
+  recorded: readonly unknown[],
+  ours: readonly unknown[],
+  ids: Ids,
+  { joined = false, racing = false, exactly = false }: Comparison,
+): string[] {
+  const [wanted = [], here = []] = [recorded, ours]
+    .map((events) => (racing ? unraced(events) : events))
+    .map((events) => (joined ? joinedPieces(events) : events));
+  const different = differences(wanted, here, ids, "events");
+  if (!exactly) return different;
+  const [lines, ownLines] = [wanted, here].map((events) => events.map(summaryOf).join("\n"));
+  return lines === ownLines ? different : [`recorded:\n${lines}\nhere:\n${ownLines}`, ...different];
+}
 
 /**
  * Differences between a response and the recorded one: status, content type, fields and types of
@@ -294,7 +354,7 @@ export function compared(
   exchange: Exchange,
   ours: Replayed,
   ids: Ids,
-  readEvents = eventsIn,
+  how: Comparison = {},
 ): string[] {
   const { response } = exchange;
   if (response.status !== ours.status) {
@@ -309,7 +369,7 @@ export function compared(
   }
   const streamed = response.chunks?.map(([, text]) => text).join("");
   if (streamed !== undefined && !type?.startsWith("application/json")) {
-    return [...found, ...differences(readEvents(streamed), readEvents(ours.text), ids, "events")];
+    return [...found, ...differentEvents(eventsIn(streamed), eventsIn(ours.text), ids, how)];
   }
   // What is not a stream may be recorded like one: an error, or documents of a pipeline.
   const [body, here] =

@@ -193,7 +193,7 @@ function exampleOf(schema: unknown, name = "text"): unknown {
         ]),
       );
     case "array":
-      return [exampleOf(items, name)];
+      return [exampleOf(items, name), exampleOf(items, name)];
     case "integer":
     case "number":
       return 1;

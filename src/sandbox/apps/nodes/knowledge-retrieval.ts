@@ -1,3 +1,4 @@
+import { HttpError } from "../../http/handler.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { zeroUsage } from "../../models/tokens.ts";
 import { citationsOf } from "../citations.ts";
@@ -9,7 +10,7 @@ import type { NodeOf } from "./node-types.ts";
 /** Passages that a node asks for if it does not say how many. */
 const TOP_K = 4;
 
-/** Searches knowledge bases. A model that fails leaves no trace but an empty result (server §13). */
+/** Searches knowledge bases. A search that fails leaves no trace but an empty result (server §13). */
 export function executeKnowledge(
   context: NodeContext,
   node: NodeOf<"knowledge-retrieval">,
@@ -39,7 +40,7 @@ function search(
   try {
     return retrieve(dataset_ids, query, multiple_retrieval_config?.top_k ?? TOP_K);
   } catch (error) {
-    if (error instanceof ModelError) return [];
+    if (error instanceof ModelError || error instanceof HttpError) return [];
     throw error;
   }
 }
