@@ -69,7 +69,7 @@ describe("the language model", () => {
           },
         },
       },
-      ['{"name":"name","age":1,"tags":["tags"]}'],
+      ['{"name":"name","age":1,"tags":["tags","tags"]}'],
     ],
   ])("says %s", async (_what, prompt, pieces) => {
     expect((await said(prompt)).pieces).toEqual(pieces);

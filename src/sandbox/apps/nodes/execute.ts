@@ -106,7 +106,7 @@ function reportRetry(
   context.publish(runEvent("node_retry", { execution: attempt, result: outcome, retry }));
 }
 
-/** How the run goes on after a node failed for good: not at all without a strategy. */
+/** What follows the last failed try: without a strategy, the failure of the run. */
 function afterFailure(node: ErrorHandling, failed: NodeResult): NodeResult {
   const { error_strategy, default_value } = node;
   if (!error_strategy) return failed;

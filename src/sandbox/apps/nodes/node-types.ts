@@ -37,7 +37,7 @@ interface Duration {
   readonly seconds?: number;
 }
 
-/** How a node that can fail goes on, the same for all kinds of nodes. */
+/** What happens after a node failed, the same for all kinds of nodes. */
 export interface ErrorHandling {
   /** Pauses in ms. */
   readonly retry_config?: {

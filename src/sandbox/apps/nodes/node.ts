@@ -57,7 +57,7 @@ export interface NodeResult {
   readonly process: object;
   readonly outputs: Record<string, unknown>;
   readonly error: string | null;
-  /** The server's class of the error; what else the outputs have if the run goes on. */
+  /** The server's class of the error; what else the outputs have if the run continues. */
   readonly failure?: { readonly type: string; readonly outputs?: object };
   readonly metadata: object | null;
   /** Tokens and prices of the model calls in it. */

@@ -127,7 +127,7 @@ function ownVariables({ context, node }: Rounds, item: unknown, index: number): 
   return { ...context, run: { ...run, progress: { ...run.progress, variables } } };
 }
 
-/** The inner nodes in the order of the edges; the node that only marks the start is left out. */
+/** The inner nodes in the order of the edges; without the node that marks the start. */
 function innerNodes({ app }: NodeContext, { id }: Container): AnyNode[] {
   const { nodes = [], edges = [] } = app ?? {};
   const inner = nodes.filter(({ parentId }) => parentId === id);
