@@ -23,6 +23,13 @@ export async function addHandbook(origin: string, clock: ManualClock): Promise<v
     indexing_technique: "high_quality",
     embedding_model: "stub-embed",
     embedding_model_provider: "langgenius/stub/stub",
+    retrieval_model: {
+      search_method: "semantic_search",
+      reranking_enable: false,
+      top_k: 3,
+      score_threshold_enabled: true,
+      score_threshold: 0.2,
+    },
   });
   const segmentation = { separator: "\n\n", max_tokens: 500 };
   await post(`/datasets/${id}/document/create-by-text`, {
