@@ -46,6 +46,8 @@ interface TestResponse {
 export interface TestSandbox {
   readonly clock: ManualClock;
   readonly sandbox: Sandbox;
+  /** Stops the sandbox before the end of the test, which stops it otherwise. */
+  stop(): Promise<void>;
   /** Sends a request below /v1; returns the HTTP status and the fields of the JSON response. */
   call(method: string, path: string, body?: unknown): Promise<TestResponse>;
   send(method: string, path: string, body?: unknown): Promise<Response>;
@@ -81,6 +83,10 @@ export async function openTestSandbox(options: Partial<SandboxOptions> = {}): Pr
   return {
     clock,
     sandbox,
+    stop() {
+      opened.splice(opened.indexOf(sandbox), 1);
+      return sandbox.stop();
+    },
     send,
     call,
     async base(name = "Handbook") {

@@ -128,7 +128,8 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
   },
 
   getDownloadLink(context, input, call) {
-    const { file_id } = requireDocument(context, input);
+    const { file_id, source } = requireDocument(context, input);
+    if (source) throw knowledgeError("document not uploaded");
     return { json: { url: downloadUrl(context, file_id, call.origin) } };
   },
 
@@ -136,6 +137,9 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     const documents = document_ids.map((document_id) =>
       requireDocument(context, { dataset_id, document_id }, "document of archive missing"),
     );
+    if (documents.some(({ source }) => source)) {
+      throw knowledgeError("document of archive not uploaded");
+    }
     const names = uniqueNames(documents.map(({ name }) => name));
     const now = new Date(context.now());
     const entries = documents.map(({ file_id: id }, index) => ({

@@ -44,9 +44,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     if (input.is_published) {
       return { json: addDocuments(context, pipeline, sources), utf8: true };
     }
-    const [source] = sources;
-    // Python's text for what the server does with the empty list.
-    if (!source) throw knowledgeError("pipeline failed", { error: "list index out of range" });
+    const source = draftSource(pipeline, sources);
     const { events, response } = runDraft(context, pipeline, source, call.origin);
     const isStreaming = valueAt(call.body, "response_mode") === "streaming";
     return isStreaming ? { stream: lines(events) } : { json: response, utf8: true };
@@ -89,6 +87,14 @@ function sourcesOf(input: {
     start_node_id,
     inputs,
   }));
+}
+
+/** What a draft reads: the first source. Throws 500 with the server's texts, some of them Python's. */
+function draftSource(pipeline: Pipeline, [source]: readonly DocumentSource[]): DocumentSource {
+  if (!source) throw knowledgeError("pipeline failed", { error: "list index out of range" });
+  const { start_node_id: id } = source;
+  if (findDatasource(pipeline, id)) return source;
+  throw knowledgeError("pipeline failed", { error: `Root node id ${id} not found in the graph` });
 }
 
 /** Creates a document for each source; a worker runs the pipeline for each. Returns the response. */
