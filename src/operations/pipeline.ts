@@ -62,7 +62,7 @@ export const listDatasourcePlugins = kbOperation({
     ]),
   ),
   since: "1.13.0",
-  examples: ["kb pipeline plugins Handbook", "kb pipeline plugins Handbook --is-published -o json"],
+  examples: ["kb pipeline plugins Files", "kb pipeline plugins Website --is-published -o json"],
 });
 
 export const runDatasourceNode = kbOperation({

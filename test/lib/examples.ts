@@ -13,7 +13,6 @@ import { root } from "./paths.ts";
 
 /** Examples that do not exit with 0: pattern, exit code, reason. */
 const otherEnds: readonly (readonly [RegExp, number, string])[] = [
-  [/^kb pipeline (run|plugins)/, 5, "Handbook has no pipeline"],
   [/^wf text create .*--input/, 2, "echo has no such input"],
   [/^wf text (create|stop)/, 6, "echo is not a text generation application"],
   [/^wf audio /, 5, "echo has no model for speech"],
@@ -77,7 +76,7 @@ const files: Readonly<Record<string, string>> = {
   "questions.jsonl":
     '{"question":"When do laptops wait?","documents":["welcome.md"]}\n{"question":"How many days of leave?","text":"Thirty days"}\n',
   "handbook/welcome.md": "Welcome.\n",
-  "files.json": "[]",
+  "pages.json": '[{"source_url":"https://example.com/1","title":"Page 1","content":"# Page 1"}]',
   "mood.json": '"happy"',
   "november.jsonl": `${JSON.stringify({ id: "1", created_at: 1795219614, workflow_run: { id: "2", status: "succeeded" } })}\n`,
 };
@@ -131,6 +130,10 @@ export async function prepareExamples(): Promise<void> {
   );
   await run("kb doc add Handbook leave.md --text-file leave.md");
   await run("kb doc wait Handbook");
+  const uploaded = await json(
+    "kb pipeline upload welcome.md --jq '{related_id: .id, name, transfer_method: \"local_file\"}'",
+  );
+  writeFileSync(join(template, "files", "files.json"), JSON.stringify([uploaded]));
   for (const tag of ["draft", "published"]) await run(`kb tag create ${tag}`);
   await run("kb tag bind Handbook draft published");
   await run("kb metadata create Handbook team --type string");
@@ -254,7 +257,8 @@ export async function checkExample(example: string): Promise<void> {
   const place = await mkdtemp(join(places, "example-"));
   cpSync(template, place, { recursive: true });
   process.chdir(join(place, "files"));
-  const sandbox = await startSandbox({ clock, directory: join(place, "data") });
+  const models = example.startsWith("kb pipeline");
+  const sandbox = await startSandbox({ clock, directory: join(place, "data"), models });
   onTestFinished(() => sandbox.stop());
   const convo = example.startsWith("wf conversation");
   const values = { ...variables, ...(convo && { CONVERSATION: variables["CONVO"] ?? "" }) };

@@ -60,7 +60,9 @@ export interface TestSandbox {
 export async function openTestSandbox(options: Partial<SandboxOptions> = {}): Promise<TestSandbox> {
   const clock = manualClock();
   const sandbox = await startSandbox({ clock, directory: null, ...options });
-  onTestFinished(() => sandbox.stop());
+  let stopped: Promise<void> | undefined;
+  const stop = () => (stopped ??= sandbox.stop());
+  onTestFinished(stop);
 
   const send = (method: string, path: string, body?: unknown) => {
     const form = body instanceof FormData;
@@ -83,10 +85,7 @@ export async function openTestSandbox(options: Partial<SandboxOptions> = {}): Pr
   return {
     clock,
     sandbox,
-    stop() {
-      opened.splice(opened.indexOf(sandbox), 1);
-      return sandbox.stop();
-    },
+    stop,
     send,
     call,
     async base(name = "Handbook") {

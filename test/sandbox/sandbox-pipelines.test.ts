@@ -1,6 +1,7 @@
 /** Pipelines of the sandbox: cases that the recordings do not cover. */
 import { describe, expect, test } from "vitest";
 import { eventsIn } from "../lib/replay.ts";
+import { docx, paragraph } from "../lib/office-files.ts";
 import { fileForm, openTestSandbox, type TestSandbox } from "../lib/sandbox-client.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
@@ -22,8 +23,11 @@ const runOf = (file: string, more: object = {}) => ({
   ...more,
 });
 
-const upload = async ({ call }: TestSandbox, name: string, text: string) =>
-  (await call("POST", "/datasets/pipeline/file-upload", fileForm(name, text))).id;
+const upload = async (
+  { call }: TestSandbox,
+  name: string,
+  content: string | Uint8Array<ArrayBuffer>,
+) => (await call("POST", "/datasets/pipeline/file-upload", fileForm(name, content))).id;
 
 /** The document that a published run of `Files` makes of a text, a second later. */
 async function documentOf(server: TestSandbox, text: string, more: object = {}) {
@@ -62,6 +66,16 @@ describe("a published run", () => {
       display_status: "error",
       error: "Rate limit reached for stub-chat: 3 requests per minute",
     });
+  });
+
+  test("reads the text of a Word file", async () => {
+    const server = await open();
+    const base = await baseNamed(server, "Files");
+    const file = await upload(server, "a.docx", new Uint8Array(docx(paragraph("Only here."))));
+    await server.call("POST", `/datasets/${base}/pipeline/run`, runOf(file));
+    await server.clock.advance(1000);
+    const [document] = (await server.call("GET", `/datasets/${base}/documents`)).data;
+    expect(await contents(server, base, document?.id)).toEqual(["Only here."]);
   });
 
   test("of a file without text ends in an error", async () => {

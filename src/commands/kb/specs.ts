@@ -299,8 +299,8 @@ const pipelineRun = task({
   effect: "writes",
   exits: ["remote-failed", "deadline", "cut"],
   examples: [
-    "kb pipeline run Handbook --datasource-type local_file --datasource-info-list @files.json --start-node-id 1 --is-published",
-    "kb pipeline run Handbook --datasource-type local_file --datasource-info-list @files.json --start-node-id 1 --no-is-published --blocking",
+    "kb pipeline run Files --datasource-type local_file --datasource-info-list @files.json --start-node-id d --is-published",
+    "kb pipeline run Website --datasource-type website_crawl --datasource-info-list @pages.json --start-node-id d --no-is-published --blocking",
   ],
   load: () => import("./pipeline-run.ts"),
 });
@@ -314,8 +314,8 @@ const pipelineNode = task({
   effect: "writes",
   exits: ["remote-failed", "cut"],
   examples: [
-    "kb pipeline run-node Handbook 1 --datasource-type local_file --is-published",
-    `kb pipeline run-node Handbook 1 --datasource-type website_crawl --inputs '{"url":"https://example.com"}' --no-is-published`,
+    `kb pipeline run-node Website d --datasource-type website_crawl --inputs '{"url":"https://example.com"}' --is-published`,
+    `kb pipeline run-node Website d --datasource-type website_crawl --inputs '{"url":"https://example.com"}' --no-is-published -o jsonl`,
   ],
   load: () => import("./pipeline-node.ts"),
 });
