@@ -41,7 +41,8 @@ export function runDraft(
     error: last?.error ?? null,
     steps: steps.length,
   };
-  const { created_by, exceptions_count, files, ...result } = data("workflow_finished", outcome);
+  const whole = data("workflow_finished", outcome);
+  const { created_by: _by, exceptions_count: _count, files: _files, ...result } = whole;
   return {
     events: [
       event("workflow_started", { inputs: { ...source.inputs, ...data("system_inputs") } }),
