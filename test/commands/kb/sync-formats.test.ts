@@ -30,11 +30,10 @@ beforeAll(async () => {
   await done(["kb", "sync", "Handbook", join(folder, "files")], { folder });
 });
 
-const found = (word: string, method: string) =>
-  done([
-    ...["kb", "search", "Handbook", word, "--search-method", method, "--top-k", "1"],
-    ...["--jq", ".[].segment.document.name"],
-  ]);
+const found = (word: string, method: string) => {
+  const search = ["kb", "search", "Handbook", word, "--search-method", method, "--top-k", "1"];
+  return done([...search, "--jq", ".[].segment.document.name"]);
+};
 
 describe.each(["hybrid_search", "full_text_search"])("%s finds", (method) => {
   test.each([
