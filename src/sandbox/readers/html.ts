@@ -14,12 +14,18 @@ const CELLS = words("td th");
 
 /** The text of a page: a line for each block, with the cells of a row in one line. */
 export function htmlText(source: string): string {
-  let text = "";
+  const lines: string[] = [];
+  let line = "";
   let hidden = 0;
   let kept = 0; // elements that keep their line breaks
+  const endLine = () => {
+    const text = line.replace(/\s+/g, " ").trim();
+    if (text !== "") lines.push(text);
+    line = "";
+  };
   const breakLine = (name: string) => {
-    if (!INLINE.has(name)) text += "\n";
-    else if (CELLS.has(name)) text += " ";
+    if (!INLINE.has(name)) endLine();
+    else if (CELLS.has(name)) line += " ";
   };
   walkHtml(source, {
     open(name) {
@@ -33,11 +39,17 @@ export function htmlText(source: string): string {
       breakLine(name);
     },
     text(part) {
-      if (hidden === 0) text += kept > 0 ? part : part.replace(/\s+/g, " ");
+      if (hidden > 0) return;
+      const [first = "", ...others] = kept > 0 ? part.split("\n") : [part];
+      line += first;
+      for (const other of others) {
+        endLine();
+        line = other;
+      }
     },
   });
-  const lines = text.split("\n").map((line) => line.replace(/\s+/g, " ").trim());
-  return lines.filter(Boolean).join("\n");
+  endLine();
+  return lines.join("\n");
 }
 
 /** The encoding that a page declares in its first bytes, as browsers look for it. */

@@ -9,7 +9,7 @@ interface Visitor {
 }
 
 /** The parser searches the open elements at each tag: many thousands would take it minutes. */
-const MAX_DEPTH = 2000;
+const MAX_DEPTH = 500;
 
 const localName = (name: string) => name.slice(name.indexOf(":") + 1);
 

@@ -12,7 +12,8 @@ export function paragraphsOf(xml: string): string {
   let line = "";
   let [texts, cells, fallbacks] = [0, 0, 0];
   const endLine = () => {
-    lines.push(line.trim());
+    const text = line.trim();
+    if (text !== "") lines.push(text);
     line = "";
   };
   walkXml(xml, {
@@ -40,5 +41,6 @@ export function paragraphsOf(xml: string): string {
       }
     },
   });
-  return [...lines, line.trim()].filter(Boolean).join("\n");
+  endLine();
+  return lines.join("\n");
 }

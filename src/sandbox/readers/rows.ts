@@ -1,19 +1,26 @@
+import { budget } from "./limits.ts";
+
+/** The texts of a row by column, from 0. */
+export type TableRow = ReadonlyMap<number, string>;
+
+/** Counts the cells of a table; throws UnreadableFile at the first one too many. */
+export const cellBudget = () => budget(1_000_000, "a table in it has more than a million cells");
+
 /**
  * The rows of a table as the server writes them, with the header of each column: `name: Ada;age: 36`
- * (server §9.2). The first row is the header; cells without text are omitted.
+ * (server §9.2). The first row is the header; cells and rows without text are omitted.
  */
-export function* labelledRows(rows: Iterable<readonly string[]>): Generator<string> {
-  let header: readonly string[] | undefined;
+export function* labelledRows(rows: Iterable<TableRow>): Generator<string> {
+  let header: TableRow | undefined;
   for (const row of rows) {
-    if (row.every((cell) => cell.trim() === "")) continue;
-    if (!header) header = row;
-    else yield labelledRow(header, row);
+    const cells = [...row].filter(([, text]) => text.trim() !== "");
+    if (cells.length === 0) continue;
+    if (header) yield cells.map((cell) => labelled(header, cell)).join(";");
+    header ??= row;
   }
 }
 
-const labelledRow = (header: readonly string[], row: readonly string[]): string =>
-  row
-    .map((cell, column) => [header[column]?.trim() ?? "", cell.trim()] as const)
-    .filter(([, cell]) => cell !== "")
-    .map(([label, cell]) => (label === "" ? cell : `${label}: ${cell}`))
-    .join(";");
+function labelled(header: TableRow | undefined, [column, text]: readonly [number, string]): string {
+  const label = header?.get(column)?.trim() ?? "";
+  return label === "" ? text.trim() : `${label}: ${text.trim()}`;
+}

@@ -2,7 +2,7 @@ import { type Archive, openArchive, textAt } from "./archive.ts";
 import { budget } from "./limits.ts";
 import { walkXml } from "./markup.ts";
 import { mainPath, relationId, relationsOf } from "./office.ts";
-import { labelledRows } from "./rows.ts";
+import { cellBudget, labelledRows, type TableRow } from "./rows.ts";
 import { type CellFormats, cellFormats, dateText } from "./xlsx-dates.ts";
 
 /** Characters of a sheet: a few bytes of a cell can refer to a long text. */
@@ -71,18 +71,22 @@ interface Cell {
 }
 
 /** The rows of a sheet with the texts of their cells. */
-function rowsOf(xml: string, workbook: Workbook): string[][] {
-  const rows: string[][] = [];
-  const spend = budget(MAX_TEXT, "a sheet has more than 16 million characters");
+function rowsOf(xml: string, workbook: Workbook): TableRow[] {
+  const rows: Map<number, string>[] = [];
+  const spendCell = cellBudget();
+  const spendText = budget(MAX_TEXT, "a sheet has more than 16 million characters");
   let cell: Cell | undefined;
+  let column = 0; // of a cell that does not name its own
   let inside = false;
   walkXml(xml, {
     open(name, { r: place = "", t: type, s: format = "0" }) {
-      const row = rows.at(-1) ?? [];
-      if (name === "row") rows.push([]);
-      else if (name === "c") {
-        const column = columnOf(place) ?? row.length;
-        cell = { column, type, format: Number(format), value: "" };
+      if (name === "row") {
+        column = 0;
+        rows.push(new Map());
+        spendCell(1); // a row has a size, too
+      } else if (name === "c") {
+        column = columnOf(place) ?? column;
+        cell = { column: column++, type, format: Number(format), value: "" };
       } else inside = name === "v" || name === "t";
     },
     text(text) {
@@ -92,25 +96,21 @@ function rowsOf(xml: string, workbook: Workbook): string[][] {
       if (name === "v" || name === "t") inside = false;
       if (name !== "c" || !cell) return;
       const text = cellText(cell, workbook);
-      spend(text.length);
-      const row = rows.at(-1) ?? [];
-      while (row.length < cell.column) row.push("");
-      row[cell.column] = text;
+      spendCell(1);
+      spendText(text.length);
+      rows.at(-1)?.set(cell.column, text);
       cell = undefined;
     },
   });
   return rows;
 }
 
-/** Columns of the widest sheet. */
-const MAX_COLUMNS = 16_384;
-
 /** The index of the column of a cell: 0 for `A7`, 27 for `AB3`; undefined if it names none. */
 function columnOf(place: string): number | undefined {
   const letters = /^[A-Z]{1,3}(?=\d)/.exec(place)?.[0];
   if (letters === undefined) return undefined;
   const number = [...letters].reduce((sum, each) => sum * 26 + each.charCodeAt(0) - 64, 0);
-  return Math.min(number, MAX_COLUMNS) - 1;
+  return number - 1;
 }
 
 function cellText({ type, format, value }: Cell, { texts, formats }: Workbook): string {
