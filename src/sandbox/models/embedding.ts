@@ -46,5 +46,9 @@ function hashOf(text: string): number {
 }
 
 /** The cosine of two unit vectors, from -1 to 1. */
-export const similarity = (a: Float32Array, b: Float32Array): number =>
-  a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0);
+export function similarity(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  // Not `reduce`, which takes five times as long: a search compares every chunk.
+  for (let index = 0; index < a.length; index++) sum += (a[index] ?? 0) * (b[index] ?? 0);
+  return sum;
+}

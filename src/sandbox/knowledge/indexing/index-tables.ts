@@ -45,9 +45,9 @@ export function vectorFor(dataset: DatasetRow, content: string): Uint8Array | nu
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-/** A vector that the database stored. */
-export const vectorOf = (stored: Uint8Array): Float32Array =>
-  new Float32Array(stored.slice().buffer);
+/** A vector that the database returned, in the same memory. */
+export const vectorOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Float32Array =>
+  new Float32Array(buffer, byteOffset, byteLength / Float32Array.BYTES_PER_ELEMENT);
 
 /** Forgets the vectors of a knowledge base. */
 export function dropVectors({ store }: KnowledgeContext, dataset: DatasetRow): void {

@@ -18,9 +18,16 @@ import type { SearchSettings } from "./search-settings.ts";
 export interface Hit {
   /** The ID in the index table of the knowledge base. */
   readonly id: string;
+  readonly content: string;
   readonly segment_id: string;
   readonly document_id: string;
   /** From 0 to 1; 0 for keyword searches, which the server does not score (server §6.1). */
+  readonly score: number;
+}
+
+/** A row of the index table, while all rows are compared: reading more of each takes longer. */
+interface Row {
+  readonly rowid: number;
   readonly score: number;
 }
 
@@ -37,7 +44,7 @@ export interface Search {
  * economy are always found by their words, whatever the method. Throws ModelError.
  */
 export function rankHits(context: KnowledgeContext, dataset: DatasetRow, search: Search): Hit[] {
-  const { query, settings, accepts } = search;
+  const { query, settings } = search;
   const { search_method, top_k, score_threshold_enabled, score_threshold } = settings;
   const isKeywordSearch = search_method === "keyword_search";
   const minScore = score_threshold_enabled && !isKeywordSearch ? (score_threshold ?? 0) : 0;
@@ -49,18 +56,28 @@ export function rankHits(context: KnowledgeContext, dataset: DatasetRow, search:
   const found = embeds
     ? findByMethod(context, dataset, query, settings)
     : findByWords(context, dataset, query);
-  return rerankHits(context, dataset, firstAccepted(found, top_k, accepts), search)
+  return rerankHits(dataset, readHits(context, dataset, found, search), search)
     .filter(({ score }) => score >= minScore)
     .map((hit) => (isKeywordSearch ? { ...hit, score: 0 } : hit));
 }
 
-function firstAccepted(hits: readonly Hit[], count: number, accepts: Search["accepts"]): Hit[] {
-  const accepted: Hit[] = [];
-  for (const hit of hits) {
-    if (accepted.length >= count) break;
-    if (accepts(hit.document_id)) accepted.push(hit);
+/** Reads the first `top_k` rows that are accepted. */
+function readHits(
+  { store }: KnowledgeContext,
+  dataset: DatasetRow,
+  found: readonly Row[],
+  { settings, accepts }: Search,
+): Hit[] {
+  const { table, rows } = indexTableOf(dataset);
+  const sql = `SELECT ${table}.id, ${table}.content, segments.id AS segment_id, segments.document_id
+    FROM ${rows} WHERE ${table}.rowid = ?`;
+  const hits: Hit[] = [];
+  for (const { rowid, score } of found) {
+    if (hits.length >= settings.top_k) break;
+    const row = store.get<Omit<Hit, "score">>(sql, rowid);
+    if (row && accepts(row.document_id)) hits.push({ ...row, score });
   }
-  return accepted;
+  return hits;
 }
 
 /** Throws 400 with the text of the database if no document was embedded yet (server §8). */
@@ -80,7 +97,7 @@ function findByMethod(
   dataset: DatasetRow,
   query: string,
   settings: SearchSettings,
-): Hit[] {
+): Row[] {
   switch (settings.search_method) {
     case "keyword_search":
       return []; // no keywords are stored (server §6.1)
@@ -93,10 +110,12 @@ function findByMethod(
   }
 }
 
-const scaled = (hits: readonly Hit[], by: number): Hit[] =>
-  hits.map((hit) => ({ ...hit, score: hit.score * by }));
+const scaled = (found: readonly Row[], by: number): Row[] =>
+  found.map(({ rowid, score }) => ({ rowid, score: score * by }));
 
-const bestFirst = (hits: readonly Hit[]): Hit[] => hits.toSorted((a, b) => b.score - a.score);
+/** Of equal scores, the oldest first. */
+const bestFirst = (found: readonly Row[]): Row[] =>
+  found.toSorted((a, b) => b.score - a.score || a.rowid - b.rowid);
 
 /** Without weights, the scores are those of the vectors. */
 function findByBoth(
@@ -104,16 +123,18 @@ function findByBoth(
   dataset: DatasetRow,
   query: string,
   { weights }: SearchSettings,
-): Hit[] {
+): Row[] {
   const byMeaning = findByMeaning(context, dataset, query);
   if (!weights) return byMeaning;
-  const words = new Map(findByWords(context, dataset, query).map(({ id, score }) => [id, score]));
+  const words = new Map(
+    findByWords(context, dataset, query).map(({ rowid, score }) => [rowid, score]),
+  );
   const forMeaning = weights.vector_setting?.vector_weight ?? 0;
   const forWords = weights.keyword_setting?.keyword_weight ?? 0;
   return bestFirst(
-    byMeaning.map((hit) => ({
-      ...hit,
-      score: forMeaning * hit.score + forWords * (words.get(hit.id) ?? 0),
+    byMeaning.map(({ rowid, score }) => ({
+      rowid,
+      score: forMeaning * score + forWords * (words.get(rowid) ?? 0),
     })),
   );
 }
@@ -123,21 +144,20 @@ const SEARCHABLE = `segments.dataset_id = ?1 AND segments.enabled AND segments.s
   AND documents.enabled AND NOT documents.archived AND documents.indexing_status = 'completed'`;
 
 /** Ranks all chunks by the similarity of their vectors to that of the query. */
-function findByMeaning(context: KnowledgeContext, dataset: DatasetRow, query: string): Hit[] {
+function findByMeaning(context: KnowledgeContext, dataset: DatasetRow, query: string): Row[] {
   const asked = embedFor(dataset, query);
   const ours = asked.length;
   const stored = storedDimensions(context, dataset) ?? ours;
   if (stored !== ours) throw knowledgeError("vectors of other dimensions", { ours, stored });
   const { table, rows } = indexTableOf(dataset);
-  const found = context.store.all<Omit<Hit, "score"> & { readonly vector: Uint8Array }>(
-    `SELECT ${table}.id, segments.id AS segment_id, segments.document_id, ${table}.vector
+  const found = context.store.all<{ readonly rowid: number; readonly vector: Uint8Array }>(
+    `SELECT ${table}.rowid, ${table}.vector
      FROM ${rows} JOIN documents ON documents.id = segments.document_id
-     WHERE ${SEARCHABLE} AND ${table}.vector IS NOT NULL
-     ORDER BY documents.rowid, segments.position, ${table}.position`,
+     WHERE ${SEARCHABLE} AND ${table}.vector IS NOT NULL`,
     dataset.id,
   );
   return bestFirst(
-    found.map(({ vector, ...hit }) => ({ ...hit, score: similarity(asked, vectorOf(vector)) })),
+    found.map(({ rowid, vector }) => ({ rowid, score: similarity(asked, vectorOf(vector)) })),
   );
 }
 
@@ -150,37 +170,33 @@ function findByWords(
   dataset: DatasetRow,
   text: string,
   match = matchAny,
-): Hit[] {
+): Row[] {
   const words = tokenize(text);
   const query = match(words);
   if (query === undefined) return [];
   const { table, rows } = indexTableOf(dataset);
   const wordTable = WORD_TABLES[table];
-  const hits = store.all<Omit<Hit, "score"> & { readonly place: number; readonly rank: number }>(
-    `SELECT ${table}.id, segments.id AS segment_id, segments.document_id,
-       ${table}.rowid AS place, bm25(${wordTable}) AS rank
+  const found = store.all<{ readonly rowid: number; readonly rank: number }>(
+    `SELECT ${table}.rowid, bm25(${wordTable}) AS rank
      FROM ${rows} JOIN ${wordTable} ON ${wordTable}.rowid = ${table}.rowid
      JOIN documents ON documents.id = segments.document_id
      WHERE ${wordTable} MATCH ?2 AND ${SEARCHABLE}
-     ORDER BY rank, documents.rowid, segments.position, ${table}.position`,
+     ORDER BY rank, ${table}.rowid`,
     dataset.id,
     query,
   );
-  const [best] = hits; // bm25 is negative, lowest for the best match
+  const [best] = found; // bm25 is negative, lowest for the best match
   if (!best) return [];
   const sql = `SELECT words FROM ${wordTable} WHERE rowid = ?`;
-  const stored = store.get<{ readonly words: string }>(sql, best.place)?.words ?? "";
+  const stored = store.get<{ readonly words: string }>(sql, best.rowid)?.words ?? "";
   const bestWords = new Set(stored.split(" "));
   const unique = [...new Set(words)];
   const top = unique.filter((word) => bestWords.has(word)).length / unique.length;
-  return hits.map(({ id, segment_id, document_id, rank }) => {
-    return { id, segment_id, document_id, score: (top * rank) / best.rank };
-  });
+  return found.map(({ rowid, rank }) => ({ rowid, score: (top * rank) / best.rank }));
 }
 
 /** Reranks the hits if the settings name a model for it; without one, the server reranks nothing. */
 function rerankHits(
-  context: KnowledgeContext,
   dataset: DatasetRow,
   hits: readonly Hit[],
   { query, settings }: Search,
@@ -189,8 +205,9 @@ function rerankHits(
   if (!isHighQuality(dataset) || !settings.reranking_enable || !name) return hits;
   // Recorded: the provider rejects a model that it does not know as a bad request.
   if (!catalogOf("rerank").some(({ model }) => model === name)) throw new ModelError("bad");
-  const { table } = indexTableOf(dataset);
-  const contents = hits.map(({ id }) => context[table].find({ id })?.content ?? "");
+  const contents = hits.map(({ content }) => content);
   const scores = rerank(query, contents);
-  return bestFirst(hits.map((hit, index) => ({ ...hit, score: scores[index] ?? 0 })));
+  return hits
+    .map((hit, index) => ({ ...hit, score: scores[index] ?? 0 }))
+    .sort((a, b) => b.score - a.score);
 }
