@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
 import { usage } from "../errors.ts";
-import type { ConnectionSettings } from "./host.ts";
+import type { ConnectionSettings, RawHost } from "./host.ts";
 import { diskFiles } from "./node-files.ts";
 import { proxiesOf } from "./proxies.ts";
 import type { Proxies } from "./proxies.ts";
@@ -12,13 +12,13 @@ interface ConnectOptions {
 }
 
 /** Creates undici's dispatcher: through the proxies of the environment, otherwise direct. */
-export async function createDispatcher({
-  connectTimeout,
-  caFile,
-}: ConnectionSettings): Promise<Dispatcher> {
-  const ca = caFile === undefined ? undefined : await readCertificates(caFile);
+export async function createDispatcher(
+  { connectTimeout, caFile }: ConnectionSettings,
+  env: RawHost["env"],
+): Promise<Dispatcher> {
+  const ca = caFile === undefined ? undefined : await readCertificates(caFile, env);
   const connect: ConnectOptions = { timeout: connectTimeout, ...(ca && { ca }) };
-  const proxies = proxiesOf(process.env);
+  const proxies = proxiesOf(env);
   return proxies ? proxyDispatcher(proxies, connect) : directDispatcher(connect);
 }
 
@@ -65,7 +65,7 @@ function throwTunnelError(cause: unknown): never {
  * Reads a PEM file and adds Node's own authorities and those of NODE_EXTRA_CA_CERTS, because setting
  * `ca` alone would replace them.
  */
-async function readCertificates(path: string): Promise<string[]> {
+async function readCertificates(path: string, env: RawHost["env"]): Promise<string[]> {
   const { rootCertificates } = await import("node:tls");
   const text = async (file: string) => new TextDecoder().decode(await diskFiles.read(file));
   const pem = await text(path).catch((cause: unknown) => {
@@ -77,7 +77,7 @@ async function readCertificates(path: string): Promise<string[]> {
       "--ca-file takes PEM: text that begins with -----BEGIN CERTIFICATE-----",
     );
   }
-  const extra = process.env["NODE_EXTRA_CA_CERTS"];
+  const extra = env["NODE_EXTRA_CA_CERTS"];
   const extraPem = extra ? await text(extra).catch(() => "") : ""; // Node itself warns about it
   return [...rootCertificates, extraPem, pem];
 }

@@ -41,7 +41,7 @@ export function nodeHost(): RawHost {
     elapsed: () => Number(process.hrtime.bigint() / 1_000_000n),
     sleep,
     random: () => Math.random(),
-    dispatcher: createDispatcher,
+    dispatcher: (settings) => createDispatcher(settings, env),
     keyring: () => openKeyring(signal),
     spawn: spawnChild,
     prompt,

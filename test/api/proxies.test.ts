@@ -2,15 +2,36 @@ import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { createServer } from "node:tls";
 import { expect, test } from "vitest";
+import { createDispatcher } from "../../src/host/dispatcher.ts";
 import { built } from "../lib/built.ts";
 import { certificate, pathOf } from "../certificates/read.ts";
-import { emptyPage, createdKb, http, lines, rawServer, reset, say } from "../lib/raw-server.ts";
+import {
+  emptyPage,
+  createdKb,
+  http,
+  keys,
+  lines,
+  rawServer,
+  reset,
+  say,
+} from "../lib/raw-server.ts";
+import { cli } from "../lib/support.ts";
 import type { RawServer } from "../lib/raw-server.ts";
 
 const { read, create } = lines;
 const password = "s3cret/p@ss";
 const written = encodeURIComponent(password);
 const encoded = Buffer.from(`corp:${password}`).toString("base64");
+
+/** Runs a command in this process with the dispatcher of the real host. */
+const run = (argv: readonly string[], env: Readonly<Record<string, string>>) =>
+  cli(argv, {
+    env: { ...keys, ...env },
+    around: (host) => ({
+      ...host,
+      dispatcher: (settings) => createDispatcher(settings, host.env),
+    }),
+  });
 
 const portOf = ({ baseUrl }: RawServer) => Number(new URL(baseUrl).port);
 
@@ -45,7 +66,7 @@ test.concurrent.each([
 ])("%s sends requests to %s through a tunnel to %s", async (name, url, authority) => {
   const server = await (url.startsWith("https") ? secure() : plain());
   const proxy = await proxyTo(server);
-  const ran = await built([...read, "--insecure-http", "--ca-file", pathOf("authority")], {
+  const ran = await run([...read, "--insecure-http", "--ca-file", pathOf("authority")], {
     KB_BASE_URL: url,
     [name]: at(proxy),
     [name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase()]: "",
@@ -61,7 +82,7 @@ test("the proxy's password is sent only to the proxy and never printed", async (
   const proxy = await proxyTo(server);
   const proxied = { HTTP_PROXY: at(proxy, `corp:${written}@`) };
   const line = [...read, "-vvv", "--retries", "0"];
-  const ran = await built(line, { KB_BASE_URL: server.baseUrl, ...proxied });
+  const ran = await run(line, { KB_BASE_URL: server.baseUrl, ...proxied });
   expect(ran).toMatchObject({ exit: 0, out: "[]\n" });
   expect(tunnels.get(server)).toContain(`proxy-authorization: Basic ${encoded}\r\n`);
   const refusing = await rawServer([say(http(407, "", { "proxy-authenticate": "Basic" }))]);
@@ -70,7 +91,7 @@ test("the proxy's password is sent only to the proxy and never printed", async (
       at(refusing, `corp:${written}@`),
       `http://corp:${written}@127.0.0.1:9`,
       `http://corp:${written}@[`,
-    ].map((proxy) => built(line, { KB_BASE_URL: server.baseUrl, HTTP_PROXY: proxy })),
+    ].map((proxy) => run(line, { KB_BASE_URL: server.baseUrl, HTTP_PROXY: proxy })),
   );
   expect(refused.map(({ exit }) => exit)).toEqual([11, 11, 2]);
   const shown = [ran, ...refused].map(({ out, err }) => out + err).join("");
@@ -116,7 +137,7 @@ test.concurrent.each(proxyFailures)(
     const proxy = await rawServer([respond]);
     const quick = ["--retries", "1", "--connect-timeout", "0.2s", "--json"];
     const env = { KB_BASE_URL: server.baseUrl, HTTP_PROXY: at(proxy) };
-    const ran = await built([...create, ...quick], env);
+    const ran = await run([...create, ...quick], env);
     expect(ran, ran.err).toMatchObject({ exit: 11, out: "" });
     expect(ran.err).toContain(words);
     expect(ran.err).toContain(hint);
@@ -128,7 +149,7 @@ test.concurrent.each(proxyFailures)(
 
 test("a refused connection to the proxy is reported as the proxy's, not the server's", async () => {
   const env = { KB_BASE_URL: "https://kb.example/v1", HTTPS_PROXY: "http://127.0.0.1:9" };
-  const ran = await built([...create, "--retries", "0"], env);
+  const ran = await run([...create, "--retries", "0"], env);
   expect(ran.exit).toBe(11);
   expect(ran.err).toContain("proxy connection failed: connection refused: 127.0.0.1:9");
   expect(ran.err).not.toContain("unknown whether");
@@ -142,7 +163,7 @@ test.concurrent.each([
   const server = await rawServer([say(http(200, emptyPage))], { host });
   const proxy = await proxyTo(server);
   const env = { KB_BASE_URL: server.baseUrl, HTTP_PROXY: at(proxy), NO_PROXY: hosts };
-  expect(await built(read, env)).toMatchObject({ exit: 0, out: "[]\n" });
+  expect(await run(read, env)).toMatchObject({ exit: 0, out: "[]\n" });
   expect(proxy.requests).toEqual([]);
 });
 
@@ -151,19 +172,19 @@ test.concurrent.each([
   ["HTTPS_PROXY", "socks5://127.0.0.1:1080", "HTTPS_PROXY is not a valid proxy URL"],
   ["https_proxy", "http://corp:50%@127.0.0.1:9", "HTTPS_PROXY is not a valid proxy URL"],
 ])("%s=%s is a usage error", async (name, value, words) => {
-  const ran = await built(read, { KB_BASE_URL: "https://kb.example/v1", [name]: value });
+  const ran = await run(read, { KB_BASE_URL: "https://kb.example/v1", [name]: value });
   expect(ran).toMatchObject({ exit: 2, out: "" });
   expect(ran.err).toContain(words);
 });
 
 test("commands run by kb sandbox ignore proxies", async () => {
-  const line = ["kb", "sandbox", "--ephemeral", "--", "kb", "list", "-o", "json"];
+  const line = ["kb", "sandbox", "--ephemeral", "--", "kb", "tag", "list", "-o", "json"];
   const env = { HTTP_PROXY: "http://127.0.0.1:9", no_proxy: "other.example", KB_RETRIES: "0" };
   const ran = await built(line, env);
   expect(ran, ran.err).toMatchObject({ exit: 0, out: "[]\n" });
 });
 
-test("the proxy URL may omit http://", async () => {
+test("the built program takes proxies from its environment, also without http://", async () => {
   const server = await plain();
   const proxy = await proxyTo(server);
   const env = { KB_BASE_URL: server.baseUrl, HTTP_PROXY: `127.0.0.1:${portOf(proxy)}` };

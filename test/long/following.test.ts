@@ -16,6 +16,13 @@ describe.each(runs)("%s", (title, flags) => {
     for (let at = 1; at < size; at += 7) await followsThrough(run, flags, [cutAt(at, random)]);
   });
 
+  test("connection lost at every byte around an event", { timeout: 600_000 }, async () => {
+    const random = seeded(title.length + 1);
+    for (const end of eventEnds(run).filter((_, index) => index % 5 === 0))
+      for (let at = Math.max(1, end - 4); at < end + 8; at++)
+        await followsThrough(run, flags, [cutAt(at, random)]);
+  });
+
   test("connection lost at random, up to eight times", { timeout: 600_000 }, async () => {
     const random = seeded(title.length + 7);
     for (let turn = 0; turn < 100; turn++) {

@@ -1,6 +1,7 @@
+import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { create, linesOf, recipe, runInSandbox } from "../lib/recipes.ts";
+import { create, folder, linesOf, recipe, runInSandbox } from "../lib/recipes.ts";
 
 test(
   "the GitHub recipe syncs in eight shards, prunes and measures",
@@ -34,3 +35,14 @@ test("the indexed job reads its shard from Kubernetes", { timeout: 60_000 }, asy
   expect(ran.exit, ran.out).toBe(0);
   expect(ran.out).toContain("14 files: 14 unchanged");
 });
+
+test.each(readdirSync(folder).filter((name) => name.endsWith(".sh")))(
+  "%s exits with 0, on the second night as well",
+  { timeout: 60_000 },
+  async (name) => {
+    const script = recipe(name).replace(/^#.*\n/gm, "");
+    const before = `${create}\nkb sync Handbook examples/handbook > sync.tsv\nwf run --input query=x -o name`;
+    const ran = await runInSandbox([before, script, script].join("\n"));
+    expect(ran.exit, ran.out).toBe(0);
+  },
+);

@@ -17,8 +17,11 @@ test.each([1, 2, 3, 4, 5])(
   },
 );
 
-test("eight shards, one of which is killed and started again", { timeout: 600_000 }, () =>
-  syncInShards(server, home, 8, 400),
+test.each([
+  [3, 40],
+  [8, 400],
+])("%d shards, one of which is killed and started again", { timeout: 600_000 }, (shards, files) =>
+  syncInShards(server, home, shards, files),
 );
 
 test.each(["import", "copy"])(

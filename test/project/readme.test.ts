@@ -8,12 +8,8 @@ import { exitCodes } from "../../src/errors.ts";
 import { checkPage, consoleLines, pages, stepsOf, textOf } from "../lib/pages.ts";
 import { root } from "../lib/paths.ts";
 
-// The pages of docs: test/long/pages.test.ts.
-test.each(["README.md", "examples/README.md"])(
-  "the commands of %s print what it shows",
-  checkPage,
-  120_000,
-);
+// The other pages: test/long/pages.test.ts.
+test("the commands of README.md print what it shows", () => checkPage("README.md"), 120_000);
 
 test("more than fifty commands of the pages are run", () => {
   expect(pages.flatMap(stepsOf).length).toBeGreaterThan(50);

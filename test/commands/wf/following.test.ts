@@ -9,17 +9,10 @@ describe.each(runs)("%s", (title, flags) => {
 
   test("without a lost connection", () => followsThrough(run, flags, []));
 
-  test("connection lost after every third event", async () => {
+  // After every event, and at many bytes: test/long/following.test.ts.
+  test("connection lost after every sixth event", async () => {
     const random = seeded(title.length);
-    for (const at of eventEnds(run).filter((_, index) => index % 3 === 0))
-      await followsThrough(run, flags, [cutAt(at, random)]);
-  });
-
-  test("connection lost at every third byte around an event", async () => {
-    const random = seeded(title.length + 1);
-    const ends = eventEnds(run);
-    const middle = ends[Math.floor(random() * ends.length)] ?? 0;
-    for (let at = Math.max(1, middle - 4); at < middle + 8; at += 3)
+    for (const at of eventEnds(run).filter((_, index) => index % 6 === 0))
       await followsThrough(run, flags, [cutAt(at, random)]);
   });
 
