@@ -66,13 +66,8 @@ const unplayed: Unplayed = {
     "*": "the bodies of uploads were not recorded",
   },
   "annotation-reply": {
-    "message answered by an annotation": needsModels,
-    "message answered by an annotation, blocking": needsModels,
     "message no annotation answers":
       "the recorded embedding model found a chunk for the mark in the message; ours does not read marks",
-    "history of an annotated answer": needsModels,
-    "message answered by the new annotation": needsModels,
-    "message answered by the changed annotation": needsModels,
     "chatflow message answered by an annotation": needsModels,
   },
   audio: {

@@ -2,7 +2,9 @@ import { enableAnnotationReply, getAnnotationReplyStatus } from "../../operation
 import { internalServerError, raise } from "../http/errors.ts";
 import { bindHandlers, type Handlers, HttpError } from "../http/handler.ts";
 import { chooseEmbedding, embedFor, withModelErrors } from "../knowledge/indexing/embedding.ts";
-import type { RunStore, StoredReplyJob } from "../storage/runs-store.ts";
+import { similarity } from "../models/embedding.ts";
+import type { RunStore, StoredAnnotation, StoredReplyJob } from "../storage/runs-store.ts";
+import type { AppDefinition } from "./app-definitions.ts";
 import { type AppContext, requireApp } from "./context.ts";
 import { appError, fillShape } from "./shapes.ts";
 
@@ -50,8 +52,10 @@ const handlers: Handlers<typeof rows, AppContext> = {
 
 export const annotationReplyHandlers = bindHandlers(rows, handlers);
 
+type ChosenModel = Pick<StoredReplyJob, "provider" | "model">;
+
 /** The embedding model of annotation replies and the least similarity of the questions. */
-type ReplySettings = Pick<StoredReplyJob, "id" | "threshold" | "provider" | "model">;
+type ReplySettings = ChosenModel & Pick<StoredReplyJob, "id" | "threshold">;
 
 /** The settings in effect, by the jobs that are done; undefined while replies are off. */
 function replySettings(records: RunStore, app: string): ReplySettings | undefined {
@@ -73,20 +77,50 @@ export function shownSettings({ records }: AppContext, app: string): object {
 }
 
 /** Why the questions cannot be embedded; without annotations nothing fails (server §18). */
-function reasonToFail(
-  context: AppContext,
-  app: string,
-  { provider, model }: Pick<ReplySettings, "provider" | "model">,
-): string | null {
+function reasonToFail(context: AppContext, app: string, settings: ChosenModel): string | null {
   const [first] = context.records.annotations.list({ app });
-  if (!first) return null;
+  const problem = first && tryToEmbed(context, settings, [first.question]);
+  return problem instanceof HttpError ? problem.message : null;
+}
+
+/**
+ * The annotation whose question is the nearest to a message, if it is near enough: it has one hit more.
+ * None if the model fails (server §18).
+ */
+export function findAnnotation(
+  context: AppContext,
+  { name: app }: Pick<AppDefinition, "name">,
+  query: string,
+): StoredAnnotation | undefined {
+  const { records, model } = context;
+  const settings = model && replySettings(records, app);
+  if (!settings) return undefined;
+  const all = records.annotations.list({ app });
+  const vectors = tryToEmbed(context, settings, [query, ...all.map(({ question }) => question)]);
+  if (vectors instanceof HttpError) return undefined;
+  const [asked, ...questions] = vectors;
+  const scores = questions.map((vector) => (asked ? scoreOf(asked, vector) : 0));
+  const best = Math.max(...scores);
+  const found = best < settings.threshold ? undefined : all[scores.indexOf(best)];
+  if (found) records.annotations.update({ id: found.id }, { hit_count: found.hit_count + 1 });
+  return found;
+}
+
+/** The similarity of two vectors, rounded to their precision: equal questions have 1. */
+const scoreOf = (a: Float32Array, b: Float32Array) => Number(similarity(a, b).toFixed(6));
+
+/** The vectors of texts, or why they cannot be embedded. */
+function tryToEmbed(
+  context: AppContext,
+  { provider, model }: ChosenModel,
+  texts: readonly string[],
+): readonly Float32Array[] | HttpError {
   try {
     const sent = { embedding_model: model, embedding_model_provider: provider };
     const chosen = chooseEmbedding(context, "high_quality", sent);
-    withModelErrors(() => embedFor(chosen, first.question));
-    return null;
+    return withModelErrors(() => texts.map((text) => embedFor(chosen, text)));
   } catch (error) {
-    if (error instanceof HttpError) return error.message;
+    if (error instanceof HttpError) return error;
     throw error;
   }
 }

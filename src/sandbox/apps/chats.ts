@@ -4,6 +4,7 @@ import { raise } from "../http/errors.ts";
 import { bindHandlers, type Handlers } from "../http/handler.ts";
 import type { StoredEndUser, StoredRun } from "../storage/runs-store.ts";
 import { unlessModelFails } from "../models/model-error.ts";
+import { findAnnotation } from "./annotation-reply.ts";
 import { fileLookup } from "./app-files.ts";
 import type { AppDefinition } from "./app-definitions.ts";
 import { replyToMessage, stopAnswer } from "./basic/reply.ts";
@@ -26,6 +27,7 @@ const messageHandlers: Handlers<typeof chats, AppContext> = {
       app,
       user,
       inputs,
+      annotation: findAnnotation(context, app, input.query),
       add: (endUser, checked) => addMessage(context, app, endUser, { ...input, inputs: checked }),
       respond(run, last) {
         if (run.status === "failed") throw appError("run failed", { error: run.error ?? "" });

@@ -1,7 +1,8 @@
 import { type Call, HttpError, type Reply } from "../http/handler.ts";
 import { dataLine } from "../http/response.ts";
 import { atLeast } from "../http/router.ts";
-import type { StoredEndUser, StoredRun } from "../storage/runs-store.ts";
+import type { StoredAnnotation, StoredEndUser, StoredRun } from "../storage/runs-store.ts";
+import { replyWithAnnotation } from "./annotated-message.ts";
 import { fileLookup } from "./app-files.ts";
 import type { AppDefinition } from "./app-definitions.ts";
 import { type AppContext, closing, isStreaming } from "./context.ts";
@@ -18,6 +19,8 @@ interface Start {
   readonly inputs: unknown;
   /** Stores the run with the validated inputs; throws HttpError if another field is invalid. */
   readonly add: (endUser: StoredEndUser, inputs: Inputs) => StoredRun;
+  /** What replies without a run. */
+  readonly annotation?: StoredAnnotation | undefined;
   /** The response of a blocking run. */
   readonly respond: (run: StoredRun, last: NonNullable<RunEvent["data"]>) => object;
 }
@@ -44,6 +47,7 @@ export async function startRun(context: AppContext, call: Call, start: Start): P
   } catch (error) {
     return rejectedStart(error, start, call, context);
   }
+  if (start.annotation) return replyWithAnnotation(context, call, run, start.annotation);
   if (!isStreaming(call)) {
     const { data = {} } = await engine.run(run, "initial", call.version);
     return { json: respond(run, data), utf8: true };

@@ -210,6 +210,7 @@ export type StoredForm = Row<"forms">;
 export type StoredEndUser = Row<"end_users">;
 export type StoredConversation = Row<"conversations">;
 export type StoredMessage = Row<"messages">;
+export type StoredAnnotation = Row<"annotations">;
 export type StoredReplyJob = Row<"annotation_jobs">;
 export type StoredFile = Row<"app_files">;
 

@@ -1,7 +1,8 @@
 import type { Completion, LanguageModel } from "../../models/language-model.ts";
 import type { ModelError } from "../../models/model-error.ts";
 import { noUsage, type Usage } from "../../models/tokens.ts";
-import type { Citation, StoredThought } from "../../storage/runs-store.ts";
+import { account } from "../../storage/ids.ts";
+import type { Citation, StoredAnnotation, StoredThought } from "../../storage/runs-store.ts";
 import { fillShape, messageEvent, type RunEvent } from "../shapes.ts";
 import type { Turn } from "./turn.ts";
 
@@ -11,6 +12,8 @@ export interface Answer {
   usage: Usage | undefined;
   citations: readonly Citation[];
   readonly thoughts: StoredThought[];
+  /** What answered in the place of the model. */
+  annotation: StoredAnnotation | undefined;
   /** Why the model failed. */
   error: ModelError | undefined;
 }
@@ -29,12 +32,17 @@ export const newAnswer = (): Answer => ({
   usage: undefined,
   citations: [],
   thoughts: [],
+  annotation: undefined,
   error: undefined,
 });
 
 /** The metadata of an answer; one that was stopped has used nothing (server §18). */
 export const answerMetadata = (answer: Answer, seconds: number): object =>
-  fillShape("answer metadata", { ...answer, usage: answer.usage ?? noUsage(seconds) });
+  fillShape("answer metadata", {
+    ...answer,
+    annotation_reply: answer.annotation ? { id: answer.annotation.id, account } : null,
+    usage: answer.usage ?? noUsage(seconds),
+  });
 
 /**
  * Sends the pieces of a reply, after `first` when the model does not fail at once, and an empty one

@@ -1,6 +1,9 @@
 import type { Passage } from "../../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../../models/language-model.ts";
 import { ModelError, unlessModelFails } from "../../models/model-error.ts";
+import { zeroUsage } from "../../models/tokens.ts";
+import type { StoredAnnotation } from "../../storage/runs-store.ts";
+import { findAnnotation } from "../annotation-reply.ts";
 import { messageFiles } from "../app-files.ts";
 import { citationsOf } from "../citations.ts";
 import type { AppContext } from "../context.ts";
@@ -51,11 +54,32 @@ export async function* writeAnswer(
 async function* writeText(context: AppContext, writing: Writing): AsyncGenerator<RunEvent> {
   const { turn, answer, model, signal } = writing;
   const { agent_mode } = turn.config;
+  const { app, message } = turn;
+  // Completions are not compared with annotations: their text is in the inputs.
+  if (app.mode !== "completion") answer.annotation = findAnnotation(context, app, message.query);
+  if (answer.annotation) return yield* quoteAnnotation(context, writing, answer.annotation);
   if (agent_mode) return yield* writeAsAgent(context.records, writing, agent_mode);
   const passages = passagesFor(context, turn);
   answer.citations = citationsOf(passages, "api");
   const reply = model.stream(promptOf(turn, passages), signal);
   answer.usage = (yield* sendPieces(writing, "message", reply)).usage;
+}
+
+/** ms before each piece of an annotation, which is one character. */
+const CHARACTER_DELAY = 10;
+
+async function* quoteAnnotation(
+  { clock, records }: AppContext,
+  { turn: { message }, answer, signal }: Writing,
+  annotation: StoredAnnotation,
+): AsyncGenerator<RunEvent> {
+  const started = records.now();
+  for (const text of annotation.answer) {
+    await clock.sleep(CHARACTER_DELAY, signal);
+    answer.text += text;
+    yield messageEvent("message", { message, text });
+  }
+  answer.usage = { ...zeroUsage, latency: (records.now() - started) / 1000 };
 }
 
 /** Searches the knowledge bases of the application; a failure finds nothing (server §17). */
