@@ -26,10 +26,6 @@ const renamed: Readonly<Record<string, string>> = {
   "iteration-flatten-output-enabled-workflow": "batch",
   "increment-loop-with-break-condition-workflow": "loop",
   slow2: "slow",
-  "llm-run": "echo",
-  "llm-chat": "chat",
-  "llm-chat-plain": "chat",
-  "llm-flow-chat": "chat",
 };
 
 const codeRunnerDown = "recorded while the code runner was down; streams-more has a successful run";
@@ -62,17 +58,9 @@ const unplayed: Unplayed = {
   "1.15/two-forms-lost": {
     "*": "five trials with the same titles; two-forms has the same events",
   },
-  "1.15/uploads": {
-    "*": "the bodies of uploads were not recorded",
-  },
   "annotation-reply": {
     "message no annotation answers":
       "the recorded embedding model found a chunk for the mark in the message; ours does not read marks",
-    "chatflow message answered by an annotation": needsModels,
-  },
-  audio: {
-    "speak in a chatflow": needsModels,
-    "transcribe in a chatflow": needsModels,
   },
   "chatflow-model": {
     "upload an image": otherFiles,
@@ -90,7 +78,7 @@ const unplayed: Unplayed = {
     "*": needsModels,
   },
 };
-const expectedUnplayed = 86;
+const expectedUnplayed = 71;
 
 /** Streams are recorded when they end. These start before another title, by (file and) title. */
 const beganBefore: Readonly<Record<string, string>> = {
@@ -217,7 +205,7 @@ const unrecordedConversations: Readonly<Record<string, number>> = {
 
 let clock: ManualClock;
 let sandbox: Sandbox;
-/** The applications beside those of the sandbox. */
+/** The recorded applications with models. */
 let applications: typeof recordedApplications = new Map();
 let ids: Ids = new Map();
 /** Reads the events of a stream. */
@@ -254,7 +242,7 @@ describe.each(replayable)("$name", ({ version, models, exchanges }) => {
     open.clear();
     waiting.clear();
     applications = models ? recordedApplications : new Map();
-    const more = { models, applications: [...applications.values()] };
+    const more = { models, applications: [...recordedApplications.values()] };
     sandbox = await startSandbox({ clock, directory: null, server: version, ...more });
     readEvents = models ? joinedEventsIn : eventsIn;
     pieceDelay = models ? 20 : 0;
@@ -323,7 +311,7 @@ const queryAdded = /^events\.\d+\.data\.(inputs|outputs)\.query: not recorded$/;
 
 function appIn({ request }: Exchange): string {
   const [, name = ""] = /^Bearer app-(.+)-KEY$/.exec(request?.headers["Authorization"] ?? "") ?? [];
-  return applications.has(name) ? name : (renamed[name] ?? name);
+  return recordedApplications.has(name) ? name : (renamed[name] ?? name);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { own } from "../../lib/json.ts";
 import * as operations from "../../operations/files.ts";
 import { noFileUploaded, raise, tooManyFiles } from "../http/errors.ts";
 import { bindHandlers, type Handlers } from "../http/handler.ts";
@@ -7,8 +8,9 @@ import { type AppContext, requireApp } from "./context.ts";
 import type { FileLookup } from "./input-form.ts";
 import { fillShape, appError } from "./shapes.ts";
 
-/** Maximum upload size in bytes; /parameters reports it (server §9). */
-const MAX_UPLOAD = 15 * 1024 * 1024;
+/** Maximum upload size in MB, by the kind of file; /parameters reports it (server §9.3). */
+const MAX_UPLOAD: Readonly<Record<string, number>> = { image: 10, audio: 50, video: 100 };
+const MAX_OTHER_UPLOAD = 15;
 
 /** Upload and preview of files for runs and messages. */
 const handlers: Handlers<typeof operations, AppContext> = {
@@ -18,7 +20,8 @@ const handlers: Handlers<typeof operations, AppContext> = {
     if (!uploaded?.name) throw noFileUploaded();
     if (call.files.size > 1) throw tooManyFiles();
     const { name, type, bytes } = uploaded;
-    if (bytes.byteLength > MAX_UPLOAD) throw appError("file too large");
+    const limit = own(MAX_UPLOAD, type.split("/")[0] ?? "") ?? MAX_OTHER_UPLOAD;
+    if (bytes.byteLength > limit * 1024 * 1024) throw appError("file too large");
     const file = {
       id: records.newId(),
       app,
