@@ -6,9 +6,8 @@ import { runPipeline, runPipelineBlocking } from "../../operations/pipeline.ts";
 import type { PublishedRun } from "../../operations/pipeline.ts";
 import type { Input } from "../../operations/operation.ts";
 import { asEvents } from "../stream-or-wait.ts";
-import { finalOutcome } from "../../runs/outcome.ts";
 import { waitForDocuments } from "./documents/index.ts";
-import { raiseOutcome } from "../../runs/outcome.ts";
+import { finalOutcome, raiseOutcome, type RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 import type { pipelineRunParams } from "./specs.ts";
 import { commandLine } from "../../lib/command-line.ts";
@@ -37,7 +36,7 @@ export async function* run(input: PipelineInput, context: Context): AsyncGenerat
     const outcome = finalOutcome(event, false);
     if (outcome === undefined) continue;
     if (!live) yield event.data;
-    await raiseOutcome(String(event.data["workflow_run_id"]), outcome, context.notice);
+    await endDraft(event.data, outcome, context);
     return;
   }
   throw new CliError("cut", "lost the event stream before the pipeline run finished", {
@@ -58,11 +57,7 @@ async function* handleResponse(
   if (isObject(data) && typeof data["status"] === "string") {
     const { status, error } = data;
     const reason = typeof error === "string" ? error : undefined;
-    await raiseOutcome(
-      String(response["workflow_run_id"]),
-      { status, error: reason },
-      context.notice,
-    );
+    await endDraft(response, { status, error: reason }, context);
   }
   const { batch, documents } = response as Partial<PublishedRun>; // both are checked below
   if (!Array.isArray(documents)) return;
@@ -71,6 +66,17 @@ async function* handleResponse(
   } else if (typeof batch === "string" && !input.no_wait) {
     await waitForBatch({ dataset_id: input.dataset_id, batch }, context);
   }
+}
+
+/** Ends the command with the outcome of a draft, which is stored nowhere: no command shows more of it. */
+async function endDraft(
+  response: Readonly<Record<string, unknown>>,
+  outcome: RunOutcome,
+  { notice }: Context,
+): Promise<void> {
+  if (["failed", "stopped"].includes(outcome.status))
+    throw pipelineFailure({ error: outcome.error });
+  await raiseOutcome(String(response["workflow_run_id"]), outcome, notice);
 }
 
 async function waitForBatch(

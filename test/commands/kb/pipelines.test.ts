@@ -1,8 +1,11 @@
-import { expect, test } from "vitest";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
 import { exchanges } from "../../lib/recordings.ts";
 import { inTurn, json, recorded, runServer, streaming } from "../../lib/run-server.ts";
 import type { Route } from "../../lib/run-server.ts";
-import { cli } from "../../lib/support.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 const kb = "9c8e0670-8ed0-4983-a635-18e319943575";
 const run = [
@@ -144,3 +147,86 @@ test.each([
     }
   },
 );
+
+describe("against the sandbox", async () => {
+  const server = await testSandbox({ models: true });
+  const folder = await temporaryDirectory();
+  const local = ["--datasource-type", "local_file", "--start-node-id", "d"];
+  const runFiles = (list: string, ...flags: readonly string[]) =>
+    server.cli([
+      "kb",
+      "pipeline",
+      "run",
+      "Files",
+      ...local,
+      "--datasource-info-list",
+      list,
+      ...flags,
+    ]);
+  /** Uploads a text and returns the list of data sources that names it. */
+  async function uploaded(name: string, text: string): Promise<string> {
+    const file = join(folder, name);
+    await writeFile(file, text);
+    const described = "[{related_id: .id, name}]";
+    return (await server.done(["kb", "pipeline", "upload", file, "--jq", described])).out;
+  }
+
+  test("an uploaded file is previewed, indexed and found", async () => {
+    const list = await uploaded("guide.md", "Lockers are upstairs.\n\nParking is free.");
+    const preview = await runFiles(
+      list,
+      "--no-is-published",
+      "--blocking",
+      "--jq",
+      ".data.outputs",
+    );
+    expect(JSON.parse(preview.out)).toMatchObject({
+      preview: [{ content: "Lockers are upstairs." }, { content: "Parking is free." }],
+    });
+    expect((await server.done(["kb", "doc", "list", "Files", "-o", "name"])).out).toBe("");
+    expect(await runFiles(list, "--is-published", "-o", "jsonl")).toMatchObject({
+      exit: 0,
+      err: "indexed 1 document\n",
+    });
+    const search = ["kb", "search", "Files", "free parking", "--top-k", "1"];
+    const { out } = await server.done([...search, "--jq", ".[].segment.content"]);
+    expect(out).toBe("Parking is free.\n");
+  });
+
+  test("the pages of a crawler become documents", async () => {
+    const website = ["Website", "--datasource-type", "website_crawl", "--is-published"];
+    const inputs = ["--inputs", '{"url":"https://example.com"}'];
+    const crawl = ["kb", "pipeline", "run-node", "Website", "d", ...website.slice(1), ...inputs];
+    const pages = await server.done([
+      ...crawl,
+      "--jq",
+      'select(.event == "datasource_completed").data',
+    ]);
+    const index = ["kb", "pipeline", "run", ...website, ...inputs, "--start-node-id", "d"];
+    await server.done([...index, "--datasource-info-list", pages.out]);
+    const { out } = await server.done(["kb", "doc", "list", "Website", "--columns", "name,status"]);
+    expect(out.trim().split("\n").sort()).toEqual(["Page 1\tavailable", "Page 2\tavailable"]);
+  });
+
+  test("a document that fails to index ends the run with its reason", async () => {
+    const list = await uploaded("bad.md", "One [[embed-error:rate]]");
+    const { exit, err } = await runFiles(list, "--is-published");
+    expect([exit, err]).toEqual([9, expect.stringContaining("Rate limit reached")]);
+  });
+
+  test.each([[[]], [["--blocking"]], [["-o", "jsonl"]]])(
+    "a draft that fails names the reason, and no run that could be shown: %j",
+    async (flags) => {
+      const { exit, err } = await runFiles(
+        '[{"related_id":"gone"}]',
+        "--no-is-published",
+        ...flags,
+      );
+      expect([exit, err]).toEqual([
+        9,
+        expect.stringContaining("the pipeline failed: UploadFile not found for file_id=gone"),
+      ]);
+      expect(err).not.toContain("wf show");
+    },
+  );
+});
