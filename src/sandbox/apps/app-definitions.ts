@@ -2,6 +2,7 @@
  * The applications of the sandbox, in the shape of exported ones. What a node cannot really do here,
  * such as a request to another server, is below its key `sandbox`.
  */
+import ask from "./applications/ask.json" with { type: "json" };
 import batch from "./applications/batch.json" with { type: "json" };
 import broken from "./applications/broken.json" with { type: "json" };
 import chat from "./applications/chat.json" with { type: "json" };
@@ -14,8 +15,11 @@ import loop from "./applications/loop.json" with { type: "json" };
 import retry from "./applications/retry.json" with { type: "json" };
 import review from "./applications/review.json" with { type: "json" };
 import slow from "./applications/slow.json" with { type: "json" };
+import summarize from "./applications/summarize.json" with { type: "json" };
 import tolerant from "./applications/tolerant.json" with { type: "json" };
+import triage from "./applications/triage.json" with { type: "json" };
 import twoReviews from "./applications/two-reviews.json" with { type: "json" };
+import write from "./applications/write.json" with { type: "json" };
 import type { AppFeatures, InputField } from "./app-features.ts";
 import { inputFields, type ModelConfig } from "./basic/model-config.ts";
 import { type AnyNode, type Edge, nodesOf } from "./nodes/node-types.ts";
@@ -76,6 +80,7 @@ function defineApp({ app, workflow, model_config }: ExportedApp): AppDefinition 
 }
 
 const exported: readonly unknown[] = [
+  ask,
   batch,
   broken,
   chat,
@@ -88,8 +93,11 @@ const exported: readonly unknown[] = [
   retry,
   review,
   slow,
+  summarize,
   tolerant,
+  triage,
   twoReviews,
+  write,
 ];
 
 /** The applications of a sandbox, by name: its own ones, and those given as exported files. */

@@ -8,6 +8,8 @@ type Values = Readonly<Record<string, unknown>>;
 const programs: Readonly<Record<string, (inputs: Values) => Record<string, unknown>>> = {
   /** The parts of a text between vertical bars, without empty ones. */
   split: ({ q }) => ({ items: String(q).split("|").filter(Boolean) }),
+  /** The lines of a text, without empty ones. */
+  lines: ({ text }) => ({ items: String(text).split("\n").filter(Boolean) }),
   /** A number and its double. */
   pair: ({ arg1 }) => ({ result: [Number(arg1), Number(arg1) * 2] }),
 };
