@@ -24,7 +24,7 @@ const lines = (out: string) =>
       .trim(),
   );
 
-describe("a model that breaks off and is asked again", () => {
+describe("a model that fails in the middle of its text and is asked again", () => {
   test("only the text of the last try is printed", async () => {
     const { exit, out, err } = await run("write", "query=[[flaky:2-a]] [[words:5]]", "--text");
     expect(out).toBe("word1 word2 word3 word4 word5\n");
@@ -133,7 +133,7 @@ describe("branches", () => {
   });
 });
 
-test("failed rounds of an iteration are left out", async () => {
+test("failed rounds of an iteration have no place in its output", async () => {
   const text = "text=[[say:one]]\n[[error:rate]]\n[[say:three]]";
   const { exit, out } = await run("summarize", text, "--only-output", "sentences");
   expect(JSON.parse(out)).toEqual(["one", "three"]);
