@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
-import { PROVIDER } from "../../src/sandbox/models/catalog.ts";
-import type { ModelAccess } from "../../src/sandbox/models/model-access.ts";
+import { changeModels } from "../lib/model-changes.ts";
 import { manualClock, type ManualClock } from "../lib/manual-clock.ts";
 import {
   asked,
@@ -166,17 +165,6 @@ const withModels = new Set<string>([
   "1.15/pipeline",
 ]);
 
-/** What was taken from the models before an exchange, or given back. */
-const modelChanges: Readonly<Record<string, (models: ModelAccess) => void>> = {
-  "model-change: models of kind llm, one disabled": ({ disabled }) => disabled.add("stub-chat"),
-  "model-change: search, embedding model disabled": ({ disabled }) => disabled.add("stub-embed-64"),
-  "model-change: models of kind llm, provider without credentials": (models) => {
-    models.disabled.clear();
-    models.withoutCredentials.add(PROVIDER);
-  },
-  "model-change: disable a document": (models) => models.withoutCredentials.delete(PROVIDER),
-};
-
 let clock: ManualClock;
 let sandbox: Sandbox;
 let ids: Ids;
@@ -204,7 +192,7 @@ describe.each(replayable)("$name", ({ version, models, exchanges }) => {
 
   const selected = exchanges.filter(({ why }) => why === asked);
   test.each(selected.map((each) => [each.name, each] as const))("%s", async (name, each) => {
-    modelChanges[name]?.(sandbox.models);
+    changeModels(name, sandbox.models);
     if (each.first) await unrecorded[each.file]?.();
     await clock.advance(immediate.has(name) ? 50 : 1000);
     const [pattern] = tolerated[name] ?? [];

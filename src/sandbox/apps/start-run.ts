@@ -9,6 +9,7 @@ import { type AppContext, closing, isStreaming } from "./context.ts";
 import { endEvents, eventStream } from "./event-stream.ts";
 import { validateInputs } from "./input-form.ts";
 import { nodesOf } from "./nodes/node-types.ts";
+import { requireNodeModels } from "./required-models.ts";
 import { PING } from "./run-events.ts";
 import { appError, fillShape, rejectedStartEvents, type RunEvent } from "./shapes.ts";
 
@@ -43,6 +44,7 @@ export async function startRun(context: AppContext, call: Call, start: Start): P
   let run: StoredRun;
   try {
     const endUser = records.endUser(app.name, user);
+    requireNodeModels(context, app);
     const validated = validateInputs(app, inputs, fileLookup(records, endUser));
     run = records.store.transaction(() => add(endUser, validated));
   } catch (error) {

@@ -1,9 +1,9 @@
-import { raise } from "../../http/errors.ts";
 import { type Call, HttpError, type Reply } from "../../http/handler.ts";
 import type { StoredEndUser } from "../../storage/runs-store.ts";
 import type { AppDefinition } from "../app-definitions.ts";
 import { type AppContext, closing, isStreaming } from "../context.ts";
 import { appError, fillShape, type RunEvent } from "../shapes.ts";
+import { requireModel } from "../required-models.ts";
 import { newAnswer } from "./answer.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { conversationOf, openTurn, type SentMessage, type Turn, turnLine } from "./turn.ts";
@@ -28,7 +28,7 @@ export async function replyToMessage(
   if (app.mode === "agent-chat" && !streaming) throw appError("agent blocking");
   if (app.mode !== "completion" && sent.query === "") throw appError("query missing");
   const { name } = config.model;
-  const model = context.model ?? raise(appError("model without credentials", { name }));
+  const model = requireModel(context, name);
   const turn = openTurn(
     context,
     { app, config, endUser: records.endUser(app.name, user) },
