@@ -8,7 +8,10 @@ const chunks = [
 ];
 
 /** Adds the knowledge base `HQ handbook` to a sandbox with models, with one indexed document. */
-export async function addHandbook(origin: string, clock: ManualClock): Promise<void> {
+export async function addHandbook(
+  origin: string,
+  clock: Pick<ManualClock, "advance">,
+): Promise<void> {
   const post = async (path: string, body: object): Promise<{ readonly id: string }> => {
     const response = await fetch(`${origin}/v1${path}`, {
       method: "POST",
