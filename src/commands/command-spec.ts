@@ -113,6 +113,8 @@ export interface Context {
   enteredName(id: string): string;
   /** The same context with the settings of another profile. */
   withProfile(profile: string): Context;
+  /** The same context with the key of another application of the profile. */
+  withApp(app: string): Context;
   /** Prints a line to stderr unless --quiet is set. */
   notice(text: string): Promise<void>;
   /** Prints a line that belongs to a prompt to stderr. */

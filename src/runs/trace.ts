@@ -52,6 +52,8 @@ export class RunTrace {
   /** In the order in which they began. */
   readonly nodes: NodeRun[] = [];
   outputs: unknown;
+  /** Names of the documents that the reply of a chat cites. */
+  citations: readonly string[] = [];
   /**
    * Whether nodes may have run without an event: the stream was opened late, the connection was lost
    * at the end, or lines of a recording are damaged.
@@ -115,6 +117,10 @@ export class RunTrace {
     workflow_finished: (fields) => {
       this.#endRun(fields, "");
       if (this.#hasGap && countSteps(this) < (this.steps ?? Infinity)) this.nodesMissing = true;
+    },
+    message_end: ({ metadata }) => {
+      this.citations = citedDocuments(metadata);
+      this.tokens ??= numberAt(metadata, "usage.total_tokens");
     },
     error: ({ message }) => {
       this.status = "failed";
@@ -203,6 +209,14 @@ export function nodeError({ error, status, outputs }: EventFields): string | und
   if (status !== "exception" || typeof message !== "string" || message === "") return error;
   const type = valueAt(outputs, "error_type");
   return typeof type === "string" && type !== "" ? `${message} (${type})` : message;
+}
+
+/** The documents of the chunks in `retriever_resources` (server §15.5). */
+function citedDocuments(metadata: unknown): readonly string[] {
+  const resources: unknown = valueAt(metadata, "retriever_resources");
+  if (!Array.isArray(resources)) return [];
+  const names = resources.map((resource: unknown) => valueAt(resource, "document_name"));
+  return [...new Set(names.filter((name) => typeof name === "string"))];
 }
 
 const numberAt = (value: unknown, name: string): number | undefined => {

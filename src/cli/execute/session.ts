@@ -63,6 +63,11 @@ export function openSession(opening: Opening): Session {
   const summaries: string[] = [];
   /** Sessions with the settings of other profiles. */
   const others: Session[] = [];
+  const withGlobals = (globals: Options["globals"]): Context => {
+    const other = openSession({ ...opening, log, options: { ...options, globals } });
+    others.push(other);
+    return { ...other.context, summary: context.summary };
+  };
   const context: Context = {
     host,
     ...messages,
@@ -76,11 +81,9 @@ export function openSession(opening: Opening): Session {
     enteredName: (id) => log.names.get(id) ?? id,
     withProfile(profile) {
       const { baseUrl: _, app: __, ...rest } = options.globals; // they belong to this profile
-      const changed = { ...options, globals: { ...rest, profile } };
-      const other = openSession({ ...opening, log, options: changed });
-      others.push(other);
-      return { ...other.context, summary: context.summary };
+      return withGlobals({ ...rest, profile });
     },
+    withApp: (app) => withGlobals({ ...options.globals, app }),
     summary: (text) => void summaries.push(text),
     formulas: formulasIn(options.globals.safeCells === true, messages.notice),
     progress,

@@ -61,6 +61,7 @@ export const conditionsTopic: readonly HelpBlock[] = [
       ...sentences("node NODE", nodeForms),
       '"Start" before [node] NODE',
       ...sentences("no", noForms),
+      "cited DOCUMENT",
     ],
   },
   {

@@ -717,6 +717,47 @@ const appInfo = task({
   load: () => import("./app-info.ts"),
 });
 
+export const testRunParams = {
+  suites: local.text("Files of tests (YAML)", { many: true, required, placeholder: "suite" }),
+  only: local.text("Only tests with one of these tags", { many: true, placeholder: "tag" }),
+  repeat: local.integer("How often each test runs (default 1)", { range: [1, 1000] }),
+  fail_fast: local.flag("Ask nothing more after the first failure"),
+  baseline: local.text("Compare with the results of an earlier run, from --save", {
+    placeholder: "file",
+  }),
+  level: local.number("Level of significance (default 0.05)", { range: [0.0001, 0.5] }),
+  save: local.text("Save the results to this file, for --baseline", {
+    placeholder: "file",
+    isOutputPath: true,
+  }),
+  junit: local.text("JUnit report to write, one case per test", {
+    placeholder: "file",
+    isOutputPath: true,
+  }),
+  concurrency: local.integer("Concurrent runs", { range: [1, 10], serverDefault: "3" }),
+} as const;
+
+const testRun = task({
+  command: "wf test run <suite...>",
+  action: "run the tests of {suites}",
+  summary: "Run suites of tests against applications",
+  about:
+    "A suite is a YAML file: name, app, user, defaults, and tests with a name, a query or inputs (or\nseveral turns of a conversation), tags, repeat, skip, only, and expect: conditions as in\n`wf help conditions`. --app is the application of suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline it exits with\n14 if a test is broken: it passed less often than before, by Fisher's exact test corrected for the\nnumber of tests, or never instead of always; and if a test failed that never failed before. The same\ncommand continues after a kill and asks nothing twice.",
+  params: testRunParams,
+  returns: report,
+  sends: [getAppInfo, getAppParameters, sendMessage, createCompletion, uploadFile, getWorkflowRun],
+  wraps: runWorkflow,
+  effect: "writes",
+  runsToEnd: true,
+  exits: ["partial", "gate"],
+  examples: [
+    "wf --app echo test run suite.yaml",
+    "wf --app echo test run suite.yaml --repeat 3 --save results.json",
+    "wf --app echo test run suite.yaml --baseline before.json --junit tests.xml -o md",
+  ],
+  load: () => import("./suite/run.ts"),
+});
+
 /** Commands of `wf` that are not a single operation. */
 export const workflowTasks: readonly Task[] = [
   completionCreate,
@@ -728,6 +769,7 @@ export const workflowTasks: readonly Task[] = [
   workflowReplay,
   workflowTimeline,
   workflowDiff,
+  testRun,
   workflowStop,
   formSubmit,
   formList,

@@ -1,3 +1,8 @@
+export { checkExpectation, gateError, namedEnds, runSucceeded } from "./expectation.ts";
+export type { CheckedExpectation, Expectation } from "./expectation.ts";
 export { evaluate, readExpectations } from "./expect.ts";
 export { nodeForms } from "./node-checks.ts";
 export { noForms, runFields } from "./run-scope.ts";
+export { expectationKeys } from "./yaml-file.ts";
+export { readYamlNodes } from "./yaml-nodes.ts";
+export type { YamlNodes } from "./yaml-nodes.ts";

@@ -149,6 +149,17 @@ export const noForms: Forms<(trace: RunTrace) => Result> = {
   pauses: () => (trace) => ifAllEventsSeen(trace, none(trace.pauses, "pause")),
 };
 
+/** Whether the reply of a chat cites a document. */
+const cited =
+  (name: string) =>
+  ({ citations }: RunTrace): Result => ({
+    passed: citations.includes(name),
+    actual:
+      citations.length === 0
+        ? "no document was cited"
+        : `cited: ${citations.map(quoted).join(", ")}`,
+  });
+
 /** What conditions can say about a run. */
 export const runScope: Scope<RunTrace> = {
   fields: runFields,
@@ -159,6 +170,7 @@ export const runScope: Scope<RunTrace> = {
       const path = reader.path();
       return readFieldCheck(reader, `output ${path}`, output(path));
     },
+    cited: (reader) => traceCheck(cited(reader.name())),
     no: (reader) => traceCheck(readForm(reader, noForms, undefined)),
   },
   quoted(reader) {

@@ -1,10 +1,5 @@
-import type { Document, Node } from "yaml";
-import { usage } from "../../../errors.ts";
-import type { CliError } from "../../../errors.ts";
+import type { Node } from "yaml";
 import type { Files } from "../../../host/host.ts";
-import { didYouMean } from "../../../lib/did-you-mean.ts";
-import { own } from "../../../lib/json.ts";
-import { parseYaml } from "../../../lib/formats/yaml.ts";
 import {
   contains,
   equals,
@@ -12,16 +7,14 @@ import {
   fieldCheck,
   isLimited,
   matches,
-  parseValue,
 } from "../../conditions/index.ts";
-import type { Check, Claim, ConditionReader, Limit } from "../../conditions/index.ts";
-import type { RunTrace } from "../../../runs/trace.ts";
-import { parseExpectation } from "./expectation.ts";
+import type { Claim, Limit } from "../../conditions/index.ts";
 import type { Expectation } from "./expectation.ts";
 import { atLeastOnce, inOrder, never, nodeRan, nodeTook, nodeUsed } from "./node-checks.ts";
 import type { Evaluate, NodeName } from "./node-checks.ts";
 import { output, runFields, traceCheck } from "./run-scope.ts";
-import { commandLine } from "../../../lib/command-line.ts";
+import { readYamlNodes } from "./yaml-nodes.ts";
+import type { Keys, YamlNodes } from "./yaml-nodes.ts";
 
 /** A file of expectations: the name of its suite and its checks. */
 interface ExpectFile {
@@ -29,18 +22,12 @@ interface ExpectFile {
   readonly checks: readonly Expectation[];
 }
 
-/** Maximum size of a file of expectations, in bytes. */
-const MAX_SIZE = 1024 * 1024;
-
-/** Reads the expectations of each key that a mapping may have. */
-type Keys = Readonly<Record<string, (value: Node) => Expectation[]>>;
-
 /** Reads a YAML file of expectations (`help conditions`). Throws `usage` with the line of a mistake. */
 export async function readExpectFile(path: string, files: Files): Promise<ExpectFile> {
-  const yaml = await parseYaml(await contentOf(path, files), { strict: true });
-  if ("problem" in yaml) throw usageAt(path, yaml.line, yaml.problem);
-  const nodes = yamlNodes(path, yaml, await import("yaml"));
-  const { contents } = yaml.document;
+  const { nodes, contents, error } = await readYamlNodes(path, files, {
+    label: `--expect ${path}`,
+    hint: "an expectation that ends in .yml or .yaml is a file, any other text a sentence",
+  });
   let name: string | undefined;
   const checks = contents
     ? nodes.keys(contents, {
@@ -48,97 +35,15 @@ export async function readExpectFile(path: string, files: Files): Promise<Expect
           name = nodes.text(value);
           return [];
         },
-        ...sections(nodes),
+        ...expectationKeys(nodes),
       })
     : [];
-  if (checks.length === 0) throw usageAt(path, 1, "the file has no expectations");
+  if (checks.length === 0) throw error("the file has no expectations");
   return { name, checks };
 }
 
-const usageAt = (path: string, line: number, problem: string, hint?: string): CliError =>
-  usage(
-    `${path} line ${line}: ${problem}`,
-    hint ?? `run ${commandLine("wf help", ["conditions"])} for the keys of a file`,
-  );
-
-/** Typed access to the nodes of a YAML document. Its functions throw `usage` for a node of another type. */
-function yamlNodes(
-  path: string,
-  file: { readonly document: Document.Parsed; readonly lineAt: (offset: number) => number },
-  { isAlias, isMap, isScalar, isSeq }: typeof import("yaml"),
-) {
-  const lineOf = (node: Node) => file.lineAt(node.range?.[0] ?? 0);
-  const source = (node: Node) => `${path} line ${lineOf(node)}:`;
-  const from = (node: Node) => ({ path, line: lineOf(node) });
-  const error = (node: Node, problem: string, hint?: string) =>
-    usageAt(path, lineOf(node), problem, hint);
-
-  /** The text of a scalar in the file: a node ID that looks like a number is text too. */
-  const text = (node: Node): string => {
-    if (!isScalar(node) || node.value === null) throw error(node, "expected a text");
-    return typeof node.value === "string" ? node.value : (node.source ?? String(node.value));
-  };
-  /** The node of an alias; a missing value is reported at its key. */
-  const resolve = (node: unknown, key: Node): Node => {
-    const resolved = isAlias(node)
-      ? node.resolve(file.document)
-      : (node as Node | null | undefined);
-    if (!resolved) throw error(key, "missing value");
-    return resolved;
-  };
-  const entries = (node: Node) => {
-    if (!isMap(node)) throw error(node, "expected a mapping");
-    return node.items.map((pair) => {
-      const key = resolve(pair.key, node);
-      return { key, name: text(key), value: resolve(pair.value, key) };
-    });
-  };
-  return {
-    error,
-    text,
-    entries,
-    items(node: Node): Node[] {
-      if (!isSeq(node)) throw error(node, "expected a list");
-      return node.items.map((item) => resolve(item, node));
-    },
-    boolean(node: Node): boolean {
-      if (isScalar(node) && typeof node.value === "boolean") return node.value;
-      throw error(node, "expected true or false");
-    },
-    json: (node: Node): unknown => node.toJS(file.document) ?? null,
-    /** A value that is written as in a sentence, such as `1m30s`. */
-    value: <T>(node: Node, read: (reader: ConditionReader) => T, written = text(node)): T =>
-      parseValue(source(node), written, read),
-    sentence: (node: Node): Expectation => ({
-      ...parseExpectation(text(node), source(node)),
-      from: from(node),
-    }),
-    expectation: (node: Node, name: string, check: Check<RunTrace>): Expectation => ({
-      name,
-      check,
-      from: from(node),
-    }),
-    /** The expectations of a mapping with known keys. */
-    keys: (node: Node, table: Keys): Expectation[] =>
-      entries(node).flatMap(({ key, name, value }) => {
-        const known = own(table, name);
-        if (known) return known(value);
-        throw error(key, ...unknownKey(name, Object.keys(table)));
-      }),
-  };
-}
-
-/** The problem of a key that is none of the names, and a hint. */
-function unknownKey(key: string, names: readonly string[]): [problem: string, hint?: string] {
-  const near = didYouMean(key, names);
-  const problem = `${JSON.stringify(key)} is not one of ${names.join(", ")}`;
-  return near === undefined ? [problem] : [problem, `did you mean ${near}?`];
-}
-
-type YamlNodes = ReturnType<typeof yamlNodes>;
-
 /** The sections of a file; each expectation is named by its sentence. */
-function sections(nodes: YamlNodes): Keys {
+export function expectationKeys(nodes: YamlNodes): Keys<Expectation> {
   const { expectation, items, text } = nodes;
   const named = (node: Node): NodeName => ({ text: text(node), byType: false });
   const quoted = (node: Node) => JSON.stringify(text(node));
@@ -230,16 +135,3 @@ const patternText = (text: string): string =>
   /^\/.*\/\w*$/s.test(text)
     ? text
     : `/${text.replace(/\\.|\//gs, (match) => (match === "/" ? "\\/" : match))}/`;
-
-async function contentOf(path: string, files: Files): Promise<string> {
-  const stat = await files.stat(path);
-  const fail = (problem: string) =>
-    usage(
-      `--expect ${path}: ${problem}`,
-      "an expectation that ends in .yml or .yaml is a file, any other text a sentence",
-    );
-  if (stat === null) throw fail("file not found");
-  if (stat.isDirectory) throw fail("is a directory");
-  if (stat.size > MAX_SIZE) throw fail("file larger than 1 MiB");
-  return new TextDecoder().decode(await files.read(path));
-}

@@ -1,0 +1,138 @@
+import type { Document, Node } from "yaml";
+import { usage } from "../../../errors.ts";
+import type { CliError } from "../../../errors.ts";
+import type { Files } from "../../../host/host.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { didYouMean } from "../../../lib/did-you-mean.ts";
+import { parseYaml } from "../../../lib/formats/yaml.ts";
+import { own } from "../../../lib/json.ts";
+import type { RunTrace } from "../../../runs/trace.ts";
+import { parseValue } from "../../conditions/index.ts";
+import type { Check, ConditionReader } from "../../conditions/index.ts";
+import { parseExpectation } from "./expectation.ts";
+import type { Expectation } from "./expectation.ts";
+
+/** Maximum size of a file, in bytes. */
+const MAX_SIZE = 1024 * 1024;
+
+/** Reads what each key that a mapping may have contains. */
+export type Keys<T> = Readonly<Record<string, (value: Node) => T[]>>;
+
+/** A YAML file with expectations. */
+interface NodesOfFile {
+  readonly nodes: YamlNodes;
+  /** Null for an empty file. */
+  readonly contents: Node | null;
+  /** The error for a problem of the whole file. */
+  error(problem: string): CliError;
+}
+
+/** Reads a YAML file. Throws `usage`: with the label and the hint if that is impossible, or with the line of a mistake. */
+export async function readYamlNodes(
+  path: string,
+  files: Files,
+  about: { readonly label: string; readonly hint: string },
+): Promise<NodesOfFile> {
+  const yaml = await parseYaml(await contentOf(path, files, about), { strict: true });
+  if ("problem" in yaml) throw usageAt(path, yaml.line, yaml.problem);
+  const nodes = yamlNodes(path, yaml, await import("yaml"));
+  const error = (problem: string) => usageAt(path, 1, problem);
+  return { nodes, contents: yaml.document.contents, error };
+}
+
+const usageAt = (path: string, line: number, problem: string, hint?: string): CliError =>
+  usage(
+    `${path} line ${line}: ${problem}`,
+    hint ?? `run ${commandLine("wf help", ["conditions"])} for the keys of a file`,
+  );
+
+export type YamlNodes = ReturnType<typeof yamlNodes>;
+
+/** Typed access to the nodes of a YAML document. Its functions throw `usage` for a node of another type. */
+function yamlNodes(
+  path: string,
+  file: { readonly document: Document.Parsed; readonly lineAt: (offset: number) => number },
+  { isAlias, isMap, isScalar, isSeq }: typeof import("yaml"),
+) {
+  const lineOf = (node: Node) => file.lineAt(node.range?.[0] ?? 0);
+  const source = (node: Node) => `${path} line ${lineOf(node)}:`;
+  const from = (node: Node) => ({ path, line: lineOf(node) });
+  const error = (node: Node, problem: string, hint?: string) =>
+    usageAt(path, lineOf(node), problem, hint);
+
+  /** The text of a scalar in the file: a node ID that looks like a number is text too. */
+  const text = (node: Node): string => {
+    if (!isScalar(node) || node.value === null) throw error(node, "expected a text");
+    return typeof node.value === "string" ? node.value : (node.source ?? String(node.value));
+  };
+  /** The node of an alias; a missing value is reported at its key. */
+  const resolve = (node: unknown, key: Node): Node => {
+    const resolved = isAlias(node)
+      ? node.resolve(file.document)
+      : (node as Node | null | undefined);
+    if (!resolved) throw error(key, "missing value");
+    return resolved;
+  };
+  const entries = (node: Node) => {
+    if (!isMap(node)) throw error(node, "expected a mapping");
+    return node.items.map((pair) => {
+      const key = resolve(pair.key, node);
+      return { key, name: text(key), value: resolve(pair.value, key) };
+    });
+  };
+  return {
+    error,
+    text,
+    entries,
+    isList: isSeq,
+    items(node: Node): Node[] {
+      if (!isSeq(node)) throw error(node, "expected a list");
+      return node.items.map((item) => resolve(item, node));
+    },
+    boolean(node: Node): boolean {
+      if (isScalar(node) && typeof node.value === "boolean") return node.value;
+      throw error(node, "expected true or false");
+    },
+    json: (node: Node): unknown => node.toJS(file.document) ?? null,
+    lineOf,
+    /** A value that is written as in a sentence, such as `1m30s`. */
+    value: <T>(node: Node, read: (reader: ConditionReader) => T, written = text(node)): T =>
+      parseValue(source(node), written, read),
+    sentence: (node: Node): Expectation => ({
+      ...parseExpectation(text(node), source(node)),
+      from: from(node),
+    }),
+    expectation: (node: Node, name: string, check: Check<RunTrace>): Expectation => ({
+      name,
+      check,
+      from: from(node),
+    }),
+    /** What a mapping with known keys contains. */
+    keys: <T>(node: Node, table: Keys<T>): T[] =>
+      entries(node).flatMap(({ key, name, value }) => {
+        const known = own(table, name);
+        if (known) return known(value);
+        throw error(key, ...unknownKey(name, Object.keys(table)));
+      }),
+  };
+}
+
+/** The problem of a key that is none of the names, and a hint. */
+function unknownKey(key: string, names: readonly string[]): [problem: string, hint?: string] {
+  const near = didYouMean(key, names);
+  const problem = `${JSON.stringify(key)} is not one of ${names.join(", ")}`;
+  return near === undefined ? [problem] : [problem, `did you mean ${near}?`];
+}
+
+async function contentOf(
+  path: string,
+  files: Files,
+  { label, hint }: { readonly label: string; readonly hint: string },
+): Promise<string> {
+  const stat = await files.stat(path);
+  const fail = (problem: string) => usage(`${label}: ${problem}`, hint);
+  if (stat === null) throw fail("file not found");
+  if (stat.isDirectory) throw fail("is a directory");
+  if (stat.size > MAX_SIZE) throw fail("file larger than 1 MiB");
+  return new TextDecoder().decode(await files.read(path));
+}
