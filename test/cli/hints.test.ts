@@ -93,6 +93,7 @@ beforeAll(async () => {
     "knowledge_base: Hand book\nmetadata:\n  size: number\n",
   );
   await writeFile(join(folder, "checks.yaml"), "name: x\n");
+  await writeFile(join(folder, "suite.yaml"), "tests: [{name: a, inputs: {query: x}}]\n");
   await writeFile(join(folder, "up.md"), "A file.");
   for (const on of [server, idle]) {
     await done("kb create 'Hand book' --indexing-technique economy", on);
@@ -258,6 +259,7 @@ const scenes: readonly Scene[] = [
   { line: "wf --app echo run --input query=hello --expect 'run is'" },
   { line: "wf --app echo run --input query=hello --expect $dir/checks.yaml" },
   { line: "wf --app chat run --input query=hello" },
+  { line: "wf --app echo test run $dir/suite.yaml --baseline $dir/rows.csv" },
   { line: "wf replay $dir/cut.jsonl --app slow" },
   { line: "wf replay $dir/rows.csv" },
   { line: "wf diff $broken $broken --exit-code --app broken" },

@@ -38,6 +38,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb doc unarchive/, ["kb doc archive Handbook welcome.md leave.md"]],
   [/^kb doc enable/, ["kb doc disable Handbook welcome.md"]],
   [/^kb (import|verify)/, ["kb export Handbook backup"]],
+  [/^wf .*test run .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
   [/^kb eval .*--baseline/, ["kb eval Handbook questions.jsonl --save before.json"]],
 ];
 
@@ -72,6 +73,7 @@ const files: Readonly<Record<string, string>> = {
   "after.jsonl": recording("partial-succeeded"),
   "approve.json": `{"action":"approve","inputs":{"comment":"fine"}}`,
   "questions.csv": "query\nHow many days?\nWhere?\n",
+  "suite.yaml": "tests: [{name: repeats, inputs: {query: hello}}]\n",
   "handbook.yml": "knowledge_base: Handbook\ndescription: What new colleagues ask\n",
   "questions.jsonl":
     '{"question":"When do laptops wait?","documents":["welcome.md"]}\n{"question":"How many days of leave?","text":"Thirty days"}\n',

@@ -33,7 +33,7 @@ export interface Asker {
 export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
   const context = suite.app === undefined ? common : common.withApp(suite.app);
   const { mode = "" } = await context.call(getAppInfo, {});
-  const isChat = /chat$/.test(mode);
+  const isChat = mode.endsWith("chat");
   for (const { turns, from, name } of suite.tests) {
     const place = `${from.path} line ${from.line}: test ${JSON.stringify(name)}`;
     if (isChat && turns.some(({ query }) => query === undefined))

@@ -54,7 +54,7 @@ interface Values {
 type ReadValues = (value: Node) => Values;
 
 /**
- * Reads a suite (YAML; its keys: `wf test schema`). Throws `usage` with the line of a mistake: an
+ * Reads a suite (YAML; its keys: docs/test-suites.md). Throws `usage` with the line of a mistake: an
  * unknown key, a value of another type, a test without a name or with that of another one.
  */
 export async function readSuite(path: string, files: Files): Promise<Suite> {

@@ -1,4 +1,5 @@
 import { usage } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { percentile } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
@@ -69,7 +70,7 @@ export function readBaselineTests(file: string, text: string): TestFigures[] {
   if (!Array.isArray(tests))
     throw usage(
       `${file} is not the result of a run of tests`,
-      "create one with wf test run --save FILE",
+      `create one with ${commandLine("wf test run", ["SUITE"], { save: "FILE" })}`,
     );
   return tests.filter(isObject).flatMap(({ name, passes, runs, answers, seconds, tokens }) => {
     if (typeof name !== "string" || typeof passes !== "number" || typeof runs !== "number")

@@ -1,0 +1,208 @@
+/** Suites of tests against the sandbox. */
+import { readFile, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { write } from "../../lib/directory.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
+
+const requests: string[] = [];
+const sandbox = await testSandbox({
+  onRequest: ({ method, path }) => void requests.push(`${method} ${path}`),
+});
+const folder = await temporaryDirectory();
+await write(folder, {
+  "echo.yaml": `
+name: Echo
+defaults:
+  expect: [run succeeded within 20s]
+tests:
+  - name: says hello
+    inputs: { query: hello }
+    tags: [smoke]
+    expect: [output query is "hello"]
+  - name: knows holidays
+    inputs: { query: leave }
+    expect:
+      outputs: { query: { contains: holiday } }
+  - name: is not ready
+    inputs: { query: later }
+    skip: true
+`,
+  "chat.yaml": `
+app: chat
+tests:
+  - name: two turns
+    turns:
+      - query: hello
+      - query: again
+        expect: ['text contains "again"', not cited leave.md]
+`,
+  "paused.yaml": `
+app: review
+tests:
+  - { name: waits, inputs: { query: hello } }
+  - { name: is expected to wait, inputs: { query: hello }, expect: [run paused] }
+`,
+  "broken.yaml": `
+app: broken
+tests:
+  - { name: fails, inputs: { query: hello } }
+  - { name: is expected to fail, inputs: { query: hello }, expect: [run failed] }
+`,
+});
+
+/** Words that name a file are below the directory of this file's tests. */
+const line = (args: readonly string[]) =>
+  ["wf", "--app", "echo", "test", "run"].concat(
+    args.map((word) => (/\.(yaml|json|xml)$/.test(word) ? join(folder, word) : word)),
+  );
+const wf = (...args: readonly string[]) => sandbox.cli(line(args), { folder });
+
+interface Printed {
+  readonly tests: readonly Record<string, unknown>[];
+}
+const testsOf = (text: string) => (JSON.parse(text) as Printed).tests;
+
+test("what was expected and what came is shown, and the exit code is 14", async () => {
+  const ran = await wf("echo.yaml", "-o", "tsv");
+  expect(ran.exit).toBe(14);
+  expect(ran.out).toContain("# 1 of 2 tests passed\nresult\ttest\ttime\ttokens\n");
+  expect(ran.out).toContain("passed\tEcho: says hello\t");
+  expect(ran.out).toContain("# 1 test skipped\n");
+  expect(ran.out).toContain(
+    'Echo: knows holidays\toutput "query" contains "holiday"\tit is "leave"\t\n',
+  );
+  expect(ran.err).toContain("error: 1 test failed: Echo: knows holidays\n");
+});
+
+test("only tests with a tag are run", async () => {
+  const ran = await wf("echo.yaml", "--only", "smoke");
+  expect(ran.exit, ran.err).toBe(0);
+  expect((await wf("echo.yaml", "--only", "other")).err).toContain("error: no test is selected");
+});
+
+test("the turns of a test are one conversation", async () => {
+  const ran = await wf("chat.yaml", "-o", "json");
+  expect(ran.exit, ran.err).toBe(0);
+  expect(testsOf(ran.out)).toMatchObject([
+    {
+      name: "chat: two turns",
+      status: "passed",
+      results: [{ answer: "You said: again. This is a fixed answer.", cited: [] }],
+    },
+  ]);
+  const { out } = await sandbox.cli(["wf", "--app", "chat", "conversation", "list", "-o", "json"]);
+  expect(JSON.parse(out)).toHaveLength(1);
+});
+
+test("an answer that cannot be judged is an error: 10", async () => {
+  const ran = await wf("paused.yaml", "-o", "json");
+  expect(ran.exit).toBe(10);
+  expect(testsOf(ran.out)).toMatchObject([
+    { status: "error", runs: 0, results: [{ error: "the run is waiting for human input" }] },
+    { status: "passed", runs: 1 },
+  ]);
+});
+
+test("a run that fails is a test that failed, unless that is expected", async () => {
+  const ran = await wf("broken.yaml", "-o", "json");
+  expect(ran.exit).toBe(14);
+  expect(testsOf(ran.out)).toMatchObject([{ status: "failed" }, { status: "passed" }]);
+});
+
+test("a test that failed before does not fail a run with a baseline; a broken one does", async () => {
+  const saved = await wf("echo.yaml", "--repeat", "3", "--save", "before.json");
+  expect(saved.exit).toBe(14);
+  const again = await wf("echo.yaml", "--repeat", "3", "--baseline", "before.json", "-o", "json");
+  expect(again.exit, again.err).toBe(0);
+  expect(testsOf(again.out)).toMatchObject([
+    { name: "Echo: says hello", passes: 3, verdict: "same" },
+    { name: "Echo: knows holidays", passes: 0, verdict: "same" },
+  ]);
+  const text = await readFile(join(folder, "echo.yaml"), "utf8");
+  await write(folder, { "worse.yaml": text.replace('is "hello"', 'is "Hello"') });
+  const worse = await wf("worse.yaml", "--repeat", "3", "--baseline", "before.json");
+  expect(worse.exit).toBe(14);
+  expect(worse.out).toMatch(/failed\tEcho: says hello\t0\/3\t.*\tbroken \(not significant\)\n/);
+  expect(worse.out).toContain("use --repeat 5, for the baseline, too");
+  expect(worse.err).toContain("1 test failed, 1 of them broken: Echo: says hello");
+});
+
+test("the same command continues after an interrupt and asks nothing twice", async () => {
+  const args = ["echo.yaml", "--repeat", "5", "--concurrency", "1"];
+  const starts = () => requests.filter((line) => line === "POST /v1/workflows/run").length;
+  const before = starts();
+  const stop = new AbortController();
+  const interrupted = sandbox.cli(line(args), {
+    folder,
+    around: (host) => ({
+      ...host,
+      signal: stop.signal,
+      files: {
+        ...host.files,
+        async append(path, text) {
+          await host.files.append(path, text);
+          if (starts() - before === 4) stop.abort("SIGINT");
+        },
+      },
+    }),
+  });
+  expect((await interrupted).exit).toBe(130);
+  const asked = starts() - before;
+  expect(asked).toBeLessThan(10);
+  const again = await wf(...args);
+  expect(again.exit).toBe(14);
+  expect(again.err).toMatch(/^resuming: \d of 10 runs of tests already done\n/);
+  const done = Number(/resuming: (\d)/.exec(again.err)?.[1]);
+  expect(done).toBeGreaterThanOrEqual(4);
+  expect(starts() - before).toBe(asked + 10 - done);
+  const left = await readdir(folder, { recursive: true });
+  expect(left.filter((name) => name.includes("suite-"))).toEqual([]);
+});
+
+test("--fail-fast asks nothing more", async () => {
+  const ran = await wf(
+    "broken.yaml",
+    "echo.yaml",
+    "--fail-fast",
+    "--concurrency",
+    "1",
+    "-o",
+    "json",
+  );
+  expect(ran.exit).toBe(14);
+  expect(testsOf(ran.out).map(({ status }) => status)).toEqual([
+    "failed",
+    "not run",
+    "not run",
+    "not run",
+  ]);
+});
+
+test("a JUnit report has a case for each test", async () => {
+  await wf("echo.yaml", "--junit", "tests.xml");
+  const xml = await readFile(join(folder, "tests.xml"), "utf8");
+  expect(xml).toContain('tests="2" failures="1"');
+  expect(xml).toContain(
+    '<failure message="output &quot;query&quot; contains &quot;holiday&quot;: it is &quot;leave&quot;">',
+  );
+});
+
+test.each([
+  ["tests: [{name: a, quer: hello}]", 'line 1: "quer" is not one of', "did you mean query?"],
+  ["tests: [{query: hello}]", "line 1: the test has no name", ""],
+  ["tests: [{name: a}, {name: a}]", 'line 1: another test is named "a"', ""],
+  ["tests: [{name: a, repeat: 0}]", "line 1: expected a number from 1 to 1000", ""],
+  ["tests:\n  - name: a\n    expect: [run is]", "line 3", ""],
+  ["name: x", "line 1: the suite has no tests", ""],
+  ["app: chat\ntests: [{name: a}]", 'line 2: test "a" has no query', ""],
+])("%j is refused before anything is asked", async (text, problem, hint) => {
+  await write(folder, { "bad.yaml": text });
+  requests.length = 0;
+  const ran = await wf("bad.yaml");
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain(problem);
+  expect(ran.err).toContain(hint);
+  expect(requests.filter((line) => line.startsWith("POST"))).toEqual([]);
+});
