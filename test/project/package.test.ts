@@ -67,6 +67,7 @@ test("the package contains the programs and their documentation, in less than 3 
     "docs/running-workflows.md",
     "docs/server.md",
     "docs/syncing.md",
+    "docs/test-suites.md",
     "docs/troubleshooting.md",
     "package.json",
   ]);

@@ -104,7 +104,7 @@ function segmentResponse(context: KnowledgeContext, row: SegmentRow, { rule_id }
   const rule = context.process_rules.find({ id: rule_id })?.rule;
   const shows = rule?.mode === "hierarchical" && rule.rules.parent_mode !== "full-doc";
   const child_chunks = shows ? listChildren(context, row.id).map(childResponse) : [];
-  // Nobody disabled a chunk that failed.
+  // A chunk that failed was not disabled by anyone.
   const disabled = row.status === "error" ? { disabled_by: null } : {};
   return toResponse("segment", row, {
     child_chunks,

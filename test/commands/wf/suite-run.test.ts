@@ -64,7 +64,7 @@ interface Printed {
 }
 const testsOf = (text: string) => (JSON.parse(text) as Printed).tests;
 
-test("what was expected and what came is shown, and the exit code is 14", async () => {
+test("unmet expectations are shown beside the actual values, and the exit code is 14", async () => {
   const ran = await wf("echo.yaml", "-o", "tsv");
   expect(ran.exit).toBe(14);
   expect(ran.out).toContain("# 1 of 2 tests passed\nresult\ttest\ttime\ttokens\n");

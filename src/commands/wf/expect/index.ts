@@ -5,4 +5,4 @@ export { nodeForms } from "./node-checks.ts";
 export { noForms, runFields } from "./run-scope.ts";
 export { expectationKeys } from "./yaml-file.ts";
 export { readYamlNodes } from "./yaml-nodes.ts";
-export type { YamlNodes } from "./yaml-nodes.ts";
+export type { YamlNode, YamlNodes } from "./yaml-nodes.ts";

@@ -15,6 +15,9 @@ import type { Expectation } from "./expectation.ts";
 /** Maximum size of a file, in bytes. */
 const MAX_SIZE = 1024 * 1024;
 
+/** A part of a YAML document. */
+export type YamlNode = Node;
+
 /** Reads what each key that a mapping may have contains. */
 export type Keys<T> = Readonly<Record<string, (value: Node) => T[]>>;
 

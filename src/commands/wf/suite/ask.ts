@@ -17,7 +17,7 @@ import { ReplyPrinter } from "../reply-events.ts";
 import type { Suite, SuiteTurn } from "./read-suite.ts";
 
 /** What an application has answered. */
-export interface Answer {
+export interface SuiteAnswer {
   readonly trace: RunTrace;
   readonly conversation: string | undefined;
 }
@@ -25,7 +25,7 @@ export interface Answer {
 /** Sends the turns of a suite to its application. */
 export interface Asker {
   /** Asks once, never again. Throws what kept the answer from being known. */
-  ask(turn: SuiteTurn, conversation: string | undefined): Promise<Answer>;
+  ask(turn: SuiteTurn, conversation: string | undefined): Promise<SuiteAnswer>;
   readonly context: Context;
 }
 

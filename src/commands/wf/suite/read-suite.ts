@@ -1,9 +1,8 @@
 import { basename } from "node:path";
-import type { Node } from "yaml";
 import type { Files } from "../../../host/host.ts";
 import { isObject } from "../../../lib/json.ts";
 import { expectationKeys, readYamlNodes } from "../expect/index.ts";
-import type { Expectation, YamlNodes } from "../expect/index.ts";
+import type { Expectation, YamlNode as Node, YamlNodes } from "../expect/index.ts";
 
 type Inputs = Readonly<Record<string, unknown>>;
 

@@ -8,7 +8,7 @@ import { counted } from "../../../lib/plural.ts";
 import type { Context } from "../../command-spec.ts";
 import { checkExpectation, namedEnds, runSucceeded } from "../expect/index.ts";
 import { openAsker, stopsSuite } from "./ask.ts";
-import type { Answer, Asker } from "./ask.ts";
+import type { SuiteAnswer, Asker } from "./ask.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "./read-suite.ts";
 
 /** A condition and whether an answer met it. */
@@ -146,7 +146,7 @@ async function runTest(each: Planned): Promise<TestRun> {
   const { host, signal, abortError } = asker.context;
   const start = host.elapsed();
   const checks: CheckedCondition[] = [];
-  let last: Answer | undefined;
+  let last: SuiteAnswer | undefined;
   let tokens: number | null = null;
   let error: string | null = null;
   try {
@@ -179,13 +179,13 @@ async function runTest(each: Planned): Promise<TestRun> {
 }
 
 /** Why an answer cannot be judged; null if it can. */
-function unjudged({ trace }: Answer, { expectations }: SuiteTurn): string | null {
+function unjudged({ trace }: SuiteAnswer, { expectations }: SuiteTurn): string | null {
   if (trace.status !== "paused" || expectations.flatMap(namedEnds).includes("paused")) return null;
   return "the run is waiting for human input";
 }
 
 /** The conditions of a turn; that the run succeeded is one of them unless another names its end. */
-function checked({ trace }: Answer, { expectations }: SuiteTurn) {
+function checked({ trace }: SuiteAnswer, { expectations }: SuiteTurn) {
   const names = expectations.flatMap(namedEnds);
   const all = names.length > 0 ? expectations : [runSucceeded, ...expectations];
   return all.map((each) => {

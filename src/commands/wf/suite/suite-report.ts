@@ -124,7 +124,7 @@ function shiftNote(up: string, down: string, { more, fewer, p }: Shift, level: n
   return [`${count} of ${counted(more + fewer, "test")} ${verb} ${word} (p = ${p.toPrecision(2)})`];
 }
 
-/** What was not met, each once a test, with the number of times. */
+/** Unmet expectations, each once a test, with the number of times. */
 function failureSection({ tests }: SuiteRun): Section | undefined {
   const rows = tests.flatMap((test): Cell[][] => {
     const found = new Map<string, { readonly cells: Cell[]; count: number }>();
