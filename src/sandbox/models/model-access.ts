@@ -1,6 +1,6 @@
 import { PROVIDER } from "./catalog.ts";
 
-/** What was taken away from the models of a server; it can change at any time. */
+/** Models and credentials that were taken away from a server; they can change at any time. */
 export interface ModelAccess {
   /** Names of models that were switched off. */
   readonly disabled: Set<string>;

@@ -1,5 +1,5 @@
 export { checkExpectation, gateError, namedEnds, runSucceeded } from "./expectation.ts";
-export type { CheckedExpectation, Expectation } from "./expectation.ts";
+export type { Expectation } from "./expectation.ts";
 export { evaluate, readExpectations } from "./expect.ts";
 export { nodeForms } from "./node-checks.ts";
 export { noForms, runFields } from "./run-scope.ts";
