@@ -2,11 +2,14 @@
  * The applications of the sandbox, in the shape of exported ones. What a node cannot really do here,
  * such as a request to another server, is below its key `sandbox`.
  */
+import agent from "./applications/agent.json" with { type: "json" };
 import ask from "./applications/ask.json" with { type: "json" };
+import assistant from "./applications/assistant.json" with { type: "json" };
 import batch from "./applications/batch.json" with { type: "json" };
 import broken from "./applications/broken.json" with { type: "json" };
 import chat from "./applications/chat.json" with { type: "json" };
 import chatReview from "./applications/chat-review.json" with { type: "json" };
+import completion from "./applications/completion.json" with { type: "json" };
 import convo from "./applications/convo.json" with { type: "json" };
 import echo from "./applications/echo.json" with { type: "json" };
 import flaky from "./applications/flaky.json" with { type: "json" };
@@ -80,11 +83,14 @@ function defineApp({ app, workflow, model_config }: ExportedApp): AppDefinition 
 }
 
 const exported: readonly unknown[] = [
+  agent,
   ask,
+  assistant,
   batch,
   broken,
   chat,
   chatReview,
+  completion,
   convo,
   echo,
   flaky,

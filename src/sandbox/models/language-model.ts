@@ -85,7 +85,7 @@ export class LanguageModel {
 
   /** A title for a conversation that begins with this question. */
   title(question: string): string {
-    return `About ${this.#aside(question).rest}`;
+    return `About ${this.#aside(question).rest}`.trim();
   }
 
   /** Three questions to ask next. */
