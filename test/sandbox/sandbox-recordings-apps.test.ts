@@ -63,7 +63,6 @@ const unplayed: Unplayed = {
       "the recorded embedding model found a chunk for the mark in the message; ours does not read marks",
   },
   "chatflow-model": {
-    "upload an image": otherFiles,
     "chatflow with an image": otherFiles,
   },
   "runs-model": {
@@ -75,7 +74,7 @@ const unplayed: Unplayed = {
       "attached between the last node and the end, which come at once in the sandbox",
   },
 };
-const expectedUnplayed = 59;
+const expectedUnplayed = 58;
 
 /** Streams are recorded when they end. These start before another title, by (file and) title. */
 const beganBefore: Readonly<Record<string, string>> = {
