@@ -1,7 +1,7 @@
 /** Pure functions of the sandbox, one line per case. */
 import { expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
-import { outputText, renderTemplate } from "../../src/sandbox/apps/templates.ts";
+import { outputText, renderTemplate } from "../../src/sandbox/apps/run/templates.ts";
 import { Faults, parseFault } from "../../src/sandbox/http/faults.ts";
 import { isoTime } from "../../src/sandbox/http/iso-time.ts";
 import { pythonRepr, pythonType } from "../../src/sandbox/http/python-repr.ts";
@@ -191,7 +191,8 @@ test.each([
   [null, ""],
   ["a", "a"],
   [["a", 1], "- a\n- 1"],
-  [{ a: 1 }, '{"a":1}'],
+  [{ a: 1 }, '{\n  "a": 1\n}'],
+  [[null, { a: 1 }], "- None\n- {'a': 1}"],
 ])("outputText(%j) is %j", (value, expected) => {
   expect(outputText(value)).toBe(expected);
 });

@@ -11,9 +11,9 @@ import { replyToMessage, stopAnswer } from "./basic/reply.ts";
 import { type AppContext, requireApp, requireChat, requireUser, stopMode } from "./context.ts";
 import { nameConversation, openConversation, variablesOf } from "./conversations.ts";
 import { resolveFile } from "./input-form.ts";
-import { messageMetadata } from "./run-events.ts";
+import { messageMetadata } from "./run/run-events.ts";
 import { fillShape, appError } from "./shapes.ts";
-import { storeRun, startRun } from "./start-run.ts";
+import { storeRun, startRun } from "./run/start-run.ts";
 
 /** Sending and stopping of chat messages. */
 const messageHandlers: Handlers<typeof chats, AppContext> = {

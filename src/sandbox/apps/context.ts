@@ -6,9 +6,9 @@ import type { LanguageModel } from "../models/language-model.ts";
 import type { ModelAccess } from "../models/model-access.ts";
 import type { RunStore } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";
-import type { Engine } from "./engine.ts";
-import type { Channels } from "./event-stream.ts";
-import type { StopMode } from "./segment.ts";
+import type { Engine } from "./run/engine.ts";
+import type { Channels } from "./run/event-stream.ts";
+import type { StopMode } from "./run/segment.ts";
 import { appError } from "./shapes.ts";
 
 /** An answer that is being written. */

@@ -15,7 +15,7 @@ import type { AppDefinition } from "./app-definitions.ts";
 import { messageFiles } from "./app-files.ts";
 import { storedCitations } from "./citations.ts";
 import { type AppContext, requireChat } from "./context.ts";
-import { shownForms, submission } from "./run-events.ts";
+import { shownForms, submission } from "./run/run-events.ts";
 import { fillShape, appError } from "./shapes.ts";
 
 /** Conversations, their messages and variables. */

@@ -5,7 +5,7 @@ import { bindHandlers, type Handlers } from "../http/handler.ts";
 import type { RunStore } from "../storage/runs-store.ts";
 import { type AppContext, requireApp, requireUser } from "./context.ts";
 import type { AppDefinition } from "./app-definitions.ts";
-import { formNode } from "./run-events.ts";
+import { formNode } from "./run/run-events.ts";
 import { fillShape, appError } from "./shapes.ts";
 
 /** Forms of paused runs. */

@@ -23,8 +23,9 @@ export function requireDefaultModel(context: Models, kind: ModelKind): void {
 }
 
 /** Throws 400 if a node of a workflow names a model that cannot be used. */
-export function requireNodeModels({ models }: Models, { nodes }: AppDefinition): void {
+export function requireNodeModels({ model, models }: Models, { nodes }: AppDefinition): void {
   const names = nodes.flatMap((node) => ("model" in node ? [node.model.name] : []));
-  if (names.length > 0 && !hasCredentials(models)) throw appError("node model without credentials");
+  if (names.length === 0) return;
+  if (!model || !hasCredentials(models)) throw appError("node model without credentials");
   if (names.some((name) => models.disabled.has(name))) throw appError("node model disabled");
 }

@@ -7,12 +7,12 @@ import { workflowId } from "../storage/ids.ts";
 import type { StoredRun } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";
 import { type AppContext, closing, requireApp, requireUser, stopMode } from "./context.ts";
-import { endEvents, eventStream } from "./event-stream.ts";
-import { isNodeDone } from "./graph.ts";
+import { endEvents, eventStream } from "./run/event-stream.ts";
+import { isNodeDone } from "./run/graph.ts";
 import { listLogs } from "./logs.ts";
-import { finishedLine, replayedLine, snapshotEvents, storedInputs } from "./run-events.ts";
+import { finishedLine, replayedLine, snapshotEvents, storedInputs } from "./run/run-events.ts";
 import { fillShape, appError } from "./shapes.ts";
-import { storeRun, closesAtOnce, knownLines, startRun } from "./start-run.ts";
+import { storeRun, closesAtOnce, knownLines, startRun } from "./run/start-run.ts";
 
 /** Start of a run, its detail, events and stop, and the logs. */
 const handlers: Handlers<typeof operations, AppContext> = {

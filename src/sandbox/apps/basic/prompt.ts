@@ -1,6 +1,6 @@
 import type { Passage } from "../../knowledge/retrieval/retrieve.ts";
 import type { Prompt } from "../../models/language-model.ts";
-import { outputText } from "../templates.ts";
+import { outputText } from "../run/templates.ts";
 import type { ModelConfig } from "./model-config.ts";
 import type { Turn } from "./turn.ts";
 

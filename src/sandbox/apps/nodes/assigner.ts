@@ -1,4 +1,4 @@
-import { outputText, variableAt } from "../templates.ts";
+import { outputText, variableAt } from "../run/templates.ts";
 import { type NodeContext, type NodeResult, result, wait } from "./node.ts";
 import type { NodeOf } from "./node-types.ts";
 

@@ -1,4 +1,4 @@
-import { variableAt } from "../templates.ts";
+import { variableAt } from "../run/templates.ts";
 import { type NodeContext, type NodeResult, result, wait } from "./node.ts";
 import type { NodeOf } from "./node-types.ts";
 

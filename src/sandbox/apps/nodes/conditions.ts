@@ -1,5 +1,5 @@
 import type { Variables } from "../../storage/runs-store.ts";
-import { outputText, variableAt } from "../templates.ts";
+import { outputText, variableAt } from "../run/templates.ts";
 import type { Condition } from "./node-types.ts";
 
 /** The comparisons that the server knows, by their names; texts are compared as such. */

@@ -1,7 +1,7 @@
 /** Executes nodes of all types, with their retries and what happens if they fail. */
 import { runEvent } from "../shapes.ts";
-import { endOutputs } from "../run-events.ts";
-import { renderTemplate, valueAtSelector } from "../templates.ts";
+import { endOutputs } from "../run/run-events.ts";
+import { renderTemplate, valueAtSelector } from "../run/templates.ts";
 import type { Execution } from "../../storage/runs-store.ts";
 import { executeAssigner } from "./assigner.ts";
 import { executeCode } from "./code.ts";

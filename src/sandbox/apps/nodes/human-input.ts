@@ -1,8 +1,8 @@
 import { atLeast } from "../../http/router.ts";
 import type { StoredForm } from "../../storage/runs-store.ts";
-import { submission } from "../run-events.ts";
+import { submission } from "../run/run-events.ts";
 import { runEvent } from "../shapes.ts";
-import { renderTemplate } from "../templates.ts";
+import { renderTemplate } from "../run/templates.ts";
 import { type NodeContext, type Outcome, result, type RunContext } from "./node.ts";
 import type { NodeOf } from "./node-types.ts";
 

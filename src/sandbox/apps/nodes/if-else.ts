@@ -1,4 +1,4 @@
-import { variableAt } from "../templates.ts";
+import { variableAt } from "../run/templates.ts";
 import { holds, joined } from "./conditions.ts";
 import { type NodeContext, type NodeResult, result } from "./node.ts";
 import type { NodeOf } from "./node-types.ts";

@@ -3,7 +3,7 @@ import { ModelError } from "../../models/model-error.ts";
 import { zeroUsage } from "../../models/tokens.ts";
 import { citationsOf } from "../citations.ts";
 import { fillShape } from "../shapes.ts";
-import { outputText, variableAt } from "../templates.ts";
+import { outputText, variableAt } from "../run/templates.ts";
 import { type NodeContext, type NodeResult, result } from "./node.ts";
 import type { NodeOf } from "./node-types.ts";
 

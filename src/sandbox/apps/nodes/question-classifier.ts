@@ -1,7 +1,7 @@
 import { isObject } from "../../../lib/json.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { tokenize } from "../../models/words.ts";
-import { outputText, variableAt } from "../templates.ts";
+import { outputText, variableAt } from "../run/templates.ts";
 import prompts from "./classifier-prompts.json" with { type: "json" };
 import { askedIn, costOf, namesOf, processOf, type PromptMessage } from "./llm.ts";
 import { modelFailure, type NodeContext, type NodeResult, result } from "./node.ts";

@@ -1,8 +1,8 @@
-import { addUsage } from "../models/tokens.ts";
-import type { Execution, StoredForm } from "../storage/runs-store.ts";
-import type { AppDefinition } from "./app-definitions.ts";
+import { addUsage } from "../../models/tokens.ts";
+import type { Execution, StoredForm } from "../../storage/runs-store.ts";
+import type { AppDefinition } from "../app-definitions.ts";
 import { readyNodes } from "./graph.ts";
-import { executeNode } from "./nodes/execute.ts";
+import { executeNode } from "../nodes/execute.ts";
 import {
   completeNode,
   isContainer,
@@ -11,10 +11,10 @@ import {
   type NodeResult,
   type Outcome,
   type RunContext,
-} from "./nodes/node.ts";
-import type { AnyNode } from "./nodes/node-types.ts";
+} from "../nodes/node.ts";
+import type { AnyNode } from "../nodes/node-types.ts";
 import { ResponseStream } from "./response-stream.ts";
-import { runEvent } from "./shapes.ts";
+import { runEvent } from "../shapes.ts";
 
 /** A node that began. */
 interface Step {

@@ -1,10 +1,10 @@
-import { atLeast } from "../http/router.ts";
-import type { StoredForm, StoredRun } from "../storage/runs-store.ts";
+import { atLeast } from "../../http/router.ts";
+import type { StoredForm, StoredRun } from "../../storage/runs-store.ts";
 import { runBranches } from "./branches.ts";
-import { nodesOf } from "./nodes/node-types.ts";
-import type { RunContext } from "./nodes/node.ts";
+import { nodesOf } from "../nodes/node-types.ts";
+import type { RunContext } from "../nodes/node.ts";
 import { messageMetadata, pauseEvents, reachedOutputs, shownForms } from "./run-events.ts";
-import { type RunEvent, runEvent } from "./shapes.ts";
+import { type RunEvent, runEvent } from "../shapes.ts";
 import { outputText } from "./templates.ts";
 
 /** Why a segment of a run begins. */
@@ -60,14 +60,15 @@ export function endRun(
 }
 
 /**
- * Ends a stopped run. With "stays running", and always while a model speaks, only the event stream
- * shows the stop (server §13).
+ * Ends a stopped run. With "stays running", and before 1.15 always while a model speaks, only the event
+ * stream shows the stop (server §13).
  */
 export function stopRun(context: RunContext, mode: StopMode): RunEvent {
   const isSpeaking = context.run.progress.executions.some(
     ({ type, status }) => type === "llm" && status === "running",
   );
-  if (mode === "recorded" && !isSpeaking) return endRun(context, "stopped", STOP_REQUESTED);
+  const isRecorded = !isSpeaking || atLeast(context.version, "1.15.0");
+  if (mode === "recorded" && isRecorded) return endRun(context, "stopped", STOP_REQUESTED);
   const { run, records } = context;
   run.progress.lost = true;
   records.saveSegment(run, "normal");

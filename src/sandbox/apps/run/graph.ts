@@ -1,5 +1,5 @@
-import type { StoredRun } from "../storage/runs-store.ts";
-import type { AnyNode, Edge } from "./nodes/node-types.ts";
+import type { StoredRun } from "../../storage/runs-store.ts";
+import type { AnyNode, Edge } from "../nodes/node-types.ts";
 
 /** The nodes and edges of an application. */
 export interface Graph {

@@ -1,7 +1,7 @@
-import { isObject } from "../../lib/json.ts";
-import { pythonText } from "../http/python-repr.ts";
-import type { Variables } from "../storage/runs-store.ts";
-import type { Selector } from "./nodes/node-types.ts";
+import { isObject } from "../../../lib/json.ts";
+import { pythonText } from "../../http/python-repr.ts";
+import type { Variables } from "../../storage/runs-store.ts";
+import type { Selector } from "../nodes/node-types.ts";
 
 /** The value of a selector; undefined as long as there is none. */
 export function valueAtSelector(variables: Variables, [node, name, ...path]: Selector): unknown {

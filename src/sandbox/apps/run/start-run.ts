@@ -1,17 +1,17 @@
-import { type Call, HttpError, type Reply } from "../http/handler.ts";
-import { dataLine } from "../http/response.ts";
-import { atLeast } from "../http/router.ts";
-import type { StoredAnnotation, StoredEndUser, StoredRun } from "../storage/runs-store.ts";
-import { replyWithAnnotation } from "./annotated-message.ts";
-import { fileLookup } from "./app-files.ts";
-import type { AppDefinition } from "./app-definitions.ts";
-import { type AppContext, closing, isStreaming } from "./context.ts";
+import { type Call, HttpError, type Reply } from "../../http/handler.ts";
+import { dataLine } from "../../http/response.ts";
+import { atLeast } from "../../http/router.ts";
+import type { StoredAnnotation, StoredEndUser, StoredRun } from "../../storage/runs-store.ts";
+import { replyWithAnnotation } from "../annotated-message.ts";
+import { fileLookup } from "../app-files.ts";
+import type { AppDefinition } from "../app-definitions.ts";
+import { type AppContext, closing, isStreaming } from "../context.ts";
 import { endEvents, eventStream } from "./event-stream.ts";
-import { validateInputs } from "./input-form.ts";
-import { nodesOf } from "./nodes/node-types.ts";
-import { requireNodeModels } from "./required-models.ts";
+import { validateInputs } from "../input-form.ts";
+import { nodesOf } from "../nodes/node-types.ts";
+import { requireNodeModels } from "../required-models.ts";
 import { PING } from "./run-events.ts";
-import { appError, fillShape, rejectedStartEvents, type RunEvent } from "./shapes.ts";
+import { fillShape, rejectedStartEvents, type RunEvent } from "../shapes.ts";
 
 /** A request that starts a run. */
 interface Start {
@@ -40,11 +40,10 @@ interface ChatTurn {
 export async function startRun(context: AppContext, call: Call, start: Start): Promise<Reply> {
   const { records, engine, channels, clock } = context;
   const { app, user, inputs, add, respond } = start;
-  requireModels(context, app);
+  requireNodeModels(context, app);
   let run: StoredRun;
   try {
     const endUser = records.endUser(app.name, user);
-    requireNodeModels(context, app);
     const validated = validateInputs(app, inputs, fileLookup(records, endUser));
     run = records.store.transaction(() => add(endUser, validated));
   } catch (error) {
@@ -68,16 +67,6 @@ export async function startRun(context: AppContext, call: Call, start: Start): P
 
 export const closesAtOnce = (version: string) =>
   !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
-
-/** Throws HttpError if a model of an application cannot be used; then no run is stored (server §17). */
-function requireModels({ model, models }: AppContext, app: AppDefinition): void {
-  const nodes = [...nodesOf(app, "llm"), ...nodesOf(app, "question-classifier")];
-  for (const { model: chosen } of nodes) {
-    const { provider, name } = chosen;
-    if (!model || models.withoutCredentials.has(provider)) throw appError("models not configured");
-    if (models.disabled.has(name)) throw appError("model of a run disabled");
-  }
-}
 
 interface NewRun {
   readonly app: AppDefinition;

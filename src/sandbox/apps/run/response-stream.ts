@@ -1,6 +1,6 @@
-import type { StoredRun } from "../storage/runs-store.ts";
+import type { StoredRun } from "../../storage/runs-store.ts";
 import { type Graph, isSkipped, isTaken } from "./graph.ts";
-import type { AnyNode, Edge, NodeOf, NodeType, Selector } from "./nodes/node-types.ts";
+import type { AnyNode, Edge, NodeOf, NodeType, Selector } from "../nodes/node-types.ts";
 import { outputText, templateParts, valueAtSelector } from "./templates.ts";
 
 /** Sends a text; the selector tells which variable, or which node, it comes from. */

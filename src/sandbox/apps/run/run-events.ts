@@ -1,13 +1,13 @@
 /** Events of a run, live and replayed (server §15). */
-import { asciiOnly, dataLine, spaced } from "../http/response.ts";
-import { atLeast } from "../http/router.ts";
-import { zeroUsage } from "../models/tokens.ts";
-import { toSeconds } from "../storage/ids.ts";
-import type { StoredForm, StoredRun } from "../storage/runs-store.ts";
-import type { AppDefinition } from "./app-definitions.ts";
+import { asciiOnly, dataLine, spaced } from "../../http/response.ts";
+import { atLeast } from "../../http/router.ts";
+import { zeroUsage } from "../../models/tokens.ts";
+import { toSeconds } from "../../storage/ids.ts";
+import type { StoredForm, StoredRun } from "../../storage/runs-store.ts";
+import type { AppDefinition } from "../app-definitions.ts";
 import { isNodeDone } from "./graph.ts";
-import { type NodeOf, nodesOf } from "./nodes/node-types.ts";
-import { fillShape, replayedEvent, runEvent, type RunEvent } from "./shapes.ts";
+import { type NodeOf, nodesOf } from "../nodes/node-types.ts";
+import { fillShape, replayedEvent, runEvent, type RunEvent } from "../shapes.ts";
 import { outputText, variableAt } from "./templates.ts";
 
 /** The keep-alive of a stream: an event without data. */
