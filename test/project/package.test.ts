@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, readdirSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { pdf } from "../lib/pdf-file.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
@@ -65,6 +66,7 @@ test("the package contains the programs and their documentation, in less than 3 
     "docs/reference.md",
     "docs/reliability.md",
     "docs/running-workflows.md",
+    "docs/sandbox.md",
     "docs/server.md",
     "docs/syncing.md",
     "docs/test-suites.md",
@@ -117,6 +119,18 @@ test("the unpacked package runs: version, database, jq and completion", () => {
   expect(made).toBe("Handbook\n");
   expect(kb("completion", "bash")).toContain("kb __complete --");
 });
+
+test("the unpacked package reads a PDF", () => {
+  writeFileSync(join(home, "minutes.pdf"), pdf(["The zeppelin was moored."]));
+  const lines = [
+    "kb create Handbook --indexing-technique high_quality -o name > id.txt",
+    "kb doc upload Handbook minutes.pdf > id.txt && kb doc wait Handbook > id.txt",
+    "kb search Handbook zeppelin --jq '.[].segment.content'",
+  ];
+  expect(kb("sandbox", "--ephemeral", "--", "sh", "-c", lines.join(" && "))).toBe(
+    "The zeppelin was moored.\n",
+  );
+}, 60_000);
 
 test("the links of its pages resolve", () => {
   const pages = files.filter((path) => path.endsWith(".md"));
