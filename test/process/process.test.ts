@@ -151,7 +151,7 @@ test("sandbox -- COMMAND exits with the code of the command and puts kb and wf i
     "--",
     "sh",
     "-c",
-    "kb create A -o name >/dev/null && kb list --jq '.[].name'; exit 7",
+    "kb tag create A -o name >/dev/null && kb tag list --jq '.[].name'; exit 7",
   ]);
   expect(ran).toMatchObject({ exit: 7, out: "A\n" });
 });
@@ -169,7 +169,7 @@ test("a killed sandbox keeps confirmed writes, and restarts with the same direct
   first.child.kill("SIGKILL");
   await ended(first.child);
   const again = await startSandbox(["--data", data]);
-  const listed = await run(["kb", "list", "-o", "name"], {
+  const listed = await run(["kb", "show", "Kept", "-o", "name"], {
     env: { KB_BASE_URL: again.address.base_url },
   });
   expect(listed.out).toBe(made.out);
