@@ -210,6 +210,10 @@ export const sandboxParams = {
   ephemeral: local.flag("Do not store any data"),
   server: local.choice(["1.12", "1.14", "1.15"], "Server version to emulate (default 1.14)"),
   without_models: local.flag("Imitate a server without models"),
+  app_file: local.text("Application to add: its export, or the recording of a run", {
+    placeholder: "file",
+    many: true,
+  }),
   fault: local.text("Fault to inject, e.g. 'GET /datasets* status=503 times=2'", {
     placeholder: "script",
     many: true,

@@ -27,6 +27,8 @@ import type { AppFeatures, InputField } from "./app-features.ts";
 import { inputFields, type ModelConfig } from "./basic/model-config.ts";
 import { type AnyNode, type Edge, nodesOf } from "./nodes/node-types.ts";
 
+import type { RecordingEvent } from "./given/recording.ts";
+
 /** An application of the sandbox. */
 export interface AppDefinition {
   readonly name: string;
@@ -38,6 +40,8 @@ export interface AppDefinition {
   readonly inputs: readonly InputField[];
   readonly nodes: readonly AnyNode[];
   readonly edges: readonly Edge[];
+  /** Of an application that replays a run instead of executing its nodes. */
+  readonly recording: readonly RecordingEvent[] | undefined;
   /** Conversation variables with their initial values. */
   readonly variables: readonly {
     readonly name: string;
@@ -64,15 +68,17 @@ interface ExportedApp {
   };
   /** The settings of a basic application, its features among them. */
   readonly model_config?: ModelConfig;
+  readonly recording?: readonly RecordingEvent[];
 }
 
-function defineApp({ app, workflow, model_config }: ExportedApp): AppDefinition {
+function defineApp({ app, workflow, model_config, recording }: ExportedApp): AppDefinition {
   const { graph, features, conversation_variables } = workflow ?? {};
   const nodes = graph?.nodes.map(({ data, ...node }) => ({ ...node, ...data }) as AnyNode) ?? [];
   return {
     ...app,
     features: features ?? model_config ?? {},
     config: model_config,
+    recording,
     nodes,
     edges: graph?.edges ?? [],
     inputs: model_config

@@ -5,23 +5,10 @@ import { expect, test } from "vitest";
 import type { RawHost } from "../../../src/host/host.ts";
 import { readApplications } from "../../../src/sandbox/apps/app-definitions.ts";
 import { sandboxApps } from "../../../src/config/sandbox-profile.ts";
-import { cli, type Ran, temporaryDirectory } from "../../lib/support.ts";
+import { inSandbox } from "../../lib/in-sandbox.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 type Environment = RawHost["env"];
-
-/** Runs `kb sandbox FLAGS -- COMMAND`, where the command is a function of its environment. */
-function inSandbox(
-  flags: readonly string[],
-  command: (env: Environment) => Promise<void>,
-  env: Environment = {},
-): Promise<Ran> {
-  const spawn: RawHost["spawn"] = (_command, _args, { env }) => ({
-    exit: command(env ?? {}).then(() => 0),
-    output: Promise.resolve(""),
-    kill: () => {},
-  });
-  return cli(["kb", "sandbox", "--ephemeral", ...flags, "--", "command"], { spawn, env });
-}
 
 /** The JSON response to GET with the key of KB_KEY. */
 async function get({ KB_BASE_URL, KB_KEY }: Environment, path: string): Promise<unknown> {

@@ -7,6 +7,7 @@ import type { Sandbox } from "../../../sandbox/http/server.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { sandboxParams } from "../specs.ts";
+import { readAppFiles } from "./app-files.ts";
 import { RequestLogFile } from "./log-file.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
@@ -34,6 +35,10 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   const { parseFault } = await import("../../../sandbox/http/faults.ts");
   const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
   const directory = dataDirectory(input, host);
+  const applications = await readAppFiles(input.app_file ?? [], host, {
+    ...(await import("../../../sandbox/apps/given/read-export.ts")),
+    ...(await import("../../../sandbox/apps/given/recording.ts")),
+  });
   if (directory !== null) await host.files.makeDirectory(directory, 0o700);
   const log = new RequestLogFile(input.log, context);
   const sandbox = await startSandbox({
@@ -45,6 +50,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
     ...(input.seed !== undefined && { seed: input.seed }),
     ...(input.server && { server: versions[input.server] }),
     allowedHosts: input.allow_host ?? [],
+    applications,
     models: !input.without_models,
     faults,
     onResponse: (record) => log.add(record),

@@ -3,6 +3,7 @@ import type { StoredForm, StoredRun } from "../../storage/runs-store.ts";
 import { runBranches } from "./branches.ts";
 import { nodesOf } from "../nodes/node-types.ts";
 import type { RunContext } from "../nodes/node.ts";
+import { replayRun } from "../given/replay.ts";
 import { messageMetadata, pauseEvents, reachedOutputs, shownForms } from "./run-events.ts";
 import { type RunEvent, runEvent } from "../shapes.ts";
 import { outputText } from "./templates.ts";
@@ -32,6 +33,7 @@ export async function runSegment(context: RunContext, reason: SegmentReason): Pr
   progress.said = "";
   records.saveRun(run);
 
+  if (app.recording) return replayRun(context, app.recording);
   const inputs = segmentInputs(run, reason);
   context.publish(runEvent("workflow_started", { run, inputs, since: startedAt, reason }));
   const { failed, forms } = await runBranches(context, app);
