@@ -5,7 +5,7 @@ import type { StoredEndUser, StoredMessage } from "../../storage/runs-store.ts";
 import type { AppDefinition } from "../app-definitions.ts";
 import { fileLookup } from "../app-files.ts";
 import type { AppContext } from "../context.ts";
-import { findConversation, openConversation } from "../conversations.ts";
+import { findConversation, openConversation } from "../chats/conversations.ts";
 import { type FileLookup, resolveFile, validateInputs } from "../input-form.ts";
 import { dataLine } from "../../http/response.ts";
 import { appError, type RunEvent } from "../shapes.ts";

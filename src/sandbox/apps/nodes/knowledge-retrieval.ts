@@ -1,7 +1,7 @@
 import { HttpError } from "../../http/handler.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { zeroUsage } from "../../models/tokens.ts";
-import { citationsOf } from "../citations.ts";
+import { citationsOf } from "../chats/citations.ts";
 import { fillShape } from "../shapes.ts";
 import { outputText, variableAt } from "../run/templates.ts";
 import { type NodeContext, type NodeResult, result } from "./node.ts";

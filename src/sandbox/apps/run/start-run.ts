@@ -2,7 +2,7 @@ import { type Call, HttpError, type Reply } from "../../http/handler.ts";
 import { dataLine } from "../../http/response.ts";
 import { atLeast } from "../../http/router.ts";
 import type { StoredAnnotation, StoredEndUser, StoredRun } from "../../storage/runs-store.ts";
-import { replyWithAnnotation } from "../annotated-message.ts";
+import { replyWithAnnotation } from "../chats/annotated-message.ts";
 import { fileLookup } from "../app-files.ts";
 import type { AppDefinition } from "../app-definitions.ts";
 import { type AppContext, closing, isStreaming } from "../context.ts";

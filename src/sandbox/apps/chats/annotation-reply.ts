@@ -1,12 +1,15 @@
-import { enableAnnotationReply, getAnnotationReplyStatus } from "../../operations/annotations.ts";
-import { internalServerError, raise } from "../http/errors.ts";
-import { bindHandlers, type Handlers, HttpError } from "../http/handler.ts";
-import { chooseEmbedding, embedFor, withModelErrors } from "../knowledge/indexing/embedding.ts";
-import { similarity } from "../models/embedding.ts";
-import type { RunStore, StoredAnnotation, StoredReplyJob } from "../storage/runs-store.ts";
-import type { AppDefinition } from "./app-definitions.ts";
-import { type AppContext, requireApp } from "./context.ts";
-import { appError, fillShape } from "./shapes.ts";
+import {
+  enableAnnotationReply,
+  getAnnotationReplyStatus,
+} from "../../../operations/annotations.ts";
+import { internalServerError, raise } from "../../http/errors.ts";
+import { bindHandlers, type Handlers, HttpError } from "../../http/handler.ts";
+import { chooseEmbedding, embedFor, withModelErrors } from "../../knowledge/indexing/embedding.ts";
+import { similarity } from "../../models/embedding.ts";
+import type { RunStore, StoredAnnotation, StoredReplyJob } from "../../storage/runs-store.ts";
+import type { AppDefinition } from "../app-definitions.ts";
+import { type AppContext, requireApp } from "../context.ts";
+import { appError, fillShape } from "../shapes.ts";
 
 /** ms that a job takes. */
 const DURATION = { enable: 300, disable: 0 } as const;

@@ -1,22 +1,22 @@
-import * as operations from "../../operations/chats.ts";
-import { internalServerError, raise } from "../http/errors.ts";
-import { bindHandlers, type Call, type Handlers, type HttpError } from "../http/handler.ts";
-import { numberParam } from "../http/page-params.ts";
-import { validationError } from "../http/pydantic.ts";
-import { unlessModelFails } from "../models/model-error.ts";
-import { toSeconds } from "../storage/ids.ts";
+import * as operations from "../../../operations/chats.ts";
+import { internalServerError, raise } from "../../http/errors.ts";
+import { bindHandlers, type Call, type Handlers, type HttpError } from "../../http/handler.ts";
+import { numberParam } from "../../http/page-params.ts";
+import { validationError } from "../../http/pydantic.ts";
+import { unlessModelFails } from "../../models/model-error.ts";
+import { toSeconds } from "../../storage/ids.ts";
 import type {
   RunStore,
   StoredConversation,
   StoredEndUser,
   StoredMessage,
-} from "../storage/runs-store.ts";
-import type { AppDefinition } from "./app-definitions.ts";
-import { messageFiles } from "./app-files.ts";
+} from "../../storage/runs-store.ts";
+import type { AppDefinition } from "../app-definitions.ts";
+import { messageFiles } from "../app-files.ts";
 import { storedCitations } from "./citations.ts";
-import { type AppContext, requireChat } from "./context.ts";
-import { shownForms, submission } from "./run/run-events.ts";
-import { fillShape, appError } from "./shapes.ts";
+import { type AppContext, requireChat } from "../context.ts";
+import { shownForms, submission } from "../run/run-events.ts";
+import { fillShape, appError } from "../shapes.ts";
 
 /** Conversations, their messages and variables. */
 const handlers: Handlers<typeof operations, AppContext> = {

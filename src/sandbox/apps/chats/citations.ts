@@ -1,7 +1,7 @@
-import type { Passage } from "../knowledge/retrieval/retrieve.ts";
-import { fixedId } from "../storage/ids.ts";
-import type { Citation, StoredMessage } from "../storage/runs-store.ts";
-import { fillShape } from "./shapes.ts";
+import type { Passage } from "../../knowledge/retrieval/retrieve.ts";
+import { fixedId } from "../../storage/ids.ts";
+import type { Citation, StoredMessage } from "../../storage/runs-store.ts";
+import { fillShape } from "../shapes.ts";
 
 /** Basic applications report no counts (server §18). */
 const NO_COUNTS = {

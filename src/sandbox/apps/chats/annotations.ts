@@ -1,11 +1,11 @@
-import * as operations from "../../operations/annotations.ts";
-import { listFeedback, setFeedback } from "../../operations/chats.ts";
-import { raise } from "../http/errors.ts";
-import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
-import { numberParam } from "../http/page-params.ts";
-import type { RunStore } from "../storage/runs-store.ts";
-import { type AppContext, requireApp, requireUser } from "./context.ts";
-import { fillShape, appError } from "./shapes.ts";
+import * as operations from "../../../operations/annotations.ts";
+import { listFeedback, setFeedback } from "../../../operations/chats.ts";
+import { raise } from "../../http/errors.ts";
+import { bindHandlers, type Call, type Handlers } from "../../http/handler.ts";
+import { numberParam } from "../../http/page-params.ts";
+import type { RunStore } from "../../storage/runs-store.ts";
+import { type AppContext, requireApp, requireUser } from "../context.ts";
+import { fillShape, appError } from "../shapes.ts";
 
 const rows = { ...operations, setFeedback, listFeedback };
 

@@ -1,8 +1,8 @@
-import type { Call, Reply } from "../http/handler.ts";
-import type { StoredAnnotation, StoredRun } from "../storage/runs-store.ts";
-import { type AppContext, closing, isStreaming } from "./context.ts";
-import { liveLine, messageMetadata, PING } from "./run/run-events.ts";
-import { fillShape, runEvent } from "./shapes.ts";
+import type { Call, Reply } from "../../http/handler.ts";
+import type { StoredAnnotation, StoredRun } from "../../storage/runs-store.ts";
+import { type AppContext, closing, isStreaming } from "../context.ts";
+import { liveLine, messageMetadata, PING } from "../run/run-events.ts";
+import { fillShape, runEvent } from "../shapes.ts";
 
 /** Replies to a message of a chatflow with an annotation: the run of the message never starts. */
 export function replyWithAnnotation(

@@ -1,19 +1,19 @@
-import * as chats from "../../operations/chats.ts";
-import * as completions from "../../operations/completions.ts";
-import { raise } from "../http/errors.ts";
-import { bindHandlers, type Handlers } from "../http/handler.ts";
-import type { StoredEndUser, StoredRun } from "../storage/runs-store.ts";
-import { unlessModelFails } from "../models/model-error.ts";
+import * as chats from "../../../operations/chats.ts";
+import * as completions from "../../../operations/completions.ts";
+import { raise } from "../../http/errors.ts";
+import { bindHandlers, type Handlers } from "../../http/handler.ts";
+import type { StoredEndUser, StoredRun } from "../../storage/runs-store.ts";
+import { unlessModelFails } from "../../models/model-error.ts";
 import { findAnnotation } from "./annotation-reply.ts";
-import { fileLookup } from "./app-files.ts";
-import type { AppDefinition } from "./app-definitions.ts";
-import { replyToMessage, stopAnswer } from "./basic/reply.ts";
-import { type AppContext, requireApp, requireChat, requireUser, stopMode } from "./context.ts";
+import { fileLookup } from "../app-files.ts";
+import type { AppDefinition } from "../app-definitions.ts";
+import { replyToMessage, stopAnswer } from "../basic/reply.ts";
+import { type AppContext, requireApp, requireChat, requireUser, stopMode } from "../context.ts";
 import { nameConversation, openConversation, variablesOf } from "./conversations.ts";
-import { resolveFile } from "./input-form.ts";
-import { messageMetadata } from "./run/run-events.ts";
-import { fillShape, appError } from "./shapes.ts";
-import { storeRun, startRun } from "./run/start-run.ts";
+import { resolveFile } from "../input-form.ts";
+import { messageMetadata } from "../run/run-events.ts";
+import { fillShape, appError } from "../shapes.ts";
+import { storeRun, startRun } from "../run/start-run.ts";
 
 /** Sending and stopping of chat messages. */
 const messageHandlers: Handlers<typeof chats, AppContext> = {
