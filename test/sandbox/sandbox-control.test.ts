@@ -101,6 +101,40 @@ test("requests are listed with their bodies and statuses, without keys", async (
   expect(JSON.stringify(data)).not.toMatch(/app-echo|dataset-sandbox|private text/);
 });
 
+test("models are disabled, lose their credentials, and are given back by a reset", async () => {
+  const server = await openTestSandbox({ models: true });
+  const models = async () =>
+    ((await server.call("GET", MODELS)).data as readonly { readonly models?: unknown }[]).map(
+      ({ models: list }) =>
+        (list as readonly { readonly model: string }[]).map(({ model }) => model),
+    );
+  const changed = await control(server, "PATCH /models", '{"disabled": ["stub-chat"]}');
+  expect(changed).toEqual({ status: 200, disabled: ["stub-chat"], credentials: true });
+  expect(await models()).toEqual([["stub-plain"]]);
+  await control(server, "PATCH /models", '{"credentials": false}');
+  expect(await control(server, "GET /models")).toMatchObject({
+    disabled: ["stub-chat"],
+    credentials: false,
+  });
+  expect(await models()).toEqual([]);
+  await control(server, "POST /reset");
+  expect(await models()).toEqual([["stub-chat", "stub-plain"]]);
+});
+
+const MODELS = "/workspaces/current/models/model-types/llm";
+
+test.each([
+  ["{", "expected JSON such as"],
+  ['{"disabled": "stub-chat"}', "expected JSON such as"],
+  ['{"credentials": null}', "expected JSON such as"],
+  ['{"disabled": ["gpt"]}', 'there is no model "gpt"'],
+])("the settings of models %s are rejected: %s", async (body, reason) => {
+  const server = await openTestSandbox({ models: true });
+  const { status, error } = await control(server, "PATCH /models", body);
+  expect([status, error]).toEqual([400, expect.stringContaining(`models: ${reason}`)]);
+  expect(await control(server, "GET /models")).toMatchObject({ disabled: [], credentials: true });
+});
+
 test.each([
   ["method=get", 1],
   ["path=/datasets", 2],

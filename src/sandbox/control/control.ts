@@ -2,13 +2,16 @@
 import { type Faults, matchesRequest, parseFault } from "../http/faults.ts";
 import { pathOf, type ReceivedRequest } from "../http/read-request.ts";
 import { plainResponse, type SandboxResponse } from "../http/response.ts";
+import type { ModelAccess } from "../models/model-access.ts";
 import { type Health, healthPage } from "./health.ts";
+import { changeModelSettings, modelSettings } from "./model-settings.ts";
 import type { RequestHistory, RequestRecord } from "./request-history.ts";
 
 /** What the routes act on. */
 export interface Controlled {
   readonly faults: Faults;
   readonly requests: RequestHistory;
+  readonly models: ModelAccess;
   health(): Health;
   /** Returns to the state at the start; throws ControlError if the data are kept. */
   reset(): Promise<void>;
@@ -43,6 +46,11 @@ const routes: Readonly<Record<string, Route>> = {
   "DELETE /_sandbox/faults"({ faults }) {
     faults.set([]);
     return faultList(faults);
+  },
+  "GET /_sandbox/models": ({ models }) => json(modelSettings(models)),
+  "PATCH /_sandbox/models"({ models }, { body }) {
+    reported("models", () => changeModelSettings(models, new TextDecoder().decode(body)));
+    return json(modelSettings(models));
   },
   async "POST /_sandbox/reset"(controlled) {
     await controlled.reset();
@@ -80,12 +88,16 @@ const json = (value: unknown, status = 200): SandboxResponse =>
 const faultList = ({ all }: Faults): SandboxResponse =>
   json({ data: all.map(([{ text }, matched]) => ({ fault: text, matched })) });
 
-function readFault(text: string) {
+const readFault = (text: string) =>
+  reported(`fault ${JSON.stringify(text)}`, () => parseFault(text));
+
+/** Runs `work`; reports an error in the request with its reason. */
+function reported<T>(what: string, work: () => T): T {
   try {
-    return parseFault(text);
+    return work();
   } catch (error) {
     const reason = error instanceof Error ? error.message : "";
-    throw new ControlError(400, `fault ${JSON.stringify(text)}: ${reason}`);
+    throw new ControlError(400, `${what}: ${reason}`);
   }
 }
 

@@ -32,5 +32,11 @@ export interface ModelEntry {
 
 export const isModelKind = (word: string): word is ModelKind => Object.hasOwn(catalog, word);
 
+/** Whether there is a model of any kind under a name. */
+export const isModelName = (name: unknown): boolean =>
+  Object.values<readonly ModelEntry[]>(catalog)
+    .flat()
+    .some(({ model }) => model === name);
+
 /** The models of a kind, the default one first. */
 export const catalogOf = (kind: ModelKind): readonly ModelEntry[] => catalog[kind];
