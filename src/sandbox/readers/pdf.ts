@@ -19,11 +19,18 @@ type PdfMessage =
   /** The error of the parser. */
   | { readonly damage: string };
 
-/**
- * Reads a PDF: a part for each page. In a thread of its own: a PDF can keep its parser busy for hours,
- * and only the end of the thread ends that.
- */
-export async function readPdf(bytes: Uint8Array): Promise<readonly string[]> {
+/** Settles when the PDF before is read: one at a time, since a thread takes much memory. */
+let previous: Promise<unknown> = Promise.resolve();
+
+/** Reads a PDF: a part for each page. */
+export function readPdf(bytes: Uint8Array): Promise<readonly string[]> {
+  const pages = previous.then(() => readInThread(bytes));
+  previous = pages.catch(() => {});
+  return pages;
+}
+
+/** In a thread of its own: a PDF can keep its parser busy for hours, and only its end ends that. */
+async function readInThread(bytes: Uint8Array): Promise<readonly string[]> {
   const { Worker } = await import("node:worker_threads");
   const worker = new Worker(script, {
     workerData: bytes,
@@ -34,6 +41,7 @@ export async function readPdf(bytes: Uint8Array): Promise<readonly string[]> {
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY },
   });
+  worker.unref(); // a sandbox that stops does not wait for it
   const signal = AbortSignal.timeout(MAX_TIME);
   try {
     const [message] = (await once(worker, "message", { signal })) as [PdfMessage];
