@@ -21,7 +21,8 @@ export async function executeAssigner(
   node: NodeOf<"assigner">,
 ): Promise<NodeResult> {
   const { id: _id, parentId: _parent, sandbox, ...inputs } = node;
-  const { variables } = context.run.progress;
+  const { run, records } = context;
+  const { variables } = run.progress;
   await wait(context, sandbox?.seconds ?? 0);
   const process: Record<string, unknown> = {};
   const updated = node.items.map(({ variable_selector: selector, input_type, ...item }) => {
@@ -34,6 +35,11 @@ export async function executeAssigner(
     const new_value = operate(variableAt(variables, selector), given);
     variables[owner] = { ...variables[owner], [name]: new_value };
     process[name] = new_value;
+    if (owner === "conversation") {
+      const variable = { conversation_id: run.conversation_id ?? "", name };
+      const changes = { value: outputText(new_value), updated_at: records.now() };
+      records.conversation_variables.update(variable, changes);
+    }
     return { name, selector, value_type: valueType(new_value), new_value };
   });
   return result({ inputs, process: { ...process, __updated_variables: updated } });

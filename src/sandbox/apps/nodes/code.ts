@@ -1,4 +1,4 @@
-import { variableAt } from "../run/templates.ts";
+import { outputText, variableAt } from "../run/templates.ts";
 import { type NodeContext, type NodeResult, result, wait } from "./node.ts";
 import type { NodeOf } from "./node-types.ts";
 
@@ -19,14 +19,33 @@ export function executeCode(
   context: NodeContext,
   { title, variables = [], sandbox }: NodeOf<"code">,
 ): NodeResult | Promise<NodeResult> {
-  const values = variables.map(({ variable, value_selector }) => [
-    variable,
-    variableAt(context.run.progress.variables, value_selector),
-  ]);
-  const inputs: Values = Object.fromEntries(values);
+  const inputs = valuesOf(context, variables);
   const { seconds = 0, program } = sandbox;
   const run = program === undefined ? () => ({ ...sandbox.outputs }) : programs[program];
   if (!run) throw new Error(`the sandbox has no program ${program} for the node ${title}`);
   const done = result({ inputs, outputs: run(inputs) });
   return seconds > 0 ? wait(context, seconds).then(() => done) : done;
 }
+
+/** Fills `{{ name }}`; other statements of Jinja stay as they are. */
+export function executeTemplate(
+  context: NodeContext,
+  { template, variables }: NodeOf<"template-transform">,
+): NodeResult {
+  const inputs = valuesOf(context, variables);
+  const output = template.replace(/\{\{\s*(\w+)\s*\}\}/g, (text, name: string) =>
+    Object.hasOwn(inputs, name) ? outputText(inputs[name]) : text,
+  );
+  return result({ inputs, outputs: { output } });
+}
+
+const valuesOf = (
+  { run }: NodeContext,
+  variables: NodeOf<"template-transform">["variables"],
+): Values =>
+  Object.fromEntries(
+    variables.map(({ variable, value_selector }) => [
+      variable,
+      variableAt(run.progress.variables, value_selector),
+    ]),
+  );

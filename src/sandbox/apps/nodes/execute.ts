@@ -4,7 +4,7 @@ import { endOutputs } from "../run/run-events.ts";
 import { renderTemplate, valueAtSelector } from "../run/templates.ts";
 import type { Execution } from "../../storage/runs-store.ts";
 import { executeAssigner } from "./assigner.ts";
-import { executeCode } from "./code.ts";
+import { executeCode, executeTemplate } from "./code.ts";
 import { executeRequest } from "./http-request.ts";
 import { executeHumanInput } from "./human-input.ts";
 import { executeBranch } from "./if-else.ts";
@@ -47,6 +47,7 @@ const executors: { readonly [Type in NodeType]: Executor<Type> } = {
   "loop-start": () => result({}),
   "iteration-start": () => result({}),
   code: executeCode,
+  "template-transform": executeTemplate,
   "http-request": executeRequest,
   "human-input": executeHumanInput,
   llm: executeModel,

@@ -68,6 +68,11 @@ interface NodeData {
         | { readonly program: string }
       );
   };
+  /** Fills a template of Jinja with variables. */
+  readonly "template-transform": {
+    readonly template: string;
+    readonly variables: readonly NodeVariable[];
+  };
   /** Imitates a request to another server; nothing is sent. */
   readonly "http-request": ErrorHandling & {
     readonly method: string;
