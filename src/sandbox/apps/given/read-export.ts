@@ -7,6 +7,7 @@ const neededFields: Readonly<Record<NodeType, string>> = {
   end: "outputs",
   answer: "answer",
   code: "sandbox",
+  "template-transform": "template variables",
   "http-request": "method url sandbox",
   "human-input": "form_content inputs user_actions timeout timeout_unit",
   llm: "model prompt_template",

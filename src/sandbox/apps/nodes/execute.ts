@@ -110,8 +110,8 @@ function reportRetry(
 /** What follows the last failed try: without a strategy, the failure of the run. */
 function afterFailure(node: ErrorHandling, failed: NodeResult): NodeResult {
   const { error_strategy, default_value } = node;
-  if (!error_strategy) return failed;
   const isDefault = error_strategy === "default-value";
+  if (!isDefault && error_strategy !== "fail-branch") return failed;
   const values = isDefault ? (default_value ?? []) : [];
   return {
     ...failed,
