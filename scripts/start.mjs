@@ -84,8 +84,8 @@ const terminal = process.stdout.isTTY === true;
 /** Shows a command and runs it as if it were typed: on a terminal it draws tables and live runs. */
 async function show(command, { exit } = {}) {
   console.log(`\n$ ${command}`);
-  // In a pipe, lists would have no header row; runs print a line for each event there.
-  const table = !terminal && !/^wf .*\b(run|events)\b/.test(command);
+  // In a pipe, lists would have no header row; runs and replies are printed as they arrive there.
+  const table = !terminal && !/^wf .*\b(run|events|chat)\b/.test(command);
   const env = table ? { KB_OUTPUT: "grid" } : {};
   await run(command, { exit, env, stdio: ["ignore", "inherit", "inherit"] });
   if (exit !== undefined) console.log(`(exit code ${exit})`);
@@ -118,6 +118,15 @@ await show(`kb search Handbook 报销 --top-k 3${columns}`);
 
 heading("Measure how good the search is");
 await show("kb eval Handbook examples/questions.jsonl --top-k 5");
+
+heading("A PDF and a Word file, found despite typing errors");
+await show("kb create Office --indexing-technique high_quality");
+await show("kb doc upload Office examples/office/parking.pdf examples/office/canteen.docx");
+await show("kb doc wait Office --timeout 1m --columns name,indexing_status");
+await show(`kb search Office 'gests parkng' --search-method hybrid_search${columns}`);
+
+heading("An application answers from the documents, and cites them");
+await show("wf --app assistant chat send 'Where do guests park?'");
 
 heading("Tags and metadata");
 await show("kb tag create draft");
