@@ -17,7 +17,6 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf text (create|stop)/, 6, "echo is not a text generation application"],
   [/^wf audio /, 5, "echo has no model for speech"],
   [/^wf .* message suggested/, 5, "the sandbox has no model that suggests"],
-  [/^wf .* reply status/, 6, "the sandbox has no model and so no such job"],
   [/^(kb|wf) login$/, 2, "there is no terminal to type the key on"],
   [/ login .*--key-command/, 4, "the password manager has no such key"],
   [/^wf api (\w+ )?\/datasets/, 4, "the route needs a knowledge key"],
@@ -32,6 +31,7 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
 /** Commands that prepare an example: they create or delete an object. */
 const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb (create Handbook --indexing|api POST)/, ["kb delete Handbook --yes"]],
+  [/^kb doc add .*economy/, ["kb delete Handbook --yes", "kb create Handbook"]],
   [/^kb metadata create Handbook team/, ["kb metadata delete Handbook team --yes"]],
   [/^kb tag create draft/, ["kb tag delete draft --yes"]],
   [/^kb tag rename draft published/, ["kb tag delete published --yes"]],
@@ -111,7 +111,7 @@ export async function prepareExamples(): Promise<void> {
   mkdirSync(join(template, "files", "docs", "people"), { recursive: true });
   writeFileSync(join(template, "files", "docs", "people", "leave.md"), "Thirty days.\n");
   process.chdir(join(template, "files"));
-  const sandbox = await startSandbox({ clock, directory: join(template, "data") });
+  const sandbox = await startSandbox({ clock, directory: join(template, "data"), models: true });
   const env = environment(sandbox.origin);
   const run = async (line: string, more: Readonly<Record<string, string>> = {}) => {
     const ran = await cli(wordsOf(line, more), {
@@ -126,7 +126,7 @@ export async function prepareExamples(): Promise<void> {
     JSON.parse(await run(line, more)) as Record<string, string>;
 
   await run("kb login work --base-url https://example.com/v1 --key-file - --no-check");
-  await run("kb create Handbook --indexing-technique economy");
+  await run("kb create Handbook --indexing-technique high_quality");
   const { batch: BATCH = "" } = await json(
     "kb doc add Handbook welcome.md --text-file welcome.md -o json",
   );
@@ -168,7 +168,7 @@ export async function prepareExamples(): Promise<void> {
     "wf --app chat annotation create --question Why? --answer Because. -o name",
   );
   const JOB = await run(
-    "wf --app chat annotation reply enable --embedding-provider-name a --embedding-model-name b --score-threshold 0.9 -o name",
+    "wf --app chat annotation reply enable --embedding-provider-name langgenius/stub/stub --embedding-model-name stub-embed --score-threshold 0.9 -o name",
   );
   writeFileSync(
     join(template, "files", "changes.csv"),
@@ -259,8 +259,7 @@ export async function checkExample(example: string): Promise<void> {
   const place = await mkdtemp(join(places, "example-"));
   cpSync(template, place, { recursive: true });
   process.chdir(join(place, "files"));
-  const models = example.startsWith("kb pipeline");
-  const sandbox = await startSandbox({ clock, directory: join(place, "data"), models });
+  const sandbox = await startSandbox({ clock, directory: join(place, "data"), models: true });
   onTestFinished(() => sandbox.stop());
   const convo = example.startsWith("wf conversation");
   const values = { ...variables, ...(convo && { CONVERSATION: variables["CONVO"] ?? "" }) };
