@@ -50,7 +50,7 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
       AND (?3 = '[]' OR status IN (SELECT value FROM json_each(?3)))`;
     const values = [document.id, input.keyword ?? null, JSON.stringify(statuses)];
     const { rows, total } = context.segments.page(where, "position", values, page);
-    const data = rows.map((row) => segmentResponse(context, row, document));
+    const data = rows.map(openResponses(context, document));
     const { has_more, limit, page: number } = pageFields(page, rows.length, total);
     return { json: { data, doc_form: document.doc_form, total, has_more, limit, page: number } };
   },
@@ -96,22 +96,24 @@ export const chunkHandlers = bindHandlers(operations, handlers);
 
 function showSegment(context: KnowledgeContext, place: SegmentPlace) {
   const [row, document] = getSegment(context, place);
-  return { json: { data: segmentResponse(context, row, document), doc_form: document.doc_form } };
+  return { json: { data: openResponses(context, document)(row), doc_form: document.doc_form } };
 }
 
-/** A chunk shows its child chunks by the rule of its document; other routes list them all (server §9.8). */
-function segmentResponse(context: KnowledgeContext, row: SegmentRow, { rule_id }: DocumentRow) {
+/**
+ * Returns what makes responses of a document's chunks. Its rule decides whether they show their child
+ * chunks; the route of child chunks always does (server §9.8).
+ */
+function openResponses(context: KnowledgeContext, { rule_id }: DocumentRow) {
   const rule = context.process_rules.find({ id: rule_id })?.rule;
   const shows = rule?.mode === "hierarchical" && rule.rules.parent_mode !== "full-doc";
-  const child_chunks = shows ? listChildren(context, row.id).map(childResponse) : [];
-  // A chunk that failed was not disabled by anyone.
-  const disabled = row.status === "error" ? { disabled_by: null } : {};
-  return toResponse("segment", row, {
-    child_chunks,
-    tokens: row.tokens ?? 0,
-    indexing_at: row.indexing_at || null, // chunks of pipelines have none
-    ...disabled,
-  });
+  return (row: SegmentRow) =>
+    toResponse("segment", row, {
+      child_chunks: shows ? listChildren(context, row.id).map(childResponse) : [],
+      tokens: row.tokens ?? 0,
+      indexing_at: row.indexing_at || null, // chunks of pipelines have none
+      // A chunk that failed was not disabled by anyone.
+      ...(row.status === "error" && { disabled_by: null }),
+    });
 }
 
 /** Stores a new chunk as the last of its document; returns it as the response shows it. */
@@ -133,7 +135,8 @@ function createChunk(
   // The response shows a chunk that failed, though it is not stored (server §9.7).
   if (error !== undefined) deleteSegments(context, "id", segment_id);
   const failure = error === undefined ? {} : failed(context, error);
-  return segmentResponse(context, { ...row, keywords: row.keywords ?? [], ...failure }, document);
+  const respond = openResponses(context, document);
+  return respond({ ...row, keywords: row.keywords ?? [], ...failure });
 }
 
 /** What the server reports for a question that changes without its answer (server §9.8). */
