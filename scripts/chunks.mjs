@@ -21,6 +21,8 @@ export const chunks = [
       "lib/numbers.ts",
       "lib/attempt.ts",
       "lib/backoff.ts",
+      "lib/did-you-mean.ts",
+      "cli/help/groups.ts",
     ],
   ],
   ["kb", ["operations/kb.ts", "commands/kb/specs.ts"]],

@@ -79,6 +79,7 @@ class SandboxServer implements Sandbox, Controlled {
   // Node's default limit rejects long request lines before the sandbox can respond to them.
   readonly #server = createServer({ maxHeaderSize: 64 * 1024, keepAliveTimeout: 5000 });
   #backend: Backend;
+  #stopped: Promise<void> | undefined;
   /** Drop the connections of the requests that are served. */
   readonly #drops = new Set<() => void>();
 
@@ -115,7 +116,11 @@ class SandboxServer implements Sandbox, Controlled {
     this.port = (this.#server.address() as AddressInfo).port; // of a TCP server
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop());
+  }
+
+  async #stop(): Promise<void> {
     const closed = once(this.#server.close(), "close");
     this.#server.closeAllConnections();
     await closed;
