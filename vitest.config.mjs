@@ -1,15 +1,17 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 const shared = {
   environment: "node",
   setupFiles: ["test/lib/cleanup-setup.ts"],
   testTimeout: 20_000,
-  hookTimeout: 60_000,
+  hookTimeout: 20_000,
 };
 
 export default defineConfig({
   test: {
-    maxWorkers: "100%", // much of the time is spent waiting for programs that run beside
+    // One more than cores: much of the time is spent waiting for programs that run beside.
+    maxWorkers: availableParallelism() + 1,
     projects: [
       {
         test: {
