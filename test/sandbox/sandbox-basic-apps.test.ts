@@ -81,6 +81,25 @@ test("only the end user of a message stops it", async () => {
   ]);
 });
 
+test("an agent that is stopped has used nothing, whatever its earlier rounds used", async () => {
+  const { clock, send } = await open();
+  const body = { inputs: {}, user: "u1", query: "[[tool]][[slow:1000]]" };
+  const response = await send("agent", "POST", chat, { ...body, response_mode: "streaming" });
+  let text = "";
+  const reading = (async () => {
+    const decoder = new TextDecoder();
+    for await (const piece of response.body ?? []) text += decoder.decode(piece);
+  })();
+  while (!text.includes('"position":2')) await clock.advance(1000);
+  const [{ task_id }] = eventsIn(text) as [Fields];
+  await send("agent", "POST", `${chat}/${task_id}/stop`, { user: "u1" });
+  await reading;
+  expect(eventsIn(text).at(-1)).toMatchObject({
+    event: "message_end",
+    metadata: { usage: { total_tokens: 0, time_to_first_token: null } },
+  });
+});
+
 test("an answer whose reader leaves is not stored", async () => {
   const { clock, send, list } = await open();
   const body = { inputs: {}, user: "u1", query: "[[words:5]][[slow:1000]]" };

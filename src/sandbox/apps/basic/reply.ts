@@ -27,14 +27,9 @@ export async function replyToMessage(
   const streaming = isStreaming(call);
   if (app.mode === "agent-chat" && !streaming) throw appError("agent blocking");
   if (app.mode !== "completion" && sent.query === "") throw appError("query missing");
-  const { name } = config.model;
-  const model = requireModel(context, name);
-  const turn = openTurn(
-    context,
-    { app, config, endUser: records.endUser(app.name, user) },
-    sent,
-    call,
-  );
+  const model = requireModel(context, config.model.name);
+  const endUser = records.endUser(app.name, user);
+  const turn = openTurn(context, { app, config, endUser }, sent, call);
   const answer = newAnswer();
   const events = writeAnswer(context, model, { turn, answer }, closing(context, call));
   if (streaming) return { stream: linesOf(turn, events) };

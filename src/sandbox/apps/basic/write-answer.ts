@@ -36,7 +36,8 @@ export async function* writeAnswer(
   } catch (error) {
     if (error instanceof ModelError) answer.error = error;
     else if (left.aborted) return;
-    else if (!stop.signal.aborted) throw error;
+    else if (stop.signal.aborted) answer.usage = undefined;
+    else throw error;
   } finally {
     answers.delete(task_id);
   }
