@@ -228,7 +228,7 @@ test("a sandbox that keeps its data is not reset", async () => {
   expect((await server.call("GET", "/datasets")).total).toBe(1);
 });
 
-/** The texts of some responses: of knowledge bases, a document and runs. */
+/** The texts of some responses: of knowledge bases, a document, a run and a reply. */
 async function play(server: TestSandbox): Promise<string[]> {
   const texts: string[] = [];
   const say = async (response: Promise<Response>) => texts.push(await (await response).text());
@@ -237,23 +237,36 @@ async function play(server: TestSandbox): Promise<string[]> {
   await say(server.send("GET", `/datasets/${base}/documents`));
   await say(runEcho(server));
   await say(server.send("GET", "/datasets"));
+  await say(
+    fetch(`${server.sandbox.origin}/v1/chat-messages`, {
+      method: "POST",
+      headers: { Authorization: "Bearer app-assistant", "Content-Type": "application/json" },
+      body: JSON.stringify({ query: "[[say:]] one", inputs: {}, user: "ann" }),
+    }),
+  );
   return texts;
 }
 
 test("with a seed the same requests have the same responses, also after a reset", async () => {
-  const server = await openTestSandbox({ seed: 7 });
+  const server = await openTestSandbox({ seed: 7, models: true });
   const texts = await play(server);
   expect(JSON.parse(texts[0] ?? "")).toMatchObject({
     data: [{ created_at: 1_767_225_602, indexing_status: "completed" }], // 2026-01-01 00:00:02
   });
+  expect(texts.at(-1)).toContain('"message_id":');
   await control(server, "POST /reset");
   expect(await play(server)).toEqual(texts);
   // Neither the clock nor the random numbers of the caller count.
-  const other = await openTestSandbox({ seed: 7, random: () => 0.9, clock: manualClock("2030") });
+  const other = await openTestSandbox({
+    seed: 7,
+    models: true,
+    random: () => 0.9,
+    clock: manualClock("2030"),
+  });
   expect((await play(other)).join().replaceAll(other.sandbox.origin, "")).toBe(
     texts.join().replaceAll(server.sandbox.origin, ""),
   );
-  const different = await play(await openTestSandbox({ seed: 8 }));
+  const different = await play(await openTestSandbox({ seed: 8, models: true }));
   expect(different[0]).not.toBe(texts[0]);
 });
 
