@@ -21,8 +21,9 @@ interface NodeResult {
   readonly inputs: Values;
   readonly outputs: Values;
   readonly process?: Values;
-  /** The name of the data source's icon, and what it was asked for. */
+  /** Of a data source: what it read. */
   readonly metadata?: Values;
+  /** Of a data source of uploads: the file. */
   readonly files?: readonly object[];
 }
 
