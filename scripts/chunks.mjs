@@ -22,6 +22,7 @@ export const chunks = [
       "lib/attempt.ts",
       "lib/backoff.ts",
       "lib/did-you-mean.ts",
+      "lib/did-you-mean.ts",
       "cli/help/groups.ts",
     ],
   ],
