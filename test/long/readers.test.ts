@@ -55,6 +55,8 @@ const MB = 2 ** 20;
 const hard: readonly (readonly [what: string, extension: string, bytes: Uint8Array])[] = [
   ["a long text", "docx", docx(repeated(paragraph("word "), 60 * MB))],
   ["empty paragraphs", "docx", docx(repeated("<w:p/>", 60 * MB))],
+  ["cells of a table", "docx", docx(repeated("<w:tc><w:p/><w:t>a</w:t></w:tc>", 60 * MB))],
+  ["paragraphs of a cell", "docx", docx(`<w:tc>${repeated("<w:p/>", 60 * MB)}</w:tc>`)],
   ["a wide sheet", "xlsx", xlsx(repeated('<row><c r="XFD1"><v>1</v></c></row>', 60 * MB))],
   ["empty rows", "xlsx", xlsx(repeated("<row/>", 60 * MB))],
   ["cells in a row", "csv", Buffer.alloc(15 * MB, ",")],

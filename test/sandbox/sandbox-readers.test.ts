@@ -53,11 +53,11 @@ describe("the text of", () => {
       docx(
         `<w:p><w:r><w:t>Quar</w:t></w:r><w:r><w:t xml:space="preserve">terly &amp; </w:t><w:tab/><w:t>plan</w:t></w:r></w:p>
         <w:p><w:del><w:r><w:delText>old</w:delText></w:r></w:del><w:r><w:fldChar/><w:instrText>PAGE</w:instrText></w:r></w:p>
-        <w:tbl><w:tr><w:tc>${paragraph("Team")}${paragraph("of")}</w:tc><w:tc>${paragraph("Days")}</w:tc></w:tr></w:tbl>
-        <mc:AlternateContent><mc:Choice>${paragraph("boxed")}</mc:Choice><mc:Fallback>${paragraph("boxed")}</mc:Fallback></mc:AlternateContent>`,
+        <w:tbl><w:tr><w:tc>${paragraph("Team")}${paragraph("of")}</w:tc><w:tc><w:p><w:pPr><w:tabs><w:tab w:pos="9"/></w:tabs></w:pPr><w:r><w:t>Days</w:t></w:r></w:p></w:tc></w:tr></w:tbl>
+        <w:p><w:r><w:t>before</w:t><mc:AlternateContent><mc:Choice>${paragraph("boxed")}</mc:Choice><mc:Fallback>${paragraph("boxed")}</mc:Fallback></mc:AlternateContent><w:t>after</w:t></w:r></w:p>`,
         { "word/footnotes.xml": `<w:footnotes>${paragraph("a note")}</w:footnotes>` },
       ),
-      ["Quarterly & \tplan\nTeam of | Days\nboxed\na note"],
+      ["Quarterly & \tplan\nTeam of | Days\nbefore\nboxed\nafter\na note"],
     ],
     [
       "a presentation: slides in the order of the show",

@@ -9,6 +9,6 @@ export function readDocx(bytes: Uint8Array): readonly string[] {
   const archive = openArchive(bytes);
   const main = mainPath(archive);
   const notes = relationsOf(archive, main).filter(({ kind }) => NOTES.includes(kind));
-  const paths = [main, ...notes.map(({ path }) => path)];
-  return [paths.map((path) => paragraphsOf(textAt(archive, path))).join("\n")];
+  const paths = new Set([main, ...notes.map(({ path }) => path)]);
+  return [[...paths].map((path) => paragraphsOf(textAt(archive, path))).join("\n")];
 }

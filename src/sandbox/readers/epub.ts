@@ -15,18 +15,18 @@ function packagePath(archive: Archive): string {
   return path;
 }
 
-/** The paths of the chapters in their order. */
+/** The paths of the chapters in their order, each once. */
 function chapterPaths(archive: Archive): string[] {
   const list = packagePath(archive);
   const files = new Map<string | undefined, string>();
-  const chapters: string[] = [];
+  const chapters = new Set<string>();
   walkXml(textAt(archive, list), {
     open(name, { id, href, idref }) {
       if (name === "item" && href !== undefined) files.set(id, linkedPath(list, href));
-      if (name === "itemref") chapters.push(files.get(idref) ?? "");
+      if (name === "itemref") chapters.add(files.get(idref) ?? "");
     },
   });
-  return chapters.filter(Boolean);
+  return [...chapters].filter(Boolean);
 }
 
 /** The paths of encrypted files; the text of a book can be readable though its fonts are not. */

@@ -1,4 +1,4 @@
-import { type Archive, linkedPath } from "./archive.ts";
+import { type Archive, linkedPath, textAt } from "./archive.ts";
 import { UnreadableFile } from "./limits.ts";
 import { walkXml } from "./markup.ts";
 
@@ -31,6 +31,18 @@ export function mainPath(archive: Archive): string {
   return main.path;
 }
 
-/** The ID of a relation in the attributes of an element: `r:id`, whatever the prefix is. */
-export const relationId = (attributes: Readonly<Record<string, string>>): string | undefined =>
-  Object.entries(attributes).find(([name]) => name.endsWith(":id"))?.[1];
+/** The files that the elements of this name in the file at `path` refer to, in their order; each once. */
+export function linkedParts(archive: Archive, path: string, element: string): string[] {
+  const targets = new Map(relationsOf(archive, path).map((each) => [each.id, each.path]));
+  const parts = new Set<string>();
+  walkXml(textAt(archive, path), {
+    open(name, attributes) {
+      if (name !== element) return;
+      // Such as `r:id`, whatever the prefix is.
+      const [, id = ""] = Object.entries(attributes).find(([each]) => each.endsWith(":id")) ?? [];
+      const part = targets.get(id);
+      if (part !== undefined) parts.add(part);
+    },
+  });
+  return [...parts];
+}

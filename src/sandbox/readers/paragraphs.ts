@@ -3,44 +3,51 @@ import { walkXml } from "./markup.ts";
 /** Characters that elements stand for. */
 const SIGNS: Readonly<Record<string, string>> = { tab: "\t", br: "\n", cr: "\n" };
 
+/** Elements without text of their own: a copy for older versions, and the stops of tabulators. */
+const IGNORED = new Set(["Fallback", "tabs"]);
+
 /**
  * The paragraphs of an Office text, a line each, and the rows of its tables with ` | ` between cells.
  * Word and PowerPoint use the same element names, in different namespaces.
  */
 export function paragraphsOf(xml: string): string {
   const lines: string[] = [];
+  let row: string[] = [];
   let line = "";
-  let [texts, cells, fallbacks] = [0, 0, 0];
-  const endLine = () => {
+  let [texts, cells, ignored] = [0, 0, 0];
+  const take = () => {
     const text = line.trim();
-    if (text !== "") lines.push(text);
     line = "";
+    return text;
+  };
+  const addLine = (text: string) => {
+    if (text !== "") lines.push(text);
+  };
+  const endParagraph = () => {
+    if (cells > 0) line += " ";
+    else addLine(take());
   };
   walkXml(xml, {
     open(name) {
-      if (name === "t") texts++;
+      if (IGNORED.has(name)) ignored++;
+      else if (name === "t") texts++;
       else if (name === "tc") cells++;
-      else if (name === "Fallback") fallbacks++; // repeats a text for older versions
-      else line += SIGNS[name] ?? "";
+      else if (name === "p") endParagraph(); // a text box is inside of another paragraph
+      else if (ignored === 0) line += SIGNS[name] ?? "";
     },
     text(text) {
-      if (texts > 0 && fallbacks === 0) line += text;
+      if (texts > 0 && ignored === 0) line += text;
     },
     close(name) {
-      if (name === "t") texts--;
-      else if (name === "Fallback") fallbacks--;
-      else if (name === "tc") {
-        cells--;
-        line = `${line.trimEnd()} | `;
-      } else if (name === "tr" && cells === 0) {
-        line = line.replace(/ \| $/, "");
-        endLine();
-      } else if (name === "p") {
-        if (cells === 0) endLine();
-        else line += " ";
+      if (IGNORED.has(name)) ignored--;
+      else if (name === "t") texts--;
+      else if (name === "p") endParagraph();
+      else if (name === "tc" && --cells === 0) row.push(take().replace(/\s+/g, " "));
+      else if (name === "tr" && cells === 0) {
+        addLine(row.join(" | "));
+        row = [];
       }
     },
   });
-  endLine();
-  return lines.join("\n");
+  return [...lines, take()].join("\n").trim();
 }

@@ -1,7 +1,7 @@
-import { type Archive, openArchive, textAt } from "./archive.ts";
+import { openArchive, textAt } from "./archive.ts";
 import { budget } from "./limits.ts";
 import { walkXml } from "./markup.ts";
-import { mainPath, relationId, relationsOf } from "./office.ts";
+import { linkedParts, mainPath, relationsOf } from "./office.ts";
 import { cellBudget, labelledRows, type TableRow } from "./rows.ts";
 import { type CellFormats, cellFormats, dateText } from "./xlsx-dates.ts";
 
@@ -25,20 +25,9 @@ export function* readXlsx(bytes: Uint8Array): Generator<string> {
     texts: sharedTexts(textOf("sharedStrings")),
     formats: cellFormats(textOf("styles")),
   };
-  for (const id of sheetIds(archive, main)) {
-    const sheet = relations.find((each) => each.id === id && each.kind === "worksheet");
-    if (sheet) yield* labelledRows(rowsOf(textAt(archive, sheet.path), workbook));
+  for (const path of linkedParts(archive, main, "sheet")) {
+    yield* labelledRows(rowsOf(textAt(archive, path), workbook));
   }
-}
-
-function sheetIds(archive: Archive, main: string): string[] {
-  const ids: string[] = [];
-  walkXml(textAt(archive, main), {
-    open(name, attributes) {
-      if (name === "sheet") ids.push(relationId(attributes) ?? "");
-    },
-  });
-  return ids;
 }
 
 /** The texts that cells share; reading aids (`rPh`) do not count. */
