@@ -1,4 +1,5 @@
 import { collect } from "../lib/collect.ts";
+
 /** Requests in flight at once by default; a default server handles ten connections (server §20). */
 export const DEFAULT_CONCURRENCY = 3;
 

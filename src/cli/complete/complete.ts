@@ -5,7 +5,7 @@ import { sandboxProfile } from "../../config/sandbox-profile.ts";
 import type { Host } from "../../host/host.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/formats-list.ts";
-import { flagOf, startsWith } from "../parse/command.ts";
+import { flagOf, placeholder, startsWith } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { appNames, fetchNames, runIds } from "./remote-names.ts";
 import { ownFlags } from "../parse/flags.ts";
@@ -250,7 +250,7 @@ function valueSource(command: Command, name: string, param: Param): Source {
   if (param.kind === "ref" && param.noun) return references(param.noun);
   if (param.listed === "run") return runs;
   if (param.kind === "file" || param.kind === "content") return "files";
-  return param.in === "local" && (pathWords.test(name) || pathWords.test(param.placeholder ?? ""))
+  return param.in === "local" && (pathWords.test(name) || pathWords.test(placeholder(param)))
     ? "files"
     : [];
 }

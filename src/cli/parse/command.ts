@@ -107,7 +107,8 @@ export const argumentOf = ({ word, variadic, optional }: Positional): string => 
 };
 
 /** The word for the value of a flag in usage lines. */
-export const placeholder = (param: Param): string => param.placeholder ?? param.noun ?? param.kind;
+export const placeholder = (param: Param): string =>
+  param.placeholder ?? (param.isOutputPath ? "file" : (param.noun ?? param.kind));
 
 /** The value of a flag for help and parsing: ` <text>`, or ` [text]` where it is optional. */
 export const valueUsage = (param: Param): string => {

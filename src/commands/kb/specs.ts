@@ -674,7 +674,6 @@ export const evalParams = {
   failures: local.flag("List questions with missing documents"),
   baseline: local.file("Compare with an earlier evaluation from --save"),
   save: local.text("Save the evaluation to this file, for --baseline", {
-    placeholder: "file",
     isOutputPath: true,
   }),
   fail_if: local.text("Exit with code 14 if true, e.g. 'recall@5<0.9'", {
@@ -682,7 +681,6 @@ export const evalParams = {
     many: true,
   }),
   junit: local.text("JUnit report to write, one case per question", {
-    placeholder: "file",
     isOutputPath: true,
   }),
   allow_missing: local.flag("Count missing documents as not found"),

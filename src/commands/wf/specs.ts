@@ -89,7 +89,6 @@ const completionCreate = task({
 
 export const recordingParams = {
   record: local.text("Record the events to a new file", {
-    placeholder: "file",
     isOutputPath: true,
   }),
   redact: local.flag("Record the lengths of texts instead of the texts"),
@@ -102,7 +101,6 @@ export const expectParams = {
     many: true,
   }),
   junit: local.text("JUnit report of the expectations", {
-    placeholder: "file",
     isOutputPath: true,
   }),
 } as const;
@@ -727,11 +725,9 @@ export const testRunParams = {
   }),
   level: local.number("Level of significance (default 0.05)", { range: [0.0001, 0.5] }),
   save: local.text("Save the results to this file, for --baseline", {
-    placeholder: "file",
     isOutputPath: true,
   }),
   junit: local.text("JUnit report to write, one case per test", {
-    placeholder: "file",
     isOutputPath: true,
   }),
   concurrency: local.integer("Concurrent runs", { range: [1, 10], serverDefault: "3" }),

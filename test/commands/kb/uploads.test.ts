@@ -180,7 +180,7 @@ test("a list of 80 columns shows why documents are not indexed, before their num
     env: { NO_COLOR: "1" },
   });
   expect(out.split("\n")[0]).toMatch(/^name +status +error +id$/);
-  expect(out).toMatch(/^minutes .* error +The sandbox supports text .*… +\w{8}$/m);
+  expect(out).toMatch(/^minutes .* error +The sandbox cannot extract text.*… +\w{8}$/m);
 });
 
 test("a lost connection ends an upload of several files", async () => {

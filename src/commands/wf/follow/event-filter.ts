@@ -169,8 +169,9 @@ export class EventFilter {
 }
 
 /**
- * Tracks the starts and ends of nodes: which one failed, and whether an event was lost. The server reads the state of a run
- * before it subscribes to its events, so an event in between is lost without a sign (server §15.3).
+ * Tracks the starts and ends of nodes: which one failed, and whether an event was lost. The server reads
+ * the state of a run before it subscribes to its events, so an event in between is lost without a sign
+ * (server §15.3).
  */
 export class NodeTracker {
   private readonly started = new Set<unknown>();
