@@ -95,6 +95,14 @@ beforeAll(async () => {
     const line = ["wf", "--app", "chat", "annotation", "create", "--question", question];
     await server.cli([...line, "--answer", "三十日です。".repeat(20)]);
   }
+  values["JOB"] = await run(
+    "wf --app chat annotation reply enable --embedding-provider-name stub --embedding-model-name none --score-threshold 0.9 -o name",
+  );
+  values["MESSAGE"] = await run(
+    "wf --app assistant chat send 休暇は何日ですか --blocking --jq .message_id",
+  );
+  values["SPEECH"] = join(files, `${"休暇は何日ですか".repeat(8)}.mp3`);
+  await writeFile(values["SPEECH"], "ID3");
   values["RECORDING"] = join(files, "run.jsonl");
   await run("wf --app loop run --input query=休暇 --record $RECORDING");
   values["FILES"] = join(files, "docs");
@@ -185,15 +193,16 @@ const lines = [
   "wf --app chat conversation list",
   "wf --app chat conversation messages $CONVERSATION",
   "wf --app chat annotation list",
+  "wf --app chat annotation reply status enable $JOB",
   "wf --app chat feedback list",
+  "wf --app assistant message suggested $MESSAGE",
+  "wf --app assistant audio transcribe $SPEECH",
   "wf --app chat chat send 休暇は何日ですか",
   "wf --app convo conversation variables $CONVERSATION",
 ];
 
 /** Readings that are covered by another command, or that the sandbox cannot print. */
 const elsewhere = new Map([
-  ["wf message suggested", "the sandbox has no model that suggests"],
-  ["wf annotation reply status", "the sandbox has no such job"],
   ["wf conversation variables", "the chat application has none"],
   ["kb doc download", "prints the files that it wrote"],
   ["kb export", "prints the files that it wrote"],
@@ -202,7 +211,6 @@ const elsewhere = new Map([
   ["wf top", "redraws a screen until it is interrupted"],
   ["wf logs export", "writes a file"],
   ["wf top", "runs until it is interrupted"],
-  ["wf audio transcribe", "the sandbox has no model for speech"],
 ]);
 
 const printing = new Set(["list", "page", "cursor", "record", "report", "events"]);
