@@ -13,10 +13,7 @@ import { root } from "./paths.ts";
 
 /** Examples that do not exit with 0: pattern, exit code, reason. */
 const otherEnds: readonly (readonly [RegExp, number, string])[] = [
-  [/^wf text create .*--input/, 2, "echo has no such input"],
-  [/^wf text (create|stop)/, 6, "echo is not a text generation application"],
-  [/^wf audio /, 5, "echo has no model for speech"],
-  [/^wf .* message suggested/, 5, "the sandbox has no model that suggests"],
+  [/^wf .* message suggested/, 5, "chat suggests no questions"],
   [/^(kb|wf) login$/, 2, "there is no terminal to type the key on"],
   [/ login .*--key-command/, 4, "the password manager has no such key"],
   [/^wf api (\w+ )?\/datasets/, 4, "the route needs a knowledge key"],
@@ -26,6 +23,13 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf --app chat chat( --|$)/, 2, "it is a conversation on a terminal"],
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
   [/^wf top/, 130, "it runs until it is interrupted"],
+];
+
+/** Applications of examples that name none and cannot run with the default one. */
+const otherApps: readonly (readonly [RegExp, string])[] = [
+  [/^wf conversation/, "convo"],
+  [/^wf text/, "completion"],
+  [/^wf audio/, "assistant"],
 ];
 
 /** Commands that prepare an example: they create or delete an object. */
@@ -261,9 +265,10 @@ export async function checkExample(example: string): Promise<void> {
   process.chdir(join(place, "files"));
   const sandbox = await startSandbox({ clock, directory: join(place, "data"), models: true });
   onTestFinished(() => sandbox.stop());
-  const convo = example.startsWith("wf conversation");
-  const values = { ...variables, ...(convo && { CONVERSATION: variables["CONVO"] ?? "" }) };
-  const env = { ...environment(sandbox.origin), ...(convo && { KB_APP_KEY: "app-convo" }) };
+  const [, app] = otherApps.find(([pattern]) => pattern.test(example)) ?? [];
+  const convo = app === "convo" && { CONVERSATION: variables["CONVO"] ?? "" };
+  const values = { ...variables, ...convo };
+  const env = { ...environment(sandbox.origin), ...(app && { KB_APP_KEY: `app-${app}` }) };
   // The programs that examples start, such as a password manager, fail.
   const spawn = () => ({ exit: Promise.resolve(1), output: Promise.resolve(""), kill: () => {} });
   const run = (line: string) =>
