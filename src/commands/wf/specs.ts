@@ -81,8 +81,8 @@ const completionCreate = task({
   effect: "writes",
   exits: ["remote-failed", "cut"],
   examples: [
-    "wf text create --input query='Sum up the leave policy'",
-    "wf text create --input query='Sum up the leave policy' --blocking --jq .answer",
+    "wf text create --input 'query=Sum up the leave policy'",
+    "wf text create --input 'query=Sum up the leave policy' --blocking --jq .answer",
   ],
   load: () => import("./completion-create.ts"),
 });
