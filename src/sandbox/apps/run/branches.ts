@@ -59,20 +59,20 @@ export async function runBranches(context: RunContext, app: AppDefinition): Prom
   };
   try {
     beginReady();
-    for (let end = await nextEnd(nodes, queue, running); end;) {
+    const next = () => nextEnd(nodes, queue, running);
+    for (let end = await next(); end; end = await next()) {
       const { outcome } = end;
       if (outcome.status === "paused") {
         completeNode(context, end.execution, outcome);
         forms.push(outcome.form);
-      } else {
-        completeStep(context, text, end, outcome);
-        if (outcome.status === "failed") return { failed: outcome, forms };
-        records.saveRun(run);
-        // Readers may be cut off between a node and the next (server §15.3).
-        await Promise.resolve();
-        beginReady();
+        continue;
       }
-      end = await nextEnd(nodes, queue, running);
+      completeStep(context, text, end, outcome);
+      if (outcome.status === "failed") return { failed: outcome, forms };
+      records.saveRun(run);
+      // Readers may be cut off between a node and the next (server §15.3).
+      await Promise.resolve();
+      beginReady();
     }
     return { forms };
   } finally {
