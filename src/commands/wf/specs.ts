@@ -735,7 +735,7 @@ export const testRunParams = {
 
 const testRun = task({
   command: "wf test run <suite...>",
-  action: "run the tests of {suites}",
+  action: "run tests",
   summary: "Run suites of tests against applications",
   about:
     "A suite is a YAML file: name, app, user, defaults, and tests with a name, a query or inputs (or\nseveral turns of a conversation), tags, repeat, skip, only, and expect: conditions as in\n`wf help conditions`. --app is the application of suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline it exits with\n14 if a test is broken: it passed less often than before, by Fisher's exact test corrected for the\nnumber of tests, or never instead of always; and if a test failed that never failed before. The same\ncommand continues after a kill and asks nothing twice.",
