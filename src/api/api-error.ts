@@ -101,6 +101,9 @@ interface Explanation extends ErrorInfo {
 const quotaCodes =
   /^workflow_version_execution_not_allowed$|^rate_limit_error$|(^|_)(quota|credits?|billing|subscription)(_|$)/;
 
+/** Whether a code means an exceeded quota, in a response or in an `error` event. */
+export const isQuotaCode = (code: string): boolean => quotaCodes.test(code);
+
 /** Codes for a key of another type of application (server §15.1, §16), and what the server means. */
 const wrongApps = new Map<string, Pick<Explanation, "text">>([
   ["not_workflow_app", { text: "this needs the key of a workflow" }],
@@ -121,7 +124,7 @@ function explain(response: ErrorResponse, body: ErrorBody, context: RequestConte
     };
   }
   if (isNotStarted(status, body)) return notStarted(response, body, context);
-  if (status === 429 || status === 402 || quotaCodes.test(code)) {
+  if (status === 429 || status === 402 || isQuotaCode(code)) {
     return { kind: "limited", hint: "quota exceeded; retrying will not help" };
   }
   if (status === 401) {

@@ -293,7 +293,7 @@ const table: readonly (readonly [
   ["wf show", "Getting run RUN", "", "failed to get run RUN"],
   ["wf open", "Opening the page of RUN"],
   ["wf diff", "Comparing A with B"],
-  ["wf test run", "Running tests", "Ran tests", "failed to run tests"],
+  ["wf test run", "Running tests", "Ran tests", "failed to run workflow"],
   ["wf events", "Getting events of run RUN", "", "failed to get events of run RUN"],
   ["wf logs", "Listing runs", "", "failed to list runs"],
   ["wf replay", "Replaying FILE"],

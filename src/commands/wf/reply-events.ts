@@ -1,3 +1,4 @@
+import { isQuotaCode } from "../../api/api-error.ts";
 import type { EventBatches, EventStage } from "../../api/sse.ts";
 import { serverEvent } from "../../lib/server-event.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
@@ -153,7 +154,7 @@ async function* replyWithoutRun(events: EventBatches, context: Context): EventBa
       for (const event of batch) reply.add(event);
       yield batch;
       const error = batch.find(({ event }) => event === "error");
-      if (error) throw replyFailed(error.fields.message, reply);
+      if (error) throw replyFailed(error.fields.message, reply, error.fields.code);
       if (batch.some(({ event }) => event === "message_end")) return;
     }
   } catch (error) {
@@ -207,12 +208,16 @@ async function readMessage(
 }
 
 /** The model or the application failed; message and conversation are stored nevertheless. */
-const replyFailed = (message: unknown, reply: ReplyCollector): CliError =>
-  new CliError("remote-failed", `the reply failed: ${asText(message)}`, {
-    isResult: true,
-    sideEffect: "applied",
-    details: idsOf(reply),
-  });
+const replyFailed = (message: unknown, reply: ReplyCollector, code = ""): CliError =>
+  new CliError(
+    isQuotaCode(code) ? "limited" : "remote-failed",
+    `the reply failed: ${asText(message)}`,
+    {
+      isResult: true,
+      sideEffect: "applied",
+      details: idsOf(reply),
+    },
+  );
 
 const replyLost = (reason: string, reply: ReplyCollector): CliError => {
   const conversation = reply.id("conversation_id");

@@ -765,7 +765,7 @@ describe("help conditions", () => {
   test("shows valid sentences, with and without their optional parts", () => {
     const [, table = ""] = /\nSentences:\n(.*?)\n\n/s.exec(page) ?? [];
     const shapes = table.split("\n").map((line) => line.trim());
-    expect(shapes).toHaveLength(25);
+    expect(shapes).toHaveLength(26);
     const words: readonly (readonly [form: RegExp, values: readonly string[]])[] = [
       [/ ?\[((?:[^[\]]|\[[^[\]]*\])*)\]/, ["", " $1"]],
       [/at least\|.* than/, ["at least", "at most", "exactly", "less than", "more than"]],
@@ -777,6 +777,7 @@ describe("help conditions", () => {
       [/NODE/, ['"Start"', "Start", "type llm"]],
       [/VALUE/, ["5"]],
       [/JSON/, ['{"a": 1}']],
+      [/DOCUMENT/, ["leave.md", '"paid leave.md"']],
     ];
     const sentencesOf = (shape: string): string[] => {
       const found = words.find(([form]) => form.test(shape));

@@ -100,20 +100,20 @@ describe("a completion", () => {
 
 describe("a failing model", () => {
   // A blocking response tells by its code alone that a model failed; unknown errors have none.
-  const kinds: readonly [kind: string, blocking: number, text: string][] = [
-    ["rate", 9, "Rate limit reached for stub-chat: 3 requests per minute"],
-    ["auth", 9, "Incorrect API key provided"],
-    ["daemon", 9, "PluginDaemonInternalServerError: the plugin runtime crashed"],
-    ["quota", 7, "The quota of the model provider is used up."],
-    ["unknown", 5, "SomethingElse"],
+  const kinds: readonly [kind: string, streaming: number, blocking: number, text: string][] = [
+    ["rate", 9, 9, "Rate limit reached for stub-chat: 3 requests per minute"],
+    ["auth", 9, 9, "Incorrect API key provided"],
+    ["daemon", 9, 9, "PluginDaemonInternalServerError: the plugin runtime crashed"],
+    ["quota", 7, 7, "The quota of the model provider is used up."],
+    ["unknown", 9, 5, "SomethingElse"],
   ];
 
-  test.each(kinds)("%s: exit code 9, or %i with --blocking", async (kind, exit, text) => {
+  test.each(kinds)("%s: exit code %i, or %i with --blocking", async (kind, live, exit, text) => {
     const chat = [...assistant, "chat", "send", `[[error:${kind}]]`];
     const create = [...completion, "text", "create", "--query", `[[error:${kind}]]`];
     for (const line of [chat, create]) {
       const streamed = await server.cli(line);
-      expect([streamed.exit, streamed.err]).toEqual([9, expect.stringContaining(text)]);
+      expect([streamed.exit, streamed.err]).toEqual([live, expect.stringContaining(text)]);
       const blocked = await server.cli([...line, "--blocking"]);
       expect([blocked.exit, blocked.err]).toEqual([exit, expect.stringContaining(text)]);
       expect([streamed.out, blocked.out]).toEqual(["", ""]);

@@ -96,6 +96,35 @@ test("the turns of a test are one conversation", async () => {
   expect(JSON.parse(out)).toHaveLength(1);
 });
 
+test("the documents that a reply cites can be expected, and its tokens limited", async () => {
+  const models = await testSandbox({ models: true });
+  const done = async (words: string) => {
+    const ran = await models.cli(words.split(" "));
+    expect(ran.exit, ran.err).toBe(0);
+  };
+  await done("kb create Handbook --indexing-technique high_quality");
+  await write(folder, { "leave.md": "Thirty days of leave a year.\n" });
+  await done(`kb doc upload Handbook ${join(folder, "leave.md")}`);
+  await done("kb doc wait Handbook");
+  await write(folder, {
+    "cited.yaml": `
+app: assistant
+tests:
+  - name: cites
+    query: How many days of leave?
+    expect: [cited leave.md, not cited parking.md, run used at most 5000 tokens]
+  - name: cites another one
+    query: How many days of leave?
+    expect: [cited parking.md, run used at most 1 tokens]
+`,
+  });
+  const ran = await models.cli(["wf", "test", "run", join(folder, "cited.yaml"), "-o", "tsv"]);
+  expect(ran.exit, ran.err).toBe(14);
+  expect(ran.out).toContain("passed\tcited: cites\t");
+  expect(ran.out).toContain('cited: cites another one\tcited parking.md\tcited: "leave.md"\t\n');
+  expect(ran.out).toMatch(/cites another one\trun used at most 1 tokens\tit used \d+ tokens\t\n/);
+});
+
 test("an answer that cannot be judged is an error: 10", async () => {
   const ran = await wf("paused.yaml", "-o", "json");
   expect(ran.exit).toBe(10);
