@@ -2,14 +2,15 @@ import { percentile, sum } from "../../../lib/numbers.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { LoggedRun } from "../logs/index.ts";
 import type { FigureName } from "../stats-fields.ts";
+import { NumberList } from "./number-list.ts";
 
 /** Counts of runs. Every duration and token count is stored, so percentiles are exact. */
 export interface StatsCounts {
   runs: number;
   readonly statuses: Map<string, number>;
   /** Durations of ended runs. */
-  readonly seconds: number[];
-  readonly tokens: number[];
+  readonly seconds: NumberList;
+  readonly tokens: NumberList;
   /** Null if no run has any. */
   steps: number | null;
   /** Runs whose duration is the time from start to finish. */
@@ -19,8 +20,8 @@ export interface StatsCounts {
 export const newStatsCounts = (): StatsCounts => ({
   runs: 0,
   statuses: new Map(),
-  seconds: [],
-  tokens: [],
+  seconds: new NumberList(),
+  tokens: new NumberList(),
   steps: null,
   byClock: 0,
 });
@@ -40,8 +41,8 @@ export function mergeCounts(parts: readonly StatsCounts[]): StatsCounts {
   for (const part of parts) {
     all.runs += part.runs;
     for (const [status, runs] of part.statuses) increase(all.statuses, status, runs);
-    for (const value of part.seconds) all.seconds.push(value);
-    for (const value of part.tokens) all.tokens.push(value);
+    all.seconds.append(part.seconds);
+    all.tokens.append(part.tokens);
     if (part.steps !== null) all.steps = (all.steps ?? 0) + part.steps;
     all.byClock += part.byClock;
   }
@@ -56,8 +57,8 @@ export type StatsFigures = ReturnType<typeof statsFiguresOf>;
 
 /** Durations in seconds, shares of ended runs from 0 to 1, and numbers. */
 export function statsFiguresOf({ runs, statuses, ...counts }: StatsCounts) {
-  const seconds = Float64Array.from(counts.seconds).sort();
-  const tokens = Float64Array.from(counts.tokens).sort();
+  const seconds = counts.seconds.sorted();
+  const tokens = counts.tokens.sorted();
   const countOf = (status: string) => statuses.get(status) ?? 0;
   const ended = sum([...statuses.keys()].filter(isEnded).map(countOf));
   const share = (status: string) => (ended === 0 ? null : countOf(status) / ended);
