@@ -7,7 +7,8 @@ export type CellFormats = readonly ("number" | "date")[];
 const isBuiltInDate = (id: number) => (id >= 14 && id <= 22) || (id >= 45 && id <= 47);
 
 /** Whether a format such as `yyyy-mm-dd` shows a date: letters in quotes or brackets do not count. */
-const isDateFormat = (code: string) => /[dmyhs]/i.test(code.replace(/"[^"]*"?|\[[^\]]*\]?|\\./g, ""));
+const isDateFormat = (code: string) =>
+  /[dmyhs]/i.test(code.replace(/"[^"]*"?|\[[^\]]*\]?|\\./g, ""));
 
 /** The formats of cells in the styles of a workbook. */
 export function cellFormats(xml: string): CellFormats {
