@@ -7,7 +7,7 @@ import {
   type KnowledgeContext,
   latestRule,
 } from "../storage/knowledge-store.ts";
-import type { Changes } from "../storage/table.ts";
+import type { Changes, NewRow } from "../storage/table.ts";
 import { getDisplayStatus } from "./document-responses.ts";
 import { chooseEmbedding, type EmbeddingChoice } from "./indexing/embedding.ts";
 import type { FileContent } from "./knowledge-files.ts";
@@ -62,12 +62,8 @@ export function createDocument(
   if (same && processing.duplicate !== false) {
     return requeue(context, same, content, { ...change, created_from: "api", batch });
   }
-  const id = context.newId();
-  const now = context.now();
-  documents.insert({
-    id,
+  return addDocument(context, {
     dataset_id,
-    position: documents.max("position", { dataset_id }) + 1,
     batch,
     name,
     file_id: content.file_id,
@@ -75,6 +71,33 @@ export function createDocument(
     doc_form,
     doc_language: processing.doc_language ?? "English",
     created_from: "api",
+  });
+}
+
+/** A document that was not added yet; `source` of one that a pipeline makes. */
+type NewDocument = Pick<
+  NewRow<DocumentRow>,
+  | "dataset_id"
+  | "batch"
+  | "name"
+  | "source"
+  | "file_id"
+  | "rule_id"
+  | "doc_form"
+  | "doc_language"
+  | "created_from"
+>;
+
+/** Adds a document at the end of its knowledge base, where it waits to be indexed; returns its ID. */
+export function addDocument(context: KnowledgeContext, document: NewDocument): string {
+  const { documents } = context;
+  const { dataset_id } = document;
+  const id = context.newId();
+  const now = context.now();
+  documents.insert({
+    ...document,
+    id,
+    position: documents.max("position", { dataset_id }) + 1,
     created_at: now,
     updated_at: now,
     indexing_status: "waiting",

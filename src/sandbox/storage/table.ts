@@ -66,7 +66,7 @@ export type RecordOf<Definition> =
     : never;
 
 /** A row to insert: columns that can be null are optional. */
-type NewRow<Row> = Partial<Row> & {
+export type NewRow<Row> = Partial<Row> & {
   readonly [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name];
 };
 

@@ -9,7 +9,7 @@ import {
   getDataset,
   type KnowledgeContext,
 } from "../../storage/knowledge-store.ts";
-import { newBatch } from "../document-changes.ts";
+import { addDocument, newBatch } from "../document-changes.ts";
 import { addUpload, onlyFile } from "../knowledge-files.ts";
 import { knowledgeError, toResponse } from "../responses.ts";
 import { runDatasource, typeError } from "./crawl.ts";
@@ -105,12 +105,9 @@ function addDocuments(
 ): object {
   const { documents } = context;
   const batch = newBatch(context);
-  const now = context.now();
-  for (const source of sources) {
-    documents.insert({
-      id: context.newId(),
+  for (const source of sources)
+    addDocument(context, {
       dataset_id,
-      position: documents.max("position", { dataset_id }) + 1,
       batch,
       name: nameOf(source),
       source,
@@ -119,15 +116,7 @@ function addDocuments(
       doc_form: index.chunk_structure,
       doc_language: "",
       created_from: "rag-pipeline",
-      created_at: now,
-      updated_at: now,
-      indexing_status: "waiting",
-      queued_at: now,
-      enabled: true,
-      archived: false,
-      metadata: {},
     });
-  }
   const { id, name, description } = getDataset(context, dataset_id);
   return {
     batch,
