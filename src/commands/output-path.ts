@@ -19,6 +19,15 @@ export async function prepareOutput(label: string, path: string, { files }: Host
   });
 }
 
+/** Prepares the files of several flags, by their parameters: `{ junit: "r.xml" }`. */
+export async function prepareOutputs(
+  paths: Readonly<Record<string, string | undefined>>,
+  host: Host,
+): Promise<void> {
+  for (const [name, path] of Object.entries(paths))
+    if (path !== undefined) await prepareOutput(`--${name} ${path}`, path, host);
+}
+
 /** Writes the file at the end. Throws failure, after the result is printed, if that is impossible. */
 export const writeOutput = (
   flag: string,

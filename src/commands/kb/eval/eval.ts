@@ -8,7 +8,7 @@ import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { FileInput, Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
-import { prepareOutput, writeOutput } from "../../output-path.ts";
+import { prepareOutputs, writeOutput } from "../../output-path.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
 import { rerankModel } from "../models/index.ts";
 import { changedSettings } from "../search.ts";
@@ -48,10 +48,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const baseline = await baselineOf(input, context.host);
   const flags = settingFlags.filter((name) => input[name] !== undefined);
   const axes = parseMatrix(input.matrix ?? [], flags);
-  for (const name of fileFlags) {
-    const path = input[name];
-    if (path !== undefined) await prepareOutput(`--${name} ${path}`, path, context.host);
-  }
+  await prepareOutputs({ save: input.save, junit: input.junit }, context.host);
 
   const kb = await context.call(getKnowledgeBase, { dataset_id });
   const variants = await searchVariants(input, kb, axes, context);

@@ -26,6 +26,7 @@ interface NodesOfFile {
   readonly nodes: YamlNodes;
   /** Null for an empty file. */
   readonly contents: Node | null;
+  readonly text: string;
   /** The error for a problem of the whole file. */
   error(problem: string): CliError;
 }
@@ -36,11 +37,12 @@ export async function readYamlNodes(
   files: Files,
   about: { readonly label: string; readonly hint: string },
 ): Promise<NodesOfFile> {
-  const yaml = await parseYaml(await contentOf(path, files, about), { strict: true });
+  const text = await contentOf(path, files, about);
+  const yaml = await parseYaml(text, { strict: true });
   if ("problem" in yaml) throw usageAt(path, yaml.line, yaml.problem);
   const nodes = yamlNodes(path, yaml, await import("yaml"));
   const error = (problem: string) => usageAt(path, 1, problem);
-  return { nodes, contents: yaml.document.contents, error };
+  return { nodes, contents: yaml.document.contents, text, error };
 }
 
 const usageAt = (path: string, line: number, problem: string, hint?: string): CliError =>

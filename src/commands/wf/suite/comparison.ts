@@ -37,6 +37,7 @@ export interface Shift {
 
 /** A run of suites compared with an earlier one. */
 export interface SuiteComparison {
+  /** In the order of the tests that were run. */
   readonly tests: readonly TestComparison[];
   readonly seconds: Shift;
   readonly tokens: Shift;

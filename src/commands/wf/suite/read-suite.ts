@@ -35,6 +35,8 @@ export interface Suite {
   /** End user. */
   readonly user: string | undefined;
   readonly tests: readonly SuiteTest[];
+  /** The file, which tells one version of a suite from another. */
+  readonly text: string;
 }
 
 /** Values of a test, or the defaults of all. */
@@ -85,7 +87,7 @@ export async function readSuite(path: string, files: Files): Promise<Suite> {
   if (again) throw nodes.error(again, `another test is named ${JSON.stringify(names[twice])}`);
   if (tests.length === 0) throw nodes.error(suite.tests, "the suite has no tests");
   const { name = basename(path).replace(/\.ya?ml$/i, ""), app, user } = suite;
-  return { name, path, app, user, tests };
+  return { name, path, app, user, tests, text: file.text };
 }
 
 /** Runs a setter where a list is expected. */

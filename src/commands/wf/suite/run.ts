@@ -5,7 +5,7 @@ import { counted, firstNames } from "../../../lib/plural.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../command-spec.ts";
-import { prepareOutput, writeOutput } from "../../output-path.ts";
+import { prepareOutputs, writeOutput } from "../../output-path.ts";
 import { gateError } from "../expect/index.ts";
 import type { testRunParams } from "../specs.ts";
 import { compareSuites } from "./comparison.ts";
@@ -28,12 +28,9 @@ const DEFAULT_LEVEL = 0.05;
 export async function* run(input: TestRunInput, context: Context): AsyncGenerator<Report> {
   const { files } = context.host;
   const baseline = await baselineOf(input, context);
-  for (const name of ["save", "junit"] as const) {
-    const path = input[name];
-    if (path !== undefined) await prepareOutput(`--${name} ${path}`, path, context.host);
-  }
+  const { save, junit } = input;
+  await prepareOutputs({ save, junit }, context.host);
   const tags = input.only ?? [];
-  const contents: Uint8Array[] = [];
   const suites = [];
   let skipped = 0;
   for (const path of input.suites) {
@@ -41,12 +38,14 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
     const tests = selectedTests(suite, tags);
     skipped += suite.tests.length - tests.length;
     suites.push({ ...suite, tests });
-    contents.push(await files.read(path));
   }
   if (suites.every(({ tests }) => tests.length === 0)) throw usage("no test is selected");
   const { repeat = 1, concurrency } = input;
   const options = { repeat, concurrency, failFast: input.fail_fast === true };
-  const identity = { values: [input.suites, tags, repeat], content: Buffer.concat(contents) };
+  const identity = {
+    values: [input.suites, tags, repeat],
+    content: Buffer.from(suites.map(({ text }) => text).join("")),
+  };
   const tests = testResults(await collect(runTests(suites, options, identity, context)));
   const level = input.level ?? DEFAULT_LEVEL;
   const compared = baseline && {
@@ -55,7 +54,6 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
   };
   const report = suiteReport({ tests, skipped, level, baseline: compared });
   yield report;
-  const { save, junit } = input;
   if (save !== undefined)
     await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, context.host);
   if (junit !== undefined)

@@ -24,14 +24,13 @@ export function suiteReport(run: SuiteRun): Report {
 }
 
 function suiteData({ tests, skipped, level, baseline }: SuiteRun) {
-  const verdicts = new Map(baseline?.compared.tests.map((each) => [each.name, each]));
   return {
     wf_test: 1,
     level,
     baseline: baseline?.file ?? null,
     skipped,
-    tests: tests.map((test) => {
-      const compared = verdicts.get(test.name);
+    tests: tests.map((test, index) => {
+      const compared = baseline?.compared.tests[index];
       return {
         ...test,
         verdict: compared?.verdict ?? null,
@@ -66,10 +65,9 @@ export const verdictText = ({ verdict, significant }: TestComparison): string =>
 
 function testSection({ tests, skipped, level, baseline }: SuiteRun): Section {
   const hasRepeats = tests.some(({ results }) => results.length > 1);
-  const verdicts = new Map(baseline?.compared.tests.map((each) => [each.name, each]));
   const passed = tests.filter(({ status }) => status === "passed").length;
-  const rows = tests.map((test): Cell[] => {
-    const compared = verdicts.get(test.name);
+  const rows = tests.map((test, index): Cell[] => {
+    const compared = baseline?.compared.tests[index];
     return [
       toned(test.status),
       test.name,
