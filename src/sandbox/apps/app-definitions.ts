@@ -13,6 +13,7 @@ import completion from "./applications/completion.json" with { type: "json" };
 import convo from "./applications/convo.json" with { type: "json" };
 import echo from "./applications/echo.json" with { type: "json" };
 import flaky from "./applications/flaky.json" with { type: "json" };
+import grader from "./applications/grader.json" with { type: "json" };
 import inputs from "./applications/inputs.json" with { type: "json" };
 import loop from "./applications/loop.json" with { type: "json" };
 import retry from "./applications/retry.json" with { type: "json" };
@@ -22,12 +23,15 @@ import summarize from "./applications/summarize.json" with { type: "json" };
 import tolerant from "./applications/tolerant.json" with { type: "json" };
 import triage from "./applications/triage.json" with { type: "json" };
 import twoReviews from "./applications/two-reviews.json" with { type: "json" };
+import answers from "./applications/answers.json" with { type: "json" };
 import write from "./applications/write.json" with { type: "json" };
 import type { AppFeatures, InputField } from "./app-features.ts";
 import { inputFields, type ModelConfig } from "./basic/model-config.ts";
 import { type AnyNode, type Edge, nodesOf } from "./nodes/node-types.ts";
 
 import type { RecordingEvent } from "./given/recording.ts";
+import type { AnswerRules } from "./rules/answer-rules.ts";
+import { readAnswerRules } from "./rules/read-rules.ts";
 
 /** An application of the sandbox. */
 export interface AppDefinition {
@@ -42,6 +46,8 @@ export interface AppDefinition {
   readonly edges: readonly Edge[];
   /** Of an application that replays a run instead of executing its nodes. */
   readonly recording: readonly RecordingEvent[] | undefined;
+  /** Of an application whose answers are not written by the stand-in model. */
+  readonly rules: AnswerRules | undefined;
   /** Conversation variables with their initial values. */
   readonly variables: readonly {
     readonly name: string;
@@ -69,9 +75,10 @@ interface ExportedApp {
   /** The settings of a basic application, its features among them. */
   readonly model_config?: ModelConfig;
   readonly recording?: readonly RecordingEvent[];
+  readonly rules?: AnswerRules;
 }
 
-function defineApp({ app, workflow, model_config, recording }: ExportedApp): AppDefinition {
+function defineApp({ app, workflow, model_config, recording, rules }: ExportedApp): AppDefinition {
   const { graph, features, conversation_variables } = workflow ?? {};
   const nodes = graph?.nodes.map(({ data, ...node }) => ({ ...node, ...data }) as AnyNode) ?? [];
   return {
@@ -79,6 +86,7 @@ function defineApp({ app, workflow, model_config, recording }: ExportedApp): App
     features: features ?? model_config ?? {},
     config: model_config,
     recording,
+    rules,
     nodes,
     edges: graph?.edges ?? [],
     inputs: model_config
@@ -90,6 +98,7 @@ function defineApp({ app, workflow, model_config, recording }: ExportedApp): App
 
 const exported: readonly unknown[] = [
   agent,
+  readAnswerRules(answers, "answers"),
   ask,
   assistant,
   batch,
@@ -100,6 +109,7 @@ const exported: readonly unknown[] = [
   convo,
   echo,
   flaky,
+  grader,
   inputs,
   loop,
   retry,

@@ -20,6 +20,7 @@ import { Engine } from "./run/engine.ts";
 import { Channels } from "./run/event-stream.ts";
 import { formHandlers } from "./forms.ts";
 import { runHandlers } from "./runs.ts";
+import { RuleDraws } from "./rules/answer-rules.ts";
 import { fillShape, appError } from "./shapes.ts";
 
 /** The application side of the sandbox. */
@@ -42,6 +43,8 @@ export function openApps(deps: {
   readonly model: LanguageModel | undefined;
   readonly models: ModelAccess;
   readonly retrieve: Retrieve;
+  /** Determines the answers that rules draw. */
+  readonly seed: number;
   readonly version: string;
   readonly onError: (error: unknown, where: string) => void;
 }): Apps {
@@ -66,6 +69,7 @@ export function openApps(deps: {
     clock,
     model,
     models,
+    draws: new RuleDraws(deps.seed),
     retrieve,
     answers: new Map(),
     closing: closing.signal,

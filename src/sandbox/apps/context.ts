@@ -7,6 +7,7 @@ import type { ModelAccess } from "../models/model-access.ts";
 import type { RunStore } from "../storage/runs-store.ts";
 import type { AppDefinition } from "./app-definitions.ts";
 import type { Engine } from "./run/engine.ts";
+import type { RuleDraws } from "./rules/answer-rules.ts";
 import type { Channels } from "./run/event-stream.ts";
 import type { StopMode } from "./run/segment.ts";
 import { appError } from "./shapes.ts";
@@ -27,6 +28,8 @@ export interface AppContext {
   /** The language model; undefined if the server has no models at all. */
   readonly model: LanguageModel | undefined;
   readonly models: ModelAccess;
+  /** Draws the answers of applications with rules. */
+  readonly draws: RuleDraws;
   readonly retrieve: Retrieve;
   /** The answers that basic applications are writing, by the ID of their task. */
   readonly answers: Map<string, AnswerTask>;

@@ -23,7 +23,11 @@ export function requireDefaultModel(context: Models, kind: ModelKind): void {
 }
 
 /** Throws 400 if a node of a workflow names a model that cannot be used. */
-export function requireNodeModels({ model, models }: Models, { nodes }: AppDefinition): void {
+export function requireNodeModels(
+  { model, models }: Models,
+  { nodes, rules }: AppDefinition,
+): void {
+  if (rules) return; // they answer in its place
   const names = nodes.flatMap((node) => ("model" in node ? [node.model.name] : []));
   if (names.length === 0) return;
   if (!model || !hasCredentials(models)) throw appError("node model without credentials");

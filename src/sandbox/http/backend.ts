@@ -64,7 +64,15 @@ export class Backend {
     const { retrieve } = this.#knowledge;
     const applications = readApplications(options.applications);
     this.applications = [...applications.values()];
-    this.apps = openApps({ ...common, applications, retrieve, version, onError });
+    this.apps = openApps({
+      ...common,
+      applications,
+      retrieve,
+      // Drawn only if it is needed: a seed must not change what `random` gives to others.
+      seed: seed ?? Math.floor(random() * 2 ** 32),
+      version,
+      onError,
+    });
     const handlers = [...this.#knowledge.handlers, ...this.apps.handlers];
     this.#handlers = new Map(handlers.map((handler) => [handler.row.route, handler]));
   }

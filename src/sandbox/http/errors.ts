@@ -1,3 +1,4 @@
+import { STATUS_CODES } from "node:http";
 import { UnstorableValue } from "../storage/sqlite.ts";
 import { HttpError } from "./handler.ts";
 
@@ -25,6 +26,12 @@ export const noFileUploaded = () =>
   new HttpError(400, "no_file_uploaded", "Please upload your file.");
 
 export const tooManyFiles = () => new HttpError(400, "too_many_files", "Only one file is allowed.");
+
+/** An error with a status that is wanted, and the words of HTTP for it. */
+export function statusError(status: number): HttpError {
+  const reason = STATUS_CODES[status] ?? "Error";
+  return new HttpError(status, reason.toLowerCase().replace(/\W+/g, "_"), reason);
+}
 
 /** 500 of the server. */
 export const internalServerError = () =>

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { ControlError, type Controlled, controlResponse, isControl } from "../control/control.ts";
 import type { Health } from "../control/health.ts";
@@ -16,9 +16,9 @@ import {
   rejectionOf,
 } from "./auth.ts";
 import { type Backend, openBackend, type PlatformRequest } from "./backend.ts";
-import { toHttpError } from "./errors.ts";
+import { statusError, toHttpError } from "./errors.ts";
 import { type Fault, Faults } from "./faults.ts";
-import { ConnectionDropped, HttpError, WorkerFailure } from "./handler.ts";
+import { ConnectionDropped, WorkerFailure } from "./handler.ts";
 import type { SandboxOptions } from "./options.ts";
 import { BodyTooLarge, pathOf, readRequest, type ReceivedRequest } from "./read-request.ts";
 import { jsonResponse, proxyErrorPage, type SandboxResponse, workerError } from "./response.ts";
@@ -248,7 +248,7 @@ class SandboxServer implements Sandbox, Controlled {
     const { plan, report } = exchange;
     if (plan.html !== undefined) return proxyErrorPage(plan.html);
     try {
-      if (plan.status !== undefined) throw plannedError(plan.status);
+      if (plan.status !== undefined) throw statusError(plan.status);
       return await this.#backend.respond(exchange);
     } catch (error) {
       if (error instanceof WorkerFailure) return workerError();
@@ -290,9 +290,4 @@ async function receive(
     const { status, headers, body } = proxyErrorPage(413, "Request Entity Too Large");
     return void response.writeHead(status, headers).end(body);
   }
-}
-
-function plannedError(status: number): HttpError {
-  const reason = STATUS_CODES[status] ?? "Error";
-  return new HttpError(status, reason.toLowerCase().replace(/\W+/g, "_"), reason);
 }

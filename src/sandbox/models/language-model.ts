@@ -31,6 +31,17 @@ export interface Completion {
   readonly tool: string | undefined;
 }
 
+/** What writes a text: the stand-in model, or the rules of an application. */
+export interface TextModel {
+  /**
+   * Streams the pieces of a reply and returns it whole. Throws ModelError, also after some pieces;
+   * rejects when the signal is aborted.
+   */
+  stream(prompt: Prompt, signal?: AbortSignal): AsyncGenerator<string, Completion>;
+  /** The whole reply. */
+  complete(prompt: Prompt, signal?: AbortSignal): Promise<Completion>;
+}
+
 /** ms before each piece of a reply. */
 const PIECE_DELAY = 20;
 
@@ -41,7 +52,7 @@ const MAX_QUESTIONS = 4;
 const BROKEN_AFTER = 3;
 
 /** A language model without weights: it says what marks ask for, quotes a passage, or echoes. */
-export class LanguageModel {
+export class LanguageModel implements TextModel {
   readonly #clock: Clock;
   readonly #random: () => number;
   /** How often calls with each `flaky` ID broke. */
@@ -52,10 +63,6 @@ export class LanguageModel {
     this.#random = random;
   }
 
-  /**
-   * Streams the pieces of a reply and returns it whole. Throws ModelError, also after some pieces;
-   * rejects when the signal is aborted.
-   */
   async *stream(prompt: Prompt, signal?: AbortSignal): AsyncGenerator<string, Completion> {
     const marks = new Marks(prompt.user);
     const failure = this.#failure(marks);
@@ -74,7 +81,6 @@ export class LanguageModel {
     return { text, usage, tool: toolFor(prompt, marks) };
   }
 
-  /** The whole reply. */
   async complete(prompt: Prompt, signal?: AbortSignal): Promise<Completion> {
     const pieces = this.stream(prompt, signal);
     for (;;) {
@@ -205,7 +211,7 @@ function exampleOf(schema: unknown, name = "text"): unknown {
 }
 
 /** Splits a reply into pieces of words with the blanks after them, or of a number of characters. */
-function piecesOf(text: string, size: number | undefined): string[] {
+export function piecesOf(text: string, size?: number): string[] {
   if (size === undefined) return text.match(/\s*\S+\s*/gu) ?? [];
   const characters = [...text];
   return Array.from({ length: Math.ceil(characters.length / size) }, (_, index) =>

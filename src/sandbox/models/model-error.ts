@@ -32,9 +32,12 @@ export class ModelError extends Error {
   }
 }
 
+export const modelErrorKinds: readonly string[] = Object.keys(errors);
+
+export const isErrorKind = (word: string): word is ModelErrorKind => Object.hasOwn(errors, word);
+
 /** Returns the kind that a mark names; an unknown word is `unknown`. */
-export const errorKind = (word: string): ModelErrorKind =>
-  Object.hasOwn(errors, word) ? (word as ModelErrorKind) : "unknown"; // its keys
+export const errorKind = (word: string): ModelErrorKind => (isErrorKind(word) ? word : "unknown");
 
 /** What a call of a model returns; undefined if the model fails. */
 export function unlessModelFails<T>(call: () => T): T | undefined {

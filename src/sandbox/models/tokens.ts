@@ -22,30 +22,34 @@ export interface Usage {
 /** USD for a million tokens. */
 const PRICES = { prompt: 0.5, completion: 1.5 };
 
-/** The usage of a call; times in ms since 1970. */
-export function measureUsage(
-  prompt: string,
-  reply: string,
-  {
-    started,
-    first,
-    ended,
-  }: { readonly started: number; readonly first: number; readonly ended: number },
+/** When a call began, sent its first piece and ended; in ms. */
+interface CallTimes {
+  readonly started: number;
+  readonly first: number;
+  readonly ended: number;
+}
+
+/** The usage of a call, measured by its texts. */
+export const measureUsage = (prompt: string, reply: string, times: CallTimes): Usage =>
+  tokenUsage({ prompt: countTokens(prompt), completion: countTokens(reply) }, times);
+
+/** The usage of a call with these numbers of tokens. */
+export function tokenUsage(
+  tokens: { readonly prompt: number; readonly completion: number },
+  { started, first, ended }: CallTimes,
 ): Usage {
-  const prompt_tokens = countTokens(prompt);
-  const completion_tokens = countTokens(reply);
-  const promptPrice = (prompt_tokens * PRICES.prompt) / 1e6;
-  const completionPrice = (completion_tokens * PRICES.completion) / 1e6;
+  const promptPrice = (tokens.prompt * PRICES.prompt) / 1e6;
+  const completionPrice = (tokens.completion * PRICES.completion) / 1e6;
   return {
-    prompt_tokens,
+    prompt_tokens: tokens.prompt,
     prompt_unit_price: String(PRICES.prompt),
     prompt_price_unit: "0.000001",
     prompt_price: promptPrice.toFixed(7),
-    completion_tokens,
+    completion_tokens: tokens.completion,
     completion_unit_price: String(PRICES.completion),
     completion_price_unit: "0.000001",
     completion_price: completionPrice.toFixed(7),
-    total_tokens: prompt_tokens + completion_tokens,
+    total_tokens: tokens.prompt + tokens.completion,
     total_price: (promptPrice + completionPrice).toFixed(7),
     currency: "USD",
     latency: (ended - started) / 1000,

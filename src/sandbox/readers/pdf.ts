@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { startThread } from "../../lib/thread.ts";
 import { UnreadableFile } from "./limits.ts";
 
 /** In the bundle, the script of the thread is a file of its own. */
@@ -31,11 +32,8 @@ export function readPdf(bytes: Uint8Array): Promise<readonly string[]> {
 
 /** In a thread of its own: a PDF can keep its parser busy for hours, and only its end ends that. */
 async function readInThread(bytes: Uint8Array): Promise<readonly string[]> {
-  const { Worker } = await import("node:worker_threads");
-  const worker = new Worker(script, {
+  const worker = await startThread(script, {
     workerData: bytes,
-    env: {},
-    execArgv: [],
     // Captured: the parser prints warnings.
     stdout: true,
     stderr: true,

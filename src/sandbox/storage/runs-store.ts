@@ -1,4 +1,5 @@
 import type { Clock } from "../http/handler.ts";
+import type { RuleAnswer } from "../models/rule-answer.ts";
 import type { Usage } from "../models/tokens.ts";
 import type { Store } from "./sqlite.ts";
 import { column, defineTable, openTables, type RecordOf } from "./table.ts";
@@ -34,6 +35,8 @@ interface StoredProgress {
   exceptions: number;
   /** Tokens and prices of all models so far; none without a model. */
   usage?: Usage;
+  /** Of an application with rules: its answer. */
+  drawn?: RuleAnswer;
   /** The passages that were found. */
   citations?: readonly Citation[];
   /** Text of this segment of a chatflow so far. */

@@ -37,7 +37,7 @@ test("the command gets the addresses and keys of the sandbox, and no others", as
     DIFY_API_KEY: "app-other-0123",
     DIFY_BASE_URL: "https://example.com/v1",
   };
-  const ran = await inSandbox([], async (env) => void seen.push(env), keys);
+  const ran = await inSandbox([], async (env) => void seen.push(env), { env: keys });
   expect(ran.exit).toBe(0);
   const { KB_BASE_URL = "", KB_SANDBOX_APP_KEYS = "", ...env } = seen[0] ?? {};
   expect(KB_BASE_URL).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/);

@@ -6,6 +6,7 @@ import type { Fault } from "../../../sandbox/http/faults.ts";
 import type { Sandbox } from "../../../sandbox/http/server.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
+import { SilentExit } from "../../silent-exit.ts";
 import type { sandboxParams } from "../specs.ts";
 import { readAppFiles } from "./app-files.ts";
 import { RequestLogFile } from "./log-file.ts";
@@ -38,6 +39,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   const applications = await readAppFiles(input.app_file ?? [], host, {
     ...(await import("../../../sandbox/apps/given/read-export.ts")),
     ...(await import("../../../sandbox/apps/given/recording.ts")),
+    ...(await import("../../../sandbox/apps/rules/read-rules.ts")),
   });
   if (directory !== null) await host.files.makeDirectory(directory, 0o700);
   const log = new RequestLogFile(input.log, context);
@@ -155,20 +157,6 @@ async function runCommand(
   });
   if (signal.aborted) throw new SilentExit(abortError(signal).exit);
   if (exit !== 0) throw new SilentExit(exit);
-}
-
-/** Exits with this code, without an error message. */
-export class SilentExit extends CliError {
-  readonly code: number;
-
-  constructor(code: number) {
-    super("failure", "");
-    this.code = code;
-  }
-
-  override get exit(): number {
-    return this.code;
-  }
 }
 
 async function* serve(

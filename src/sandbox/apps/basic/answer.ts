@@ -1,5 +1,6 @@
-import type { Completion, LanguageModel } from "../../models/language-model.ts";
+import type { Completion, TextModel } from "../../models/language-model.ts";
 import type { ModelError } from "../../models/model-error.ts";
+import type { RuleAnswer } from "../../models/rule-answer.ts";
 import { noUsage, type Usage } from "../../models/tokens.ts";
 import { account } from "../../storage/ids.ts";
 import type { Citation, StoredAnnotation, StoredThought } from "../../storage/runs-store.ts";
@@ -22,7 +23,9 @@ export interface Answer {
 export interface Writing {
   readonly turn: Turn;
   readonly answer: Answer;
-  readonly model: LanguageModel;
+  readonly model: TextModel;
+  /** The answer of rules. */
+  readonly drawn: RuleAnswer | undefined;
   /** Aborted when the message is stopped, or its reader has left. */
   readonly signal: AbortSignal;
 }

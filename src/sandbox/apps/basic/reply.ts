@@ -1,8 +1,10 @@
 import { type Call, HttpError, type Reply } from "../../http/handler.ts";
+import { ruleModel } from "../../models/rule-model.ts";
 import type { StoredEndUser } from "../../storage/runs-store.ts";
 import type { AppDefinition } from "../app-definitions.ts";
 import { type AppContext, closing, isStreaming } from "../context.ts";
 import { appError, fillShape, type RunEvent } from "../shapes.ts";
+import { drawAnswer } from "../rules/draw-answer.ts";
 import { requireModel } from "../required-models.ts";
 import { newAnswer } from "./answer.ts";
 import type { ModelConfig } from "./model-config.ts";
@@ -27,11 +29,12 @@ export async function replyToMessage(
   const streaming = isStreaming(call);
   if (app.mode === "agent-chat" && !streaming) throw appError("agent blocking");
   if (app.mode !== "completion" && sent.query === "") throw appError("query missing");
-  const model = requireModel(context, config.model.name);
+  const drawn = drawAnswer(context, app, sent);
+  const model = drawn ? ruleModel(context.clock, drawn) : requireModel(context, config.model.name);
   const endUser = records.endUser(app.name, user);
   const turn = openTurn(context, { app, config, endUser }, sent, call);
   const answer = newAnswer();
-  const events = writeAnswer(context, model, { turn, answer }, closing(context, call));
+  const events = writeAnswer(context, model, { turn, answer, drawn }, closing(context, call));
   if (streaming) return { stream: linesOf(turn, events) };
   const { fields } = (await lastOf(events)) ?? {};
   if (answer.error) throw new HttpError(400, answer.error.code, answer.error.message);

@@ -1,5 +1,5 @@
 import type { Passage } from "../../knowledge/retrieval/retrieve.ts";
-import type { LanguageModel } from "../../models/language-model.ts";
+import type { TextModel } from "../../models/language-model.ts";
 import { ModelError, unlessModelFails } from "../../models/model-error.ts";
 import { zeroUsage } from "../../models/tokens.ts";
 import type { StoredAnnotation } from "../../storage/runs-store.ts";
@@ -8,6 +8,7 @@ import { messageFiles } from "../app-files.ts";
 import { citationsOf } from "../chats/citations.ts";
 import type { AppContext } from "../context.ts";
 import { nameConversation } from "../chats/conversations.ts";
+import { citationsOfAnswer } from "../rules/draw-answer.ts";
 import { messageEvent, type RunEvent } from "../shapes.ts";
 import { writeAsAgent } from "./agent.ts";
 import { type Answer, answerMetadata, sendPieces, type Writing } from "./answer.ts";
@@ -21,8 +22,8 @@ import type { Turn } from "./turn.ts";
  */
 export async function* writeAnswer(
   context: AppContext,
-  model: LanguageModel,
-  { turn, answer }: Pick<Writing, "turn" | "answer">,
+  model: TextModel,
+  { turn, answer, drawn }: Pick<Writing, "turn" | "answer" | "drawn">,
   left: AbortSignal,
 ): AsyncGenerator<RunEvent> {
   const { records, answers } = context;
@@ -32,7 +33,7 @@ export async function* writeAnswer(
   answers.set(task_id, { app: app.name, end_user_id: endUser.id, stop });
   const signal = AbortSignal.any([stop.signal, left]);
   try {
-    yield* writeText(context, { turn, answer, model, signal });
+    yield* writeText(context, { turn, answer, model, signal, drawn });
   } catch (error) {
     if (error instanceof ModelError) answer.error = error;
     else if (left.aborted) return;
@@ -53,7 +54,7 @@ export async function* writeAnswer(
 }
 
 async function* writeText(context: AppContext, writing: Writing): AsyncGenerator<RunEvent> {
-  const { turn, answer, model, signal } = writing;
+  const { turn, answer, model, signal, drawn } = writing;
   const { agent_mode } = turn.config;
   const { app, message } = turn;
   // Completions are not compared with annotations: their text is in the inputs.
@@ -61,7 +62,7 @@ async function* writeText(context: AppContext, writing: Writing): AsyncGenerator
   if (answer.annotation) return yield* quoteAnnotation(context, writing, answer.annotation);
   if (agent_mode) return yield* writeAsAgent(context.records, writing, agent_mode);
   const passages = passagesFor(context, turn);
-  answer.citations = citationsOf(passages, "api");
+  answer.citations = drawn ? citationsOfAnswer(drawn, "api") : citationsOf(passages, "api");
   const reply = model.stream(promptOf(turn, passages), signal);
   answer.usage = (yield* sendPieces(writing, "message", reply)).usage;
 }

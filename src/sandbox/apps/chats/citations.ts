@@ -11,9 +11,17 @@ const NO_COUNTS = {
   index_node_hash: null,
 };
 
+/** The parts of a passage that a citation shows. */
+export interface CitedPassage {
+  readonly dataset: Pick<Passage["dataset"], "id" | "name">;
+  readonly document: Pick<Passage["document"], "id" | "name">;
+  readonly segment: Pick<Passage["segment"], "id" | "content" | "word_count" | "position">;
+  readonly score: number;
+}
+
 /** The passages that a model was given, as `message_end` reports them; best first. */
 export const citationsOf = (
-  passages: readonly Passage[],
+  passages: readonly CitedPassage[],
   from: "api" | "workflow",
 ): readonly Citation[] =>
   passages.map((passage, index) => {

@@ -12,7 +12,26 @@ const programs: Readonly<Record<string, (inputs: Values) => Record<string, unkno
   lines: ({ text }) => ({ items: String(text).split("\n").filter(Boolean) }),
   /** A number and its double. */
   pair: ({ arg1 }) => ({ result: [Number(arg1), Number(arg1) * 2] }),
+  grade,
 };
+
+/**
+ * A judge without a model: the share of the words of an expected answer, or else of the criteria, that
+ * are in the answer.
+ */
+function grade({ answer, expected, criteria }: Values): Record<string, unknown> {
+  const wordsIn = (value: unknown) =>
+    outputText(value ?? "")
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? [];
+  const found = new Set(wordsIn(answer));
+  const expectedWords = [expected, criteria].map(wordsIn).find(({ length }) => length > 0) ?? [];
+  const needed = [...new Set(expectedWords)];
+  const missing = needed.filter((word) => !found.has(word));
+  const score = needed.length === 0 ? Number(found.size > 0) : 1 - missing.length / needed.length;
+  const reason = `It has ${needed.length - missing.length} of ${needed.length} expected words.`;
+  return { score: Math.round(score * 100) / 100, reason };
+}
 
 /** Returns fixed outputs, or what a program of the sandbox makes of the variables. */
 export function executeCode(

@@ -8,7 +8,7 @@ import type {
   StoredRun,
 } from "../../storage/runs-store.ts";
 import type { Retrieve } from "../../knowledge/retrieval/retrieve.ts";
-import type { LanguageModel } from "../../models/language-model.ts";
+import type { TextModel } from "../../models/language-model.ts";
 import type { ModelError } from "../../models/model-error.ts";
 import type { Usage } from "../../models/tokens.ts";
 import type { AppDefinition } from "../app-definitions.ts";
@@ -24,7 +24,7 @@ export interface RunContext {
   readonly version: string;
   readonly records: RunStore;
   readonly clock: Clock;
-  readonly model: LanguageModel | undefined;
+  readonly model: TextModel | undefined;
   readonly retrieve: Retrieve;
   /** When the segment began, ms since 1970. */
   readonly startedAt: number;

@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import type { Clock } from "../../http/handler.ts";
 import type { Retrieve } from "../../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../../models/language-model.ts";
+import { ruleModel } from "../../models/rule-model.ts";
 import type { StoredForm, RunStore, StoredRun } from "../../storage/runs-store.ts";
 import type { Channels } from "./event-stream.ts";
 import type { RunContext } from "../nodes/node.ts";
@@ -61,7 +62,7 @@ export class Engine {
       version,
       records,
       clock,
-      model,
+      model: run.progress.drawn ? ruleModel(clock, run.progress.drawn) : model,
       retrieve,
       startedAt: records.now(),
       signal: AbortSignal.any([control.signal, this.#closing.signal]),

@@ -11,6 +11,7 @@ import { validateInputs } from "../input-form.ts";
 import { nodesOf } from "../nodes/node-types.ts";
 import { requireNodeModels } from "../required-models.ts";
 import { PING } from "./run-events.ts";
+import { citationsOfAnswer, drawAnswer } from "../rules/draw-answer.ts";
 import { fillShape, rejectedStartEvents, type RunEvent } from "../shapes.ts";
 
 /** A request that starts a run. */
@@ -76,13 +77,15 @@ interface NewRun {
 
 /** Stores a run that has not started yet; of a chatflow, with the IDs of its conversation and message. */
 export function storeRun(
-  { records }: AppContext,
+  context: AppContext,
   endUser: StoredEndUser,
   { app, inputs, chat }: NewRun,
 ): StoredRun {
+  const { records } = context;
   const id = records.newId();
   const { id: end_user_id, session_id } = endUser;
   const { query, dialogue, files = [], conversation } = chat ?? {};
+  const drawn = drawAnswer(context, app, { query, inputs, conversation_id: conversation?.id });
   const system = { app: app.name, user: session_id, id, query, dialogue, files };
   const starts = nodesOf(app, "start").map((node) => [node.id, inputs] as const);
   const run: StoredRun = {
@@ -116,6 +119,7 @@ export function storeRun(
       steps: 0,
       exceptions: 0,
       said: "",
+      ...(drawn && { drawn, citations: citationsOfAnswer(drawn, "workflow") }),
     },
   };
   records.runs.insert(run);

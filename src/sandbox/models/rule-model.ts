@@ -1,0 +1,39 @@
+import type { Clock } from "../http/handler.ts";
+import { piecesOf, type TextModel } from "./language-model.ts";
+import { errorKind, ModelError } from "./model-error.ts";
+import type { RuleAnswer } from "./rule-answer.ts";
+import { countTokens, tokenUsage } from "./tokens.ts";
+
+/** Pieces of an answer before it breaks, if it has as many. */
+const BROKEN_AFTER = 3;
+
+/** A model that gives one answer to whatever it is asked. */
+export function ruleModel(clock: Clock, drawn: RuleAnswer): TextModel {
+  const { answer, delay, error } = drawn;
+  const stream: TextModel["stream"] = async function* (prompt, signal) {
+    if (delay > 0) await clock.sleep(delay, signal);
+    const pieces = piecesOf(answer);
+    if (error === undefined) yield* pieces;
+    else {
+      if (error.startsWith("mid-")) yield* pieces.slice(0, BROKEN_AFTER);
+      throw new ModelError(errorKind(error.replace(/^mid-/, "")), "0".repeat(10));
+    }
+    const counted = {
+      prompt: countTokens(`${prompt.system ?? ""}${prompt.user}`),
+      completion: countTokens(answer),
+    };
+    // Not measured: the times of the same answer are the same, whatever else the server does.
+    const times = { started: 0, first: delay, ended: delay };
+    return { text: answer, usage: tokenUsage(drawn.tokens ?? counted, times), tool: undefined };
+  };
+  return {
+    stream,
+    async complete(prompt, signal) {
+      const pieces = stream(prompt, signal);
+      for (;;) {
+        const { done, value } = await pieces.next();
+        if (done) return value;
+      }
+    },
+  };
+}
