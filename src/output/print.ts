@@ -4,7 +4,8 @@ import { collect } from "../lib/collect.ts";
 import { valueAt } from "../lib/json.ts";
 import { isList } from "../operations/operation.ts";
 import type { Returns, TerminalForm } from "../operations/operation.ts";
-import type { Report } from "./report-model.ts";
+import type { Report, ReportStep } from "./report-model.ts";
+import { reportsIn, rowsIn } from "./report-steps.ts";
 import { cellLines } from "./formats/cell-lines.ts";
 import type { LineFormat } from "./formats/cell-lines.ts";
 import type { Format } from "./formats-list.ts";
@@ -31,7 +32,7 @@ import type { TableStyle, TableField } from "./table/table.ts";
 import { colorsFor, visible } from "./table/display-width.ts";
 import { clockFor, timesFor } from "./formats/times.ts";
 
-export type { Style } from "./formats/text-formats.ts";
+export type { PageInfo, Style } from "./formats/text-formats.ts";
 export { columnNames, visible };
 
 /**
@@ -84,7 +85,8 @@ export async function render(
   if (returns.kind === "nothing") return each(values, out, () => "");
   if (returns.kind === "text") return printText(values, out);
   const printing: Printing = { returns, style, out };
-  if (returns.kind === "report") return printReports(values as AsyncIterable<Report>, printing); // the type of a report
+  if (style.format === "html" && style.jq === undefined) return printAsPage(values, printing);
+  if (returns.kind === "report") return printReports(values as AsyncIterable<ReportStep>, printing); // the type of a report
   const form = formOf(printing);
   if (returns.kind === "events") {
     const events = values as AsyncIterable<readonly ServerEvent[]>; // the type of events
@@ -104,7 +106,7 @@ export async function render(
 }
 
 /** How values are printed: in the requested format, or in the default form of their kind. */
-type Form = Exclude<Format, "svg"> | "jq" | "sheet" | "values" | TerminalForm["form"];
+type Form = Exclude<Format, "svg" | "html"> | "jq" | "sheet" | "values" | TerminalForm["form"];
 
 function formOf({ returns, style, out }: Printing): Form {
   const { format, jq, columns } = style;
@@ -115,8 +117,8 @@ function formOf({ returns, style, out }: Printing): Form {
   if (returns.kind === "json" && isDefaultForm(style)) return "values";
   if (returns.kind === "record" && (format === "grid" || format === "wide")) return "sheet";
   if (returns.kind === "record" && format === undefined) return out.isTTY ? "sheet" : "tsv";
-  // Only reports have a picture.
-  if (format !== undefined && format !== "svg") return format;
+  // Only reports have a picture, and a page is printed before.
+  if (format !== undefined && format !== "svg" && format !== "html") return format;
   return out.isTTY ? "grid" : "tsv";
 }
 
@@ -309,19 +311,48 @@ async function tableStyle({ style, out }: Printing): Promise<TableStyle> {
 }
 
 /** Prints reports as text, or their data. */
-async function printReports(reports: AsyncIterable<Report>, printing: Printing): Promise<number> {
+async function printReports(steps: AsyncIterable<ReportStep>, printing: Printing): Promise<number> {
   const { style, out } = printing;
   const { format, jq } = style;
   const asJson: Printing = { ...printing, returns: { kind: "json" } };
-  const data = mapped(reports, (report) => report.data);
+  if (format === "jsonl" && jq === undefined) return printers.jsonl(rowsIn(steps), asJson);
+  const data = mapped(reportsIn(steps), (report) => report.data);
   if (jq !== undefined) return printers.jq(data, asJson);
   if (format === "json" || format === "yaml") return printers[format](data, asJson);
-  if (format === "jsonl") return printers.jsonl(flat(data), asJson);
   const { reportText } = await import("./table/print-report.ts");
   const styles = { style, tableStyle: { ...(await tableStyle(printing)), keepsAll: false } };
   const form = reportFormOf(format, out);
+  const reports = await shownReports(steps, printing);
   const texts = mapped(reports, (report) => reportText(report, form, styles, out));
   return each(texts, out, (text) => text);
+}
+
+/** Prints a report, or the rows of a list, as one HTML file. It has the verdict, so it waits for the end. */
+async function printAsPage(values: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+  const { returns, style, out } = printing;
+  const { pageText } = await import("./html/page.ts");
+  const { reportOfList } = await import("./html/list-report.ts");
+  if (returns.kind === "report") {
+    const reports = await collect(reportsIn(values as AsyncIterable<ReportStep>)); // the type of a report
+    for (const report of reports) await out.write(pageText(report, style));
+    return reports.length;
+  }
+  const rows = await collect(isList(returns) ? ordered(values, printing) : values);
+  await out.write(pageText(reportOfList(rows, fieldsFor(printing, undefined)), style));
+  return rows.length;
+}
+
+/** The reports, and on a terminal that may be redrawn the items before them. */
+async function shownReports(
+  steps: AsyncIterable<ReportStep>,
+  printing: Printing,
+): Promise<AsyncIterable<Report>> {
+  const { style } = printing;
+  if (!style.terminal || !isDefaultForm(style)) return reportsIn(steps);
+  const { withLiveItems } = await import("./live/items-view.ts");
+  // Assigned, so that the width stays that of the terminal at each moment.
+  const itemsStyle = Object.assign(await viewStyleOf(printing), await tableStyle(printing));
+  return withLiveItems(steps, style.terminal, itemsStyle);
 }
 
 function reportFormOf(format: Style["format"], { isTTY }: Output): ReportForm {
@@ -440,17 +471,7 @@ async function printLive(
   { returns, style, out }: Printing,
 ): Promise<number> {
   const { isRun, linePrinter, redrawingPrinter } = await import("./live/event-printer.ts");
-  const viewStyle: ViewStyle = {
-    colors: await colorsFor(style.color),
-    clock: clockFor(style, out.isTTY),
-    times: timesFor(style, out.isTTY),
-    now: style.now,
-    get columns() {
-      return out.isTTY ? out.columns : Infinity;
-    },
-    unicode: style.unicode,
-    past: "past" in returns,
-  };
+  const viewStyle = await viewStyleOf({ returns, style, out });
   const terminal = "some" in returns ? undefined : style.terminal;
   let printer: EventPrinter | undefined;
   let count = 0;
@@ -469,6 +490,18 @@ async function printLive(
   }
   return count;
 }
+
+const viewStyleOf = async ({ returns, style, out }: Printing): Promise<ViewStyle> => ({
+  colors: await colorsFor(style.color),
+  clock: clockFor(style, out.isTTY),
+  times: timesFor(style, out.isTTY),
+  now: style.now,
+  get columns() {
+    return out.isTTY ? out.columns : Infinity;
+  },
+  unicode: style.unicode,
+  past: "past" in returns,
+});
 
 /** Prints the ID of the run once, when an event names it; reads the events to their end. */
 function printRunId(events: AsyncIterable<readonly ServerEvent[]>, out: Output): Promise<number> {

@@ -1,3 +1,5 @@
+import type { ProgressStep } from "../lib/progress-step.ts";
+
 /**
  * A report: tables for humans plus the same data as JSON. Charts are shown beside their numbers, never
  * instead of them.
@@ -5,13 +7,57 @@
 export interface Report {
   /** What `-o json` and `-o yaml` print. */
   readonly data: unknown;
+  /** Title of the page of `-o html` (default: what the command does). */
+  readonly title?: string;
   readonly sections: readonly Section[];
   /** What a terminal shows instead of the sections (default: these), unless `-o wide` is given. */
   readonly screen?: readonly Section[];
+  /** Sections that only the page of `-o html` has room for, made when it is printed. */
+  readonly more?: () => readonly Section[];
+  /** What a terminal shows below the `LiveItems` that came before the report. */
+  readonly ending?: readonly Section[];
+  /**
+   * What `-o md` prints instead of the sections, cut to the 65,536 characters of a comment on a pull
+   * request.
+   */
+  readonly brief?: readonly Section[];
   /** The command has taken over the terminal: the report replaces the one before it. */
   readonly isFrame?: true;
   /** The report as a picture, for `-o svg`; defined if the command `returns: drawnReport`. */
   readonly svg?: () => string;
+}
+
+/**
+ * What a command yields on the way to its report: the items that it works on, results that `-o jsonl`
+ * prints instead of the report, and the report itself.
+ */
+export type ReportStep = LiveItems | ReportRow | Report;
+
+/** A result that is ready before the report is; its place among the others is final. */
+export interface ReportRow {
+  readonly row: unknown;
+}
+
+/**
+ * Items of work that takes long, such as tests. A terminal shows the running ones at its bottom, and above
+ * them, once and for good, those that have ended.
+ */
+export interface LiveItems {
+  running(): readonly LiveItem[];
+  /** Those that ended since the last call, in the order of their ends. */
+  takeEnded(): readonly LiveItem[];
+  progress(): ProgressStep;
+}
+
+/** One of them: a line, and further ones once it has ended. */
+export interface LiveItem {
+  /** `running`, or how it ended. */
+  readonly state: string;
+  readonly seconds: number | null;
+  readonly name: string;
+  /** Before the name: `3/20`. */
+  readonly note?: string | undefined;
+  readonly lines?: readonly TextLine[];
 }
 
 /** One table of a report. */
@@ -19,14 +65,35 @@ export interface Section {
   readonly title?: string;
   /** Text above the table, in grids only. */
   readonly lines?: readonly TextLine[];
+  /** Two texts below the lines, in grids only: side by side if there is room. */
+  readonly comparison?: TextComparison;
   readonly columns: readonly Heading[];
   readonly rows: readonly (readonly Cell[])[];
   /** Notes below the table. */
   readonly notes?: readonly string[];
+  /** In a brief: the rows are hidden until a reader opens them. */
+  readonly folded?: boolean;
+  /**
+   * What `-o html` shows of a row when it is unfolded, by the index of the row; empty for a row that does
+   * not unfold. Called for pages only, so it costs other formats nothing.
+   */
+  readonly details?: (row: number) => readonly Detail[];
 }
+
+/** One block of the details of a row: a text or any JSON value, which is cut if it is long, or a table. */
+export type Detail =
+  | { readonly label: string; readonly value: unknown; readonly tone?: Tone }
+  | ({ readonly label: string } & Pick<Section, "columns" | "rows">);
 
 /** A section of text alone. */
 export const noTable = { columns: [], rows: [] } as const satisfies Section;
+
+/** Two texts, and what only one of them has. */
+export interface TextComparison {
+  readonly titles: readonly [first: string, second: string];
+  /** In order; `in` says which of the texts has a part. */
+  readonly parts: readonly { readonly text: string; readonly in: "both" | "first" | "second" }[];
+}
 
 /** A line of text that wraps where the terminal ends. Further lines are indented by the lead. */
 export interface TextLine {
@@ -47,9 +114,14 @@ export interface Heading {
   readonly right?: boolean;
   /** Dropped first on a narrow terminal. */
   readonly minor?: boolean;
+  /** In a brief: texts from outside, which are no Markdown. */
+  readonly literal?: boolean;
+  /** Labels of the scale above spans, from its start to its end at equal distances; for `-o html`. */
+  readonly ticks?: readonly string[];
 }
 
 export const left = (label: string): Heading => ({ label });
+export const literal = (label: string): Heading => ({ label, literal: true });
 export const right = (label: string): Heading => ({ label, right: true });
 
 /** A cell of a table; `null` is printed as nothing. */

@@ -105,6 +105,13 @@ beforeAll(async () => {
   await writeFile(values["SPEECH"], "ID3");
   values["RECORDING"] = join(files, "run.jsonl");
   await run("wf --app loop run --input query=休暇 --record $RECORDING");
+  values["SUITE"] = join(files, "suite.yaml");
+  values["RESULTS"] = join(files, "results.json");
+  await writeFile(
+    values["SUITE"],
+    `name: 休暇\ntests:\n  - { name: ${"休暇は何日ですか ".repeat(8)}, inputs: { query: 休暇 } }\n`,
+  );
+  await run("wf --app echo test run $SUITE --save $RESULTS");
   values["FILES"] = join(files, "docs");
   for (const name of [...documents.slice(0, 6), documents[9] ?? ""]) {
     await mkdir(join(files, "docs", name, ".."), { recursive: true });
@@ -183,6 +190,7 @@ const lines = [
   "wf replay $RECORDING --speed max",
   "wf timeline $RECORDING",
   "wf diff $RECORDING $RECORDING",
+  "wf test merge $RESULTS",
   "wf --app review form list",
   "wf --app review form show $TOKEN",
   "wf user show $USER",
@@ -210,6 +218,8 @@ const elsewhere = new Map([
   ["kb sandbox", "runs until it is interrupted"],
   ["wf top", "redraws a screen until it is interrupted"],
   ["wf logs export", "writes a file"],
+  ["wf test init", "writes a file"],
+  ["kb skill install", "prints the files that it wrote"],
   ["wf top", "runs until it is interrupted"],
 ]);
 
@@ -217,7 +227,7 @@ const printing = new Set(["list", "page", "cursor", "record", "report", "events"
 
 test("every reading command that prints rows, sheets, reports or events has a line", async () => {
   const commands = [...(await commandsOf("kb")), ...(await commandsOf("wf"))];
-  const shared = new Set(["api", "doctor", "config", "profile", "sandbox", "completion"]);
+  const shared = new Set(["api", "doctor", "config", "profile", "sandbox", "skill", "completion"]);
   const missing = commands
     .filter(({ effect, returns }) => effect === "reads" && printing.has(returns.kind))
     .map(({ words }) => words.join(" "))

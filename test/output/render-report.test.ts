@@ -6,7 +6,7 @@ import { helpFor } from "../../src/cli/help/help.ts";
 import { styleFor } from "../../src/cli/parse/options.ts";
 import { task } from "../../src/commands/command-spec.ts";
 import type { Host } from "../../src/host/host.ts";
-import { drawnReport, report } from "../../src/operations/operation.ts";
+import { drawnReport, repeatedReport, report } from "../../src/operations/operation.ts";
 import { checkStyle } from "../../src/output/print.ts";
 import type { Style } from "../../src/output/print.ts";
 import { widthOf } from "../../src/output/table/display-width.ts";
@@ -356,17 +356,21 @@ const host = (env: Readonly<Record<string, string>> = {}) =>
 const formatOf = (output: string, returns: Parameters<typeof styleFor>[2], setting?: string) =>
   styleFor(setting === undefined ? { output } : {}, host(), returns, { output: setting }).format;
 
-test("svg is available only for reports with a picture", () => {
+test("svg is available only for reports with a picture, html for all that are printed once", () => {
   expect(formatOf("svg", drawnReport)).toBe("svg");
+  expect(formatOf("html", report)).toBe("html");
+  expect(() => formatOf("html", repeatedReport)).toThrow(
+    '--output "html" is not one of grid, wide, tsv, csv, md, json, jsonl, yaml',
+  );
   expect(() => formatOf("svg", report)).toThrow(
-    '--output "svg" is not one of grid, wide, tsv, csv, md, json, jsonl, yaml',
+    '--output "svg" is not one of grid, wide, tsv, csv, md, json, jsonl, yaml, html',
   );
   expect(() => formatOf("name", drawnReport)).toThrow(
-    '--output "name" is not one of grid, wide, tsv, csv, md, json, jsonl, yaml, svg',
+    '--output "name" is not one of grid, wide, tsv, csv, md, json, jsonl, yaml, svg, html',
   );
   const command = commandOf(drawn);
   expect(helpFor("wf", ["timeline"], [command], { width: 80 })).toContain(
-    "Formats  grid, wide, tsv, csv, md, json, jsonl, yaml, svg\n",
+    "Formats  grid, wide, tsv, csv, md, json, jsonl, yaml, svg, html\n",
   );
   const flags = sharedFlagsOf(command).map((flag) => flag.usage);
   expect(flags).not.toContain("--columns <paths>");

@@ -1,5 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import { CliError, usage } from "../../errors.ts";
+import { startThread } from "../../lib/thread.ts";
 import { jsonLine, prettyJson } from "./text-formats.ts";
 import type { Style } from "./text-formats.ts";
 import { visible } from "../table/display-width.ts";
@@ -34,9 +35,8 @@ const script = new URL(
 let thread: Promise<Jq> | undefined;
 
 async function start(): Promise<Jq> {
-  const { Worker } = await import("node:worker_threads"); // 2 ms that only filters need
   // Captured, since jq itself prints messages, such as when it runs out of memory.
-  const worker = new Worker(script, { env: {}, execArgv: [], stdout: true, stderr: true });
+  const worker = await startThread(script, { stdout: true, stderr: true });
   const pending: Jq["pending"] = new Map();
   worker.unref();
   worker.on("message", (result: JqResult) => {

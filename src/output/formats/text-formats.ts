@@ -1,6 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import type { Format } from "../formats-list.ts";
 import type { TerminalWriter } from "../live/terminal-writer.ts";
+import type { Tone } from "../report-model.ts";
 import { escapeControls, visible } from "../table/display-width.ts";
 
 /** How values are printed, from the output flags of a command line. */
@@ -32,6 +33,18 @@ export interface Style {
   /** Terminal on which lines may be redrawn. */
   readonly terminal?: TerminalWriter;
   readonly now: () => Date;
+  /** What a page says about the command, for `-o html`. */
+  readonly page?: PageInfo;
+}
+
+/** The head of a page. */
+export interface PageInfo {
+  /** Words of the command: `wf timeline`. */
+  readonly command: string;
+  /** What it does, as a title: `Check files in handbook`. */
+  readonly action: string;
+  /** What came out of it, once all values have been printed; undefined if that is not said. */
+  readonly verdict: () => { readonly text: string; readonly tone?: Tone } | undefined;
 }
 
 /** One value: over several lines on a terminal, on one line in a pipe. */

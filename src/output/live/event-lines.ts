@@ -249,10 +249,12 @@ const indentedLines = (texts: readonly string[], { columns }: LiveStyle): string
     .join("");
 
 function formLines(form: EventFields, { times, now }: LiveStyle): string[] {
-  const { expiration_time: expires, inputs = [], actions = [] } = form;
+  const { expiration_time: expires, inputs, actions = [] } = form;
   const lines: readonly Part[] = [
     ...(form.form_content === undefined ? [] : formText(form.form_content).split("\n")),
-    ...inputs.map((input) => inputLine(input, form.resolved_default_values)),
+    ...(Array.isArray(inputs) ? inputs : []).map((input: unknown) =>
+      inputLine(input, form.resolved_default_values),
+    ),
     ...actions.map((action) => {
       const { id, title } = eventFields(action);
       return id && `action   ${id}: ${title ?? id}`;

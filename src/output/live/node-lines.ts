@@ -23,7 +23,9 @@ export interface LinePart {
 const signs: Readonly<Record<string, readonly [unicode: string, ascii: string]>> = {
   succeeded: ["✓", "+"],
   "partial-succeeded": ["✓", "+"],
+  passed: ["✓", "+"],
   failed: ["✗", "x"],
+  error: ["✗", "x"],
   exception: ["✗", "x"],
   stopped: ["■", "#"],
   paused: ["‖", "="],

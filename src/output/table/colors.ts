@@ -7,6 +7,7 @@ export type ColorName = Extract<keyof Colors, "green" | "red" | "yellow">;
 /** Statuses, results and actions, in every list, sheet and view. Other words have no color. */
 const words: Readonly<Record<string, ColorName>> = {
   succeeded: "green",
+  passed: "green",
   completed: "green",
   available: "green",
   active: "green",

@@ -8,6 +8,7 @@ import { sanitize } from "../formats/text-formats.ts";
 import type { Style } from "../formats/text-formats.ts";
 import { wholeScreen } from "../live/redraw-region.ts";
 import { columnColor } from "./colors.ts";
+import { comparedTexts } from "./compared-texts.ts";
 import { gridText } from "./grid.ts";
 import { availableWidth } from "./table.ts";
 import type { TableStyle, TableField } from "./table.ts";
@@ -30,6 +31,8 @@ export async function reportText(
   out: Output,
 ): Promise<string> {
   if (form === "svg") return pictureOf(report, out);
+  if (form === "md" && report.brief)
+    return (await import("./brief-report.ts")).briefText(report.brief, style, out);
   const isGrid = form === "grid" || form === "wide";
   const print = isGrid ? gridSection : await sectionPrinter(form, style, out);
   const { sections, screen = sections } = report;
@@ -61,7 +64,7 @@ function pictureOf({ svg }: Report, out: Output): string {
 type PrintSection = (section: Section, style: TableStyle, out: Output) => string | Promise<string>;
 
 async function gridSection(section: Section, style: TableStyle, out: Output): Promise<string> {
-  const { title, lines = [], notes = [] } = section;
+  const { title, lines = [], comparison, notes = [] } = section;
   // Charts repeat numbers beside them, which is noise when they are read aloud.
   const { columns, rows } = style.accessible ? withoutCharts(section, isTrend) : section;
   const spanWidth = out.isTTY ? Infinity : spanWidthInPipe;
@@ -72,14 +75,14 @@ async function gridSection(section: Section, style: TableStyle, out: Output): Pr
       label,
       ...(right !== undefined && { right }),
       minor,
-      value: (row) => plain(cellOf(row)),
+      value: (row) => plainCell(cellOf(row)),
       chart(row) {
         const cell = cellOf(row);
         return isChart(cell) ? textChart(cell, style.unicode, spanWidth) : undefined;
       },
       color(row) {
         const cell = cellOf(row);
-        return hasTone(cell) ? tones[cell.tone] : colorOf?.(plain(cell));
+        return hasTone(cell) ? tones[cell.tone] : colorOf?.(plainCell(cell));
       },
     };
   });
@@ -88,6 +91,7 @@ async function gridSection(section: Section, style: TableStyle, out: Output): Pr
   return [
     title === undefined || !style.headers ? "" : allBold(plainLine(title), style),
     ...lines.map((line) => textLine(line, style, width)),
+    comparison ? comparedTexts(comparison, style, width) : "",
     columns.length === 0 ? "" : await gridText(rows, fields, style, out),
     ...notes.map(plainLine),
   ].join("");
@@ -108,7 +112,7 @@ async function sectionPrinter(form: LineFormat, style: Style, out: Output): Prom
     return [
       title === undefined || !headers ? "" : texts.title(oneLine(title, out)),
       headers && labels.length > 0 ? lines.head(labels, right) : "",
-      ...rows.map((cells) => lines.row(cells.map(plain))),
+      ...rows.map((cells) => lines.row(cells.map(plainCell))),
       form === "tsv" && !headers ? "" : texts.notes(notes.map((note) => oneLine(note, out))),
     ].join("");
   };
@@ -141,7 +145,8 @@ function withoutCharts(
   return { columns: withoutChart(columns), rows: rows.map(withoutChart) };
 }
 
-function plain(cell: Cell): Exclude<Cell, Toned | Chart> {
+/** The value of a cell without its color. */
+export function plainCell(cell: Cell): Exclude<Cell, Toned | Chart> {
   if (isChart(cell)) return null;
   return isToned(cell) ? cell.text : cell;
 }

@@ -1,0 +1,45 @@
+/** The part of jsdom that the tests of pages use; it has no types of its own. */
+declare module "jsdom" {
+  export class VirtualConsole {
+    on(event: "jsdomError", listener: (error: Error) => void): void;
+  }
+
+  export class JSDOM {
+    constructor(
+      html: string,
+      options: {
+        readonly runScripts: "outside-only" | "dangerously";
+        readonly virtualConsole: VirtualConsole;
+      },
+    );
+    readonly window: PageWindow;
+  }
+
+  export interface PageWindow {
+    readonly document: PageDocument;
+    readonly Event: new (type: string) => object;
+    eval(script: string): unknown;
+    setTimeout(callback: (value?: unknown) => void): void;
+    dispatchEvent(event: object): void;
+    close(): void;
+  }
+
+  interface PageParent {
+    querySelector(selector: string): PageElement | null;
+    querySelectorAll(selector: string): Iterable<PageElement> & { readonly length: number };
+  }
+
+  export interface PageDocument extends PageParent {
+    readonly title: string;
+    getElementById(id: string): PageElement | null;
+  }
+
+  export interface PageElement extends PageParent {
+    readonly tagName: string;
+    readonly textContent: string;
+    readonly open: boolean;
+    readonly attributes: Iterable<{ readonly name: string; readonly value: string }>;
+    getAttribute(name: string): string | null;
+    click(): void;
+  }
+}
