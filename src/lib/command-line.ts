@@ -42,10 +42,19 @@ export const mapCommands = (
   text: string,
   change: (words: readonly string[]) => readonly string[],
 ): string =>
+  replaceCommands(text, (words) => {
+    const changed = change(words);
+    return changed === words ? undefined : shownLine(changed);
+  });
+
+/** Replaces each such command with a text of its own; one without a text stays as it is. */
+export const replaceCommands = (
+  text: string,
+  textFor: (words: readonly string[]) => string | undefined,
+): string =>
   text.replace(shownCommand, (shown, line: string) => {
     const words = [...line.matchAll(shellWord)].map(([word]) => unquoted(word));
-    const changed = change(words);
-    return changed === words ? shown : shownLine(changed);
+    return textFor(words) ?? shown;
   });
 
 /** A word as shellQuote writes it: `it's` is `'it'\''s'`. */

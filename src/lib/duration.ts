@@ -1,4 +1,5 @@
-const units: Readonly<Record<string, number>> = {
+/** Units of durations, in ms. */
+export const durationUnits: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1000,
   m: 60_000,
@@ -11,7 +12,7 @@ export function parseDuration(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?(ms|[smhd]))+$/.test(text)) return undefined;
   let total = 0;
   for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|[smhd])/gy)) {
-    total += Number(amount) * (units[unit ?? ""] ?? 0);
+    total += Number(amount) * (durationUnits[unit ?? ""] ?? 0);
   }
   return total;
 }

@@ -21,7 +21,10 @@ const envelopeTypes = {
   metadata: "any",
 } as const;
 
-/** The fields that the program reads, by type. A name has the same meaning in every event (server §15.5). */
+/**
+ * The fields that the program reads, by type. A name has the same meaning in every event (server §15.5),
+ * except `inputs`: the fields of a form, or the values of a node.
+ */
 const fieldTypes = {
   ...envelopeTypes,
   workflow_id: "text",
@@ -55,7 +58,7 @@ const fieldTypes = {
   paused_nodes: "list",
   reasons: "list",
   actions: "list",
-  inputs: "list",
+  inputs: "any",
   outputs: "any",
   execution_metadata: "any",
   created_by: "any",

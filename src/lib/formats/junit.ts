@@ -1,31 +1,62 @@
+import { sum } from "../numbers.ts";
 import { escapeXml } from "./xml.ts";
 
-/** One test case; it passed if there is no `failure`. */
+/** One test case; it passed if there is no `failure` and no `error`, and it was not skipped. */
 export interface JUnitCase {
   readonly name: string;
   readonly seconds?: number | undefined;
   /** Why it failed; the first line is the summary. */
   readonly failure?: string | undefined;
+  /** Why it could not be decided. */
+  readonly error?: string | undefined;
+  readonly skipped?: boolean;
+}
+
+/** Test cases under the name of their suite. */
+export interface JUnitSuite {
+  readonly name: string;
+  readonly cases: readonly JUnitCase[];
 }
 
 /** A test suite as JUnit XML. */
-export function junitText(suite: string, cases: readonly JUnitCase[]): string {
-  const failed = cases.filter(({ failure }) => failure !== undefined).length;
-  const seconds = cases.reduce((sum, each) => sum + (each.seconds ?? 0), 0);
-  const counts = `tests="${cases.length}" failures="${failed}" errors="0" time="${seconds.toFixed(3)}"`;
-  const lines = cases.map(({ name, seconds: time = 0, failure }) => {
-    const head = `    <testcase classname="${escapeXml(suite)}" name="${escapeXml(name)}" time="${time.toFixed(3)}"`;
-    if (failure === undefined) return `${head}/>`;
-    const message = escapeXml(failure.split("\n", 1)[0] ?? "");
-    return `${head}>\n      <failure message="${message}">${escapeXml(failure)}</failure>\n    </testcase>`;
-  });
+export const junitText = (suite: string, cases: readonly JUnitCase[]): string =>
+  junitSuites(undefined, [{ name: suite, cases }]);
+
+/** Test suites as JUnit XML; `name` is that of the whole. */
+export function junitSuites(name: string | undefined, suites: readonly JUnitSuite[]): string {
+  const named = name === undefined ? "" : `name="${escapeXml(name)}" `;
   return [
     `<?xml version="1.0" encoding="UTF-8"?>`,
-    `<testsuites ${counts}>`,
-    `  <testsuite name="${escapeXml(suite)}" ${counts}>`,
-    ...lines,
-    "  </testsuite>",
+    `<testsuites ${named}${countsOf(suites.flatMap(({ cases }) => cases))}>`,
+    ...suites.flatMap(suiteLines),
     "</testsuites>",
     "",
   ].join("\n");
+}
+
+const suiteLines = ({ name, cases }: JUnitSuite): string[] => [
+  `  <testsuite name="${escapeXml(name)}" ${countsOf(cases)}>`,
+  ...cases.map((each) => caseText(name, each)),
+  "  </testsuite>",
+];
+
+function countsOf(cases: readonly JUnitCase[]): string {
+  const count = (is: (each: JUnitCase) => boolean) => cases.filter(is).length;
+  const skipped = count((each) => each.skipped === true);
+  return [
+    `tests="${cases.length}"`,
+    `failures="${count(({ failure }) => failure !== undefined)}"`,
+    `errors="${count(({ error }) => error !== undefined)}"`,
+    ...(skipped > 0 ? [`skipped="${skipped}"`] : []),
+    `time="${sum(cases.map(({ seconds = 0 }) => seconds)).toFixed(3)}"`,
+  ].join(" ");
+}
+
+function caseText(suite: string, { name, seconds = 0, ...ends }: JUnitCase): string {
+  const head = `    <testcase classname="${escapeXml(suite)}" name="${escapeXml(name)}" time="${seconds.toFixed(3)}"`;
+  const problem = (kind: "failure" | "error", text: string) =>
+    `${head}>\n      <${kind} message="${escapeXml(text.split("\n", 1)[0] ?? "")}">${escapeXml(text)}</${kind}>\n    </testcase>`;
+  if (ends.failure !== undefined) return problem("failure", ends.failure);
+  if (ends.error !== undefined) return problem("error", ends.error);
+  return ends.skipped ? `${head}>\n      <skipped/>\n    </testcase>` : `${head}/>`;
 }

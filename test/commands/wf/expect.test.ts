@@ -823,7 +823,7 @@ test("any text is a check that can be evaluated or a usage error with a position
   const any = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
   const known = Object.values(verdicts).flatMap((table) => table.map(([sentence]) => sentence));
   let [read, rejected] = [0, 0];
-  for (let turn = 0; turn < 20_000; turn++) {
+  for (let turn = 0; turn < 6000; turn++) {
     const words = any(known).split(" ");
     for (let edits = Math.floor(random() * 4); edits > 0; edits--)
       words.splice(
@@ -846,6 +846,6 @@ test("any text is a check that can be evaluated or a usage error with a position
       expect(position, error.message).toBeLessThanOrEqual(sentence.length + 1);
     }
   }
-  expect(read).toBeGreaterThan(5000);
-  expect(rejected).toBeGreaterThan(5000);
+  expect(read).toBeGreaterThan(1500);
+  expect(rejected).toBeGreaterThan(1500);
 });

@@ -12,6 +12,8 @@ function span(name: string, beganWith: number, endedWith: number, inner: Span[] 
     type: "code",
     status: "succeeded",
     error: undefined,
+    inputs: undefined,
+    outputs: undefined,
     start: beganWith * 10,
     end: endedWith * 10,
     beganWith,

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { compareSuites } from "../../../src/commands/wf/suite/comparison.ts";
 import type { TestFigures, Verdict } from "../../../src/commands/wf/suite/comparison.ts";
-import { answerSimilarity } from "../../../src/commands/wf/suite/similarity.ts";
 
 const figures = (
   name: string,
@@ -89,18 +88,4 @@ test.each([
 ])("40 tests that ran %d times: %s runs are needed", (runs, needed) => {
   const tests = Array.from({ length: 40 }, (_, index) => figures(`t${index}`, runs, runs));
   expect(compareSuites(tests, tests, 0.05).needed).toBe(needed);
-});
-
-test.each([
-  ["", "", 1],
-  ["thirty days", "Thirty days.", 1],
-  ["thirty days of leave", "twenty days of leave", 3 / 4],
-  ["a b c d", "", 0],
-  ["a b c", "a x b c", 3 / 4],
-  ["東京に行きます", "東京に行きます", 1],
-  ["Cafe\u0301", "CAFÉ", 1],
-  ["a b", "b a", 0],
-])("%j is like %j: %d", (one, other, expected) => {
-  expect(answerSimilarity(one, other)).toBeCloseTo(expected, 12);
-  expect(answerSimilarity(other, one)).toBeCloseTo(expected, 12);
 });

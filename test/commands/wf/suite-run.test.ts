@@ -2,6 +2,7 @@
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { interruptedWhen } from "../../lib/after-append.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { write } from "../../lib/directory.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -162,32 +163,37 @@ test("the same command continues after an interrupt and asks nothing twice", asy
   const args = ["echo.yaml", "--repeat", "5", "--concurrency", "1"];
   const starts = () => requests.filter((line) => line === "POST /v1/workflows/run").length;
   const before = starts();
-  const stop = new AbortController();
-  const interrupted = sandbox.cli(line(args), {
+  const interrupted = await sandbox.cli(line(args), {
     folder,
-    around: (host) => ({
-      ...host,
-      signal: stop.signal,
-      files: {
-        ...host.files,
-        async append(path, text) {
-          await host.files.append(path, text);
-          if (starts() - before === 4) stop.abort("SIGINT");
-        },
-      },
-    }),
+    ...interruptedWhen(() => starts() - before === 4),
   });
-  expect((await interrupted).exit).toBe(130);
+  expect(interrupted.exit).toBe(130);
   const asked = starts() - before;
   expect(asked).toBeLessThan(10);
   const again = await wf(...args);
   expect(again.exit).toBe(14);
-  expect(again.err).toMatch(/^resuming: \d of 10 runs of tests already done\n/);
+  expect(again.err).toMatch(/^resuming: \d of 10 runs of tests already done; delete /);
   const done = Number(/resuming: (\d)/.exec(again.err)?.[1]);
   expect(done).toBeGreaterThanOrEqual(4);
   expect(starts() - before).toBe(asked + 10 - done);
   const left = await readdir(folder, { recursive: true });
   expect(left.filter((name) => name.includes("suite-"))).toEqual([]);
+});
+
+test("a query for a workflow names the application and how to choose another one", async () => {
+  await write(folder, { "wrong.yaml": "tests: [{ name: a, query: hello }]\n" });
+  const ran = await wf("wrong.yaml");
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain('line 1: test "a" has a query\n');
+  expect(ran.err.replaceAll(/\s+/g, " ")).toContain(
+    'hint: application "echo" has mode workflow, which takes inputs: { NAME: … } instead; another one is chosen with app: NAME in the suite, or --app NAME',
+  );
+});
+
+test("a comment about tests that have all passed has one heading", async () => {
+  const ran = await wf("chat.yaml", "-o", "md");
+  expect(ran.out.match(/^### .*/gm)).toEqual(["### 1 of 1 test passed"]);
+  expect(ran.out).toMatch(/^### 1 of 1 test passed\n\n\| result \| test \| time \| tokens \|\n/);
 });
 
 test("--fail-fast asks nothing more", async () => {
@@ -222,7 +228,16 @@ test.each([
   ["tests: [{name: a, quer: hello}]", 'line 1: "quer" is not one of', "did you mean query?"],
   ["tests: [{query: hello}]", "line 1: the test has no name", ""],
   ["tests: [{name: a}, {name: a}]", 'line 1: another test is named "a"', ""],
-  ["tests: [{name: a, repeat: 0}]", "line 1: expected a number from 1 to 1000", ""],
+  ["tests: [{name: a, repeat: 0}]", "line 1: expected a whole number from 1 to 1000", ""],
+  ["tests: [{name: a, similarity: 2}]", "line 1: expected a number from 0 to 1", ""],
+  [
+    "tests: [{name: a, compare: simlar}]",
+    'line 1: "simlar" is not one of',
+    "did you mean similar?",
+  ],
+  ["tests: [{name: a, judge: {criteria: b}}]", "line 1: judge has no app", ""],
+  ["tests: [{name: a, turns: []}]", "line 1: the test has no turns", ""],
+  ["tests: [{name: a, query: b, turns: [{query: c}]}]", "so query belongs to a turn", ""],
   ["tests:\n  - name: a\n    expect: [run is]", "line 3", ""],
   ["name: x", "line 1: the suite has no tests", ""],
   ["app: chat\ntests: [{name: a}]", 'line 2: test "a" has no query', ""],

@@ -42,8 +42,7 @@ const fileFlags = ["save", "junit"] as const;
 export async function* run(input: EvalInput, context: Context): AsyncGenerator<Report> {
   const { dataset_id } = input;
   const file = input.questions.name;
-  const bytes = await readInput(input.questions, context.host);
-  const { questions, unused } = await parseQuestions(file, bytes);
+  const { questions, unused } = await readQuestions(input, context);
   if (unused.length > 0) await context.notice(`${file}: ignored columns: ${unused.join(", ")}`);
   const baseline = await baselineOf(input, context.host);
   const flags = settingFlags.filter((name) => input[name] !== undefined);
@@ -92,6 +91,15 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const incomplete = failedSearches(results);
   if (failed && incomplete) await context.notice(incomplete.message);
   if (failed ?? incomplete) throw failed ?? incomplete;
+}
+
+/** The questions of a file of them, or of the tests of a suite (YAML) that search the knowledge base. */
+async function readQuestions({ questions: file, dataset_id }: EvalInput, context: Context) {
+  const { host } = context;
+  if (!/\.ya?ml$/i.test(file.path)) return parseQuestions(file.name, await readInput(file, host));
+  const { suiteQuestions } = await import("./suite-questions.ts");
+  const { name } = await context.call(getKnowledgeBase, { dataset_id });
+  return suiteQuestions(file.path, [name, dataset_id], host.files);
 }
 
 /** Writes the texts whose flag names a file. */

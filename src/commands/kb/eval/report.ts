@@ -6,6 +6,7 @@ import { gateSections } from "../../conditions/index.ts";
 import type { ConditionResult } from "../../conditions/index.ts";
 import type { BaselineComparison } from "./baseline.ts";
 import { isLatency, latencies, metricNames, rounded } from "./metrics.ts";
+import { questionSection } from "./question-section.ts";
 import type { QuestionResult, VariantResult } from "./search.ts";
 import type { EvalSettings } from "./matrix.ts";
 
@@ -38,6 +39,7 @@ export function evaluationReport(evaluation: Evaluation): Report {
       ...gateSections(conditions, (_, value) => value.toFixed(3)),
       ...labelled.map((section) => (isMatrix ? section : withoutFirstColumn(section))),
     ],
+    more: () => [questionSection(results)],
   };
 }
 

@@ -56,9 +56,18 @@ export const searchQuestions = (
     evaluateQuestion(question, search, context),
   );
 
-async function evaluateQuestion(
+/** Searches for one question and compares the records with what it expects. */
+export async function evaluateQuestion(
   question: Question,
-  { dataset_id, variant, ks, expected, send }: EvalSearch,
+  {
+    dataset_id,
+    variant,
+    ks,
+    expected,
+    send,
+  }: Pick<EvalSearch, "dataset_id" | "ks" | "expected" | "send"> & {
+    readonly variant: Pick<SearchVariant, "settings">;
+  },
   context: Context,
 ): Promise<QuestionResult> {
   const { filter } = question;

@@ -15,8 +15,8 @@ import { isUnsupported, parsePrefix, presenceIn, requireDistinctNames } from "./
 import type { SkippedFile } from "./local-files.ts";
 import { parsePatterns } from "./patterns.ts";
 import { listEntries, noticeUnused, readFiles, withMetadata } from "./scan.ts";
-import { parseShard } from "./shard.ts";
-import type { Shard } from "./shard.ts";
+import { parseShard } from "../../shard.ts";
+import type { Shard } from "../../shard.ts";
 import type { ProgressStep } from "../../../lib/progress-step.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";

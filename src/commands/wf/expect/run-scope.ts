@@ -152,13 +152,19 @@ export const noForms: Forms<(trace: RunTrace) => Result> = {
 /** Whether the reply of a chat cites a document. */
 const cited =
   (name: string) =>
-  ({ citations }: RunTrace): Result => ({
-    passed: citations.includes(name),
-    actual:
-      citations.length === 0
-        ? "no document was cited"
-        : `cited: ${citations.map(quoted).join(", ")}`,
-  });
+  ({ citations, unwatched }: RunTrace): Result => {
+    if (!citations && unwatched)
+      return {
+        passed: undefined,
+        actual: "the end of the reply, which names its sources, is missing",
+      };
+    const names = citations ?? [];
+    return {
+      passed: names.includes(name),
+      actual:
+        names.length === 0 ? "no document was cited" : `cited: ${names.map(quoted).join(", ")}`,
+    };
+  };
 
 /** What conditions can say about a run. */
 export const runScope: Scope<RunTrace> = {

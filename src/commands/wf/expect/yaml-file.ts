@@ -1,5 +1,6 @@
 import type { Node } from "yaml";
 import type { Files } from "../../../host/host.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import {
   contains,
   equals,
@@ -27,6 +28,7 @@ export async function readExpectFile(path: string, files: Files): Promise<Expect
   const { nodes, contents, error } = await readYamlNodes(path, files, {
     label: `--expect ${path}`,
     hint: "an expectation that ends in .yml or .yaml is a file, any other text a sentence",
+    keysHint: `run ${commandLine("wf help", ["conditions"])} for the keys of a file`,
   });
   let name: string | undefined;
   const checks = contents

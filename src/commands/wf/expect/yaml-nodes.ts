@@ -2,7 +2,6 @@ import type { Document, Node } from "yaml";
 import { usage } from "../../../errors.ts";
 import type { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
-import { commandLine } from "../../../lib/command-line.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import { own } from "../../../lib/json.ts";
@@ -13,7 +12,7 @@ import { parseExpectation } from "./expectation.ts";
 import type { Expectation } from "./expectation.ts";
 
 /** Maximum size of a file, in bytes. */
-const MAX_SIZE = 1024 * 1024;
+export const MAX_YAML_SIZE = 1024 * 1024;
 
 /** A part of a YAML document. */
 export type YamlNode = Node;
@@ -35,35 +34,61 @@ interface NodesOfFile {
 export async function readYamlNodes(
   path: string,
   files: Files,
-  about: { readonly label: string; readonly hint: string },
+  about: { readonly label: string; readonly hint: string; readonly keysHint: string },
 ): Promise<NodesOfFile> {
   const text = await contentOf(path, files, about);
+  const place = (line: number) => `${path} line ${line}`;
+  const fail = (line: number, problem: string) =>
+    usage(`${place(line)}: ${problem}`, about.keysHint);
   const yaml = await parseYaml(text, { strict: true });
-  if ("problem" in yaml) throw usageAt(path, yaml.line, yaml.problem);
-  const nodes = yamlNodes(path, yaml, await import("yaml"));
-  const error = (problem: string) => usageAt(path, 1, problem);
+  if ("problem" in yaml) throw fail(yaml.line, yaml.problem);
+  const nodes = yamlNodes({ path, place, hint: about.keysHint }, yaml, await import("yaml"));
+  const error = (problem: string) => fail(1, problem);
   return { nodes, contents: yaml.document.contents, text, error };
 }
 
-const usageAt = (path: string, line: number, problem: string, hint?: string): CliError =>
-  usage(
-    `${path} line ${line}: ${problem}`,
-    hint ?? `run ${commandLine("wf help", ["conditions"])} for the keys of a file`,
-  );
+/** The place of a value outside YAML: a cell of a row. */
+interface ValuePlace {
+  readonly path: string;
+  readonly line: number;
+  /** For messages, such as `a.csv row 3 (line 4), column b`. */
+  readonly place: string;
+  readonly keysHint: string;
+}
+
+/** A JSON value as nodes, so that it is read like a part of a YAML file. */
+export async function valueNodes(
+  value: unknown,
+  { path, line, place, keysHint }: ValuePlace,
+): Promise<{ readonly nodes: YamlNodes; readonly root: Node }> {
+  const yaml = await import("yaml");
+  const document = new yaml.Document(value, { aliasDuplicateObjects: false });
+  const source = { path, place: () => place, hint: keysHint };
+  const nodes = yamlNodes(source, { document, lineAt: () => line }, yaml);
+  return { nodes, root: document.contents ?? document.createNode(null) };
+}
 
 export type YamlNodes = ReturnType<typeof yamlNodes>;
 
 /** Typed access to the nodes of a YAML document. Its functions throw `usage` for a node of another type. */
 function yamlNodes(
-  path: string,
-  file: { readonly document: Document.Parsed; readonly lineAt: (offset: number) => number },
+  {
+    path,
+    place,
+    hint: usualHint,
+  }: {
+    readonly path: string;
+    readonly place: (line: number) => string;
+    readonly hint: string;
+  },
+  file: { readonly document: Document; readonly lineAt: (offset: number) => number },
   { isAlias, isMap, isScalar, isSeq }: typeof import("yaml"),
 ) {
   const lineOf = (node: Node) => file.lineAt(node.range?.[0] ?? 0);
-  const source = (node: Node) => `${path} line ${lineOf(node)}:`;
+  const source = (node: Node) => `${place(lineOf(node))}:`;
   const from = (node: Node) => ({ path, line: lineOf(node) });
-  const error = (node: Node, problem: string, hint?: string) =>
-    usageAt(path, lineOf(node), problem, hint);
+  const error = (node: Node, problem: string, hint = usualHint) =>
+    usage(`${source(node)} ${problem}`, hint);
 
   /** The text of a scalar in the file: a node ID that looks like a number is text too. */
   const text = (node: Node): string => {
@@ -89,7 +114,9 @@ function yamlNodes(
     error,
     text,
     entries,
+    from,
     isList: isSeq,
+    isMapping: isMap,
     items(node: Node): Node[] {
       if (!isSeq(node)) throw error(node, "expected a list");
       return node.items.map((item) => resolve(item, node));
@@ -98,8 +125,16 @@ function yamlNodes(
       if (isScalar(node) && typeof node.value === "boolean") return node.value;
       throw error(node, "expected true or false");
     },
+    number(node: Node): number {
+      if (isScalar(node) && typeof node.value === "number") return node.value;
+      throw error(node, "expected a number");
+    },
+    choice(node: Node, values: readonly string[]): string {
+      const word = text(node);
+      if (values.includes(word)) return word;
+      throw error(node, ...unknownWord(word, values));
+    },
     json: (node: Node): unknown => node.toJS(file.document) ?? null,
-    lineOf,
     /** A value that is written as in a sentence, such as `1m30s`. */
     value: <T>(node: Node, read: (reader: ConditionReader) => T, written = text(node)): T =>
       parseValue(source(node), written, read),
@@ -117,15 +152,15 @@ function yamlNodes(
       entries(node).flatMap(({ key, name, value }) => {
         const known = own(table, name);
         if (known) return known(value);
-        throw error(key, ...unknownKey(name, Object.keys(table)));
+        throw error(key, ...unknownWord(name, Object.keys(table)));
       }),
   };
 }
 
-/** The problem of a key that is none of the names, and a hint. */
-function unknownKey(key: string, names: readonly string[]): [problem: string, hint?: string] {
-  const near = didYouMean(key, names);
-  const problem = `${JSON.stringify(key)} is not one of ${names.join(", ")}`;
+/** The problem of a word that is none of the names, and a hint. */
+function unknownWord(word: string, names: readonly string[]): [problem: string, hint?: string] {
+  const near = didYouMean(word, names);
+  const problem = `${JSON.stringify(word)} is not one of ${names.join(", ")}`;
   return near === undefined ? [problem] : [problem, `did you mean ${near}?`];
 }
 
@@ -138,6 +173,6 @@ async function contentOf(
   const fail = (problem: string) => usage(`${label}: ${problem}`, hint);
   if (stat === null) throw fail("file not found");
   if (stat.isDirectory) throw fail("is a directory");
-  if (stat.size > MAX_SIZE) throw fail("file larger than 1 MiB");
+  if (stat.size > MAX_YAML_SIZE) throw fail("file larger than 1 MiB");
   return new TextDecoder().decode(await files.read(path));
 }

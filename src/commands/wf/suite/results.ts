@@ -1,9 +1,9 @@
-import { usage } from "../../../errors.ts";
-import { commandLine } from "../../../lib/command-line.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
+import type { CliError } from "../../../errors.ts";
 import { percentile } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { TestFigures } from "./comparison.ts";
+import { testNameOf } from "./plan-runs.ts";
+import type { TestSelection } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";
 import { passRate } from "./statistics.ts";
 import type { PassRate } from "./statistics.ts";
@@ -11,6 +11,8 @@ import type { PassRate } from "./statistics.ts";
 /** One test over all its repeats, as `-o json` prints it and a baseline stores it. */
 export interface TestResult extends TestFigures {
   readonly suite: string;
+  /** File of the suite, as given. */
+  readonly path: string;
   readonly test: string;
   readonly status: "passed" | "failed" | "error" | "not run";
   /** Runs whose answer could not be judged. */
@@ -19,17 +21,27 @@ export interface TestResult extends TestFigures {
   readonly results: readonly TestRun[];
 }
 
+/** What a run of tests gave, or the runs of all shards. */
+export interface SuiteOutcome {
+  readonly tests: readonly TestResult[];
+  readonly selection: TestSelection;
+  readonly skipped: number;
+  /** What ended it before all tests were run. */
+  readonly stopped: CliError | undefined;
+}
+
 /** The results of tests in the order in which they began; `runs` counts those that were judged. */
 export function testResults(runs: readonly TestRun[]): TestResult[] {
   const byName = new Map<string, TestRun[]>();
   for (const run of runs) {
-    const name = `${run.suite}: ${run.test}`;
+    const name = testNameOf(run);
     byName.set(name, [...(byName.get(name) ?? []), run]);
   }
   return [...byName].map(([name, results]) => testResult(name, results));
 }
 
-function testResult(name: string, results: readonly TestRun[]): TestResult {
+/** One test over its repeats. */
+export function testResult(name: string, results: readonly TestRun[]): TestResult {
   const judged = results.filter(({ status }) => status === "passed" || status === "failed");
   const passes = judged.filter(({ status }) => status === "passed").length;
   const errors = results.filter(({ status }) => status === "error").length;
@@ -37,6 +49,7 @@ function testResult(name: string, results: readonly TestRun[]): TestResult {
   return {
     name,
     suite: first?.suite ?? "",
+    path: first?.path ?? "",
     test: first?.test ?? "",
     status: statusOf(results),
     passes,
@@ -62,28 +75,3 @@ const medianOf = (values: readonly (number | null)[]): number | null =>
   percentile(Float64Array.from(values.filter((value) => value !== null)).sort(), 50);
 
 const digest = (answer: string): string => sha256(answer).slice(0, 16);
-
-/** The tests of an earlier run. Throws `usage` for a file that is not the result of one. */
-export function readBaselineTests(file: string, text: string): TestFigures[] {
-  const data = tryParseJson(text);
-  const tests = isObject(data) && data["wf_test"] === 1 ? data["tests"] : undefined;
-  if (!Array.isArray(tests))
-    throw usage(
-      `${file} is not the result of a run of tests`,
-      `create one with ${commandLine("wf test run", ["SUITE"], { save: "FILE" })}`,
-    );
-  return tests.filter(isObject).flatMap(({ name, passes, runs, answers, seconds, tokens }) => {
-    if (typeof name !== "string" || typeof passes !== "number" || typeof runs !== "number")
-      return [];
-    return [
-      {
-        name,
-        passes,
-        runs,
-        answers: Array.isArray(answers) ? answers.map(String) : [],
-        seconds: typeof seconds === "number" ? seconds : null,
-        tokens: typeof tokens === "number" ? tokens : null,
-      },
-    ];
-  });
-}

@@ -1,34 +1,37 @@
 import { counted } from "../../../lib/plural.ts";
-import { left, right } from "../../../output/report-model.ts";
+import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, Tone } from "../../../output/report-model.ts";
-import type { JUnitCase } from "../../../lib/formats/junit.ts";
 import type { Shift, SuiteComparison, TestComparison } from "./comparison.ts";
-import type { TestResult } from "./results.ts";
+import { problemsOf } from "./problems.ts";
+import type { SuiteOutcome, TestResult } from "./results.ts";
+import { testDetails } from "./test-details.ts";
 
 /** What is reported about a run of suites. */
-export interface SuiteRun {
-  readonly tests: readonly TestResult[];
-  /** Names of tests that were skipped. */
-  readonly skipped: number;
+export interface SuiteRun extends SuiteOutcome {
   readonly level: number;
   readonly baseline: { readonly file: string; readonly compared: SuiteComparison } | undefined;
 }
 
 /** The tests as a table, what failed below it, and all of it as JSON. */
 export function suiteReport(run: SuiteRun): Report {
-  const failures = failureSection(run);
+  const failures = failureSection(run.tests);
   return {
     data: suiteData(run),
+    title: `Tests of ${[...new Set(run.tests.map(({ suite }) => suite))].join(", ")}`,
     sections: [testSection(run), ...(failures ? [failures] : [])],
+    ending: [noTable, endingSection(run)],
+    brief: briefSections(run),
   };
 }
 
-function suiteData({ tests, skipped, level, baseline }: SuiteRun) {
+function suiteData({ tests, selection, skipped, stopped, level, baseline }: SuiteRun) {
   return {
     wf_test: 1,
+    ...selection,
     level,
     baseline: baseline?.file ?? null,
     skipped,
+    stopped: stopped ? { code: stopped.kind, message: stopped.message } : null,
     tests: tests.map((test, index) => {
       const compared = baseline?.compared.tests[index];
       return {
@@ -63,36 +66,76 @@ const toned = (word: string, text = word): Cell => ({ text, tone: tones[word] ??
 export const verdictText = ({ verdict, significant }: TestComparison): string =>
   ["broken", "fixed"].includes(verdict) && !significant ? `${verdict} (not significant)` : verdict;
 
-function testSection({ tests, skipped, level, baseline }: SuiteRun): Section {
+/** All tests, or those that are picked. */
+export function testSection(run: SuiteRun, pick: (row: TestRow) => boolean = () => true): Section {
+  const { tests, baseline } = run;
   const hasRepeats = tests.some(({ results }) => results.length > 1);
-  const passed = tests.filter(({ status }) => status === "passed").length;
-  const rows = tests.map((test, index): Cell[] => {
-    const compared = baseline?.compared.tests[index];
-    return [
+  const rows = rowsOf(run).filter(pick);
+  return {
+    title: summaryOf(tests),
+    columns: [
+      left("result"),
+      literal("test"),
+      ...(hasRepeats ? [right("passes"), { ...right("95 %"), minor: true }] : []),
+      { ...right("time"), minor: true },
+      { ...right("tokens"), minor: true },
+      ...(baseline ? [left("verdict")] : []),
+    ],
+    rows: rows.map(({ test, compared }): Cell[] => [
       toned(test.status),
       test.name,
       ...(hasRepeats ? [`${test.passes}/${test.runs}`, intervalText(test)] : []),
       test.seconds === null ? null : `${test.seconds.toFixed(1)} s`,
       test.tokens,
       ...(baseline ? [compared ? toned(compared.verdict, verdictText(compared)) : null] : []),
-    ];
-  });
-  return {
-    title: `${passed} of ${counted(tests.length, "test")} passed`,
-    columns: [
-      left("result"),
-      left("test"),
-      ...(hasRepeats ? [right("passes"), { ...right("95 %"), minor: true }] : []),
-      { ...right("time"), minor: true },
-      { ...right("tokens"), minor: true },
-      ...(baseline ? [left("verdict")] : []),
-    ],
-    rows,
-    notes: [
-      ...(skipped > 0 ? [`${counted(skipped, "test")} skipped`] : []),
-      ...(baseline ? comparisonNotes(baseline.compared, level) : []),
-    ],
+    ]),
+    notes: notesOf(run),
+    details: (index) => testDetails(rows[index]?.test),
   };
+}
+
+/** A test and how it compares with its baseline. */
+export interface TestRow {
+  readonly test: TestResult;
+  readonly compared: TestComparison | undefined;
+}
+
+/** The tests of a run in order. */
+export const rowsOf = ({ tests, baseline }: SuiteRun): TestRow[] =>
+  tests.map((test, index) => ({ test, compared: baseline?.compared.tests[index] }));
+
+/** `37 of 40 tests passed` */
+const summaryOf = (tests: readonly TestResult[]): string => {
+  const passed = tests.filter(({ status }) => status === "passed").length;
+  return `${passed} of ${counted(tests.length, "test")} passed`;
+};
+
+/** What is said about a run as a whole. */
+function notesOf({ tests, skipped, stopped, baseline, level }: SuiteRun): string[] {
+  const notRun = tests.filter(({ status }) => status === "not run").length;
+  return [
+    ...(stopped ? [`ended early: ${stopped.message}`] : []),
+    ...(notRun > 0 ? [`${counted(notRun, "test")} not run`] : []),
+    ...(skipped > 0 ? [`${counted(skipped, "test")} skipped`] : []),
+    ...judgeNote(tests),
+    ...(baseline ? comparisonNotes(baseline.compared, level) : []),
+  ];
+}
+
+/** The cost of judges, if they use models. */
+function judgeNote(tests: readonly TestResult[]): string[] {
+  const used = tests.flatMap(({ results }) => results.map(({ judge_tokens }) => judge_tokens ?? 0));
+  const tokens = used.reduce((sum, each) => sum + each, 0);
+  return tokens > 0 ? [`judges used ${counted(tokens, "token")}`] : [];
+}
+
+const notable: ReadonlySet<string> = new Set(["broken", "fixed", "noise", "changed"]);
+
+/** The end of the view in which a terminal has shown the tests: what only the baseline tells. */
+function endingSection(run: SuiteRun): Section {
+  const isNotable = ({ compared }: TestRow) => notable.has(compared?.verdict ?? "");
+  const { title = "", notes = [], ...table } = testSection(run, isNotable);
+  return { ...(table.rows.length > 0 ? table : noTable), title, notes };
 }
 
 /** `77–97 %`: the interval that holds the true share of passes. */
@@ -122,42 +165,61 @@ function shiftNote(up: string, down: string, { more, fewer, p }: Shift, level: n
   return [`${count} of ${counted(more + fewer, "test")} ${verb} ${word} (p = ${p.toPrecision(2)})`];
 }
 
-/** Unmet expectations, each once a test, with the number of times. */
-function failureSection({ tests }: SuiteRun): Section | undefined {
-  const rows = tests.flatMap((test): Cell[][] => {
-    const found = new Map<string, { readonly cells: Cell[]; count: number }>();
-    for (const problem of problemsOf(test)) {
-      const known = found.get(problem.check);
-      if (known) known.count++;
-      else found.set(problem.check, { cells: [problem.check, problem.actual], count: 1 });
-    }
-    return [...found.values()].map(({ cells, count }) => [
-      test.name,
-      ...cells,
-      test.results.length > 1 ? count : null,
-    ]);
-  });
+/** Passed tests above which a comment folds them. */
+const MAX_PASSED = 30;
+
+/** What is wrong, then what is not: short enough for a comment on a pull request. */
+function briefSections(run: SuiteRun): Section[] {
+  const isWrong = ({ test, compared }: TestRow) =>
+    test.status !== "passed" || notable.has(compared?.verdict ?? "");
+  const wrong = testSection(run, isWrong);
+  const others = testSection(run, (row) => !isWrong(row));
+  const failures = failureSection(run.tests);
+  const count = others.rows.length;
+  const hasPassed = failures === undefined && wrong.rows.length === 0;
+  // One heading is enough for tests that have all passed.
+  if (hasPassed && count > 0) return [{ ...others, folded: count > MAX_PASSED }];
+  return [
+    { ...(wrong.rows.length > 0 ? wrong : noTable), ...pickHead(wrong) },
+    ...(failures ? [failures] : []),
+    ...(count > 0
+      ? [
+          {
+            ...others,
+            title: counted(count, "test") + " passed",
+            notes: [],
+            folded: count > MAX_PASSED,
+          },
+        ]
+      : []),
+  ];
+}
+
+const pickHead = ({ title = "", notes = [] }: Section) => ({ title, notes });
+
+/** Unmet expectations, each once a test, with the number of times and the first recording. */
+export function failureSection(tests: readonly TestResult[]): Section | undefined {
+  const hasRepeats = tests.some(({ results }) => results.length > 1);
+  const hasFiles = tests.some(({ results }) => results.some((run) => run.recordings.length > 0));
+  const rows = tests.flatMap(({ name, results }) =>
+    problemsOf(results).map(({ check, actual, times, recordings }): Cell[] => [
+      name,
+      check ?? "an answer that can be judged",
+      actual,
+      hasRepeats ? times : null,
+      ...(hasFiles ? [recordings[0] ?? null] : []),
+    ]),
+  );
   if (rows.length === 0) return undefined;
   return {
     title: "Not met",
-    columns: [left("test"), left("expected"), left("actual"), { ...right("times"), minor: true }],
+    columns: [
+      literal("test"),
+      literal("expected"),
+      literal("actual"),
+      { ...right("times"), minor: true },
+      ...(hasFiles ? [literal("recording")] : []),
+    ],
     rows,
   };
 }
-
-const problemsOf = ({ results }: TestResult) =>
-  results.flatMap(({ checks, error }) => [
-    ...checks.flatMap(({ check, passed, actual }) => (passed ? [] : [{ check, actual }])),
-    ...(error === null ? [] : [{ check: "an answer that can be judged", actual: error }]),
-  ]);
-
-/** One case for each test. */
-export const suiteCases = (tests: readonly TestResult[]): JUnitCase[] =>
-  tests.map((test) => {
-    const lines = problemsOf(test).map(({ check, actual }) => `${check}: ${actual}`);
-    return {
-      name: test.name,
-      seconds: test.seconds ?? undefined,
-      failure: test.status === "passed" ? undefined : [...new Set(lines)].join("\n") || test.status,
-    };
-  });

@@ -1,7 +1,7 @@
-import { usage } from "../../../errors.ts";
-import { sha256 } from "../../../lib/sha256.ts";
+import { usage } from "../errors.ts";
+import { sha256 } from "../lib/sha256.ts";
 
-/** A share of the files; the index starts at 1. */
+/** A share of the work, such as files; the index starts at 1. */
 export interface Shard {
   readonly index: number;
   readonly count: number;

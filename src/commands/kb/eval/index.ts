@@ -1,0 +1,2 @@
+export { openQuestionSearch } from "./question-search.ts";
+export type { SearchedItem, SearchedQuestion } from "./question-search.ts";

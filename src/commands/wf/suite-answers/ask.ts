@@ -1,0 +1,221 @@
+import type { EventBatches } from "../../../api/sse.ts";
+import { CliError, isFatal, usage } from "../../../errors.ts";
+import { resultOfStream } from "../../../lib/pipe.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
+import { getAppInfo } from "../../../operations/apps.ts";
+import { listMessages, sendMessage } from "../../../operations/chats.ts";
+import { createCompletion } from "../../../operations/completions.ts";
+import { runWorkflow } from "../../../operations/workflows.ts";
+import { redactKeys } from "../../../redact/recordings.ts";
+import { endingOf } from "../../../runs/outcome.ts";
+import type { RunOutcome } from "../../../runs/outcome.ts";
+import { citedDocuments, RunTrace } from "../../../runs/trace.ts";
+import type { Context } from "../../command-spec.ts";
+import { runFields } from "../expect/index.ts";
+import { followDisplayed, startStream } from "../follow/index.ts";
+import { assignedInputs } from "../forms/index.ts";
+import { ReplyPrinter } from "../reply-events.ts";
+import type { Suite, SuiteTurn } from "../suite-file/index.ts";
+import { openSearches } from "./search-test.ts";
+import type { Searches } from "./search-test.ts";
+
+/** What an application has answered. */
+export interface SuiteAnswer {
+  readonly trace: RunTrace;
+  readonly conversation: string | undefined;
+}
+
+/** Takes events as they arrive. */
+type OnEvents = (events: readonly ServerEvent[]) => void;
+
+/** Sends the turns of a suite to its application. */
+export interface Asker {
+  /**
+   * Asks once, never again, and passes on the events as they arrive. Throws what kept the answer from
+   * being known.
+   */
+  ask(turn: SuiteTurn, conversation: string | undefined, onEvents?: OnEvents): Promise<SuiteAnswer>;
+  readonly context: Context;
+  readonly searches: Searches;
+}
+
+/** What is sent to an application. */
+interface Question {
+  /** What is said to a chat. */
+  readonly query?: string | undefined;
+  /** As they are sent: files are uploaded. */
+  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly onEvents?: OnEvents | undefined;
+}
+
+/** An application that is asked. */
+export interface SuiteApp {
+  /** As the server calls it. */
+  readonly name: string;
+  readonly mode: string;
+  readonly isChat: boolean;
+  readonly context: Context;
+  /** Asks once, never again. Throws what kept the answer from being known. */
+  send(question: Question, conversation?: string): Promise<SuiteAnswer>;
+}
+
+/** Opens an application by its name in the profile, or that of the command line. */
+export async function openApp(
+  { app, user }: Pick<Suite, "app" | "user">,
+  common: Context,
+): Promise<SuiteApp> {
+  const context = common.withApp(app, user);
+  const { mode = "", name = "" } = await context.call(getAppInfo, {});
+  const isChat = mode.endsWith("chat");
+  return {
+    name,
+    mode,
+    isChat,
+    context,
+    async send({ query, inputs, onEvents }, conversation) {
+      if (mode === "workflow") {
+        const start = await startStream(runWorkflow, { inputs }, context);
+        return runAnswer(start, onEvents, context);
+      }
+      if (!isChat) {
+        const said = query === undefined ? {} : { query };
+        const stream = startStream(createCompletion, { inputs, ...said }, context);
+        return replyAnswer(await stream, { onEvents }, context);
+      }
+      const continued = conversation === undefined ? {} : { conversation_id: conversation };
+      const message = { query: query ?? "", inputs, ...continued };
+      const stream = await startStream(sendMessage, message, context);
+      return replyAnswer(stream, { onEvents, conversation }, context);
+    },
+  };
+}
+
+/** The asker of a suite's application. Throws `usage` if a test does not suit its kind. */
+export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
+  const searches = await openSearches(suite, common);
+  if (suite.tests.every(({ turns }) => turns.length === 0))
+    return { context: common, searches, ask: () => Promise.reject(new Error("nothing to ask")) };
+  const { name: app, mode, isChat, context, send } = await openApp(suite, common);
+  const unsuitable = (problem: string, needs: string) =>
+    usage(
+      problem,
+      `application ${JSON.stringify(app)} has mode ${mode}, which ${needs}; another one is chosen with app: NAME in the suite, or --app NAME`,
+    );
+  for (const { turns, from, name } of suite.tests) {
+    const place = `${from.path} line ${from.line}: test ${JSON.stringify(name)}`;
+    if (isChat && turns.some(({ query }) => query === undefined))
+      throw unsuitable(`${place} has no query`, "takes a query");
+    if (mode === "workflow" && turns.some(({ query }) => query !== undefined))
+      throw unsuitable(`${place} has a query`, "takes inputs: { NAME: … } instead");
+    if (!isChat && turns.length > 1)
+      throw unsuitable(`${place} has several turns`, "has no memory");
+  }
+  return {
+    context,
+    searches,
+    async ask(turn, conversation, onEvents) {
+      const inputs = await assignedInputs(filesApart(turn), context);
+      return send({ query: turn.query, inputs, onEvents }, conversation);
+    },
+  };
+}
+
+type Stream = Awaited<ReturnType<typeof startStream>>;
+
+/** Follows a run to its end or its first pause. */
+async function runAnswer(
+  first: Stream,
+  onEvents: OnEvents | undefined,
+  context: Context,
+): Promise<SuiteAnswer> {
+  const trace = new RunTrace();
+  const options = { first, reconnect: true, throughPauses: false, snapshot: true };
+  const { outcome } = await resultOfStream(
+    recorded(followDisplayed(options, context), { trace, onEvents }, context),
+  );
+  return { trace: ended(trace, outcome), conversation: undefined };
+}
+
+/** Follows a reply to its end. */
+async function replyAnswer(
+  stream: Stream,
+  {
+    onEvents,
+    conversation,
+  }: { readonly onEvents: OnEvents | undefined; readonly conversation?: string | undefined },
+  context: Context,
+): Promise<SuiteAnswer> {
+  const trace = new RunTrace();
+  const printer = new ReplyPrinter("events");
+  const events = printer.print(stream, context) as EventBatches;
+  try {
+    await resultOfStream(recorded(events, { trace, onEvents }, context));
+  } catch (error) {
+    // The model has failed: that is its answer.
+    if (!(error instanceof CliError) || error.kind !== "remote-failed") throw error;
+    return { trace: ended(trace, { status: "failed", error: error.message }), conversation };
+  }
+  const outcome = printer.outcome ?? { status: "succeeded" };
+  const answer = {
+    trace: ended(trace, outcome),
+    conversation: printer.reply.id("conversation_id") ?? conversation,
+  };
+  if (outcome.status !== "paused") await completeCitations(answer, printer.reply, context);
+  return answer;
+}
+
+/** What a reply cites comes at its end, which a lost connection hides: the server stores it, too. */
+async function completeCitations(
+  { trace, conversation: conversation_id }: SuiteAnswer,
+  reply: ReplyPrinter["reply"],
+  context: Context,
+): Promise<void> {
+  if (trace.citations || conversation_id === undefined) return;
+  const stored = await context.call(listMessages, { conversation_id });
+  const message = stored.find(({ id }) => id === reply.id("message_id"));
+  if (!message) throw new CliError("cut", "lost the end of the reply, so its sources are unknown");
+  trace.citations = citedDocuments(message);
+}
+
+/** The text of an answer, as conditions see it: streams may lack a part of it. Null if it is unknown. */
+export function answerText({ trace }: SuiteAnswer): string | null {
+  const { value, missing } = runFields.text.read(trace);
+  if (missing === "unknown") return null;
+  return typeof value === "string" ? value : "";
+}
+
+/** Values such as `@report.pdf` are files to upload, as with --input. */
+function filesApart({ inputs, assigned }: SuiteTurn) {
+  const isFile = (value: unknown): value is string =>
+    typeof value === "string" && value.startsWith("@");
+  const entries = Object.entries(inputs);
+  return {
+    input: [...entries.filter(([, value]) => isFile(value)), ...Object.entries(assigned)].map(
+      ([name, value]) => `${name}=${String(value)}`,
+    ),
+    inputs: Object.fromEntries(entries.filter(([, value]) => !isFile(value))),
+  };
+}
+
+/** Adds the events to a trace as they pass, and hands them on. */
+async function* recorded<R>(
+  events: AsyncGenerator<readonly ServerEvent[], R>,
+  { trace, onEvents }: { readonly trace: RunTrace; readonly onEvents: OnEvents | undefined },
+  { host }: Context,
+): AsyncGenerator<readonly ServerEvent[], R> {
+  for (;;) {
+    const next = await events.next();
+    if (next.done) return next.value;
+    onEvents?.(next.value);
+    for (const event of next.value)
+      trace.add(redactKeys(event, host.secrets), event.at ?? host.now().getTime());
+    yield next.value;
+  }
+}
+
+const ended = (trace: RunTrace, outcome: RunOutcome): RunTrace =>
+  Object.assign(trace, { status: endingOf(outcome), error: outcome.error ?? trace.error });
+
+/** Whether an error keeps every further test from being asked. */
+export const stopsSuite = (error: unknown): boolean =>
+  !(error instanceof CliError) || isFatal(error) || error.kind === "auth";

@@ -1,0 +1,128 @@
+import type { Context } from "../../command-spec.ts";
+import { checkExpectation, namedEnds, quoted, runFields, runSucceeded } from "../expect/index.ts";
+import type { SuiteAnswer } from "./ask.ts";
+import { openComparison } from "./compare-answer.ts";
+import type { AnswerComparison } from "./compare-answer.ts";
+import { openJudges } from "./judge.ts";
+import type { Judges } from "./judge.ts";
+import type { Suite, SuiteJudge, SuiteTurn } from "../suite-file/index.ts";
+import type { JudgeVerdict } from "./verdict.ts";
+
+/** What is expected of an answer, and whether it met that. */
+export interface AnswerCheck {
+  readonly check: string;
+  readonly passed: boolean;
+  /** The actual state, on one line. */
+  readonly actual: string;
+  /** From 0 to 1: how similar the answer is, or what its judge gave it. */
+  readonly score?: number;
+}
+
+/** The checks of an answer. */
+export interface CheckedAnswer {
+  readonly checks: readonly AnswerCheck[];
+  /** Why the answer cannot be judged; null if it can. */
+  readonly error: string | null;
+  /** Tokens of its judge; null without one. */
+  readonly judgeTokens: number | null;
+}
+
+/** Checks the answers to the turns of a suite. */
+export interface AnswerChecker {
+  /** Compares an answer with all that its turn expects, and asks its judge once. */
+  check(answer: SuiteAnswer, turn: SuiteTurn): Promise<CheckedAnswer>;
+}
+
+/** Opens judges and prepares comparisons. Throws `usage` for a turn that no answer can be checked against. */
+export async function openChecker(suite: Suite, context: Context): Promise<AnswerChecker> {
+  const comparisons = new Map<SuiteTurn, AnswerComparison>();
+  for (const turn of suite.tests.flatMap(({ turns }) => turns)) {
+    const { answer, compare, similarity, from } = turn;
+    if (answer.length > 0 && compare)
+      comparisons.set(turn, openComparison({ answer, compare, similarity, from }));
+  }
+  const judges = await openJudges(suite, context);
+  return {
+    async check(answer, turn) {
+      const comparison = comparisons.get(turn);
+      const error = unjudged(answer, turn);
+      if (error !== null) return { checks: [], error, judgeTokens: null };
+      const checks = checkedConditions(answer, turn);
+      if (comparison) checks.push(checkedText(answer, comparison));
+      const judged = turn.judge && (await judgeAnswer(answer, turn, turn.judge, judges));
+      return {
+        checks: judged?.check ? [...checks, judged.check] : checks,
+        error: judged?.error ?? null,
+        judgeTokens: judged?.tokens ?? null,
+      };
+    },
+  };
+}
+
+/** Why an answer cannot be judged; null if it can. */
+function unjudged({ trace }: SuiteAnswer, turn: SuiteTurn): string | null {
+  const { expectations, answer, judge } = turn;
+  if (trace.status === "paused" && !expectations.flatMap(namedEnds).includes("paused"))
+    return "the run is waiting for human input";
+  const needsText = answer.length > 0 || judge !== undefined;
+  const { missing, actual } = runFields.text.read(trace);
+  return needsText && missing === "unknown" ? `the answer is not known: ${actual}` : null;
+}
+
+/** The conditions of a turn; that the run succeeded is one of them unless another names its end. */
+function checkedConditions({ trace }: SuiteAnswer, { expectations }: SuiteTurn): AnswerCheck[] {
+  const names = expectations.flatMap(namedEnds);
+  const all = names.length > 0 ? expectations : [runSucceeded, ...expectations];
+  return all.map((each) => {
+    const { name, result } = checkExpectation(each, trace);
+    return { check: name, passed: result.passed, actual: result.actual };
+  });
+}
+
+function checkedText({ trace }: SuiteAnswer, { check, compare }: AnswerComparison): AnswerCheck {
+  const { value, actual } = runFields.text.read(trace);
+  return { check, ...(typeof value === "string" ? compare(value) : { passed: false, actual }) };
+}
+
+interface CheckedByJudge {
+  readonly check?: AnswerCheck;
+  readonly error: string | null;
+  readonly tokens: number | null;
+}
+
+/** The judge is not asked about a run that has no answer. */
+async function judgeAnswer(
+  { trace }: SuiteAnswer,
+  turn: SuiteTurn,
+  { app, criteria, atLeast }: SuiteJudge,
+  judges: Judges,
+): Promise<CheckedByJudge> {
+  const check = `judge ${app} gives at least ${atLeast}${criteria === undefined ? "" : `: ${quoted(criteria)}`}`;
+  const { value, actual } = runFields.text.read(trace);
+  if (!["succeeded", "partial-succeeded"].includes(trace.status) || typeof value !== "string") {
+    const why = typeof value === "string" ? runFields.status.read(trace).actual : actual;
+    return { check: { check, passed: false, actual: why }, error: null, tokens: null };
+  }
+  const judgement = await judges.judge(app, {
+    question: questionOf(turn),
+    answer: value,
+    criteria,
+    expected: turn.answer,
+  });
+  if (judgement.error !== null) return judgement;
+  return { ...judgement, check: { check, ...judged(judgement.verdict, atLeast) } };
+}
+
+/** The question: the message to a chat, the only input of a workflow, or all of them as JSON. */
+function questionOf({ query, inputs: typed, assigned }: SuiteTurn): string {
+  const inputs = { ...typed, ...assigned };
+  const [only, ...more] = Object.values(inputs);
+  return query ?? (typeof only === "string" && more.length === 0 ? only : JSON.stringify(inputs));
+}
+
+function judged({ decision, reason }: JudgeVerdict, atLeast: number) {
+  const because = reason === undefined ? "" : `: ${quoted(reason)}`;
+  if (typeof decision === "string")
+    return { passed: decision === "pass", actual: `verdict ${decision}${because}` };
+  return { passed: decision >= atLeast, score: decision, actual: `score ${decision}${because}` };
+}

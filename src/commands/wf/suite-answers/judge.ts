@@ -1,0 +1,112 @@
+import { CliError, usage } from "../../../errors.ts";
+import { getAppParameters } from "../../../operations/apps.ts";
+import type { Context } from "../../command-spec.ts";
+import { quoted, runFields } from "../expect/index.ts";
+import { appFields } from "../forms/index.ts";
+import type { Field } from "../forms/index.ts";
+import { openApp, stopsSuite } from "./ask.ts";
+import type { SuiteAnswer, SuiteApp } from "./ask.ts";
+import { judgeInputs, judgeMessage } from "./judge-question.ts";
+import type { JudgedAnswer } from "./judge-question.ts";
+import type { Suite, SuiteJudge, SuiteTurn } from "../suite-file/index.ts";
+import { readVerdict, verdictShape } from "./verdict.ts";
+import type { JudgeVerdict } from "./verdict.ts";
+
+/** What a judge said about an answer, and the tokens it used; or why that is not known. */
+export type Judgement = { readonly tokens: number | null } & (
+  | { readonly verdict: JudgeVerdict; readonly error: null }
+  | { readonly error: string }
+);
+
+/** Applications that judge the answers of a suite. */
+export interface Judges {
+  /** Asks once. Throws what would keep every further test from being asked. */
+  judge(name: string, judged: JudgedAnswer): Promise<Judgement>;
+}
+
+/**
+ * Opens each judge of a suite. Throws `usage` for one whose input form does not take what a test gives
+ * it, and what keeps an application from being read.
+ */
+export async function openJudges(suite: Suite, common: Context): Promise<Judges> {
+  const apps = new Map<string, { readonly app: SuiteApp; readonly fields: readonly Field[] }>();
+  for (const turn of suite.tests.flatMap(({ turns }) => turns)) {
+    if (!turn.judge) continue;
+    const { app: name } = turn.judge;
+    const opened = apps.get(name) ?? (await openJudge(name, suite, common));
+    apps.set(name, opened);
+    checkFields(turn, turn.judge, opened);
+  }
+  return {
+    async judge(name, judged) {
+      const opened = apps.get(name);
+      if (!opened) throw new Error(`the judge ${name} was not opened`);
+      const { app, fields } = opened;
+      const { secrets } = app.context.host;
+      const failed = (why: string) => `judge ${name} ${secrets.masked(why)}`;
+      const inputs = app.isChat ? {} : judgeInputs(judged, fields);
+      const query = app.isChat ? judgeMessage(judged) : undefined;
+      try {
+        const answer = await app.send({ query, inputs });
+        const tokens = answer.trace.tokens ?? null;
+        const found = verdictIn(answer, app, judged);
+        if (typeof found === "string") return { tokens, error: failed(found) };
+        return { tokens, error: null, verdict: found };
+      } catch (error) {
+        const { signal } = app.context;
+        if (signal.aborted || !(error instanceof CliError) || stopsSuite(error)) throw error;
+        return { tokens: null, error: failed(`could not be asked: ${error.message}`) };
+      }
+    },
+  };
+}
+
+async function openJudge(name: string, { user }: Suite, common: Context) {
+  const app = await openApp({ app: name, user }, common);
+  const { user_input_form } = await app.context.call(getAppParameters, {});
+  return { app, fields: appFields(user_input_form ?? []) };
+}
+
+/** Throws `usage` unless an application has a place for what it needs, and needs nothing else. */
+function checkFields(
+  { from }: SuiteTurn,
+  { app: name, criteria }: SuiteJudge,
+  { app, fields }: { readonly app: SuiteApp; readonly fields: readonly Field[] },
+): void {
+  const given = app.isChat ? [] : ["question", "answer", "criteria", "expected"];
+  const wrong = (problem: string) =>
+    usage(
+      `${from.path} line ${from.line}: judge ${name} ${problem}`,
+      app.isChat
+        ? "a chat that judges gets one message and no inputs"
+        : `a judge gets the inputs ${given.join(", ")} (text), as far as its form has them`,
+    );
+  const has = (variable: string) => fields.some((field) => field.variable === variable);
+  if (!app.isChat && !has("answer")) throw wrong("has no input answer");
+  if (!app.isChat && criteria !== undefined && !has("criteria"))
+    throw wrong("has no input criteria, but the test has some");
+  const other = fields.find(
+    (field) => field.required && field.default === undefined && !given.includes(field.variable),
+  );
+  if (other) throw wrong(`needs the input ${other.variable}`);
+}
+
+/** The verdict in what a judge answered, or why there is none. */
+function verdictIn(
+  { trace }: SuiteAnswer,
+  { mode, context }: SuiteApp,
+  { answer }: JudgedAnswer,
+): JudgeVerdict | string {
+  if (trace.status === "paused") return "is waiting for human input";
+  if (trace.status !== "succeeded" && trace.status !== "partial-succeeded")
+    return `has no verdict: ${runFields.status.read(trace).actual}`;
+  // The keys in the events are masked, but a text comes in pieces.
+  const text = context.host.secrets.masked(String(runFields.text.read(trace).value ?? ""));
+  const said = mode === "workflow" ? trace.outputs : text;
+  // One that repeats the answer leaves the decision to it.
+  const isRepeated = text !== "" && text.trim() === answer.trim();
+  return (
+    (isRepeated ? undefined : readVerdict(said)) ??
+    `must answer with ${verdictShape}, not ${quoted(said)}`
+  );
+}

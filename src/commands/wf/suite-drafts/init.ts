@@ -1,0 +1,124 @@
+import { notFound, usage } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { sum } from "../../../lib/numbers.ts";
+import { counted } from "../../../lib/plural.ts";
+import type { Input } from "../../../operations/operation.ts";
+import { getAppInfo } from "../../../operations/apps.ts";
+import type { Context } from "../../command-spec.ts";
+import { prepareOutput } from "../../output-path.ts";
+import { MAX_YAML_SIZE } from "../expect/index.ts";
+import type { testInitParams } from "../test-specs.ts";
+import { collectDrafts } from "./draft.ts";
+import type { DraftedTests, DraftOrReason } from "./draft.ts";
+import { annotationDrafts } from "./from-annotations.ts";
+import { feedbackDrafts } from "./from-feedback.ts";
+import { logDrafts } from "./from-logs.ts";
+import { rowDrafts } from "./from-rows.ts";
+import { suiteText } from "./suite-text.ts";
+
+type TestInitInput = Input<typeof testInitParams>;
+
+const DEFAULT_LIMIT = 100;
+
+/** Where tests come from. */
+interface Source {
+  /** In a sentence: `annotations of the application "chat"`. */
+  readonly name: string;
+  readonly drafts: AsyncIterable<DraftOrReason> | Iterable<DraftOrReason>;
+}
+
+/**
+ * Makes a suite from questions and answers that exist. Yields its text, or, with `out`, the counts
+ * after it is written. Throws `not-found` if nothing can be made of the source, `usage` for what does not
+ * suit it.
+ */
+export async function* run(input: TestInitInput, context: Context): AsyncGenerator<unknown> {
+  const { out = "-" } = input;
+  if (out !== "-") await checkTarget(out, input, context);
+  const { name, drafts } = await sourceOf(input, context);
+  const found = await collectDrafts(drafts, input.limit ?? DEFAULT_LIMIT);
+  const { app } = context.options.flags;
+  const tests = found.drafts;
+  if (tests.length === 0) throw notFound(`no tests to create: ${countsOf(found, name)}`);
+  const text = await suiteText(tests, { source: name, app });
+  const size = Buffer.byteLength(text);
+  if (size > MAX_YAML_SIZE)
+    throw usage(
+      `the suite would have ${size} bytes; one may have ${MAX_YAML_SIZE}`,
+      "use --limit for fewer tests",
+    );
+  if (out === "-") yield text;
+  else {
+    await context.host.files.writeAtomic(out, text);
+    const skipped = sum(found.skipped.values());
+    yield { file: out, tests: tests.length, duplicates: found.duplicates, skipped };
+  }
+  await context.notice(countsOf(found, name));
+  if (out !== "-")
+    await context.notice(
+      `wrote ${out}; read the answers, then run ${commandLine("wf test run", [out])}`,
+    );
+}
+
+async function checkTarget(
+  out: string,
+  { overwrite }: TestInitInput,
+  { host }: Context,
+): Promise<void> {
+  await prepareOutput(`--out ${out}`, out, host);
+  if (!overwrite && (await host.files.stat(out)) !== null)
+    throw usage(`${out} already exists`, "name another file, or add --overwrite to replace it");
+}
+
+/** Filters of the log, and the flags that set them. */
+const filters = {
+  keyword: "--keyword",
+  created_at__after: "--since",
+  created_at__before: "--until",
+  created_by_end_user_session_id: "--end-user",
+  created_by_account: "--account",
+  where: "--where",
+} as const;
+
+/** Flags of each source, beside those of all. */
+const flagsOf: Readonly<Record<TestInitInput["from"], readonly string[]>> = {
+  annotations: ["--keyword"],
+  feedback: [],
+  logs: Object.values(filters),
+  rows: ["FILE", "--input"],
+};
+
+/** The source that the flags describe. Throws `usage` for a flag of another one. */
+async function sourceOf(input: TestInitInput, context: Context): Promise<Source> {
+  const { from, file, keyword } = input;
+  const allFlags = { ...filters, file: "FILE", input: "--input" } as const;
+  for (const [name, flag] of Object.entries(allFlags))
+    if (input[name as keyof typeof allFlags] !== undefined && !flagsOf[from].includes(flag))
+      throw usage(`--from ${from} cannot be used with ${flag}`);
+  if (from === "rows") {
+    if (file === undefined)
+      throw usage("--from rows needs a file", "name a CSV or JSON Lines file");
+    const { drafts, taken } = await rowDrafts(file, input.input, context);
+    await context.notice(`${file}: ${taken}`);
+    return { name: `rows of ${file}`, drafts: drafts };
+  }
+  const { name = "" } = await context.call(getAppInfo, {});
+  const sources = {
+    annotations: { word: "annotations", drafts: () => annotationDrafts(keyword, context) },
+    feedback: { word: "liked messages", drafts: () => feedbackDrafts(context) },
+    logs: { word: "runs", drafts: () => logDrafts(input, context) },
+  };
+  const { word, drafts } = sources[from];
+  return { name: `${word} of the application ${JSON.stringify(name)}`, drafts: drafts() };
+}
+
+/** `12 tests from liked messages of …; 2 duplicates; 1 without an answer`. */
+function countsOf({ drafts, duplicates, skipped, isCut }: DraftedTests, source: string): string {
+  const parts = [
+    `${counted(drafts.length, "test")} from ${source}`,
+    ...(duplicates > 0 ? [`${counted(duplicates, "duplicate")} dropped`] : []),
+    ...[...skipped].map(([reason, count]) => `${count} skipped: ${reason}`),
+    ...(isCut ? ["there are more: use --limit"] : []),
+  ];
+  return parts.join("; ");
+}

@@ -1,0 +1,198 @@
+/** Ways to compare an answer with the expected one. */
+export const compareModes = ["exact", "contains", "regex", "json", "similar"] as const;
+
+/** How an answer is compared with the expected one. */
+export type CompareMode = (typeof compareModes)[number];
+
+/** The mappings of a suite; each key says which of them may have it. */
+export type SuiteLevel = "suite" | "defaults" | "test" | "turn" | "judge" | "search";
+
+/** What a key contains; `texts` is one text or a list, `inputs` a mapping of any values. */
+export type SuiteKeyType =
+  | "text"
+  | "texts"
+  | "flag"
+  | "number"
+  | "integer"
+  | "choice"
+  | "inputs"
+  | "expect"
+  | "judge"
+  | "search"
+  | "defaults"
+  | "turns"
+  | "tests";
+
+/** A key of a suite. */
+export interface SuiteKey {
+  readonly name: string;
+  readonly where: readonly SuiteLevel[];
+  readonly type: SuiteKeyType;
+  /** In Markdown, as in docs/test-suites.md. */
+  readonly description: string;
+  /** Of a number, both ends included. */
+  readonly range?: readonly [least: number, most: number];
+  /** Of a choice. */
+  readonly values?: readonly string[];
+}
+
+/**
+ * The keys of a suite, in the order of the documentation. The reader, the JSON Schema, the columns of
+ * rows and the table in docs/test-suites.md follow from them.
+ */
+export const suiteKeys = [
+  {
+    name: "name",
+    where: ["suite", "test"],
+    type: "text",
+    description: "name in reports (default of a suite: the name of its file)",
+  },
+  {
+    name: "app",
+    where: ["suite"],
+    type: "text",
+    description: "application of the profile (default: that of `--app`)",
+  },
+  { name: "user", where: ["suite"], type: "text", description: "end user" },
+  {
+    name: "defaults",
+    where: ["suite"],
+    type: "defaults",
+    description: "values of every test; a test adds its own",
+  },
+  { name: "tests", where: ["suite"], type: "tests", description: "list of tests" },
+  {
+    name: "query",
+    where: ["test", "turn"],
+    type: "text",
+    description: "what is said to a chat application",
+  },
+  {
+    name: "inputs",
+    where: ["defaults", "test", "turn"],
+    type: "inputs",
+    description: "values of the input form; `@report.pdf` uploads a file",
+  },
+  {
+    name: "turns",
+    where: ["test"],
+    type: "turns",
+    description: "several messages of one conversation, instead of `query`",
+  },
+  {
+    name: "expect",
+    where: ["defaults", "test", "turn"],
+    type: "expect",
+    description:
+      "condition, list of conditions, or the short forms of a file of expectations, as `--expect` takes them",
+  },
+  {
+    name: "answer",
+    where: ["test", "turn"],
+    type: "texts",
+    description: "the expected answer; of a list, any one",
+  },
+  {
+    name: "compare",
+    where: ["defaults", "test", "turn"],
+    type: "choice",
+    values: compareModes,
+    description:
+      "how the answer is compared with `answer`: `exact`, `contains`, `regex`, `json` or `similar` (default, unless there is a judge)",
+  },
+  {
+    name: "similarity",
+    where: ["defaults", "test", "turn"],
+    type: "number",
+    range: [0, 1],
+    description: "lowest similarity with `compare: similar`, from 0 to 1 (default 0.8)",
+  },
+  {
+    name: "judge",
+    where: ["defaults", "test", "turn"],
+    type: "judge",
+    description: "another application decides: its name, or a mapping",
+  },
+  {
+    name: "app",
+    where: ["judge"],
+    type: "text",
+    description: "application of the profile that judges",
+  },
+  {
+    name: "criteria",
+    where: ["judge"],
+    type: "text",
+    description: "what a good answer is, in plain words",
+  },
+  {
+    name: "at_least",
+    where: ["judge"],
+    type: "number",
+    range: [0, 1],
+    description: "lowest score that passes, from 0 to 1 (default 0.5)",
+  },
+  {
+    name: "search",
+    where: ["defaults", "test"],
+    type: "search",
+    description: "documents that a search must find, and the answer use",
+  },
+  {
+    name: "kb",
+    where: ["search"],
+    type: "text",
+    description: "knowledge base to search",
+  },
+  {
+    name: "query",
+    where: ["search"],
+    type: "text",
+    description: "what is searched for (default: the first `query` of the test)",
+  },
+  {
+    name: "top",
+    where: ["search"],
+    type: "integer",
+    range: [1, 100],
+    description: "how many chunks a search finds (default: the setting of the knowledge base)",
+  },
+  {
+    name: "documents",
+    where: ["search"],
+    type: "texts",
+    description: "expected documents: names, paths or IDs",
+  },
+  {
+    name: "text",
+    where: ["search"],
+    type: "texts",
+    description: "texts that the chunks found must contain",
+  },
+  {
+    name: "tags",
+    where: ["defaults", "test"],
+    type: "texts",
+    description: "names for `--only`",
+  },
+  {
+    name: "repeat",
+    where: ["defaults", "test"],
+    type: "integer",
+    range: [1, 1000], // the statistics need no more, and each costs a run
+    description: "how often it runs (default: `--repeat`, otherwise once)",
+  },
+  { name: "skip", where: ["test"], type: "flag", description: "leaves the test out" },
+  { name: "only", where: ["test"], type: "flag", description: "runs only such tests" },
+] as const satisfies readonly SuiteKey[];
+
+/** Keys that a turn does not take over from its test. */
+export const turnKeys = ["query", "expect", "answer"] as const;
+
+/** The mapping that a key contains, whose keys are columns of rows, too. */
+export const nestedLevel = (type: SuiteKeyType): SuiteLevel | undefined =>
+  type === "judge" || type === "search" ? type : undefined;
+
+/** The keys that a mapping may have. */
+export const keysAt = (level: SuiteLevel): readonly SuiteKey[] =>
+  suiteKeys.filter(({ where }: SuiteKey) => where.includes(level));

@@ -1,0 +1,73 @@
+import { expectationsSchema, textSchema } from "../expect/index.ts";
+import { keysAt, turnKeys } from "./keys.ts";
+import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./keys.ts";
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/**
+ * Prints the JSON Schema of a suite, of draft 7, which the language servers of editors read. It holds
+ * the keys and the types of their values; what only the command knows is missing: the language of
+ * conditions, names that are there twice, and applications.
+ */
+export async function* run(): AsyncGenerator<Schema> {
+  yield suiteSchema();
+}
+
+/** The JSON Schema of a suite. */
+export const suiteSchema = (): Schema => ({
+  $schema: "http://json-schema.org/draft-07/schema#",
+  title: "Suite of tests for wf test run",
+  ...mappingAt("suite"),
+  required: ["tests"],
+  definitions: {
+    defaults: mappingAt("defaults"),
+    test: {
+      ...mappingAt("test"),
+      required: ["name"],
+      dependencies: {
+        turns: { properties: Object.fromEntries(turnKeys.map((key) => [key, false])) },
+      },
+    },
+    turn: mappingAt("turn"),
+    judge: mappingAt("judge"),
+    search: mappingAt("search"),
+    expectations: expectationsSchema,
+  },
+});
+
+const mappingAt = (level: SuiteLevel): Schema => ({
+  type: "object",
+  properties: Object.fromEntries(
+    keysAt(level).map((key) => [
+      key.name,
+      { description: key.description, ...schemas[key.type](key) },
+    ]),
+  ),
+  additionalProperties: false,
+});
+
+const listOf = (items: Schema): Schema => ({ type: "array", items });
+const defined = (name: string): Schema => ({ $ref: `#/definitions/${name}` });
+
+const numberSchema = ({ type, range }: SuiteKey): Schema => ({
+  type,
+  minimum: range?.[0],
+  maximum: range?.[1],
+});
+
+const schemas: Readonly<Record<SuiteKeyType, (key: SuiteKey) => Schema>> = {
+  text: () => textSchema,
+  texts: () => ({ anyOf: [textSchema, listOf(textSchema)] }),
+  flag: () => ({ type: "boolean" }),
+  number: numberSchema,
+  integer: numberSchema,
+  choice: ({ values }) => ({ enum: values }),
+  inputs: () => ({ type: "object" }),
+  expect: () => ({ anyOf: [textSchema, listOf(textSchema), defined("expectations")] }),
+  judge: () => ({ anyOf: [textSchema, defined("judge")] }),
+  // Besides a reference, draft 7 ignores the description.
+  search: () => ({ allOf: [defined("search")] }),
+  defaults: () => ({ allOf: [defined("defaults")] }),
+  turns: () => ({ ...listOf(defined("turn")), minItems: 1 }),
+  tests: () => ({ ...listOf(defined("test")), minItems: 1 }),
+};

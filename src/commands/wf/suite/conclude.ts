@@ -1,0 +1,80 @@
+import { CliError } from "../../../errors.ts";
+import type { Input } from "../../../operations/operation.ts";
+import { junitSuites } from "../../../lib/formats/junit.ts";
+import { counted, firstNames } from "../../../lib/plural.ts";
+import type { Report } from "../../../output/report-model.ts";
+import type { Context } from "../../command-spec.ts";
+import { prepareOutputs, writeOutput } from "../../output-path.ts";
+import { gateError } from "../expect/index.ts";
+import type { resultParams } from "../test-specs.ts";
+import { compareSuites } from "./comparison.ts";
+import type { SuiteComparison } from "./comparison.ts";
+import type { SuiteOutcome, TestResult } from "./results.ts";
+import { readSuiteBaseline } from "./saved-results.ts";
+import type { SuiteBaseline } from "./saved-results.ts";
+import { suiteReport } from "./suite-report.ts";
+import { junitSuitesOf } from "./junit-cases.ts";
+
+type ResultInput = Input<typeof resultParams>;
+
+/** Prints and judges the outcome of tests. */
+export type Conclude = (outcome: SuiteOutcome) => AsyncGenerator<Report>;
+
+const DEFAULT_LEVEL = 0.05;
+
+/**
+ * Reads the baseline and prepares the files to write, before anything is asked. The returned function
+ * yields the report, writes the files, and throws what ended the run, otherwise `partial` if a test
+ * could not be judged, and otherwise `gate` if one failed; with a baseline, if one is broken, or did
+ * not meet an expectation that it met before.
+ */
+export async function prepareConclusion(
+  { baseline: path, level = DEFAULT_LEVEL, save, junit }: ResultInput,
+  context: Context,
+): Promise<Conclude> {
+  const { host } = context;
+  const baseline = path === undefined ? undefined : await readSuiteBaseline(path, host);
+  if (!context.options.dryRun) await prepareOutputs({ save, junit }, host);
+  return async function* conclude(outcome) {
+    const { tests, stopped } = outcome;
+    const compared = baseline && compareSuites(tests, baseline.tests, level);
+    const against = baseline && compared && { file: baseline.file, compared };
+    const report = suiteReport({ ...outcome, level, baseline: against });
+    yield report;
+    if (save !== undefined)
+      await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);
+    if (junit !== undefined)
+      await writeOutput("--junit", junit, junitSuites("wf test", junitSuitesOf(tests)), host);
+    const error = stopped?.with({ outputFirst: true }) ?? verdictError(tests, compared, baseline);
+    if (error) throw error;
+    if (context.options.format === "jsonl")
+      context.summary(`${counted(tests.length, "test")} passed`);
+  };
+}
+
+/** The error of a run of tests; undefined if nothing is wrong. */
+function verdictError(
+  tests: readonly TestResult[],
+  compared: SuiteComparison | undefined,
+  baseline: SuiteBaseline | undefined,
+): CliError | undefined {
+  const errors = tests.filter(({ status }) => status === "error");
+  if (errors.length > 0)
+    return new CliError("partial", `${counted(errors.length, "test")} could not be judged`, {
+      outputFirst: true,
+      hint: `the reasons are in the report: ${firstNames(errors.map(({ name }) => name))}`,
+    });
+  const isBroken = new Set(
+    compared?.tests.flatMap(({ name, verdict }) => (verdict === "broken" ? [name] : [])),
+  );
+  const failed = tests.filter(
+    (test) => isBroken.has(test.name) || (test.passes < test.runs && !baseline?.hasFailedAs(test)),
+  );
+  if (failed.length === 0) return undefined;
+  const names = firstNames(failed.map(({ name }) => name));
+  const broken = failed.filter(({ name }) => isBroken.has(name)).length;
+  const what = broken > 0 ? `, ${broken} of them broken` : "";
+  return gateError(`${counted(failed.length, "test")} failed${what}: ${names}`, {
+    tests: failed.map(({ name }) => name),
+  });
+}

@@ -1,0 +1,1 @@
+export { readSavedResults } from "./saved-results.ts";

@@ -1,0 +1,161 @@
+import { join } from "node:path";
+import { safePath } from "../../../host/safe-path.ts";
+import { CliError, diskProblem, reasonOf, usage } from "../../../errors.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { RunTrace } from "../../../runs/trace.ts";
+import type { Context } from "../../command-spec.ts";
+import { endOfError, endOfRun, RecordingLines } from "../recording/index.ts";
+import type { testRunParams } from "../test-specs.ts";
+import { testNameOf } from "./plan-runs.ts";
+import type { PlannedRun } from "./plan-runs.ts";
+
+type KeepInput = Pick<Input<typeof testRunParams>, "keep" | "keep_to" | "redact">;
+
+const DEFAULT_DIRECTORY = "wf-test-recordings";
+
+/** The recordings of a command's runs. */
+export interface Keeper {
+  /** Records one run of a test; its events are written once it is known whether they are kept. */
+  tape(run: PlannedRun): Tape;
+  /** The first error of writing a recording. */
+  readonly problem: CliError | undefined;
+}
+
+/** The recordings of one run of a test: one for each turn. */
+export interface Tape {
+  /** Takes the events of a turn, from 0, as they arrive. */
+  add(turn: number, events: readonly ServerEvent[]): void;
+  /** The answer to a turn is complete. */
+  endTurn(turn: number, trace: RunTrace): Promise<void>;
+  /** Writes the files if such runs are kept. Returns their paths. */
+  keep(passed: boolean): Promise<readonly string[]>;
+}
+
+/**
+ * Opens the directory of --keep and checks that it can be written. Throws usage or failure before
+ * anything is asked. Undefined if nothing is kept.
+ */
+export async function openKeeper(input: KeepInput, context: Context): Promise<Keeper | undefined> {
+  const { keep, keep_to: directory = DEFAULT_DIRECTORY, redact = false } = input;
+  if (keep === undefined) {
+    const flag = input.redact ? "--redact" : "--keep-to";
+    if (redact || input.keep_to !== undefined)
+      throw usage(`${flag} requires --keep`, "add --keep failed, or --keep all");
+    return undefined;
+  }
+  if (!context.options.dryRun) await checkDirectory(directory, context);
+  const nameOf = uniqueNames();
+  let problem: CliError | undefined;
+  const write = async (path: string, text: string): Promise<string[]> => {
+    try {
+      await context.host.files.writeAtomic(path, text);
+      return [path];
+    } catch (error) {
+      if (problem) return [];
+      const message = `failed to write the recording ${path}: ${reasonOf(error)}`;
+      problem = new CliError("failure", message, { sideEffect: "applied", isResult: true });
+      await context.notice(`${message}; further ones are not reported`);
+      return [];
+    }
+  };
+  return {
+    tape: (run) => new TurnTapes(join(directory, nameOf(run)), { keep, redact, write, context }),
+    get problem() {
+      return problem;
+    },
+  };
+}
+
+/** Writes as much as a recording takes, and removes it again. */
+async function checkDirectory(directory: string, { host: { files } }: Context): Promise<void> {
+  const path = join(directory, ".wf-test");
+  try {
+    await files.writeAtomic(path, " ".repeat(CHECK_BYTES));
+    await files.remove(path);
+  } catch (error) {
+    const kind = diskProblem(error)?.kind ?? "usage";
+    throw new CliError(kind, `--keep: failed to write to ${directory}: ${reasonOf(error)}`, {
+      sideEffect: "none",
+      hint: "choose another directory with --keep-to DIR",
+      cause: error,
+    });
+  }
+}
+
+const CHECK_BYTES = 64 * 1024;
+
+/** Characters of a file name before its number. */
+const MAX_NAME = 60;
+
+/** `Handbook-days-of-leave-2`: safe on every system, and another one for each run. */
+function uniqueNames(): (run: PlannedRun) => string {
+  const names = new Map<string, string>();
+  const used = new Set<string>();
+  return ({ suite, test, repeat }) => {
+    const whole = testNameOf({ suite: suite.name, test: test.name });
+    const words = whole.replace(/[^\p{L}\p{M}\p{N}._]+/gu, "-").replace(/^[-.]+/, "");
+    const plain = safePath(
+      [...words]
+        .slice(0, MAX_NAME)
+        .join("")
+        .replace(/[-.]+$/, ""),
+    );
+    let name = names.get(whole) ?? plain;
+    for (let number = 2; !names.has(whole) && used.has(name.toLowerCase()); number++)
+      name = `${plain}~${number}`;
+    names.set(whole, name);
+    used.add(name.toLowerCase());
+    return `${name}-${repeat}`;
+  };
+}
+
+interface TapeOptions {
+  readonly keep: "failed" | "all";
+  readonly redact: boolean;
+  readonly write: (path: string, text: string) => Promise<string[]>;
+  readonly context: Context;
+}
+
+/** Recordings in memory: only their end tells whether they are kept. */
+class TurnTapes implements Tape {
+  readonly #stem: string;
+  readonly #options: TapeOptions;
+  readonly #turns: { readonly lines: RecordingLines; text: string; ended: boolean }[] = [];
+
+  constructor(stem: string, options: TapeOptions) {
+    this.#stem = stem;
+    this.#options = options;
+  }
+
+  add(turn: number, events: readonly ServerEvent[]): void {
+    const { redact, context } = this.#options;
+    const tape = this.#turns[turn] ?? {
+      lines: new RecordingLines(redact, context),
+      text: "",
+      ended: false,
+    };
+    this.#turns[turn] = tape;
+    tape.text += tape.lines.next(events);
+  }
+
+  async endTurn(turn: number, { status, error }: RunTrace): Promise<void> {
+    const tape = this.#turns[turn];
+    if (!tape) return;
+    tape.text += tape.lines.end(await endOfRun({ status, error }));
+    tape.ended = true;
+  }
+
+  async keep(passed: boolean): Promise<readonly string[]> {
+    const { keep, write } = this.#options;
+    if (keep === "failed" && passed) return [];
+    const paths: string[] = [];
+    for (const [index, tape] of this.#turns.entries()) {
+      if (!tape || tape.lines.isEmpty) continue;
+      if (!tape.ended) tape.text += tape.lines.end(endOfError(new CliError("cut", "")));
+      const turn = this.#turns.length > 1 ? `-turn${index + 1}` : "";
+      paths.push(...(await write(`${this.#stem}${turn}.jsonl`, tape.text)));
+    }
+    return paths;
+  }
+}

@@ -1,0 +1,175 @@
+import { CliError, exitCodes, usage } from "../../../errors.ts";
+import type { FailureKind } from "../../../errors.ts";
+import { isObject } from "../../../lib/json.ts";
+import { firstNames } from "../../../lib/plural.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { ReportStep } from "../../../output/report-model.ts";
+import type { Context } from "../../command-spec.ts";
+import type { Shard } from "../../shard.ts";
+import type { testMergeParams } from "../test-specs.ts";
+import { prepareConclusion } from "./conclude.ts";
+import type { TestSelection } from "./plan-runs.ts";
+import { testResult } from "./results.ts";
+import type { TestResult } from "./results.ts";
+import type { TestRun } from "./run-tests.ts";
+import { notResults, readSavedResults } from "./saved-results.ts";
+import type { SavedResults } from "./saved-results.ts";
+
+/** A saved run of one shard; that of all tests is the only shard. */
+interface SavedShard {
+  readonly file: string;
+  readonly shard: Shard;
+  readonly selection: TestSelection;
+  readonly skipped: number;
+  readonly tests: readonly TestResult[];
+  readonly stopped: CliError | undefined;
+}
+
+/**
+ * Merges the saved results of shards to those of a whole run. Throws usage if a shard is missing or there
+ * twice, or if they are not of the same run, and otherwise as a run of tests does.
+ */
+export async function* run(
+  input: Input<typeof testMergeParams>,
+  context: Context,
+): AsyncGenerator<ReportStep> {
+  const conclude = await prepareConclusion(input, context);
+  const shards: SavedShard[] = [];
+  for (const file of input.results)
+    shards.push(savedShard(await readSavedResults("", file, context.host)));
+  const inOrder = completeShards(shards);
+  const tests = interleaved(inOrder.map((each) => each.tests));
+  for (const { results } of tests) for (const row of results) yield { row };
+  const [first] = inOrder;
+  if (!first) return;
+  const stopped = inOrder.find((each) => each.stopped)?.stopped;
+  const selection = { ...first.selection, shard: null };
+  yield* conclude({ tests, selection, skipped: first.skipped, stopped });
+}
+
+/** The shards in their order. Throws usage if they are not all those of one run. */
+function completeShards(shards: readonly SavedShard[]): SavedShard[] {
+  const [first] = shards;
+  if (!first) return [];
+  const { count } = first.shard;
+  for (const other of shards) {
+    const difference = differenceOf(first, other);
+    if (difference !== undefined)
+      throw usage(
+        `${first.file} and ${other.file} are not of the same run: they differ in ${difference}`,
+        "merge the results of one version of the suites, run with the same flags",
+      );
+  }
+  const byIndex = new Map<number, SavedShard>();
+  for (const each of shards) {
+    const twice = byIndex.get(each.shard.index);
+    if (twice)
+      throw usage(
+        `shard ${each.shard.index}/${count} is there twice: ${twice.file} and ${each.file}`,
+      );
+    byIndex.set(each.shard.index, each);
+  }
+  const missing = Array.from({ length: count }, (_, index) => index + 1).filter(
+    (index) => !byIndex.has(index),
+  );
+  if (missing.length > 0)
+    throw usage(
+      `missing results of shard ${firstNames(missing.map((index) => `${index}/${count}`))}`,
+      "each shard saves its results with --save, even if tests failed",
+    );
+  return shards.toSorted((a, b) => a.shard.index - b.shard.index);
+}
+
+/** What tells two saved shards to be of different runs; undefined if nothing does. */
+function differenceOf(one: SavedShard, other: SavedShard): string | undefined {
+  if (one.shard.count !== other.shard.count) return "the number of shards";
+  const names = [one, other].map(({ selection }) => selection.suites.map(({ name }) => name));
+  if (!isSame(names[0], names[1])) return "the names of the suites";
+  const changed = one.selection.suites.find(
+    ({ sha256 }, index) => sha256 !== other.selection.suites[index]?.sha256,
+  );
+  if (changed) return `the content of suite ${changed.name}`;
+  if (!isSame(one.selection.only, other.selection.only)) return "--only";
+  if (one.selection.repeat !== other.selection.repeat) return "--repeat";
+  return one.selection.server === other.selection.server ? undefined : "the server";
+}
+
+const isSame = (one: unknown, other: unknown): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);
+
+/** The tests of shards in the order of the suites, of which a shard has every so many. */
+function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {
+  const most = Math.max(0, ...shards.map(({ length }) => length));
+  return Array.from({ length: most }, (_, index) =>
+    shards.flatMap((tests) => tests[index] ?? []),
+  ).flat();
+}
+
+/** Throws usage for a file that --save has not written as it is. */
+function savedShard({ file, data, tests }: SavedResults): SavedShard {
+  const { suites, only, repeat, server, shard, skipped, stopped } = data;
+  const isWhole =
+    isSuites(suites) &&
+    isTexts(only) &&
+    typeof repeat === "number" &&
+    typeof server === "string" &&
+    typeof skipped === "number";
+  if (!isWhole) throw notResults(file);
+  const place = shardOf(shard);
+  if (!place) throw notResults(file);
+  return {
+    file,
+    shard: place,
+    selection: { suites, only, repeat, server, shard: place },
+    skipped,
+    tests: tests.map(({ name, results }) => {
+      if (typeof name !== "string" || !isRuns(results)) throw notResults(file);
+      return testResult(name, results);
+    }),
+    stopped: stopOf(stopped, `shard ${place.index}/${place.count}`),
+  };
+}
+
+function shardOf(value: unknown): Shard | undefined {
+  if (value === null) return { index: 1, count: 1 };
+  const { index, count } = isObject(value) ? value : {};
+  const isShard = Number.isInteger(index) && Number.isInteger(count);
+  return isShard ? { index: Number(index), count: Number(count) } : undefined;
+}
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === "string");
+
+const isSuites = (value: unknown): value is TestSelection["suites"] =>
+  Array.isArray(value) &&
+  value.every(
+    (each) =>
+      isObject(each) && typeof each["name"] === "string" && typeof each["sha256"] === "string",
+  );
+
+const statuses: readonly unknown[] = ["passed", "failed", "error", "not run"];
+
+/** Whether these are runs as this program has written them. */
+const isRuns = (value: unknown): value is TestRun[] => Array.isArray(value) && value.every(isRun);
+
+function isRun(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { suite, test, status, checks, recordings, error } = value;
+  return (
+    typeof suite === "string" &&
+    typeof test === "string" &&
+    statuses.includes(status) &&
+    Array.isArray(checks) &&
+    checks.every((each) => isObject(each) && typeof each["check"] === "string") &&
+    isTexts(recordings) &&
+    (error === null || typeof error === "string")
+  );
+}
+
+/** The error that ended a saved run; undefined if all of its tests were run. */
+function stopOf(saved: unknown, where: string): CliError | undefined {
+  const { code, message } = isObject(saved) ? saved : {};
+  if (typeof code !== "string" || !Object.hasOwn(exitCodes, code) || code === "ok")
+    return undefined;
+  return new CliError(code as FailureKind, `${where}: ${String(message)}`); // one of the codes
+}

@@ -1,0 +1,153 @@
+/** Replies that end badly, or lack what most have: each test gets its verdict, and the run continues. */
+import { join } from "node:path";
+import { beforeEach, expect, test } from "vitest";
+import { readAnswerRules } from "../../../src/sandbox/apps/rules/read-rules.ts";
+import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { write } from "../../lib/directory.ts";
+import { eventsText, json, runServer, streaming } from "../../lib/run-server.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
+
+const whole = "You have thirty days of leave a year, and more with children.";
+const rules = [
+  { question: "/leave/", answer: whole, cites: ["leave.md"] },
+  { question: "/overload/", answer: "Let me look that up.", error: "mid-unavailable" },
+];
+const sandbox = await testSandbox({
+  applications: [
+    readAnswerRules({ rules }, "basic"),
+    readAnswerRules({ mode: "advanced-chat", rules }, "flow"),
+  ],
+});
+const folder = await temporaryDirectory();
+const names = ["echo", "basic", "flow"];
+const env = {
+  KB_SANDBOX_APP_KEYS: JSON.stringify(
+    Object.fromEntries(names.map((name) => [name, `app-${name}`])),
+  ),
+};
+beforeEach(() => {
+  sandbox.seen.length = 0;
+  sandbox.sandbox.setFaults([]);
+});
+
+interface Row {
+  readonly status: string;
+  readonly answer: string | null;
+  readonly cited: readonly string[];
+  readonly tokens: number | null;
+  readonly error: string | null;
+}
+const rowsOf = (out: string) =>
+  out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Row);
+
+/** Asks about leave between two other questions, one after the other. */
+async function run(app: string, faults: readonly string[], question = "How many days of leave?") {
+  await write(folder, {
+    "suite.yaml": `
+app: ${app}
+user: ann
+defaults: { expect: [not cited parking.md] }
+tests:
+  - { name: before, query: "Where can I park?" }
+  - { name: leave, query: "${question}", expect: [cited leave.md] }
+  - { name: after, query: "Where can I park?" }
+`,
+  });
+  sandbox.sandbox.setFaults(faults.map(parseFault));
+  const line = ["wf", "test", "run", join(folder, "suite.yaml"), "--concurrency", "1"];
+  const ran = await sandbox.cli([...line, "-o", "jsonl"], { env, folder });
+  expect(ran.out, ran.err).not.toBe("");
+  return { ...ran, rows: rowsOf(ran.out) };
+}
+const messages = () => sandbox.seen.filter(({ path }) => path === "/v1/chat-messages").length;
+
+test.each([
+  ["that is over at once", 2],
+  ["in the middle of the text", 14],
+])(
+  "a chatflow whose stream is cut %s is judged by what the server has stored",
+  async (_, after) => {
+    const ran = await run("flow", [`POST /chat-messages cut-after=${after} skip=1 times=1`]);
+    expect(ran.exit, ran.out + ran.err).toBe(0);
+    expect(ran.rows[1]).toMatchObject({ status: "passed", answer: whole, cited: ["leave.md"] });
+    expect(messages()).toBe(3);
+    const readers = sandbox.seen.filter(({ path }) => /^\/v1\/(messages|workflow\/)/.test(path));
+    expect(readers.length).toBeGreaterThan(1);
+    expect(readers.filter(({ path }) => !path.includes("user=ann"))).toEqual([]);
+  },
+);
+
+test("if the sources of a reply cannot be read, the test is an error: 10", async () => {
+  const faults = ["POST /chat-messages cut-after=14 skip=1 times=1", "GET /messages status=404"];
+  const ran = await run("flow", faults);
+  expect(ran.exit).toBe(10);
+  expect(ran.rows.map(({ status }) => status)).toEqual(["passed", "error", "passed"]);
+});
+
+test("a reply without a run that is cut, and never stored, is an error: 10", async () => {
+  const ran = await run("basic", ["POST /chat-messages cut-after=4 skip=1 times=1"]);
+  expect(ran.exit).toBe(10);
+  expect(ran.rows.map(({ status }) => status)).toEqual(["passed", "error", "passed"]);
+  expect(ran.rows[1]?.error).toContain("lost the event stream before the end of the reply");
+  expect(messages()).toBe(3);
+});
+
+test.each(["basic", "flow"])(
+  "a model of %s that fails in the middle is a failed test",
+  async (app) => {
+    const ran = await run(app, [], "What about overload?");
+    expect(ran.exit).toBe(14);
+    expect(ran.rows.map(({ status }) => status)).toEqual(["passed", "failed", "passed"]);
+    expect(messages()).toBe(3);
+  },
+);
+
+test.each([
+  // A request that the server did not start is sent again.
+  ["status=429 skip=1 times=1", 0, ["passed", "passed", "passed"], 4],
+  ["status=429 skip=1 times=4", 10, ["passed", "error", "passed"], 6],
+  ["status=500 skip=1 times=1", 10, ["passed", "error", "passed"], 3],
+  ["reset skip=1 times=1", 10, ["passed", "error", "passed"], 3],
+])("%s: exit %d", async (fault, exit, statuses, sent) => {
+  const ran = await run("basic", [`POST /chat-messages ${fault}`]);
+  expect(ran.exit, ran.out + ran.err).toBe(exit);
+  expect(ran.rows.map(({ status }) => status)).toEqual(statuses);
+  expect(messages()).toBe(sent);
+});
+
+test.each([
+  ["no metadata", {}],
+  ["null metadata", { metadata: null }],
+  ["null sources and usage", { metadata: { retriever_resources: null, usage: null } }],
+  ["sources of other types", { metadata: { retriever_resources: [null, 1], usage: "x" } }],
+])("a message that ends with %s cites nothing", async (_, end) => {
+  const ids = { conversation_id: "c1d5b6a2-0000-4000-8000-000000000001", message_id: "m" };
+  const stream = eventsText(
+    { event: "message", answer: "Thirty days.", ...ids },
+    { event: "message_end", ...ids, ...end },
+  );
+  const { baseUrl, requests } = await runServer({
+    "GET /v1/info": json({ name: "chat", mode: "chat" }),
+    "POST /v1/chat-messages": streaming(stream),
+  });
+  await write(folder, {
+    "plain.yaml":
+      "tests:\n  - { name: a, query: b, expect: [not cited x.md] }\n  - { name: c, query: d, expect: [cited x.md] }\n",
+  });
+  const ran = await cli(["wf", "test", "run", join(folder, "plain.yaml"), "-o", "jsonl"], {
+    env: { KB_BASE_URL: baseUrl, KB_APP_KEY: "app-x" },
+    folder,
+  });
+  expect(ran.exit, ran.out + ran.err).toBe(14);
+  const expected = { answer: "Thirty days.", cited: [], tokens: null, error: null };
+  expect(rowsOf(ran.out)).toMatchObject([
+    { status: "passed", ...expected },
+    { status: "failed", ...expected },
+  ]);
+  expect(requests.filter((line) => line.startsWith("POST"))).toHaveLength(2);
+  expect(requests.filter((line) => line.includes("/messages?"))).toEqual([]);
+});

@@ -1,0 +1,146 @@
+/** Suites whose tests have known pass rates: what a comparison with a baseline says about them. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { compareSuites } from "../../src/commands/wf/suite/comparison.ts";
+import { readApplications } from "../../src/sandbox/apps/app-definitions.ts";
+import { RuleDraws } from "../../src/sandbox/apps/rules/answer-rules.ts";
+import { readAnswerRules } from "../../src/sandbox/apps/rules/read-rules.ts";
+import { startSandbox } from "../../src/sandbox/http/server.ts";
+import { fastClock } from "./fast-clock.ts";
+import { cli, temporaryDirectory } from "./support.ts";
+
+/** Tests of one kind, and how often they pass in the baseline and now. */
+interface Kind {
+  readonly tests: number;
+  readonly before: number;
+  readonly now: number;
+}
+
+/** The tests of a suite by kind, and how often each is repeated. */
+export interface Experiment {
+  readonly kinds: Readonly<Record<string, Kind>>;
+  readonly repeat: number;
+}
+
+/** What a seed gives. */
+interface SeedResult {
+  /** Passes by the name of the test, in the baseline and now. */
+  readonly passes: Readonly<Record<string, readonly [before: number, now: number]>>;
+  /** Names of tests that are significantly worse, and better. */
+  readonly broken: readonly string[];
+  readonly fixed: readonly string[];
+}
+
+const LEVEL = 0.05;
+
+const testsOf = ({ kinds }: Experiment) =>
+  Object.entries(kinds).flatMap(([kind, { tests, ...rates }]) =>
+    Array.from({ length: tests }, (_, index) => ({ name: `${kind} ${index + 1}`, ...rates })),
+  );
+
+/** Applications that answer the question of a test with `right` as often as the test shall pass. */
+const applications = (experiment: Experiment): object[] =>
+  (["before", "now"] as const).map((when) => {
+    const rules = testsOf(experiment).map(({ name, [when]: rate }) => ({
+      question: name,
+      answers: [
+        ...(rate > 0 ? [{ answer: "right", weight: rate }] : []),
+        ...(rate < 1 ? [{ answer: "wrong", weight: 1 - rate }] : []),
+      ],
+    }));
+    return readAnswerRules({ rules }, when);
+  });
+
+/** Draws the answers without a server, in the way of the sandbox. */
+export function drawnSuite(experiment: Experiment, seed: number): SeedResult {
+  const apps = readApplications(applications(experiment));
+  const draws = new RuleDraws(seed);
+  const tests = testsOf(experiment).map(({ name }) => name);
+  const figuresOf = (app: string) =>
+    tests.map((name) => {
+      const rules = apps.get(app)?.rules ?? { rules: [], otherwise: [] };
+      const drawn = Array.from(
+        { length: experiment.repeat },
+        () => draws.draw(rules, { app, question: name, earlier: [] }).answer,
+      );
+      const passes = drawn.filter((answer) => answer === "right").length;
+      return { name, passes, runs: drawn.length, answers: [], seconds: null, tokens: null };
+    });
+  const [before, now] = [figuresOf("before"), figuresOf("now")];
+  const compared = compareSuites(now, before, LEVEL).tests;
+  return {
+    passes: Object.fromEntries(
+      now.map(({ name, passes }, index) => [name, [before[index]?.passes ?? 0, passes]]),
+    ),
+    ...named(compared),
+  };
+}
+
+/** The significant verdicts. */
+const named = (
+  tests: readonly {
+    readonly name: string;
+    readonly verdict: string;
+    readonly significant: boolean;
+  }[],
+) => {
+  const withVerdict = (verdict: string) =>
+    tests.filter((test) => test.verdict === verdict && test.significant).map(({ name }) => name);
+  return { broken: withVerdict("broken"), fixed: withVerdict("fixed") };
+};
+
+interface Printed {
+  readonly tests: readonly {
+    readonly test: string;
+    readonly passes: number;
+    readonly verdict: string;
+    readonly significant: boolean;
+  }[];
+}
+
+/** Runs the suite with `wf test run` against a sandbox with this seed, and again with the baseline. */
+export async function playedSuite(
+  experiment: Experiment,
+  seed: number,
+): Promise<SeedResult & { readonly exit: number; readonly err: string }> {
+  const folder = await temporaryDirectory();
+  const suite = join(folder, "suite.yaml");
+  const tests = testsOf(experiment).map(({ name }) => ({ name, query: name }));
+  await writeFile(suite, JSON.stringify({ defaults: { expect: ['text is "right"'] }, tests }));
+  const sandbox = await startSandbox({
+    clock: fastClock(50),
+    directory: null,
+    seed,
+    applications: applications(experiment),
+  });
+  const env = {
+    KB_BASE_URL: `${sandbox.origin}/v1`,
+    KB_PROFILE: "sandbox",
+    KB_SANDBOX_APP_KEYS: JSON.stringify(sandbox.appKeys),
+  };
+  const run = (app: string, ...flags: readonly string[]) => {
+    const line = ["wf", "--app", app, "test", "run", suite, "-q", "-o", "json"];
+    const repeat = ["--repeat", String(experiment.repeat), "--concurrency", "8"];
+    return cli([...line, ...repeat, ...flags], { env, folder });
+  };
+  try {
+    const saved = join(folder, "before.json");
+    await run("before", "--save", saved);
+    const before = JSON.parse(await readFile(saved, "utf8")) as Printed;
+    const { exit, out, err } = await run("now", "--baseline", saved, "--level", String(LEVEL));
+    const now = JSON.parse(out) as Printed;
+    return {
+      passes: Object.fromEntries(
+        now.tests.map(({ test, passes }, index) => [
+          test,
+          [before.tests[index]?.passes ?? 0, passes],
+        ]),
+      ),
+      ...named(now.tests.map(({ test: name, ...each }) => ({ ...each, name }))),
+      exit,
+      err,
+    };
+  } finally {
+    await sandbox.stop();
+  }
+}
