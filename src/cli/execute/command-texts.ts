@@ -19,6 +19,10 @@ const MAX_NAME = 80;
 export const progressText = (command: Command, typed: Typed): string =>
   capitalized(conjugated(actionWith(command, typed), presentParticiple));
 
+/** What the command does, as a title: `Compare before.jsonl with after.jsonl`. */
+export const titleText = (command: Command, typed: Typed): string =>
+  capitalized(actionWith(command, typed));
+
 /** What the command is doing while it reads what it would delete: `Reading tag draft`. */
 export const readingText = (command: Command, typed: Typed): string =>
   capitalized(conjugated(actionWith(command, typed), () => "reading"));

@@ -1,25 +1,32 @@
 import { newCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { noticeRowCount } from "../../commands/row-count-notice.ts";
-import { CliError, DryRunShown, startRefused } from "../../errors.ts";
+import { CliError, DryRunShown } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { isList, success } from "../../operations/operation.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { progress } from "../../output/live/progress.ts";
 import { TerminalWriter } from "../../output/live/terminal-writer.ts";
-import type { Style } from "../../output/print.ts";
+import type { PageInfo, Style } from "../../output/print.ts";
 import { visible } from "../../output/table/display-width.ts";
 import { progressStyle, wantsRedraw } from "../../output/terminal.ts";
 import type { Command } from "../parse/command.ts";
-import { checkedInput, extraBody, needChange, resolvedInput, sourcesOf } from "../parse/input.ts";
+import { checkedInput, extraBody, needChange, sourcesOf } from "../parse/input.ts";
 import { optionsFor, styleFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import type { RequestLog } from "../trace/request-log.ts";
-import { emptyText, nameError, progressText, readingText, successText } from "./command-texts.ts";
+import {
+  emptyText,
+  nameError,
+  progressText,
+  readingText,
+  successText,
+  titleText,
+} from "./command-texts.ts";
 import { withTimeLimit } from "./deadline.ts";
-import { lookupOf } from "./lookup.ts";
-import { itemsOf, rowValues } from "./row-values.ts";
+import { commandValues, withSideEffect } from "./command-values.ts";
+import { itemsOf } from "./row-values.ts";
 import { openSession } from "./session.ts";
 import type { Session } from "./session.ts";
 
@@ -46,7 +53,7 @@ export async function execute(
 ): Promise<void> {
   const options = optionsFor(globals, plainHost);
   if (globals.columns === "help") return printColumns(command, plainHost);
-  const limit = withTimeLimit(plainHost, options.timeout);
+  const limit = withTimeLimit(plainHost, command.task?.serves ? undefined : options.timeout);
   const terminal = new TerminalWriter(limit.host);
   const { host } = terminal;
   const bar = progress(
@@ -57,7 +64,11 @@ export async function execute(
       start: startText(command, typed, options),
     }),
   );
-  const session = openSession({ command, options, host, progress: bar.update, log });
+  const commands = async () => {
+    const { commandRunner } = await import("./run-command.ts");
+    return commandRunner(command, globals, plainHost);
+  };
+  const session = openSession({ command, options, host, progress: bar.update, log, commands });
   try {
     await perform(
       { command, typed, options, host, session, valuesOf },
@@ -97,8 +108,14 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   needChange(command, input, extra);
   const format = await session.output();
   const returns = await returnsOf(command, input, context.options.format);
+  const verdict = deferredVerdict();
   const style: Style = {
     ...styleFor(globals, host, returns, { output: format, formulas: context.formulas }),
+    page: {
+      command: command.words.join(" "),
+      action: host.secrets.masked(titleText(command, typed)),
+      verdict: () => pageVerdict(verdict.error(), session),
+    },
     stop: { signal: context.signal, error: context.abortError },
     allRows: options.verbosity > 0 || context.options.dryRun,
     ...shared,
@@ -111,11 +128,7 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   const counter = newCounter();
   const finishes = command.effect !== "reads" || command.task?.runsToEnd === true;
   const source =
-    valuesOf?.(session) ??
-    (command.task
-      ? taskValues(command, input, session)
-      : rowValues({ command, input, extra, session, options, counter }));
-  const verdict = deferredVerdict();
+    valuesOf?.(session) ?? commandValues({ command, input, extra, session, options, counter });
   const values = verdict.values(finishes ? drainOnStop(source) : source);
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
   const { render } = succeeds && command.returns === success ? drain : printer;
@@ -196,21 +209,6 @@ function reportsSuccess(command: Command, { format, jq, columns }: Style, host: 
   return command.returns.kind !== "events" && isPlain && host.stdout.isTTY;
 }
 
-/**
- * Corrects the side effect of an error after a write: a result that cannot be printed comes after
- * it, and so may a request that had no effect.
- */
-function withSideEffect(error: unknown, session: Session): unknown {
-  if (!(error instanceof CliError)) return error;
-  const { code, sideEffect, isResult } = error.info;
-  // A run that fails to start was accepted before.
-  const withoutEffect = code === startRefused ? 1 : 0;
-  // The verdict on a single write states its own side effect.
-  const judged = isResult && code === "remote-failed";
-  const wrote = !judged && sideEffect === "none" && session.writes() > withoutEffect;
-  return code === "output" || wrote ? error.with({ sideEffect: "applied" }) : error;
-}
-
 /** Drains the generator even if the consumer stops early (e.g. `| head`), so writes complete. */
 async function* drainOnStop<T>(values: AsyncGenerator<T>): AsyncGenerator<T> {
   try {
@@ -234,6 +232,16 @@ const drain: Pick<typeof import("../../output/print.ts"), "checkStyle" | "render
   },
 };
 
+/** What a page says about the result as a whole: the error that it is, or else the summary. */
+function pageVerdict(
+  error: CliError | undefined,
+  { summaries, context }: Session,
+): ReturnType<PageInfo["verdict"]> {
+  const { masked } = context.host.secrets;
+  if (error) return { text: masked(error.message), tone: error.kind === "gate" ? "bad" : "warn" };
+  return summaries.length === 0 ? undefined : { text: masked(summaries.join("\n")) };
+}
+
 /** Holds back an error that is the command's result until everything before it is printed. */
 function deferredVerdict() {
   let verdict: CliError | undefined;
@@ -247,6 +255,7 @@ function deferredVerdict() {
         verdict = error;
       }
     },
+    error: () => verdict,
     throwIfSet() {
       if (verdict) throw verdict;
     },
@@ -256,18 +265,4 @@ function deferredVerdict() {
 async function printColumns(command: Command, host: Host): Promise<void> {
   const { columnNames } = await import("../../output/print.ts");
   await host.stdout.write(`${columnNames(command.returns).join("\n")}\n`);
-}
-
-async function* taskValues(
-  command: Command,
-  input: Values,
-  session: Session,
-): AsyncGenerator<unknown> {
-  if (!command.task) return;
-  const ids = await resolvedInput(command, input, lookupOf(session));
-  const { run } = await command.task.load();
-  // Values were checked against the task's own parameters above.
-  const result = run(ids as never, session.context);
-  if (result instanceof Promise) await result;
-  else yield* result;
 }

@@ -5,6 +5,7 @@ import type { Page, PageCounter, RowLimit } from "../../api/pages.ts";
 import { requestFor } from "../../api/request.ts";
 import type { Additions, HttpRequest, Values } from "../../api/request.ts";
 import type { EventBatches } from "../../api/sse.ts";
+import type { CallScope } from "../../commands/command-runner.ts";
 import type { CallOptions, Context, Raw, WindowOptions } from "../../commands/command-spec.ts";
 import { maskKey } from "../../redact/keys.ts";
 import type { Settings } from "../../config/settings.ts";
@@ -41,6 +42,7 @@ interface Dependencies extends Pick<Context, "trace" | "notice"> {
   readonly host: Host;
   readonly connection: CommandTransport;
   readonly settings: () => Promise<Settings>;
+  readonly permit?: CallScope["permit"] | undefined;
 }
 
 /** Sends the requests of one command: rows of the table with their values, paging and retries. */
@@ -111,7 +113,8 @@ export class Requests {
 
   /** Sends a request that no row describes. */
   readonly raw: Raw = async (request, kind, options) => {
-    const { settings, connection } = this.#deps;
+    const { settings, connection, permit } = this.#deps;
+    if (permit) throw new Error("only operations can be permitted");
     const { baseUrl, key } = options.target ?? targetOf(await settings(), kind);
     const full = { ...request, url: `${baseUrl}${request.url}` };
     const writes = !["GET", "HEAD"].includes(request.method);
@@ -131,6 +134,7 @@ export class Requests {
   };
 
   async #send(row: AnyOperation, values: Values, options: RequestOptions): Promise<unknown> {
+    this.#deps.permit?.(row, values);
     const input = await this.#withUser(row, values);
     const target = targetOf(await this.#deps.settings(), row.key);
     const request = requestFor(row, input, target.baseUrl, options);

@@ -16,8 +16,8 @@ import type { Lookup } from "./lookup.ts";
 import { callAndWait, indexingVerdict } from "./send-row.ts";
 import type { Session } from "./session.ts";
 
-/** A command of one row, with what its request is made of. */
-interface RowCommand {
+/** A command with its checked values, and what its request is made of. */
+export interface CheckedCommand {
   readonly command: Command;
   /** Checked values; names are not resolved yet. */
   readonly input: Values;
@@ -29,7 +29,7 @@ interface RowCommand {
 }
 
 /** Yields the result of a row: rows of a list, one object, or bytes; once per item of the last positional. */
-export async function* rowValues(given: RowCommand): AsyncGenerator<unknown> {
+export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown> {
   const run = await withAnswers(given);
   const { command, input, session, options } = run;
   const { row } = command;
@@ -65,7 +65,7 @@ export async function* rowValues(given: RowCommand): AsyncGenerator<unknown> {
 }
 
 /** Asks on a terminal for what a new knowledge base needs and the line leaves open. */
-async function withAnswers(run: RowCommand): Promise<RowCommand> {
+async function withAnswers(run: CheckedCommand): Promise<CheckedCommand> {
   const { command, input, extra, options, session } = run;
   const { dryRun, terminal } = session.context.options;
   if (command.row?.id !== createKnowledgeBase.id || extra) return run;
@@ -82,7 +82,7 @@ async function noticeTechnique(kb: unknown, { context }: Session): Promise<void>
 }
 
 /** The values with names resolved; undefined where --if-exists allows that there is nothing to delete. */
-async function resolvedIds({ command, input, session, options }: RowCommand) {
+async function resolvedIds({ command, input, session, options }: CheckedCommand) {
   const [only] = itemsOf(command, input);
   const last = command.positionals.at(-1);
   const single = only === undefined || !last ? input : { ...input, [last.name]: only };
@@ -96,7 +96,7 @@ async function resolvedIds({ command, input, session, options }: RowCommand) {
 }
 
 /** Prompts before a delete; a dry run says what would be deleted. `ids` are those of a single object. */
-async function confirmDelete(run: RowCommand, ids?: Values): Promise<void> {
+async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<void> {
   const { command, input, session, options } = run;
   const { context } = session;
   const { row, effect } = command;
@@ -125,7 +125,7 @@ export function itemsOf(command: Command, input: Values): readonly unknown[] {
 }
 
 /** Sends one request per item; yields the outcome of each. */
-async function* itemValues(run: RowCommand, row: AnyOperation): AsyncGenerator<unknown> {
+async function* itemValues(run: CheckedCommand, row: AnyOperation): AsyncGenerator<unknown> {
   const { command, input, session, options } = run;
   const last = command.positionals.at(-1);
   if (!last) return;

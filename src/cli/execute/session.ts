@@ -1,11 +1,12 @@
 import type { PageCounter, RowLimit } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
+import type { CallScope } from "../../commands/command-runner.ts";
 import type { CallOptions, ConfirmOptions, Context } from "../../commands/command-spec.ts";
 import { unset } from "../../config/setting.ts";
 import type { Setting } from "../../config/setting.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../config/settings.ts";
-import { targetOf } from "../../config/target.ts";
+import { requireBaseUrl, targetOf } from "../../config/target.ts";
 import { abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
@@ -30,6 +31,8 @@ export interface Session extends Pick<Requests, "call" | "rows" | "open"> {
   readonly output: () => Promise<string | undefined>;
   /** Prints the lines about the whole output. */
   printSummary(): Promise<void>;
+  /** The lines of the summary that are not printed yet. */
+  readonly summaries: readonly string[];
   /** Ends the trace of -v. */
   close(): Promise<void>;
   /** How many writes the server has accepted. */
@@ -49,22 +52,31 @@ interface Opening {
   readonly host: Host;
   readonly progress?: Context["progress"];
   readonly log?: RequestLog;
+  /** Runs other commands of the program (default: none can be run). */
+  readonly commands?: Context["commands"];
+  /** Throws for a request that is not allowed. */
+  readonly permit?: CallScope["permit"];
 }
+
+const noCommands: Context["commands"] = () =>
+  Promise.reject(new Error("commands cannot be nested"));
 
 /** Opens the session of one command. Nothing is read or sent before it is needed. */
 export function openSession(opening: Opening): Session {
   const { command, options, host, progress = () => {}, log = emptyRequestLog() } = opening;
+  const { commands = noCommands, permit } = opening;
   const flags: TargetFlags = options.globals;
   const settings = settingsOnce(command, flags, host);
   let format = unset;
   const messages = messagesOf(options, host, log);
   const connection = openTransport({ options, host, log, settings, ...messages });
-  const requests = new Requests({ options, host, connection, settings, ...messages });
+  const requests = new Requests({ options, host, connection, settings, permit, ...messages });
   const summaries: string[] = [];
   /** Sessions with the settings of other profiles. */
   const others: Session[] = [];
-  const withGlobals = (globals: Options["globals"]): Context => {
-    const other = openSession({ ...opening, log, options: { ...options, globals } });
+  const withGlobals = (globals: Options["globals"], key = command.key): Context => {
+    const as = { ...command, key };
+    const other = openSession({ ...opening, command: as, log, options: { ...options, globals } });
     others.push(other);
     return { ...other.context, summary: context.summary };
   };
@@ -83,10 +95,13 @@ export function openSession(opening: Opening): Session {
       const { baseUrl: _, app: __, ...rest } = options.globals; // they belong to this profile
       return withGlobals({ ...rest, profile });
     },
-    withApp: (app) => withGlobals({ ...options.globals, app }),
+    withKnowledgeKey: () => withGlobals(options.globals, "dataset"),
+    withApp: (app, user) =>
+      withGlobals({ ...options.globals, ...(app && { app }), ...(user && { user }) }),
     summary: (text) => void summaries.push(text),
     formulas: formulasIn(options.globals.safeCells === true, messages.notice),
     progress,
+    commands,
     confirm: (question, how = {}) => confirm(question, how, options, host),
     options: contextOptions(opening, () => format),
     ...waitingOf(command, host),
@@ -104,6 +119,7 @@ export function openSession(opening: Opening): Session {
     rows: requests.rows.bind(requests),
     open: requests.open.bind(requests),
     names: log.names,
+    summaries,
     async printSummary() {
       for (const text of summaries.splice(0)) await messages.notice(text);
     },
@@ -162,7 +178,7 @@ const identityOf = (
   { key: kind = "app" }: Command,
   settings: () => Promise<Settings>,
 ): Pick<Context, "baseUrl" | "fingerprint"> => ({
-  baseUrl: async () => targetOf(await settings(), kind).baseUrl,
+  baseUrl: async () => requireBaseUrl(await settings(), kind),
   async fingerprint(values, content) {
     const { baseUrl, key } = targetOf(await settings(), kind);
     const { createHash } = await import("node:crypto"); // it takes 2 ms that only a journal needs

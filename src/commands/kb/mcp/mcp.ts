@@ -1,0 +1,97 @@
+import type { Input } from "../../../operations/operation.ts";
+import type { CallableCommand } from "../../command-runner.ts";
+import type { Context } from "../../command-spec.ts";
+import {
+  commandTool,
+  isOffered,
+  isPermitted,
+  readingTool,
+  serveClients,
+  structuredResult,
+  toolName,
+  untrustedInstructions,
+} from "../../shared/mcp/index.ts";
+import type { Offer, OfferedTool, Permissions, ToolCallOf } from "../../shared/mcp/index.ts";
+import type { kbMcpParams } from "../specs.ts";
+import { Documents } from "./documents.ts";
+import { permitFor, readAllowed } from "./limits.ts";
+import { prompts } from "./prompts.ts";
+import { completeName, resourcesOf } from "./resources.ts";
+import { readTool } from "./read-tool.ts";
+import { searchTool } from "./search-tool.ts";
+
+/** Serves the knowledge bases to a client until it leaves. */
+export async function run(
+  { allow = [], kb = [], http }: Input<typeof kbMcpParams>,
+  context: Context,
+): Promise<void> {
+  const runner = await context.commands();
+  const { readOnly } = await runner.settings();
+  if (readOnly && allow.length > 0)
+    await context.notice("the settings are read-only, so --allow has no effect");
+  const permissions: Permissions = {
+    write: !readOnly && allow.includes("write"),
+    delete: !readOnly && allow.includes("delete"),
+  };
+  const allowed = await readAllowed(kb, context);
+  const permit = permitFor(permissions, allowed);
+  const commands = await runner.list();
+  const documents = new Documents(runner, commands, permit, allowed);
+  const offered = commands.filter(
+    (command) =>
+      isOffered(command) && isPermitted(command, permissions) && (!allowed || isLimited(command)),
+  );
+  const toolCall: ToolCallOf = async (words) => {
+    const call = await runner.parse(words);
+    const name = call && toolName(call.command);
+    if (!tools.some((tool) => tool.name === name)) return undefined;
+    return `tool ${name} with ${JSON.stringify(call?.values)}`;
+  };
+  const prepare = (_: CallableCommand, values: Readonly<Record<string, unknown>>) => ({
+    values: documents.within(values),
+  });
+  const setting = { runner, permit, prepare, toolCall };
+  const tools: readonly OfferedTool[] = [
+    searchTool(documents),
+    readTool(documents),
+    ...(allowed ? [listTool(documents)] : []),
+    ...offered.map((command) => commandTool(command, setting)),
+  ];
+  const offer: Offer = {
+    title: "Knowledge bases",
+    instructions: instructions(permissions),
+    tools,
+    prompts,
+    resources: resourcesOf(documents),
+    complete: completeName(documents),
+  };
+  await serveClients({ program: "kb", offer, host: context.host, toolCall }, http, context);
+}
+
+/** Is it about one knowledge base? */
+const isLimited = (command: CallableCommand): boolean =>
+  command.arguments.some(({ param, required }) => param.noun === "kb" && required);
+
+const instructions = ({ write, delete: deletes }: Permissions): string =>
+  [
+    "Search and read the documents of knowledge bases. Search first, read what you need, and cite the",
+    "URIs (kb://NAME/DOCUMENT) of what you use.",
+    ...(write || deletes ? [] : ["Nothing can be changed."]),
+    untrustedInstructions,
+  ].join(" ");
+
+/** The list of the knowledge bases that a server is limited to. */
+const listTool = (documents: Documents): OfferedTool => ({
+  name: "list",
+  title: "List the knowledge bases of this server",
+  description: "List the knowledge bases that this server offers.",
+  inputSchema: { type: "object", properties: {}, additionalProperties: false },
+  annotations: readingTool,
+  async call(_, request) {
+    const { allowed = [] } = documents;
+    const items = await Promise.all(
+      allowed.map(({ id }) => documents.show("show", { kb: id }, request)),
+    );
+    return structuredResult({ items, total: items.length });
+  },
+});

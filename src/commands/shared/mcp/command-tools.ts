@@ -1,0 +1,171 @@
+import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/server";
+import { isObject, own } from "../../../lib/json.ts";
+import { isList, retryOf } from "../../../operations/operation.ts";
+import type { AnyOperation } from "../../../operations/operation.ts";
+import type {
+  CallableCommand,
+  CallScope,
+  CommandResult,
+  CommandRunner,
+} from "../../command-runner.ts";
+import type { Context } from "../../command-spec.ts";
+import { errorResult, structuredResult, withToolCalls } from "./results.ts";
+import type { ToolCallOf } from "./results.ts";
+import {
+  DEFAULT_ROWS,
+  inputSchemaOf,
+  isGivenByCaller,
+  outputSchemaOf,
+  shownFields,
+} from "./schema.ts";
+import type { ClientRequest, OfferedTool } from "./tool.ts";
+
+/** What clients may do beside reading. */
+export interface Permissions {
+  readonly write: boolean;
+  readonly delete: boolean;
+}
+
+/** How the tools of one server differ from the commands that they run. */
+export interface ToolSetting {
+  readonly runner: CommandRunner<Context>;
+  readonly permit: CallScope["permit"];
+  /** The values of the command, and the application that it is for. Throws CliError. */
+  prepare?(
+    command: CallableCommand,
+    values: Readonly<Record<string, unknown>>,
+  ): { readonly values: Readonly<Record<string, unknown>>; readonly app?: string | undefined };
+  readonly toolCall: ToolCallOf;
+  /** Arguments of each tool beside those of its command, and which of them are required. */
+  readonly properties?: Readonly<Record<string, object>>;
+  readonly required?: readonly string[];
+}
+
+/** `["kb", "doc", "list"]` → `doc_list` */
+export const toolName = ({ words }: Pick<CallableCommand, "words">): string =>
+  words.slice(1).join("_").replaceAll("-", "_");
+
+const plainResults = ["record", "list", "page", "cursor", "json", "report", "nothing"];
+
+/** Does the command need nothing but what a caller can give, and give nothing but JSON? */
+export const isOffered = (command: CallableCommand): boolean =>
+  command.key !== undefined &&
+  command.isTool &&
+  plainResults.includes(command.returns.kind) &&
+  command.arguments.every(({ param, required }) => !required || isGivenByCaller(param));
+
+/** Is every request of the command allowed? */
+export const isPermitted = (command: CallableCommand, { write, delete: deletes }: Permissions) =>
+  effectOf(command) === "reads" || (effectOf(command) === "destroys" ? deletes : write);
+
+/** A command destroys if one of its requests does. */
+const effectOf = ({ effect, sends }: CallableCommand): CallableCommand["effect"] =>
+  sends.some(({ destructive }) => destructive) ? "destroys" : effect;
+
+/** What a client may assume of a call. */
+function annotationsOf(command: CallableCommand): ToolAnnotations {
+  const effect = effectOf(command);
+  const [row] = command.sends;
+  return {
+    readOnlyHint: effect === "reads",
+    destructiveHint: effect === "destroys",
+    idempotentHint: effect === "reads" || (command.sends.length === 1 && isIdempotent(row)),
+    openWorldHint: false,
+  };
+}
+
+/** Deleting twice changes nothing more, and neither does setting the same value. */
+const isIdempotent = (row: AnyOperation | undefined): boolean =>
+  row !== undefined && (row.destructive === true || retryOf(row) !== "never");
+
+/** The tool that runs a command. */
+export function commandTool(command: CallableCommand, setting: ToolSetting): OfferedTool {
+  const { summary, about } = command;
+  return {
+    name: toolName(command),
+    title: summary,
+    description: about === undefined ? `${summary}.` : `${summary}.\n\n${about}`,
+    inputSchema: inputSchemaOf(command, setting),
+    outputSchema: outputSchemaOf(command),
+    annotations: annotationsOf(command),
+    call: (values, request) => callCommand(command, values, request, setting),
+  };
+}
+
+async function callCommand(
+  command: CallableCommand,
+  given: Readonly<Record<string, unknown>>,
+  { signal, progress }: ClientRequest,
+  { runner, permit, prepare, toolCall }: ToolSetting,
+): Promise<CallToolResult> {
+  const { values, app } = prepare?.(command, given) ?? { values: given };
+  const page = pageOf(given);
+  const rows = isList(command.returns) ? rowsOf(command, page) : undefined;
+  const ran = await runner.run({ command, values, rows }, { signal, progress, permit, app });
+  const inTools = (text: string) => withToolCalls(text, (words) => toolCall(words, app));
+  const result = { ...ran, notices: await Promise.all(ran.notices.map(inTools)) };
+  const shown = isList(command.returns)
+    ? structuredResult(pageResult(command, result, page), result)
+    : singleResult(result);
+  if (result.error === undefined) return shown;
+  return errorResult(
+    result.error,
+    (words) => toolCall(words, app),
+    result.values.length > 0 ? shown : undefined,
+  );
+}
+
+interface RequestedPage {
+  readonly page: number;
+  readonly limit: number;
+}
+
+const pageOf = (values: Readonly<Record<string, unknown>>): RequestedPage => ({
+  page: Number(own(values, "page") ?? 1),
+  limit: Number(own(values, "limit") ?? DEFAULT_ROWS),
+});
+
+/** Only some lists have numbered pages; others are read up to the end of the page. */
+const rowsOf = ({ returns }: CallableCommand, { page, limit }: RequestedPage) =>
+  returns.kind === "page" ? { limit, page } : { limit: page * limit + 1 };
+
+function pageResult(
+  command: CallableCommand,
+  { values, total }: CommandResult,
+  { page, limit }: RequestedPage,
+): Readonly<Record<string, unknown>> {
+  const isNumbered = command.returns.kind === "page";
+  const items = isNumbered ? values : values.slice((page - 1) * limit, page * limit);
+  const isWhole = command.returns.kind === "list";
+  const count = isWhole ? values.length : total;
+  const more = isNumbered ? hasMore(values, total, { page, limit }) : values.length > page * limit;
+  const fields = shownFields(command.returns);
+  return {
+    items: items.map((row) => (isObject(row) ? pickFields(row, fields) : row)),
+    ...(count !== undefined && { total: count }),
+    ...(more && { next_page: page + 1 }),
+  };
+}
+
+/** Is there a page after this one? Without a total, a full page may be the last one. */
+const hasMore = (
+  rows: readonly unknown[],
+  total: number | undefined,
+  { page, limit }: RequestedPage,
+): boolean => (total === undefined ? rows.length >= limit : page * limit < total);
+
+/** A row with the fields that its list shows; a model has no use for the others. */
+const pickFields = (
+  row: Readonly<Record<string, unknown>>,
+  fields: readonly string[],
+): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(fields.flatMap((name) => (name in row ? [[name, row[name]]] : [])));
+
+/** The one value of a command, a report as its data; the outcomes of one over several items. */
+function singleResult({ values, notices }: CommandResult): CallToolResult {
+  const [first] = values;
+  const value = isObject(first) && Array.isArray(first["sections"]) ? first["data"] : first;
+  if (values.length === 0) return structuredResult({ result: "success" }, { notices });
+  if (values.length > 1) return structuredResult({ items: values }, { notices });
+  return structuredResult(isObject(value) ? value : { result: value }, { notices });
+}

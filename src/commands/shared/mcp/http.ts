@@ -1,0 +1,163 @@
+import { randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { createServer } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+import {
+  localhostHostValidation,
+  localhostOriginValidation,
+  toNodeHandler,
+} from "@modelcontextprotocol/node";
+import type { NodeIncomingMessageLike } from "@modelcontextprotocol/node";
+import { codeOf, CliError, reasonOf, usage } from "../../../errors.ts";
+import type { Context } from "../../command-spec.ts";
+import { newServer } from "./server.ts";
+import type { ServerSetting } from "./server.ts";
+
+const PATH = "/mcp";
+/** Sessions of clients of older versions of the protocol; the oldest one ends for a further one. */
+const MAX_SESSIONS = 64;
+
+/** An address of this machine. */
+interface Loopback {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Serves clients over HTTP until the process is stopped. Prints the address and a new token. */
+export async function serveOnHttp(
+  setting: ServerSetting,
+  address: string,
+  context: Context,
+): Promise<void> {
+  const token = randomBytes(32).toString("base64url");
+  const onerror = (error: Error) => void context.trace(1, `mcp: ${error.message}`);
+  const modern = createMcpHandler(() => newServer(setting), { legacy: "reject", onerror });
+  const sessions = new Sessions(setting);
+  const fetch = async (request: Request): Promise<Response> =>
+    (await isLegacyRequest(request)) ? sessions.fetch(request) : modern.fetch(request);
+  const handle = toNodeHandler({ fetch }, { onerror });
+  const server = createServer(
+    guarded(
+      token,
+      (request, response) => void handle(request as NodeIncomingMessageLike, response),
+    ),
+  );
+  const { host, port } = loopback(address);
+  try {
+    await listen(server, { host, port });
+    const { port: actual } = server.address() as AddressInfo; // it listens on a port
+    const shownHost = host.includes(":") ? `[${host}]` : host;
+    await context.promptLine(`listening on http://${shownHost}:${actual}${PATH}`);
+    // The only time that it is shown.
+    await context.promptLine(`header of each request: Authorization: Bearer ${token}`);
+    context.host.secrets.learn(token);
+    await aborted(context.signal);
+  } finally {
+    await sessions.close();
+    await modern.close();
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+/** `127.0.0.1:8800` → host and port. Throws usage for an address that other machines can reach. */
+export function loopback(address: string): Loopback {
+  const [, host = "127.0.0.1", port = ""] = /^(?:(.+):)?(\d{1,5})$/.exec(address) ?? [];
+  const hint = "use 127.0.0.1:8800, or port 0 for a free one";
+  if (port === "" || Number(port) > 65_535)
+    throw usage(`--http ${JSON.stringify(address)} is not an address with a port`, hint);
+  const plain = host.replace(/^\[(.*)\]$/, "$1");
+  if (!/^(127(\.\d{1,3}){3}|localhost|::1)$/.test(plain))
+    throw usage(`--http: ${host} is not an address of this machine alone`, hint);
+  return { host: plain, port: Number(port) };
+}
+
+const listen = (server: ReturnType<typeof createServer>, { host, port }: Loopback) =>
+  new Promise<void>((resolve, reject) => {
+    server.once("error", (error) => reject(startError(error, port)));
+    server.listen(port, host, resolve);
+  });
+
+const startError = (error: Error, port: number): CliError =>
+  codeOf(error) === "EADDRINUSE"
+    ? usage(`port ${port} is already in use`, "choose another port, or 0 for a free one")
+    : new CliError("failure", `failed to start the server: ${reasonOf(error)}`, { cause: error });
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+
+/** Passes on requests to this machine's name, from no foreign page, with the token. */
+function guarded(token: string, next: RequestListener): RequestListener {
+  const isHostAllowed = localhostHostValidation();
+  const isOriginAllowed = localhostOriginValidation();
+  return (request, response) => {
+    if (!isHostAllowed(request, response) || !isOriginAllowed(request, response)) return;
+    if (!hasToken(request, token)) return refuse(response, 401, "missing or wrong token");
+    const [path] = request.url?.split("?") ?? [];
+    if (path !== PATH) return refuse(response, 404, `the path is ${PATH}`);
+    next(request, response);
+  };
+}
+
+function hasToken({ headers }: IncomingMessage, token: string): boolean {
+  const [, given = ""] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
+  const [a, b] = [Buffer.from(given), Buffer.from(token)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  const headers = { "content-type": "application/json" };
+  const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
+  response.writeHead(status, { ...headers, ...challenge });
+  response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message } }));
+}
+
+/** Sessions of clients that use a version of the protocol before 2026: each has a server of its own. */
+class Sessions {
+  private readonly setting: ServerSetting;
+  private readonly transports = new Map<string, WebStandardStreamableHTTPServerTransport>();
+
+  constructor(setting: ServerSetting) {
+    this.setting = setting;
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    const id = request.headers.get("mcp-session-id");
+    const transport = id === null ? await this.open() : this.transports.get(id);
+    if (transport) return transport.handleRequest(request);
+    const error = { code: -32_001, message: "Session not found" };
+    return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 404 });
+  }
+
+  async close(): Promise<void> {
+    for (const transport of this.transports.values()) await transport.close();
+  }
+
+  private async open(): Promise<WebStandardStreamableHTTPServerTransport> {
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: async (id) => {
+        this.transports.set(id, transport);
+        const [oldest] = this.transports.keys();
+        if (this.transports.size > MAX_SESSIONS && oldest !== undefined) await this.end(oldest);
+      },
+      onsessionclosed: (id) => void this.transports.delete(id),
+    });
+    await newServer(this.setting).connect(transport);
+    return transport;
+  }
+
+  private async end(id: string): Promise<void> {
+    const transport = this.transports.get(id);
+    this.transports.delete(id);
+    await transport?.close();
+  }
+}

@@ -1,0 +1,17 @@
+/** What the servers of kb and wf have in common. */
+export { commandTool, isOffered, isPermitted, toolName } from "./command-tools.ts";
+export type { Permissions } from "./command-tools.ts";
+export { structuredResult, withErrorResults } from "./results.ts";
+export type { ToolCallOf } from "./results.ts";
+export { objectSchema } from "./schema.ts";
+export { serveClients } from "./serve.ts";
+export type {
+  ClientRequest,
+  Offer,
+  OfferedPrompt,
+  OfferedResources,
+  OfferedTool,
+  UserReply,
+} from "./tool.ts";
+export { readingTool } from "./tool.ts";
+export { untrustedInstructions, untrustedMark, untrustedText } from "./untrusted.ts";

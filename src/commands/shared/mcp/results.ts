@@ -1,0 +1,90 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { CliError, exitCodes } from "../../../errors.ts";
+import { replaceCommands } from "../../../lib/command-line.ts";
+import { errorJson } from "../../../lib/error-json.ts";
+import type { OfferedTool } from "./tool.ts";
+import { untrustedMark, untrustedText } from "./untrusted.ts";
+
+/** A result with its JSON as text, which holds what documents and applications say. */
+export const structuredResult = (
+  value: Readonly<Record<string, unknown>>,
+  { text, notices = [] }: { readonly text?: string; readonly notices?: readonly string[] } = {},
+): CallToolResult => ({
+  content: [
+    untrustedText(text ?? JSON.stringify(value, undefined, 1)),
+    // Notices name objects of the server.
+    ...(notices.length > 0 ? [untrustedText(`notes:\n${notices.join("\n")}`)] : []),
+  ],
+  structuredContent: { ...value },
+  _meta: untrustedMark,
+});
+
+/** The tool call that a command line stands for, if a tool of this server does the same. */
+export type ToolCallOf = (words: readonly string[], app?: string) => Promise<string | undefined>;
+
+/** The same tool with its errors as results, and the application that their next steps are for. */
+export const withErrorResults = (
+  tool: OfferedTool,
+  toolCall: ToolCallOf,
+  appOf: (values: Readonly<Record<string, unknown>>) => string | undefined,
+): OfferedTool => ({
+  ...tool,
+  async call(values, request) {
+    try {
+      return await tool.call(values, request);
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      return errorResult(error, (words) => toolCall(words, appOf(values)));
+    }
+  },
+});
+
+const changes = {
+  none: "nothing was changed",
+  unknown: "it is unknown whether the change was applied; check before you try again",
+  applied: "some changes were made",
+} as const;
+
+/**
+ * A failed call: the name of the exit code, the cause, its side effect, and the next step. Commands in the
+ * next step become calls of tools where there is one.
+ */
+export async function errorResult(
+  error: CliError,
+  toolCall: ToolCallOf,
+  partial?: CallToolResult,
+): Promise<CallToolResult> {
+  const { sideEffect, hint } = error.info;
+  const next = hint === undefined ? undefined : await withToolCalls(hint, toolCall);
+  const { error: json } = errorJson(error);
+  const own = [
+    `error: ${error.kind} (exit code ${exitCodes[error.kind][0]})`,
+    ...(sideEffect === undefined ? [] : [`changed: ${changes[sideEffect]}`]),
+    ...(next === undefined ? [] : [`next: ${next}`]),
+  ];
+  const cause = [
+    `cause: ${error.message}`,
+    ...(json["details"] === null ? [] : [`details: ${JSON.stringify(json["details"])}`]),
+  ];
+  return {
+    content: [
+      { type: "text", text: own.map((line) => line.replaceAll("\n", " ")).join("\n") },
+      // It may hold words of the server.
+      untrustedText(cause.join("\n")),
+      ...(partial?.content ?? []),
+    ],
+    isError: true,
+    _meta: {
+      ...untrustedMark,
+      "kb-wf/error": { ...json, exit_name: error.kind, ...(next !== undefined && { next }) },
+    },
+  };
+}
+
+/** The text with calls of tools for the commands that have one. */
+export async function withToolCalls(text: string, toolCall: ToolCallOf): Promise<string> {
+  const lines: (readonly string[])[] = [];
+  replaceCommands(text, (words) => void lines.push(words));
+  const calls = await Promise.all(lines.map((words) => toolCall(words)));
+  return replaceCommands(text, () => calls.shift());
+}

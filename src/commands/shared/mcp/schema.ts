@@ -1,0 +1,219 @@
+import type { Param, Returns, Shape, RequiredFields } from "../../../operations/operation.ts";
+import { isList, wideOnly } from "../../../operations/operation.ts";
+import type { CallableCommand, CommandArgument } from "../../command-runner.ts";
+import type { ObjectSchema } from "./tool.ts";
+
+/** A JSON Schema; an empty one allows everything. */
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Rows of a list in one result: the default, and the most. */
+export const DEFAULT_ROWS = 20;
+export const MAX_ROWS = 100;
+
+/** Further arguments of tools that list something. */
+const paging = {
+  page: { type: "integer", minimum: 1, description: "Page of the list (default 1)" },
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: MAX_ROWS,
+    description: `Rows per page (default ${DEFAULT_ROWS})`,
+  },
+} as const;
+
+/** The schema of the arguments of a command. */
+export function inputSchemaOf(
+  command: CallableCommand,
+  more: {
+    readonly properties?: Readonly<Record<string, object>>;
+    readonly required?: readonly string[];
+  } = {},
+): ObjectSchema {
+  const given = command.arguments.filter(({ param }) => isGivenByCaller(param));
+  const required = given.filter((each) => each.required).map(({ name }) => name);
+  return objectSchema(
+    {
+      ...Object.fromEntries(given.map((each) => [each.name, argumentSchema(each)])),
+      ...(isList(command.returns) && paging),
+      ...(more.properties as Readonly<Record<string, Schema>> | undefined),
+    },
+    [...required, ...(more.required ?? [])],
+  );
+}
+
+/** The schema of an object with these properties and no others. */
+export const objectSchema = (
+  properties: Readonly<Record<string, Schema>>,
+  required: readonly string[] = [],
+): ObjectSchema => ({
+  type: "object",
+  properties: { ...properties },
+  ...(required.length > 0 && { required: [...required] }),
+  additionalProperties: false,
+});
+
+/** Callers know no files of this machine. */
+export const isGivenByCaller = ({ kind, isOutputPath }: Param): boolean =>
+  kind !== "file" && kind !== "content" && isOutputPath !== true;
+
+function argumentSchema({ param, many }: CommandArgument): Schema {
+  const { help, serverDefault, length } = param;
+  const description = serverDefault === undefined ? help : `${help} (default ${serverDefault})`;
+  if (!many || param.kind === "json") return { ...valueSchema(param), description };
+  const items = valueSchema(param.many ? { ...param, length: undefined } : param);
+  // Its length is that of the list.
+  const limits =
+    param.many && length ? { minItems: length[0], maxItems: length[1] } : { minItems: 1 };
+  return { type: "array", items, ...limits, description };
+}
+
+/** A parameter of which the limits of a text may be left to others. */
+type LimitedParam = Omit<Param, "length"> & { readonly length?: Param["length"] | undefined };
+
+function valueSchema({ kind, choices, range, length, shape, listed }: LimitedParam): Schema {
+  const limits = range && { minimum: range[0], maximum: range[1] };
+  switch (kind) {
+    case "flag":
+      return { type: "boolean" };
+    case "integer":
+    case "number":
+      return { type: kind, ...limits };
+    case "choice":
+      return { type: "string", enum: choices };
+    case "json":
+      return shape ? shapeSchema(shape) : {};
+    case "uuid":
+      // The beginning of an ID selects what is listed.
+      return { type: "string", minLength: listed ? 8 : 36 };
+    case "time":
+      return { type: "string", description: "ISO 8601" };
+    default:
+      return { type: "string", ...(length && { minLength: length[0], maxLength: length[1] }) };
+  }
+}
+
+function shapeSchema(shape: Shape): Schema {
+  switch (shape.kind) {
+    case "any":
+      return {};
+    case "flag":
+      return { type: "boolean" };
+    case "number":
+      return { type: "number" };
+    case "integer":
+      return {
+        type: "integer",
+        ...(shape.range && { minimum: shape.range[0], maximum: shape.range[1] }),
+      };
+    case "text":
+      return { type: "string", ...(shape.choices && { enum: shape.choices }) };
+    case "list":
+      return {
+        type: "array",
+        items: shapeSchema(shape.of),
+        ...(shape.length && { minItems: shape.length[0], maxItems: shape.length[1] }),
+      };
+    case "object":
+      return fieldsSchema(shape.fields ?? {});
+  }
+}
+
+/** Unknown fields are allowed, and null where a field is not required. */
+function fieldsSchema(fields: Readonly<Record<string, Shape>>): Schema {
+  const entries = Object.entries(fields);
+  const orNull = (schema: Schema) => ({ anyOf: [schema, { type: "null" }] });
+  const required = entries.filter(([, field]) => field.required).map(([name]) => name);
+  return {
+    type: "object",
+    properties: Object.fromEntries(
+      entries.map(([name, field]) => [
+        name,
+        field.required ? shapeSchema(field) : orNull(shapeSchema(field)),
+      ]),
+    ),
+    ...(required.length > 0 && { required }),
+  };
+}
+
+/**
+ * The schema of the result of a command; undefined where its row does not tell. The response of a write
+ * is checked for the fields that its row requires, that of a read is not: any field may be missing.
+ */
+export function outputSchemaOf(command: CallableCommand): ObjectSchema | undefined {
+  const { returns, effect } = command;
+  // Over several items, the result is a list of outcomes.
+  if (command.arguments.some(({ many, param }) => many && !param.many)) return undefined;
+  const row = rowSchema(returns, effect !== "reads");
+  if (isList(returns)) return listSchema(row ?? { type: "object" });
+  if (returns.kind === "nothing") return objectSchema({ result: { const: "success" } }, ["result"]);
+  return returns.kind === "record" ? (row as ObjectSchema | undefined) : undefined;
+}
+
+/** The schema of a page of a list. */
+export const listSchema = (items: Schema): ObjectSchema =>
+  objectSchema(
+    {
+      items: { type: "array", items },
+      total: { type: "integer", description: "Number of all rows, if known" },
+      next_page: { type: "integer", description: "The next page, if there is one" },
+    },
+    ["items"],
+  );
+
+/** The fields of a row that its columns show: the first words of their paths. */
+export function shownFields(returns: Returns<never>): readonly string[] {
+  if (!("columns" in returns)) return [];
+  const paths = returns.columns.map((column) => {
+    if (typeof column === "string") return column;
+    const [label, path] = column;
+    return typeof path === "string" ? path : label;
+  });
+  const { namePath = "id" } = returns;
+  const fields = [...paths, namePath].filter((path) => path !== wideOnly);
+  return [...new Set(fields.map((path) => path.split(".")[0] ?? path))];
+}
+
+function rowSchema(returns: Returns<never>, isChecked: boolean): Schema | undefined {
+  if (!("columns" in returns)) return undefined;
+  const columns = Object.fromEntries(shownFields(returns).map((name) => [name, {}]));
+  const { fields } = returns;
+  if (!isChecked || fields === undefined) return { type: "object", properties: columns };
+  const checked = requiredSchema(fields);
+  return { ...checked, properties: { ...columns, ...(checked["properties"] as object) } };
+}
+
+const scalars: Readonly<Record<string, Schema>> = {
+  text: { type: "string" },
+  id: { type: "string" },
+  name: { type: "string" },
+  number: { type: "number" },
+  time: { type: "number", description: "Unix seconds" },
+  flag: { type: "boolean" },
+  scalar: { type: ["string", "number", "boolean"] },
+};
+
+function requiredSchema(fields: RequiredFields): Schema {
+  if (typeof fields === "string")
+    return scalars[fields] ?? { type: "string", enum: fields.slice(1).split("|") };
+  if (isListOfFields(fields)) return { type: "array", items: requiredSchema(fields[0]) };
+  const entries = Object.entries(fields);
+  const everyName = entries.find(([name]) => name === "*");
+  const named = entries.filter(([name]) => name !== "*");
+  const required = named.map(([name]) => name).filter((name) => !name.endsWith("?"));
+  return {
+    type: "object",
+    properties: Object.fromEntries(
+      named.map(([name, each]) => [
+        name.replace(/\?$/, ""),
+        name.endsWith("?")
+          ? { anyOf: [requiredSchema(each), { type: "null" }] }
+          : requiredSchema(each),
+      ]),
+    ),
+    ...(required.length > 0 && { required }),
+    ...(everyName && { additionalProperties: requiredSchema(everyName[1]) }),
+  };
+}
+
+const isListOfFields = (fields: RequiredFields): fields is readonly [RequiredFields] =>
+  Array.isArray(fields);
