@@ -1,8 +1,10 @@
-// A rolldown plugin that writes the licenses of all bundled packages to one file.
+// A rolldown plugin that writes the licenses of the programs and of all bundled packages to one file.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** Adds `LICENSES.txt` to the output; fails the build if a bundled package has no license text. */
+const own = readFileSync(join(import.meta.dirname, "..", "LICENSE"), "utf8");
+
+/** Adds `LICENSES.txt` to the output, the license of the programs first; fails the build if a bundled package has no license text. */
 export const licences = {
   name: "licences",
   generateBundle(_, bundle) {
@@ -12,7 +14,7 @@ export const licences = {
         .map(packageFolder)
         .filter(Boolean),
     );
-    const texts = [...[...folders].sort().map(licenceOf), compiledIn];
+    const texts = [own, ...[...folders].sort().map(licenceOf), compiledIn];
     this.emitFile({ type: "asset", fileName: "LICENSES.txt", source: texts.join(`\n${rule}\n`) });
   },
 };

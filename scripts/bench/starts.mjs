@@ -1,8 +1,8 @@
 // How long commands take from start to end, compared with bare node and curl.
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { clean, folder, kb, loop, median, openSandbox, result } from "./tools.mjs";
+import { clean, folder, kb, loop, median, openSandbox, result, timed } from "./tools.mjs";
 
 const rounds = 25;
 
@@ -82,7 +82,7 @@ async function series(cases, circumstance) {
   const times = cases.map(() => []);
   for (let round = -2; round < rounds; round++) {
     for (const [index, each] of cases.entries()) {
-      const took = await once(each);
+      const took = await timed(each);
       if (round >= 0) times[index].push(took); // the first two warm the file cache
     }
   }
@@ -94,17 +94,6 @@ async function series(cases, circumstance) {
   }
   return bare;
 }
-
-/** Returns the ms from start to end. */
-const once = ({ program = process.execPath, args, env, exit = 0 }) =>
-  new Promise((resolve, reject) => {
-    const start = performance.now();
-    const child = spawn(program, args, { env, stdio: "ignore" });
-    child.on("exit", (code) => {
-      if (code === exit) resolve(performance.now() - start);
-      else reject(new Error(`${args.join(" ")} ended with ${code}`));
-    });
-  });
 
 /** Returns the server time of a list of 20, in ms. */
 async function sandboxList() {

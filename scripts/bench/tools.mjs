@@ -40,6 +40,17 @@ export function result(what, value, unit, { atMost, atLeast } = {}) {
 
 export const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
 
+/** Runs a program to its end; returns its ms. */
+export const timed = ({ program = process.execPath, args, env, exit = 0 }) =>
+  new Promise((resolve, reject) => {
+    const start = performance.now();
+    const child = spawn(program, args, { env, stdio: "ignore" });
+    child.on("exit", (code) => {
+      if (code === exit) resolve(performance.now() - start);
+      else reject(new Error(`${args.join(" ")} ended with ${code}`));
+    });
+  });
+
 /** Runs a program to its end; returns its seconds and its peak memory in MB. */
 export async function measured(args, env = clean, stdout = "ignore") {
   const hook = join(folder, "memory.cjs");
