@@ -5,6 +5,7 @@
 //   npm run bench -- --json FILE         also write the figures as JSON
 import { cpus } from "node:os";
 import { writeFileSync } from "node:fs";
+import { binary } from "./bench/binary.mjs";
 import { bulk } from "./bench/bulk.mjs";
 import { events } from "./bench/events.mjs";
 import { knowledge } from "./bench/knowledge.mjs";
@@ -17,7 +18,7 @@ import { results } from "./bench/tools.mjs";
 import { tree } from "./bench/tree.mjs";
 import { prepare } from "./prepare.mjs";
 
-const parts = { starts, tree, lists, bulk, events, timeline, logs, stats, knowledge };
+const parts = { starts, tree, lists, bulk, events, timeline, logs, stats, knowledge, binary };
 
 const words = process.argv.slice(2);
 const at = words.indexOf("--json");

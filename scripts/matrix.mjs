@@ -1,14 +1,14 @@
 // Installs the package on every supported Node.js version, globally, offline and from an empty directory,
 // then runs the tour. `npm run test:matrix`, or with versions: `npm run test:matrix -- 20 24`.
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { cachedPackage, npm, run } from "./npm-package.mjs";
 import { prepare, root } from "./prepare.mjs";
 
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : ["20.19", "20", "22", "24", "26"];
-const npm = process.env.npm_execpath;
-if (npm === undefined) {
+const npmScript = process.env.npm_execpath;
+if (npmScript === undefined) {
   console.error("npm run test:matrix");
   process.exit(2);
 }
@@ -17,27 +17,10 @@ prepare();
 const folder = mkdtempSync(join(tmpdir(), "kb-wf-matrix-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs a program and returns its output, stderr included; throws with the output if it fails. */
-function run(what, command, args, options = {}) {
-  const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8", ...options });
-  if (status === 0) return `${stdout}${stderr}`.trim();
-  throw new Error(`${what} exited with code ${status}\n${stdout}${stderr}`);
-}
-
 /** Returns the binary of a Node.js version, from the npm package `node`; cached between runs. */
-function nodeOf(version) {
-  const place = join(root, "node_modules", ".cache", "node", version);
-  const binary = join(place, "node_modules", "node", "bin", "node");
-  if (!existsSync(binary)) {
-    mkdirSync(place, { recursive: true });
-    writeFileSync(join(place, "package.json"), '{"private":true}\n');
-    const args = [npm, "install", "--no-audit", "--no-fund", `node@${version}`];
-    run(`installing node@${version}`, process.execPath, args, { cwd: place });
-  }
-  return binary;
-}
+const nodeOf = (version) => join(cachedPackage("node", version), "bin", "node");
 
-run("npm pack", process.execPath, [npm, "pack", "--pack-destination", folder], { cwd: root });
+npm(["pack", "--pack-destination", folder], { cwd: root });
 const tarball = join(
   folder,
   readdirSync(folder).find((name) => name.endsWith(".tgz")),
@@ -53,10 +36,15 @@ for (const version of wanted) {
     mkdirSync(empty);
     const environment = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` };
     const install = ["install", "--global", "--offline", "--prefix", prefix];
-    run("the installation", node, [npm, ...install, "--cache", join(place, "cache"), tarball], {
-      cwd: empty,
-      env: environment,
-    });
+    run(
+      "the installation",
+      node,
+      [npmScript, ...install, "--cache", join(place, "cache"), tarball],
+      {
+        cwd: empty,
+        env: environment,
+      },
+    );
     const named = run("kb --version", join(prefix, "bin", "kb"), ["--version"], {
       cwd: empty,
       env: environment,

@@ -1,5 +1,6 @@
-// Writes docs/reference.md and the manual pages from the commands of both programs, and their list in
-// package.json.
+// Writes docs/reference.md, the manual pages and pages of the skill from the commands of both programs,
+// the list of manual pages in package.json, and the keys of a suite: the table in docs/test-suites.md and
+// the JSON Schema.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -18,6 +19,9 @@ try {
     input: {
       markdown: join(root, "scripts", "reference", "markdown.ts"),
       man: join(root, "scripts", "reference", "man.ts"),
+      skill: join(root, "scripts", "reference", "skill.ts"),
+      llms: join(root, "scripts", "reference", "llms.ts"),
+      suites: join(root, "scripts", "reference", "suites.ts"),
     },
     platform: "node",
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
@@ -35,6 +39,15 @@ try {
   writeFileSync(join(docs, "reference.md"), await referencePage());
   const pages = await manPages();
   for (const [name, text] of pages) writeFileSync(join(manuals, name), text);
+  const { skillPages } = await built("skill");
+  const references = join(root, "src", "commands", "shared", "skill", "references");
+  for (const [name, text] of await skillPages()) writeFileSync(join(references, name), text);
+  const { llmsPage } = await built("llms");
+  writeFileSync(join(docs, "llms.txt"), llmsPage(root));
+  const { schemaFile, withSuiteKeys } = await built("suites");
+  const suites = join(docs, "test-suites.md");
+  writeFileSync(suites, withSuiteKeys(readFileSync(suites, "utf8")));
+  writeFileSync(join(root, "examples", "suite.schema.json"), schemaFile());
   listManuals([...pages.keys()].sort());
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -1,38 +1,50 @@
 // A tour of kb and wf: real commands in child processes, against a sandbox server of its own.
 //   npm start -- --keep             leave the sandbox running after the tour
 //   npm start -- --package PATH     use the programs of an installed package instead of the clone
+//   npm start -- --binary PATH      use the single executables of this directory, with an empty PATH
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { prepare, root } from "./prepare.mjs";
 
-const at = process.argv.indexOf("--package");
-const installed = at < 0 ? root : process.argv[at + 1];
-if (at < 0) prepare();
+/** The value of a flag; undefined without the flag. */
+function valueOf(flag) {
+  const at = process.argv.indexOf(flag);
+  return at < 0 ? undefined : process.argv[at + 1];
+}
+
+const installed = valueOf("--package") ?? root;
+const binary = valueOf("--binary");
+if (installed === root && binary === undefined) prepare();
 
 /** State of the commands and a recording; deleted when the tour ends. */
 const home = mkdtempSync(join(tmpdir(), "kb-tour-"));
 process.on("exit", () => rmSync(home, { recursive: true, force: true }));
 
-const program = (name) => join(installed, "bin", `${name}.js`);
+/** What to spawn for a program: the executable and its first arguments. */
+const program = (name) =>
+  binary === undefined
+    ? [process.execPath, join(installed, "bin", `${name}.js`)]
+    : [join(binary, name)];
 const environment = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(KB_|DIFY_)/.test(name))),
   KB_CONFIG_DIR: join(home, "config"),
   KB_STATE_DIR: join(home, "state"),
   KB_CACHE_DIR: join(home, "cache"),
+  ...(binary !== undefined && { PATH: "" }),
 };
 
+/** Runs a program in the clone. */
+function start(name, words, options) {
+  const [command, ...first] = program(name);
+  return spawn(command, [...first, ...words], { cwd: root, env: environment, ...options });
+}
+
 let ending = false;
-const sandbox = spawn(
-  process.execPath,
-  [program("kb"), "sandbox", "--ephemeral", "-q", "-o", "json"],
-  {
-    cwd: root,
-    env: environment,
-    stdio: ["ignore", "pipe", "inherit"],
-  },
-);
+const sandbox = start("kb", ["sandbox", "--ephemeral", "-q", "-o", "json"], {
+  stdio: ["ignore", "pipe", "inherit"],
+});
 sandbox.on("exit", (code) => {
   if (!ending) fail(`the sandbox exited with code ${code}`);
 });
@@ -65,11 +77,7 @@ const wordsOf = (command) => command.match(/'[^']*'|\S+/g).map((word) => word.re
 function run(command, { exit = 0, stdio = ["ignore", "pipe", "ignore"], env = {} } = {}) {
   const [name, ...args] = wordsOf(command);
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [program(name), ...args], {
-      cwd: root,
-      env: { ...environment, ...settings, ...env },
-      stdio,
-    });
+    const child = start(name, args, { env: { ...environment, ...settings, ...env }, stdio });
     let output = "";
     child.stdout?.on("data", (chunk) => (output += chunk));
     child.on("close", (code) => {

@@ -21,7 +21,9 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^kb plan .*--exit-code/, 14, "the description would change"],
   [/sandbox --data/, 130, "it runs until it is interrupted"],
   [/^wf --app chat chat( --|$)/, 2, "it is a conversation on a terminal"],
+  [/mcp --http/, 130, "it runs until it is interrupted"],
   [/^wf logs --follow/, 130, "it follows until it is interrupted"],
+  [/^wf .*test init .*feedback/, 3, "no message has a like"],
   [/^wf top/, 130, "it runs until it is interrupted"],
 ];
 
@@ -43,6 +45,19 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb doc enable/, ["kb doc disable Handbook welcome.md"]],
   [/^kb (import|verify)/, ["kb export Handbook backup"]],
   [/^wf .*test run .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
+  [
+    /^wf test merge/,
+    ["1", "2"].map(
+      (shard) => `wf --app echo test run suite.yaml --shard ${shard}/2 --save shard-${shard}.json`,
+    ),
+  ],
+  [/^wf test merge .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
+  [
+    /^wf test (review|accept)/,
+    ["results.json", "before.json"].map(
+      (name) => `wf --app echo test run suite.yaml --save ${name}`,
+    ),
+  ],
   [/^kb eval .*--baseline/, ["kb eval Handbook questions.jsonl --save before.json"]],
 ];
 
@@ -222,7 +237,10 @@ function wordsOf(line: string, values: Readonly<Record<string, string>>): string
 function runnable(line: string): { readonly line: string; readonly by: "us" | "sh" } {
   const inner = /<\((.*?)\)/.exec(line)?.[1] ?? line.replace(/ \| (source|Out-String.*)$/, "");
   const bare = inner.replace(/'[^']*'|"[^"]*"/g, "");
-  return { line: inner, by: /[|<>;&(]|sandbox |logs --follow|top/.test(bare) ? "sh" : "us" };
+  return {
+    line: inner,
+    by: /[|<>;&(]|sandbox |logs --follow|top|mcp --http/.test(bare) ? "sh" : "us",
+  };
 }
 
 /** Runs an example in a shell with the built programs; `interrupted` after its first output. */
@@ -235,11 +253,14 @@ async function bySh(
     env: { ...process.env, ...env },
   });
   const [out, err]: [string[], string[]] = [[], []];
-  child.stdout.on("data", (chunk: Buffer) => {
-    out.push(chunk.toString());
-    if (interrupted) child.kill("SIGINT");
-  });
-  child.stderr.on("data", (chunk: Buffer) => err.push(chunk.toString()));
+  for (const [stream, pieces] of [
+    [child.stdout, out],
+    [child.stderr, err],
+  ] as const)
+    stream.on("data", (chunk: Buffer) => {
+      pieces.push(chunk.toString());
+      if (interrupted) child.kill("SIGINT");
+    });
   child.stdin.end();
   const exit = await new Promise<number>((resolve) =>
     child.on("close", (code) => resolve(code ?? -1)),

@@ -18,13 +18,16 @@ export const evil =
 /** Fields that control what the programs do. */
 const controlFields = /^(event|status|.*_status|mode|type|.*_type|doc_form|id|.*_id|reason)$/;
 
-/** Appends the hostile text to every string and adds a field; `sparing` keeps the control fields. */
-export function poisoned(value: unknown, sparing: boolean, field = ""): unknown {
-  if (typeof value === "string") return sparing && controlFields.test(field) ? value : value + evil;
-  if (Array.isArray(value)) return value.map((each) => poisoned(each, sparing, field));
+/** Appends a text to every string and adds a field; `sparing` keeps the control fields. */
+export function poisoned(value: unknown, sparing: boolean, field = "", text = evil): unknown {
+  if (typeof value === "string") return sparing && controlFields.test(field) ? value : value + text;
+  if (Array.isArray(value)) return value.map((each) => poisoned(each, sparing, field, text));
   if (typeof value !== "object" || value === null) return value;
-  const fields = Object.entries(value).map(([name, each]) => [name, poisoned(each, sparing, name)]);
-  return { ...Object.fromEntries(fields), [`field${evil}`]: evil };
+  const fields = Object.entries(value).map(([name, each]) => [
+    name,
+    poisoned(each, sparing, name, text),
+  ]);
+  return { ...Object.fromEntries(fields), [`field${text}`]: text };
 }
 
 function poisonedBody(exchange: Exchange, sparing: boolean): string {

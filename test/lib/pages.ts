@@ -6,9 +6,12 @@ import { runInSandbox } from "./recipes.ts";
 
 /** Pages without commands to type: generated, or reports. */
 const reports = ["reference.md", "server.md", "performance.md", "reliability.md"];
+const skill = "src/commands/shared/skill";
 export const pages = [
   "README.md",
   "examples/README.md",
+  `${skill}/SKILL.md`,
+  ...readdirSync(join(root, skill, "references")).map((name) => `${skill}/references/${name}`),
   ...readdirSync(join(root, "docs"))
     .filter((name) => name.endsWith(".md") && !reports.includes(name))
     .map((name) => `docs/${name}`),

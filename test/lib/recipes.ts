@@ -10,14 +10,21 @@ export const folder = join(root, "examples", "ci");
 /** Reads a recipe. */
 export const recipe = (name: string) => readFileSync(join(folder, name), "utf8");
 
-/** Runs a script against a sandbox of its own, in a copy of the examples; `-ec` stops at the first failure. */
-export async function runInSandbox(script: string, flags: "-ec" | "-c" = "-ec") {
-  const place = await temporaryDirectory();
+/**
+ * Runs a script against a sandbox of its own, in a copy of the examples; `-ec` stops at the first failure.
+ * `place` is an existing directory for both.
+ */
+export async function runInSandbox(
+  script: string,
+  flags: "-ec" | "-c" = "-ec",
+  { place: given, env = {} }: { readonly place?: string; readonly env?: NodeJS.ProcessEnv } = {},
+) {
+  const place = given ?? (await temporaryDirectory());
   cpSync(join(root, "examples"), join(place, "examples"), { recursive: true });
   const child = spawn(
     process.execPath,
     [join(root, "bin", "kb.js"), "sandbox", "--ephemeral", "--", "sh", flags, script],
-    { cwd: place, env: { PATH: process.env["PATH"], HOME: place } },
+    { cwd: place, env: { PATH: process.env["PATH"], HOME: place, ...env } },
   );
   let out = "";
   for (const stream of [child.stdout, child.stderr])
@@ -26,12 +33,5 @@ export async function runInSandbox(script: string, flags: "-ec" | "-c" = "-ec") 
   return { exit, out };
 }
 
-/** Creates the knowledge base that the recipes sync. */
+/** Creates the knowledge base that the recipes and the pages sync. */
 export const create = "kb create Handbook --indexing-technique economy -o name";
-
-/** Collects the commands of a pipeline, in order. */
-export function linesOf(value: unknown): string[] {
-  if (typeof value === "string") return /^(kb|wf) /.test(value) ? [value] : [];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(linesOf);
-}

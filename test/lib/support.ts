@@ -27,7 +27,7 @@ export interface World {
   /** Collects the prompts. */
   readonly questions?: string[];
   readonly now?: () => Date;
-  /** Monotonic time in ms (default: from `now`). */
+  /** Monotonic time in ms (default: from `now`, if that is given). */
   readonly elapsed?: () => number;
   /** Called with each write to stdout. */
   readonly onOutput?: (text: string) => void;
@@ -49,7 +49,7 @@ const agent = new Agent({ keepAliveTimeout: 50 });
 /** A temporary directory, removed after the tests of the file. */
 export async function temporaryDirectory(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "kb-test-"));
-  afterFile(() => rm(folder, { recursive: true, force: true }));
+  afterFile(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }
 
@@ -89,6 +89,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
     platform: "v20.19.0 test",
     cwd: process.cwd(),
     binDirectory: undefined,
+    licenses: () => Promise.resolve("MIT License\n"),
     pathSeparator: ":",
     process: { pid: process.pid, isAlive },
     stdin: {
@@ -108,7 +109,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
     files: { ...diskFiles, ...world.files },
     signal: world.signal ?? new AbortController().signal,
     now: world.now ?? (() => new Date()),
-    elapsed: world.elapsed ?? (() => (world.now?.() ?? new Date()).getTime()),
+    elapsed: world.elapsed ?? (() => world.now?.().getTime() ?? performance.now()),
     // Delays are recorded instead of waited for: each takes a few ms at most.
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {

@@ -1,0 +1,19 @@
+import { diskFiles } from "../../src/host/node-files.ts";
+import type { World } from "./support.ts";
+
+/** A world that calls `then` with each text that was appended to a file, such as a journal. */
+export const afterAppend = (then: (text: string) => unknown): Pick<World, "files"> => ({
+  files: {
+    async append(path, text) {
+      await diskFiles.append(path, text);
+      await then(text);
+    },
+  },
+});
+
+/** A world in which Ctrl-C is pressed once it is due after an append. */
+export function interruptedWhen(isDue: () => boolean): Pick<World, "files" | "signal"> {
+  const stop = new AbortController();
+  const press = () => isDue() && stop.abort("SIGINT");
+  return { signal: stop.signal, ...afterAppend(press) };
+}
