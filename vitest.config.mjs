@@ -6,6 +6,7 @@ const shared = {
   setupFiles: ["test/lib/cleanup-setup.ts"],
   testTimeout: 20_000,
   hookTimeout: 20_000,
+  css: true, // otherwise the style of pages is empty
 };
 
 export default defineConfig({

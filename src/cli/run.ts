@@ -54,6 +54,7 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
     const { showHelpTopic } = await import("./help/topic.ts");
     return showHelpTopic(argv, commands, host);
   }
+  if (argv[1] === "--licenses") return host.stdout.write(await host.licenses());
   if (argv[1] === "__complete") {
     const { completions } = await import("./complete/complete.ts");
     const words = argv.slice(argv[2] === "--" ? 3 : 2);

@@ -5,6 +5,7 @@ import type { PageCounter, RowLimit } from "../api/pages.ts";
 import type { HttpRequest } from "../api/request.ts";
 import type { TimeWindow } from "../api/time-windows.ts";
 import type { TargetFlags } from "../config/settings.ts";
+import type { CommandRunner } from "./command-runner.ts";
 import type { CliError, FailureKind } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import type { ProgressStep } from "../lib/progress-step.ts";
@@ -105,7 +106,7 @@ export interface Context {
   limitConcurrency(limit?: number): ConcurrencyLimiter;
   /** Identifies the server, its key, the values and the content. No key can be read from it. */
   fingerprint(values: readonly unknown[], content: Uint8Array): Promise<string>;
-  /** Base URL of the API without a trailing slash. */
+  /** Base URL of the API without a trailing slash; known without a key. */
   baseUrl(): Promise<string>;
   /** Resolves a name, an ID or its beginning to an ID, like a positional. Throws not-found and refused. */
   resolveId(noun: Noun | ListedNoun, text: string): Promise<string>;
@@ -113,8 +114,12 @@ export interface Context {
   enteredName(id: string): string;
   /** The same context with the settings of another profile. */
   withProfile(profile: string): Context;
-  /** The same context with the key of another application of the profile. */
-  withApp(app: string): Context;
+  /** The same context with another application of the profile, and another end user, if they are given. */
+  withApp(app: string | undefined, user?: string): Context;
+  /** The same context for a command of `wf` that also reads knowledge bases: with the knowledge key. */
+  withKnowledgeKey(): Context;
+  /** Runs other commands of the program; rejects inside such a run. */
+  commands(): Promise<CommandRunner<Context>>;
   /** Prints a line to stderr unless --quiet is set. */
   notice(text: string): Promise<void>;
   /** Prints a line that belongs to a prompt to stderr. */
@@ -187,6 +192,8 @@ export interface Task<P extends Params = Params> {
   readonly plans?: true;
   /** Writes files, so like every write it runs to the end even if stdout is closed. */
   readonly runsToEnd?: true;
+  /** Runs until it is stopped and runs other commands, each of which --timeout limits. */
+  readonly serves?: true;
   /** Reads a list, so it takes --limit, --all and --page. */
   readonly pages?: true;
   /** Runs once per row of a file, so it takes --each; its rows can be sent again after a kill. */
@@ -199,6 +206,8 @@ export interface Task<P extends Params = Params> {
   };
   /** Can prompt before a delete, so it takes --yes. */
   readonly confirms?: true;
+  /** Needs no file of this machine and no terminal, so `mcp` offers it; `without` these parameters. */
+  readonly tool?: { readonly without?: readonly string[] };
   readonly params: P;
   readonly returns: Returns<never>;
   /** Overrides `returns` depending on flags or the output format. */

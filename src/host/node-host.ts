@@ -1,5 +1,5 @@
 import { constants, homedir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join, sep } from "node:path";
 import { abortError, codeOf } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
 import { withoutKeys } from "../redact/keys.ts";
@@ -11,6 +11,9 @@ import { diskFiles } from "./node-files.ts";
 import { nodeOutput } from "./node-output.ts";
 import { prompt } from "./prompt.ts";
 
+/** Is this the single executable? Its modules have paths below its own (scripts/binary/start.cjs). */
+const isExecutable = import.meta.dirname.startsWith(join(process.execPath, sep));
+
 /** The host of this process. */
 export function nodeHost(): RawHost {
   const { env } = process;
@@ -20,7 +23,10 @@ export function nodeHost(): RawHost {
     platform: `${process.version} ${process.platform}-${process.arch}`,
     cwd: attempt(() => process.cwd()) ?? "/", // the root if the directory was deleted
     // In the bundle this module is part of dist/main.cjs.
-    binDirectory: join(import.meta.dirname, "../bin/shims"),
+    binDirectory: isExecutable
+      ? dirname(process.execPath)
+      : join(import.meta.dirname, "../bin/shims"),
+    licenses,
     pathSeparator: delimiter,
     process: { pid: process.pid, isAlive },
     stdin: {
@@ -47,6 +53,13 @@ export function nodeHost(): RawHost {
     prompt,
     fullScreen: openFullScreen,
   };
+}
+
+/** Reads the file that the build writes beside the bundle; in the single executable, it is an asset. */
+async function licenses(): Promise<string> {
+  const name = "LICENSES.txt";
+  if (isExecutable) return (await import("node:sea")).getAsset(name, "utf8");
+  return new TextDecoder().decode(await diskFiles.read(join(import.meta.dirname, name)));
 }
 
 /** Reads stdin until it ends or a signal arrives. */
@@ -115,7 +128,8 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
       signal?.removeEventListener("abort", stop);
       resolve();
     };
-    const timer = setTimeout(finish, Math.min(ms, MAX_DELAY_MS));
+    // After a suspension the timer is due before Node.js tells of SIGCONT; an immediate comes after that.
+    const timer = setTimeout(() => setImmediate(finish), Math.min(ms, MAX_DELAY_MS));
     if (signal?.aborted) stop();
     signal?.addEventListener("abort", stop, { once: true });
   });
@@ -123,6 +137,7 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 
 /** Loads the keyring on first use. Its child process is killed when this one ends. */
 async function openKeyring(signal: AbortSignal): Promise<Keyring> {
+  if (isExecutable) throw new Error("the single executable does not support it");
   const { systemKeyring } = await import("./system-keyring.ts");
   const exited = new AbortController();
   process.once("exit", () => exited.abort());

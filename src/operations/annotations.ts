@@ -7,6 +7,12 @@ export interface ReplyJob {
   readonly job_status: string;
 }
 
+/** A question with the answer that the application gives to it. */
+export interface Annotation {
+  readonly question: string;
+  readonly answer: string;
+}
+
 /** Status of that job: waiting, processing, completed or error. */
 export interface ReplyStatus extends ReplyJob {
   readonly error_msg: string | null;
@@ -28,7 +34,9 @@ export const listAnnotations = wfOperation({
   summary: "List annotations",
   route: "GET /apps/annotations",
   params: { keyword: query.text("Only annotations that contain this text") },
-  returns: page("question answer hits=hit_count:count id:id ... created=created_at:time"),
+  returns: page<Annotation>(
+    "question answer hits=hit_count:count id:id ... created=created_at:time",
+  ),
   examples: [
     "wf --app chat annotation list --keyword leave",
     "wf --app chat annotation list --all -o csv",

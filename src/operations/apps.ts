@@ -118,7 +118,7 @@ export const getEndUser = wfOperation({
   params: {
     end_user_id: path.uuid("End user ID, not the name that --user sends", { placeholder: "id" }),
   },
-  returns: record(
+  returns: record<{ readonly session_id: string }>(
     "name session_id type is_anonymous created=created_at:time",
     "updated=updated_at:time id:id",
     "... external_user_id app_id tenant_id",

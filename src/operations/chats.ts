@@ -40,11 +40,24 @@ export interface ChatResponse {
 /** A question with its answer. */
 export interface Message extends AnswerMetadata {
   readonly id: string;
+  readonly query: string;
+  readonly inputs: Readonly<Record<string, unknown>>;
   /** After a pause, it repeats the text before: use the outputs of the run (server §18). */
   readonly answer: string;
   readonly status: string;
   readonly error: string | null;
   readonly message_files: readonly { readonly filename: string }[];
+  /** Unix seconds. */
+  readonly created_at: number;
+}
+
+/** What someone thinks of a message. */
+export interface Feedback {
+  readonly rating: "like" | "dislike" | null;
+  readonly message_id: string;
+  readonly conversation_id: string;
+  /** Null if the feedback was given in the console. */
+  readonly from_end_user_id: string | null;
 }
 
 const conversationColumns =
@@ -162,7 +175,7 @@ export const listFeedback = wfOperation({
   summary: "List the feedback on messages",
   route: "GET /app/feedbacks",
   params: {},
-  returns: page(
+  returns: page<Feedback>(
     "content rating created=created_at:time message_id:whole-id",
     "... id conversation_id from_source from_end_user_id from_account_id",
     "updated=updated_at:time",

@@ -407,7 +407,8 @@ export type TerminalForm =
  */
 export type Returns<T = unknown> =
   | ({ readonly kind: "record" } & Layout<T>)
-  | ({ readonly kind: "list"; readonly rows: string } & Layout<T>)
+  /** With `html`, the rows can be printed as a page. */
+  | ({ readonly kind: "list"; readonly rows: string; readonly html?: true } & Layout<T>)
   | ({
       readonly kind: "page";
       readonly rows: string;
@@ -437,8 +438,11 @@ export type Returns<T = unknown> =
   | { readonly kind: "json" }
   /** Chunks of one text, printed as they arrive. */
   | { readonly kind: "text" }
-  /** One `Report` (src/output/report-model.ts); with `picture` it has an `svg`. */
-  | { readonly kind: "report"; readonly picture?: true }
+  /**
+   * One `Report` (src/output/report-model.ts); with `picture` it has an `svg`. `repeats`: one after the
+   * other until the command is stopped.
+   */
+  | { readonly kind: "report"; readonly picture?: true; readonly repeats?: true }
   | { readonly kind: "nothing" };
 
 declare const answer: unique symbol;
@@ -475,6 +479,9 @@ export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"c
 /** The same response with another path for `-o name`. */
 export const withNamePath = <R>(path: string, returns: R): R => ({ ...returns, namePath: path });
 
+/** The same rows, which can also be printed as a page: `-o html`. */
+export const asPage = <R extends Kind<"list">>(returns: R): R => ({ ...returns, html: true });
+
 /** The same rows with a form of their own on a terminal. */
 export const onTerminal = <R>(terminalForm: TerminalForm, returns: R): R => ({
   ...returns,
@@ -503,6 +510,7 @@ export const audioFile = { kind: "file", media: "audio/" } as const;
 export const textChunks = { kind: "text" } as const;
 export const report = { kind: "report" } as const;
 export const drawnReport = { kind: "report", picture: true } as const;
+export const repeatedReport = { kind: "report", repeats: true } as const;
 export const noContent = { kind: "nothing" } as const;
 
 /**

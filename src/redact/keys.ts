@@ -42,6 +42,8 @@ export const maskKey = (key: string): string =>
 const MIN_SECRET_LENGTH = 6;
 /** A prefix of this length gives a secret away if the text was cut off within it. */
 const PREFIX_LENGTH = 16;
+/** Characters by which spellings are looked for. Keys of one kind share them: `app-`. */
+const START_LENGTH = 4;
 
 /** Begins with the secrets of the environment: keys, and the passwords of proxies. */
 export function newSecrets(env: Readonly<Record<string, string | undefined>>): Secrets {
@@ -49,13 +51,13 @@ export function newSecrets(env: Readonly<Record<string, string | undefined>>): S
   /** Length of the shortest word that can hold a spelling of a secret, or its prefix. */
   let minLength = Infinity;
   /** Built on first use: most command lines print nothing that is masked. */
-  let spellings: readonly Spelling[] | undefined;
+  let maskText: ((text: string) => string) | undefined;
   const learn = (secret: string) => {
     if (secret.length < MIN_SECRET_LENGTH || known.has(secret)) return;
     known.add(secret);
     // All other spellings are longer.
     minLength = Math.min(minLength, /\s/.test(secret) ? 0 : secret.length, PREFIX_LENGTH);
-    spellings = undefined;
+    maskText = undefined;
   };
   for (const [name, value = ""] of Object.entries(env)) {
     if (isOneOf(keyVariables, name)) learn(value);
@@ -70,8 +72,8 @@ export function newSecrets(env: Readonly<Record<string, string | undefined>>): S
     masked(text) {
       if (known.size === 0 || !text.split(/\s/).some((word) => word.length >= minLength))
         return text;
-      spellings ??= [...known].flatMap(spellingsOf);
-      return maskSpellings(spellings, text);
+      maskText ??= maskerOf([...known].flatMap(spellingsOf));
+      return maskText(text);
     },
   };
 }
@@ -97,16 +99,18 @@ const spellingsOf = (secret: string): Spelling[] => [
   }),
 ];
 
-function spell(text: string): Spelling {
-  const known = new Map(Array.from(new Set(text), (each) => [each, waysToWrite(each)]));
-  return Array.from(text, (each) => known.get(each) ?? []);
-}
+const spell = (text: string): Spelling => Array.from(text, waysToWrite);
+
+/** The patterns of each character: there are many keys, and few characters. */
+const knownWays = new Map<string, readonly RegExp[]>();
 
 /** Backslashes before a character, as in JSON in JSON in JSON. */
 const escapes = String.raw`\\{0,8}`;
 const base64url: Readonly<Record<string, string>> = { "+": "-", "/": "_" };
 
-function waysToWrite(character: string): RegExp[] {
+function waysToWrite(character: string): readonly RegExp[] {
+  const known = knownWays.get(character);
+  if (known) return known;
   const hex = (number: number, digits: number) => number.toString(16).padStart(digits, "0");
   const literal = (text: string) =>
     text.replace(/[^]/g, (unit) => `\\u${hex(unit.charCodeAt(0), 4)}`);
@@ -118,7 +122,9 @@ function waysToWrite(character: string): RegExp[] {
   // One backslash may be written as several.
   const backslashes = Array.from({ length: 8 }, (_, index) => String.raw`\\{${index + 1}}`);
   const ways = [...(character === "\\" ? backslashes : plain), bytes.join(""), units.join("")];
-  return [...new Set(ways)].map((way) => new RegExp(way, "iy"));
+  const patterns = [...new Set(ways)].map((way) => new RegExp(way, "iy"));
+  knownWays.set(character, patterns);
+  return patterns;
 }
 
 /** Where the character can end that begins at this position; empty if another one does. */
@@ -128,7 +134,7 @@ const characterEnds = (ways: readonly RegExp[], text: string, at: number): numbe
     return way.test(text) ? [way.lastIndex] : [];
   });
 
-/** Where a spelling, or a long enough prefix of it, ends that begins here. */
+/** Where a spelling, or a long enough prefix of it, ends that begins here; 0 if none does. */
 function spellingEnd(spelling: Spelling, text: string, start: number): number {
   let ends = [start];
   for (const [index, ways] of spelling.entries()) {
@@ -139,20 +145,26 @@ function spellingEnd(spelling: Spelling, text: string, start: number): number {
   return Math.max(...ends);
 }
 
-/** Finds the starts of all spellings: a pattern of whole spellings would be too large for long keys. */
-const startsOf = (spellings: readonly Spelling[]): RegExp => {
+/** Finds where a spelling may begin: a pattern of whole spellings would be too large for many keys. */
+function startsOf(spellings: readonly Spelling[]): RegExp {
   const anyOf = (ways: readonly RegExp[]) => `(?:${ways.map(({ source }) => source).join("|")})`;
-  const starts = spellings.map((each) => each.slice(0, PREFIX_LENGTH).map(anyOf).join(""));
-  return new RegExp(starts.join("|"), "gi");
-};
+  const starts = spellings.map((each) => each.slice(0, START_LENGTH).map(anyOf).join(""));
+  return new RegExp([...new Set(starts)].join("|"), "gi");
+}
 
-function maskSpellings(spellings: readonly Spelling[], text: string): string {
+function maskerOf(spellings: readonly Spelling[]): (text: string) => string {
   const starts = startsOf(spellings);
-  let [output, from] = ["", 0];
-  for (let start = starts.exec(text); start; start = starts.exec(text)) {
-    output += text.slice(from, start.index) + mask;
-    from = Math.max(...spellings.map((spelling) => spellingEnd(spelling, text, start.index)));
-    starts.lastIndex = from;
-  }
-  return output + text.slice(from);
+  return (text) => {
+    let [output, from] = ["", 0];
+    starts.lastIndex = 0;
+    for (let start = starts.exec(text); start; start = starts.exec(text)) {
+      const { index } = start;
+      const end = Math.max(...spellings.map((spelling) => spellingEnd(spelling, text, index)));
+      starts.lastIndex = end || index + 1;
+      if (end === 0) continue;
+      output += text.slice(from, index) + mask;
+      from = end;
+    }
+    return output + text.slice(from);
+  };
 }

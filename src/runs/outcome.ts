@@ -62,7 +62,7 @@ export const outcomeOf = (
 export function formIn(reason: EventFields): readonly Form[] {
   const { form_token: token, node_title: node, node_id: nodeId, actions, inputs } = reason;
   if (token === undefined) return [];
-  const fields = (inputs ?? []).flatMap((input) =>
+  const fields = (Array.isArray(inputs) ? inputs : []).flatMap((input: unknown) =>
     textAt(input, "output_variable_name").map((name) => ({
       name,
       value: valueAt(reason.resolved_default_values, name) || valueAt(input, "default.value"),

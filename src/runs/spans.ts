@@ -9,6 +9,9 @@ export interface Span {
   /** The server's status; `running`, `paused` or `unfinished` for a node without an end. */
   readonly status: string;
   readonly error: string | undefined;
+  /** What went into the node and what came out, if the events say so. */
+  readonly inputs: unknown;
+  readonly outputs: unknown;
   readonly start: number;
   readonly end: number;
   /** Numbers of the events that began and ended it, from 1: several may have the same time. */
@@ -86,6 +89,7 @@ export function spansOf(trace: RunTrace): Spans {
 
   const spanOf = ({ first, last, waited, inner }: Piece): Span => {
     const { id, nodeId, title, type, retries, tokens, rounds, error, within } = last;
+    const { inputs, outputs } = last;
     const start = beginOf(first) - startedAt;
     const end = Math.max(start, endOf(last, beginOf(last), lastAt) - startedAt);
     const measured = waited === 0 && !isOpen(last) && last.elapsed !== undefined;
@@ -96,6 +100,8 @@ export function spansOf(trace: RunTrace): Spans {
       type,
       status: last.status === "running" ? openStatus : last.status,
       error,
+      inputs,
+      outputs,
       start,
       end,
       beganWith: first.beganWith,

@@ -155,7 +155,7 @@ export function printedValue(value: unknown): string | undefined {
  * The whole text of a finished run from its outputs: the answer of a chatflow, or the outputs of a
  * workflow in their order, one per line (server §15.5).
  */
-export function textOfOutputs({ fields }: ServerEvent): string | undefined {
+export function textOfOutputs({ fields }: Pick<ServerEvent, "fields">): string | undefined {
   const { outputs, conversation_id } = fields;
   if (!isObject(outputs)) return undefined;
   if (conversation_id !== undefined) return printedValue(outputs["answer"]);

@@ -30,6 +30,7 @@ export interface NodeRun {
   rounds?: number | undefined;
   /** All rounds of an iteration; the maximum for a loop. */
   roundsAhead?: number | undefined;
+  inputs?: unknown;
   outputs?: unknown;
 }
 
@@ -52,8 +53,8 @@ export class RunTrace {
   /** In the order in which they began. */
   readonly nodes: NodeRun[] = [];
   outputs: unknown;
-  /** Names of the documents that the reply of a chat cites. */
-  citations: readonly string[] = [];
+  /** Names of the documents that the reply of a chat cites; undefined before its end. */
+  citations: readonly string[] | undefined;
   /**
    * Whether nodes may have run without an event: the stream was opened late, the connection was lost
    * at the end, or lines of a recording are damaged.
@@ -122,6 +123,9 @@ export class RunTrace {
       this.citations = citedDocuments(metadata);
       this.tokens ??= numberAt(metadata, "usage.total_tokens");
     },
+    _answer: ({ metadata }) => {
+      this.citations = citedDocuments(metadata);
+    },
     error: ({ message }) => {
       this.status = "failed";
       this.error = message;
@@ -151,6 +155,7 @@ export class RunTrace {
           : { nodeId: container, round: this.#latest.get(container)?.rounds ?? 1 },
       startedAt: at,
       createdAt: isReplayed ? created : undefined,
+      inputs: fields.inputs,
       beganWith: this.events,
       status: "running",
       retries: 0,
@@ -184,6 +189,7 @@ export class RunTrace {
     node.status = fields.status ?? "succeeded";
     node.error = nodeError(fields);
     node.tokens = numberAt(metadata, "total_tokens") ?? fields.total_tokens;
+    node.inputs = fields.inputs ?? node.inputs;
     node.outputs = fields.outputs;
     const index = numberAt(metadata, "iteration_index") ?? numberAt(metadata, "loop_index");
     if (node.within && index !== undefined) node.within = { ...node.within, round: index + 1 };
@@ -212,7 +218,8 @@ export function nodeError({ error, status, outputs }: EventFields): string | und
 }
 
 /** The documents of the chunks in `retriever_resources` (server §15.5). */
-function citedDocuments(metadata: unknown): readonly string[] {
+/** The documents among the sources of a message: its metadata, or what is stored of it. */
+export function citedDocuments(metadata: unknown): readonly string[] {
   const resources: unknown = valueAt(metadata, "retriever_resources");
   if (!Array.isArray(resources)) return [];
   const names = resources.map((resource: unknown) => valueAt(resource, "document_name"));

@@ -331,15 +331,31 @@ test("help TOPIC --json is the text of the topic", async () => {
   });
 });
 
-test("help --json --compact has names and summaries", async () => {
+test("help --json --compact has what is needed to choose a command and to read its end", async () => {
   const { out } = await cli(["kb", "help", "--json", "--compact"]);
-  const compact = JSON.parse(out) as { commands: { command: string; summary: string }[] };
-  expect(compact).toMatchObject({ version: 1, program: "kb" });
+  const compact = JSON.parse(out) as { commands: Record<string, string>[] };
+  expect(compact).toMatchObject({
+    version: 1,
+    program: "kb",
+    details: "kb help <command> --json",
+    exits: { 0: "ok", 10: "partial", 14: "gate" },
+  });
   expect(compact.commands.map(({ command }) => command)).toEqual(
     trees.kb.commands.map(({ command }) => command),
   );
-  expect(compact.commands).toContainEqual({ command: "kb tag rename", summary: "Rename a tag" });
+  for (const expected of [
+    { command: "kb doc add", args: "<kb> <name> --text <text>", effect: "writes" },
+    { command: "kb tag delete", effect: "destroys" },
+    { command: "kb list", summary: "List knowledge bases, newest first" },
+  ])
+    expect(compact.commands).toContainEqual(expect.objectContaining(expected));
+  expect(compact.commands.find(({ command }) => command === "kb list")).not.toHaveProperty("args");
   expect(out.length).toBeLessThan(12_000);
+});
+
+test("the JSON of one command is short", async () => {
+  const { out } = await cli(["kb", "help", "doc", "add", "--json"]);
+  expect(out.length).toBeLessThanOrEqual(4000);
 });
 
 test("help rejects an unknown flag", async () => {

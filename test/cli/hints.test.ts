@@ -135,6 +135,7 @@ beforeAll(async () => {
     `{"event":"workflow_started","workflow_run_id":"${ids["slow"]}","data":{"id":"${ids["slow"]}"}}\n`,
   );
   await writeFile(join(folder, "rows.csv"), "query\nx\ny\n");
+  await writeFile(join(folder, "faq.csv"), "question,answer\nx,x\n");
 });
 
 const scenes: readonly Scene[] = [
@@ -260,6 +261,9 @@ const scenes: readonly Scene[] = [
   { line: "wf --app echo run --input query=hello --expect $dir/checks.yaml" },
   { line: "wf --app chat run --input query=hello" },
   { line: "wf --app echo test run $dir/suite.yaml --baseline $dir/rows.csv" },
+  { line: "wf --app echo test run $dir/checks.yaml" },
+  { line: "wf --app echo test init --from rows $dir/faq.csv --input query --out $dir/faq.yaml" },
+  { line: "wf --app echo test review $dir/rows.csv" },
   { line: "wf replay $dir/cut.jsonl --app slow" },
   { line: "wf replay $dir/rows.csv" },
   { line: "wf diff $broken $broken --exit-code --app broken" },
@@ -375,7 +379,7 @@ test("no command is written by hand in the source", () => {
 });
 
 /** Where commands are no hints: help, examples, scripts and the sandbox. */
-const texts = /^src\/(operations|sandbox|cli\/help)\/|\/specs\.ts$|completion\/scripts/;
+const texts = /^src\/(operations|sandbox|cli\/help)\/|specs\.ts$|completion\/scripts/;
 
 /** Texts with a command in backticks; commandLine writes its own backticks. */
 const handWritten = (strings: readonly Prose[]) =>

@@ -3,7 +3,9 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { manPages } from "../../scripts/reference/man.ts";
+import { llmsPage } from "../../scripts/reference/llms.ts";
 import { referencePage } from "../../scripts/reference/markdown.ts";
+import { skillPages } from "../../scripts/reference/skill.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { usageOf } from "../../src/cli/parse/command.ts";
 import { root } from "../lib/paths.ts";
@@ -21,6 +23,16 @@ const manuals = await manPages();
 test("docs/man is up to date", () => {
   expect(readdirSync(join(docs, "man")).sort(), hint).toEqual([...manuals.keys()].sort());
   for (const [name, text] of manuals) expect(stored(join("man", name)), hint).toBe(text);
+});
+
+test("the pages of the skill are up to date", async () => {
+  const references = join(root, "src", "commands", "shared", "skill", "references");
+  for (const [name, text] of await skillPages())
+    expect(readFileSync(join(references, name), "utf8"), hint).toBe(text);
+});
+
+test("docs/llms.txt is up to date", () => {
+  expect(stored("llms.txt"), "a page has changed: run `npm run reference`").toBe(llmsPage(root));
 });
 
 test("package.json lists every page, because npm installs no others", () => {

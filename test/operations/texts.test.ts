@@ -285,6 +285,11 @@ const table: readonly (readonly [
   ["kb api", "Sending request"],
   ["kb doctor", "Running diagnostics"],
   ["kb sandbox", "Starting sandbox"],
+  ["kb mcp", "Serving clients"],
+  ["wf mcp", "Serving clients"],
+  ["wf mcp config", "Printing the configuration of a client"],
+  ["kb mcp config", "Printing the configuration of a client"],
+  ["kb skill install", "Installing skill"],
   ["kb completion bash", "Printing completion script"],
   ["kb completion zsh", "Printing completion script"],
   ["kb completion fish", "Printing completion script"],
@@ -293,6 +298,11 @@ const table: readonly (readonly [
   ["wf show", "Getting run RUN", "", "failed to get run RUN"],
   ["wf open", "Opening the page of RUN"],
   ["wf diff", "Comparing A with B"],
+  ["wf test schema", "Printing the schema of suites"],
+  ["wf test init", "Creating tests"],
+  ["wf test review", "Reviewing answers"],
+  ["wf test accept", "Accepting answers"],
+  ["wf test merge", "Merging results of tests"],
   ["wf test run", "Running tests", "Ran tests", "failed to run workflow"],
   ["wf events", "Getting events of run RUN", "", "failed to get events of run RUN"],
   ["wf logs", "Listing runs", "", "failed to list runs"],
@@ -419,7 +429,7 @@ const table: readonly (readonly [
 ];
 
 const shared =
-  /^wf (login|profile|config|api|doctor|sandbox|completion (bash|zsh|fish|powershell))\b/;
+  /^wf (login|profile|config|api|doctor|sandbox|skill install|completion (bash|zsh|fish|powershell))\b/;
 const commands = [...(await commandsOf("kb")), ...(await commandsOf("wf"))].filter(
   ({ words }) => !shared.test(words.join(" ")),
 );

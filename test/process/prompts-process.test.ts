@@ -28,7 +28,7 @@ const steady = (lines: readonly string[]) =>
       .replace(/ +\d+(\.\d)? (ms|s) /, " T ")
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
       .replaceAll(/run [0-9a-f]{8}\b/g, "run ID")
-      .replace(/\d\d:\d\d\)/, "HH:MM)")
+      .replace(/(\d{4}-\d\d-\d\d )?\d\d:\d\d\)/, "HH:MM)") // the date is there in the hour before midnight
       .replace(/form submit [\w-]+/, "form submit TOKEN"),
   );
 

@@ -119,7 +119,8 @@ test.concurrent("Ctrl-Z and fg: the view continues below the output of the shell
   await shell.shows(/running +\d+\.\d s {2}Wait/);
   shell.type("\u001a");
   await shell.shows(/(Stopped|Suspended).*\n\$$/m);
-  shell.type("echo said; echo meanwhile\r");
+  // Longer than the time between two frames: one is due as soon as the program continues.
+  shell.type("echo said; sleep 0.3; echo meanwhile\r");
   await shell.shows(/\nmeanwhile\n\$$/m);
   shell.type("fg\r");
   await shell.shows(/succeeded .* run .* 3 steps\n\$$/m);

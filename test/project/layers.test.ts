@@ -59,10 +59,15 @@ const packages: Readonly<Record<string, RegExp>> = {
   "eventsource-parser": /^api\/sse\.ts$/,
   "jq-wasm": /^output\//,
   ignore: /^commands\/kb\/sync\/walk\.ts$/,
-  yaml: /^(output\/|lib\/formats\/yaml\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
+  yaml: /^(output\/|lib\/formats\/yaml[\w-]*\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
+  diff: /^commands\/wf\/suite-review\/word-diff\.ts$/,
   "csv-stringify": /^lib\/formats\/csv\.ts$/,
   "csv-parse": /^(lib\/formats\/rows-file|sandbox\/readers\/csv)\.ts$/,
   "@napi-rs/keyring": /^host\/keyring-child\.ts$/,
+  "@modelcontextprotocol/server": /^commands\/(shared|kb|wf)\/mcp\//,
+  "@modelcontextprotocol/server/stdio": /^commands\/shared\/mcp\/serve\.ts$/,
+  "@modelcontextprotocol/server/validators/ajv": /^commands\/shared\/mcp\/server\.ts$/,
+  "@modelcontextprotocol/node": /^commands\/shared\/mcp\/http\.ts$/,
   fflate: /^sandbox\/knowledge\/zip\.ts$/,
   htmlparser2: /^sandbox\/readers\/markup\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/storage\/sqlite\.ts$/,
@@ -113,7 +118,7 @@ test.each(files)("%s imports another feature only through its index.ts", (file) 
       return feature !== undefined && feature !== featureOf(file) && path !== `${feature}/index.ts`;
     });
   // A table of commands names the file of each command, which is loaded when the command runs.
-  const loadsCommands = /^commands\/\w+\/specs\.ts$/.test(file);
+  const loadsCommands = /^commands\/\w+\/(test-)?specs\.ts$/.test(file);
   expect(loadsCommands ? wrong.filter((path) => !isLoaded(file, path)) : wrong).toEqual([]);
 });
 

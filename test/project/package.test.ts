@@ -51,20 +51,25 @@ test("the package contains the programs and their documentation, in less than 3 
     "bin/shims/wf",
     "bin/shims/wf.cmd",
     "bin/wf.js",
+    "docs/agents.md",
     "docs/ci.md",
     "docs/configuration.md",
+    "docs/deployment.md",
     "docs/evaluation.md",
     "docs/following.md",
     "docs/from-the-web-console.md",
     "docs/knowledge-bases.md",
+    "docs/llms.txt",
     "docs/logs.md",
     ...readdirSync(join(root, "docs", "man"))
       .sort()
       .map((name) => `docs/man/${name}`),
+    "docs/mcp.md",
     "docs/output.md",
     "docs/performance.md",
     "docs/reference.md",
     "docs/reliability.md",
+    "docs/reports.md",
     "docs/running-workflows.md",
     "docs/sandbox.md",
     "docs/server.md",
@@ -98,7 +103,9 @@ test("the keyring is its only dependency, and no file contains a local path or a
 });
 
 test("the package contains the licenses of all bundled packages", () => {
-  const text = readFileSync(join(folder, "package", "dist", "LICENSES.txt"), "utf8");
+  const text = kb("--licenses");
+  expect(text).toBe(readFileSync(join(folder, "package", "dist", "LICENSES.txt"), "utf8"));
+  expect(text).toMatch(/^MIT License\n/);
   for (const name of [
     "commander",
     "undici",

@@ -78,6 +78,7 @@ test("every kb and wf command that the pages name exists", async () => {
   const commands = [...(await commandsOf("kb")), ...(await commandsOf("wf"))];
   const known = [
     ...commands.map(({ words }) => words.join(" ")),
+    ...commands.map(({ words: [program, ...words] }) => `${program} help ${words.join(" ")}`),
     ...topicNames.flatMap((topic) => [`kb help ${topic}`, `wf help ${topic}`]),
   ];
   const named = pages.flatMap((page) =>

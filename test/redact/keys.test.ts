@@ -47,6 +47,15 @@ test.each([
   expect(newSecrets(env).masked(text)).toBe(expected);
 });
 
+test.each([
+  ["app-app-echo1", "app-****"],
+  ["app-echo app-echo1 app-echo12 app-ech", "app-echo **** ****2 app-ech"],
+  ["app-review1app-echo1", "********"],
+])("keys that begin alike: %s", (text, expected) => {
+  const secrets = newSecrets({ KB_APP_KEY: "app-echo1", KB_KEY: "app-review1" });
+  expect(secrets.masked(text)).toBe(expected);
+});
+
 test("child processes get the environment without keys", () => {
   expect(withoutKeys({ KB_KEY: "a", kb_app_key: "b", PATH: "/bin" })).toEqual({ PATH: "/bin" });
 });

@@ -192,6 +192,7 @@ function readFlag(
 
 const helpFlag = { long: "--help", short: "-h", help: "Show help", repeats: false };
 const versionFlag = { long: "--version", short: "-V", help: "Show version", repeats: false };
+const licensesFlag = { long: "--licenses", help: "Show licenses", repeats: false };
 
 function flagsFor(command: Command | undefined): KnownFlag[] {
   const shared = command ? sharedFlagsOf(command) : sharedFlags;
@@ -203,7 +204,7 @@ function flagsFor(command: Command | undefined): KnownFlag[] {
       help: sharedFlagHelp(flag, command),
       source: flag.choices?.(command) ?? sharedSource(flag),
     })),
-    ...(command ? [helpFlag] : [helpFlag, versionFlag]),
+    ...(command ? [helpFlag] : [helpFlag, versionFlag, licensesFlag]),
   ];
 }
 

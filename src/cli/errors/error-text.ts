@@ -1,12 +1,5 @@
-import {
-  ApiError,
-  changedInJson,
-  CliError,
-  codeOf,
-  diskProblem,
-  internalError,
-  stoppedByUser,
-} from "../../errors.ts";
+import { CliError, codeOf, diskProblem, internalError, stoppedByUser } from "../../errors.ts";
+import { errorJson } from "../../lib/error-json.ts";
 import { isObject } from "../../lib/json.ts";
 import { wrapMessage } from "../../output/table/text-lines.ts";
 
@@ -58,28 +51,6 @@ const nestingError = (error: unknown): CliError | undefined =>
 /** The text for stderr: a few lines for people, or one JSON line. */
 export const errorText = (error: CliError, style: ErrorStyle): string =>
   style.json ? `${style.escaped(JSON.stringify(errorJson(error)))}\n` : plainText(error, style);
-
-/** The error as JSON; its fields are stable. */
-export function errorJson(error: CliError): { readonly error: Readonly<Record<string, unknown>> } {
-  const { hint, code, retryable, details, sideEffect } = error.info;
-  const response = error instanceof ApiError ? error.response : undefined;
-  return {
-    error: {
-      code: code ?? error.kind,
-      message: error.message,
-      hint: hint ?? null,
-      exit: error.exit,
-      http_status: response?.status ?? null,
-      server_code: response?.serverCode ?? null,
-      retryable: retryable ?? false,
-      method: response?.method ?? null,
-      path: response?.path ?? null,
-      request_id: response?.requestId ?? null,
-      details: details ?? null,
-      changed: sideEffect === undefined ? null : changedInJson[sideEffect],
-    },
-  };
-}
 
 /** The error and its causes, each followed by its stack frames, one per line. */
 export function causesOf(error: unknown): string[] {

@@ -10,7 +10,8 @@ import { tryParseJson } from "../../lib/json.ts";
 import { version } from "../../lib/version.ts";
 import { isOn } from "../../lib/env-flag.ts";
 import { curlText } from "../execute/dry-run.ts";
-import { errorJson, causesOf } from "./error-text.ts";
+import { errorJson } from "../../lib/error-json.ts";
+import { causesOf } from "./error-text.ts";
 import type { RequestLog, Attempt } from "../trace/request-log.ts";
 
 /** Characters of a word of the command line, or of a query value, that are logged. */

@@ -8,7 +8,7 @@ export const commandGroups: Readonly<
     ["Search quality", ["search", "eval", "lint"]],
     ["Moving and syncing", ["sync", "export", "import", "copy", "verify", "pull", "plan", "apply"]],
     ["Settings and diagnosis", ["login", "profile", "config", "doctor", "completion"]],
-    ["Other", ["sandbox", "api", "model", "pipeline"]],
+    ["Other", ["mcp", "sandbox", "api", "skill", "model", "pipeline"]],
   ],
   wf: [
     ["Running", ["run", "stop", "wait", "form", "file"]],
@@ -17,7 +17,7 @@ export const commandGroups: Readonly<
     ["Tests and recordings", ["test", "replay", "diff"]],
     ["Applications and chat", ["app", "chat", "conversation", "message", "annotation", "text"]],
     ["Settings and diagnosis", ["login", "profile", "config", "doctor", "completion"]],
-    ["Other", ["sandbox", "api", "user", "feedback", "audio"]],
+    ["Other", ["mcp", "sandbox", "api", "skill", "user", "feedback", "audio"]],
   ],
 };
 
@@ -46,4 +46,5 @@ export const groupPurposes: Readonly<Record<string, string>> = {
   profile: "Manage stored profiles",
   config: "Explain where settings come from",
   completion: "Print completion scripts for shells",
+  skill: "Install a skill for coding agents",
 };

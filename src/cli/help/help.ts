@@ -200,7 +200,7 @@ function programPage(program: string, commands: readonly Command[]): HelpBlock[]
       rows: [
         [`${program} <command> --help`, "flags, examples and exit codes of a command"],
         [`${program} help <topic>`, topicNames.join(", ")],
-        [`${program} help --json`, "all commands as JSON; --compact: names and summaries"],
+        [`${program} help --json`, "all commands as JSON; --compact: a short list"],
       ],
     },
   ];

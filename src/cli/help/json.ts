@@ -1,7 +1,15 @@
 import { exitCodes } from "../../errors.ts";
 import { methodAndPath } from "../../operations/operation.ts";
 import type { AnyOperation, Param } from "../../operations/operation.ts";
-import { flagOf, flagParams, isNegatable, isRequired, usageOf } from "../parse/command.ts";
+import {
+  argumentOf,
+  flagOf,
+  flagParams,
+  isNegatable,
+  isRequired,
+  usageOf,
+  valueUsage,
+} from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { sharedFlagGroups, sharedFlagHelp, sharedFlagsOf } from "../parse/shared-flags.ts";
 import type { SharedFlag } from "../parse/shared-flags.ts";
@@ -32,12 +40,34 @@ export const topicTree = (program: string, topic: string, text: string) => ({
   text,
 });
 
-/** `help --json --compact`: names and summaries. */
+/**
+ * `help --json --compact`: what a program needs to choose a command and to read how it ended. The
+ * usage holds the required flags, too; an effect that is not named is `reads`.
+ */
 export const compactTree = (program: string, commands: readonly Command[]) => ({
   version,
   program,
-  commands: commands.map(({ words, summary }) => ({ command: words.join(" "), summary })),
+  details: `${program} help <command> --json`,
+  exits: Object.fromEntries(Object.entries(exitCodes).map(([name, [code]]) => [code, name])),
+  commands: commands.map((command) => {
+    const args = requiredOf(command);
+    return {
+      command: command.words.join(" "),
+      ...(args !== "" && { args }),
+      ...(command.effect !== "reads" && { effect: command.effect }),
+      summary: command.summary,
+    };
+  }),
 });
+
+/** Arguments, and flags without which the command cannot be sent. */
+const requiredOf = (command: Command): string =>
+  [
+    ...command.positionals.map(argumentOf),
+    ...flagParams(command).flatMap(([name, param]) =>
+      isRequired(param) ? [`--${flagOf(name, param)}${valueUsage(param)}`] : [],
+    ),
+  ].join(" ");
 
 /** One command as `help --json` describes it. */
 export function commandTree(command: Command) {

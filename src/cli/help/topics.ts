@@ -84,6 +84,7 @@ const topics: Readonly<Record<TopicName, string | readonly HelpBlock[]>> = {
         ["-h", "short help of a command"],
         ["    --help", "help with exit codes and requests"],
         ["-V, --version", "version of the program"],
+        ["    --licenses", "licenses of the program and of all that it contains"],
       ],
     },
   ],

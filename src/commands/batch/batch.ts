@@ -9,6 +9,7 @@ import { counted } from "../../lib/plural.ts";
 import { readRowFile } from "../../lib/formats/rows-file.ts";
 import type { FileRow, RowFile } from "../../lib/formats/rows-file.ts";
 import type { Context } from "../command-spec.ts";
+import { lockJournal } from "../lock-journal.ts";
 import { openFailedRows } from "./failed-rows.ts";
 import { emptyJournal, openBatchJournal } from "./journal.ts";
 import type { BatchJournal, JournalState } from "./journal.ts";
@@ -115,7 +116,10 @@ export async function* batch<T, R>(spec: Batch<T, R>, context: Context): AsyncGe
   const journalPath = join(host.directories.state, `each-${identity}.jsonl`);
   // Rows from stdin cannot be read again, so such a run cannot be continued.
   const isFile = path !== "-";
-  const release = isFile && !options.dryRun ? await lockJournal(journalPath, host) : () => {};
+  const release =
+    isFile && !options.dryRun
+      ? await lockJournal(journalPath, "another command is sending these rows", host)
+      : () => {};
   try {
     const earlier = isFile ? await openBatchJournal(journalPath, host.files) : emptyJournal;
     const rows = await beforeSending(() => spec.rows(earlier));
@@ -149,22 +153,6 @@ export async function beforeSending<T>(check: () => Promise<T>): Promise<T> {
       error.message += "; no changes were made";
     throw error;
   }
-}
-
-/**
- * Locks the journal, so that no other command sends the same rows. Throws failure if it is locked.
- * On a full or read-only disk it locks nothing: beginJournal then reports that there is no journal.
- */
-async function lockJournal(path: string, { directories, files, process }: Host) {
-  const lock = await files
-    .makeDirectory(directories.state, 0o700)
-    .then(() => files.lock(`${path}.lock`, process))
-    .catch(() => ({ release: () => {} }));
-  if ("release" in lock) return lock.release;
-  throw new CliError("failure", `another command is sending these rows, ${lock.heldBy}`, {
-    sideEffect: "none",
-    hint: "wait until it has finished, then check its output",
-  });
 }
 
 /** Prints the request of each row in a dry run. */

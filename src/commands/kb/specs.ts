@@ -29,6 +29,7 @@ import {
   setDocumentMetadata,
 } from "../../operations/metadata.ts";
 import {
+  asPage,
   body,
   events,
   fileContent as bytes,
@@ -58,6 +59,7 @@ import {
 import { bindTags, createTag, listTags, unbindTags } from "../../operations/tags.ts";
 import { asEvents } from "../stream-or-wait.ts";
 import { itemOutcomes } from "../several.ts";
+import { mcpAddress, mcpClient, mcpConfigSpec } from "../shared/mcp-params.ts";
 import { task } from "../command-spec.ts";
 import type { Task } from "../command-spec.ts";
 
@@ -69,6 +71,7 @@ export const waitParams = {
 
 const docWait = task({
   command: "kb doc wait <kb> [doc...]",
+  tool: {},
   action: "wait for documents {doc} in knowledge base {kb}",
   summary: "Wait until documents are indexed",
   about:
@@ -138,6 +141,7 @@ const kbSearch = task({
 
 const modelList = task({
   command: "kb model list [type]",
+  tool: {},
   summary: "List the active models by provider",
   params: {
     model_type: local.choice(modelTypes, "Model type (default: all types)", {
@@ -177,6 +181,7 @@ export const renameParams = {
 
 const docRename = task({
   command: "kb doc rename <kb> <doc> <name>",
+  tool: {},
   action: "rename document {kb}/{doc} to {name}",
   summary: "Rename a document and reindex it",
   about:
@@ -250,6 +255,7 @@ export const metadataSetParams = {
 
 const metadataSet = task({
   command: "kb metadata set <kb> <doc...>",
+  tool: {},
   summary: "Set metadata values of documents",
   about:
     "Other values are kept unless --replace is set. The field determines the type of a value.\n\n--each takes a file with the column document and a column for each field; an empty cell keeps the\nvalue. A column unset has the name of a field to clear, and in JSON Lines a list of them. A field\nwith the name of an argument is set in a column set, as field=value.",
@@ -285,6 +291,7 @@ export const pipelineRunParams = {
 
 const pipelineRun = task({
   command: "kb pipeline run <kb>",
+  tool: {},
   summary: "Run the pipeline of a knowledge base once",
   about:
     'A published pipeline returns the documents that it creates; the command waits until they are\nindexed and exits with their outcome. A draft creates none; its events are followed.\n\nThe data source list of an uploaded file: [{"reference": "FILE_ID", "related_id": "FILE_ID",\n"name": "guide.md", "size": 53, "type": "md", "extension": "md", "mime_type": "text/markdown",\n"url": "", "transfer_method": "local_file"}]',
@@ -307,6 +314,7 @@ const pipelineRun = task({
 
 const pipelineNode = task({
   command: "kb pipeline run-node <kb> <node>",
+  tool: {},
   summary: "Run one data source of a pipeline and show its events",
   params: runDatasourceNode.params,
   returns: events,
@@ -325,6 +333,7 @@ const switched = record<{ built_in_field_enabled: boolean }>("built_in_field_ena
 const builtIn = (verb: "enable" | "disable", example: string) =>
   task({
     command: `kb metadata built-in ${verb} <kb>`,
+    tool: {},
     summary: `${verb === "enable" ? "Enable" : "Disable"} the built-in metadata fields`,
     about: "The server reports success in any case, so the setting is read again afterwards.",
     params: { dataset_id },
@@ -348,6 +357,7 @@ export const tagUnbindParams = {
 
 const tagUnbind = task({
   command: "kb tag unbind <kb> <tag...>",
+  tool: {},
   summary: "Unbind tags from a knowledge base",
   params: tagUnbindParams,
   returns: noContent,
@@ -583,7 +593,7 @@ const kbVerify = task({
   about:
     "Each side is a knowledge base or the directory of an export. Lists differences in documents,\ncontent, status, metadata, fields, tags and settings, and exits with code 14 if there are any.",
   params: verifyParams,
-  returns: withNamePath("name", list("", "what name:name a b")),
+  returns: withNamePath("name", asPage(list("", "what name:name a b"))),
   sends: reads,
   effect: "reads",
   exits: ["gate"],
@@ -693,7 +703,7 @@ const kbEval = task({
   action: "evaluate knowledge base {kb}",
   summary: "Evaluate retrieval against a set of labelled questions",
   about:
-    "Questions are JSON Lines or CSV with the fields question, documents (expected names, IDs or paths;\nin CSV separated by ;), text (expected in a chunk), filter (metadata conditions of the search) and\nid. Only question and one of documents or text are required.\n\nRanks count documents: the first chunk of a document is its rank, and a text counts as the first\ndocument that contains it. recall@k is the share of the expected documents among the first k,\nprecision@k the share of the first k that was expected, hit_rate@k the share of questions with at\nleast one hit, ndcg@k the gain with binary relevance and log2 of the rank, mrr the mean of 1/rank of\nthe first hit.\n\n--fail-if takes these metrics, latency_p50, latency_p95 and failed; with --baseline also changes:\n'recall@5.change<-0.02'. If a condition is true, the exit code is 14. The default of --k is 1, 3, 5\nand 10, up to the number of results; conditions add those that they name.",
+    "Questions are JSON Lines or CSV with the fields question, documents (expected names, IDs or paths;\nin CSV separated by ;), text (expected in a chunk), filter (metadata conditions of the search) and\nid. Only question and one of documents or text are required. Of a suite of `wf test run`\n(YAML), the tests with a search in this knowledge base are the questions.\n\nRanks count documents: the first chunk of a document is its rank, and a text counts as the first\ndocument that contains it. recall@k is the share of the expected documents among the first k,\nprecision@k the share of the first k that was expected, hit_rate@k the share of questions with at\nleast one hit, ndcg@k the gain with binary relevance and log2 of the rank, mrr the mean of 1/rank of\nthe first hit.\n\n--fail-if takes these metrics, latency_p50, latency_p95 and failed; with --baseline also changes:\n'recall@5.change<-0.02'. If a condition is true, the exit code is 14. The default of --k is 1, 3, 5\nand 10, up to the number of results; conditions add those that they name.",
   params: evalParams,
   returns: report,
   sends: [getKnowledgeBase, listModels, listDocuments],
@@ -739,7 +749,7 @@ const kbLint = task({
       advice: "fix",
       routine: [],
     },
-    withNamePath("file", list("", "severity file:name finding problem fix")),
+    withNamePath("file", asPage(list("", "severity file:name finding problem fix"))),
   ),
   effect: "reads",
   exits: ["gate"],
@@ -749,6 +759,41 @@ const kbLint = task({
     "kb lint handbook --exclude drafts/ --max-size 50MB",
   ],
   load: () => import("./lint/lint.ts"),
+});
+
+const allowed = {
+  allow: local.choice(["write", "delete"], "What clients may do beside reading", { many: true }),
+  kb: local.text("Only this knowledge base, name or ID", { many: true, placeholder: "kb" }),
+};
+
+export const kbMcpParams = { ...allowed, http: mcpAddress };
+
+const kbMcp = task({
+  command: "kb mcp",
+  action: "serve clients",
+  summary: "Serve knowledge bases to AI assistants (MCP)",
+  about:
+    "A server for clients of the Model Context Protocol, such as Claude, Cursor, VS Code and Codex:\n`kb mcp config` prints the lines for their files. Its tools search, read and list; its resources are\ndocuments, as kb://Handbook/leave.md. Clients can only read, unless --allow is given. A read-only\nprofile wins over --allow.\n\nstdout belongs to the protocol. --http serves several clients on an address of this machine alone, and\nprints a token that they must send.",
+  params: kbMcpParams,
+  returns: noContent,
+  sends: [listKnowledgeBases, getKnowledgeBase, searchKnowledgeBase, listDocuments, getDocument],
+  effect: "reads",
+  serves: true,
+  examples: ["kb mcp", "kb mcp --kb Handbook --allow write", "kb mcp --http 127.0.0.1:8800"],
+  load: () => import("./mcp/mcp.ts"),
+});
+
+const mcpConfigParams = { ...allowed, client: mcpClient };
+
+const kbMcpConfig = task({
+  ...mcpConfigSpec,
+  command: "kb mcp config",
+  params: mcpConfigParams,
+  examples: [
+    "kb mcp config --client claude",
+    "kb mcp config --client codex --kb Handbook --allow write",
+  ],
+  load: () => import("../shared/mcp/client-config.ts"),
 });
 
 /** Commands of `kb` that are not a single operation. */
@@ -776,4 +821,6 @@ export const kbTasks: readonly Task[] = [
   kbPull,
   kbPlan,
   kbApply,
+  kbMcp,
+  kbMcpConfig,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all

@@ -210,7 +210,7 @@ export const sandboxParams = {
   ephemeral: local.flag("Do not store any data"),
   server: local.choice(["1.12", "1.14", "1.15"], "Server version to emulate (default 1.14)"),
   without_models: local.flag("Imitate a server without models"),
-  app_file: local.text("Application to add: its export, or the recording of a run", {
+  app_file: local.text("Application to add: its export, the recording of a run, or rules", {
     placeholder: "file",
     many: true,
   }),
@@ -275,6 +275,27 @@ const completion = shellLines.map(([shell, ...lines]) =>
   }),
 );
 
+export const skillParams = {
+  directory: local.text("Directory of the agent's skills", { required, placeholder: "dir" }),
+  overwrite: local.flag("Overwrite files with different content"),
+};
+
+const skillInstall = task({
+  command: "skill install <dir>",
+  action: "install skill",
+  summary: "Write a skill for coding agents: how to use kb and wf",
+  about:
+    "Writes SKILL.md and its references to the directory kb-wf below this one, e.g. .claude/skills.\nNothing is sent.",
+  params: skillParams,
+  returns: onTerminal(
+    { form: "results", outcome: "action", name: "file", routine: ["written"] },
+    withNamePath("file", list("", "action file")),
+  ),
+  effect: "reads",
+  examples: ["kb skill install .claude/skills", "kb skill install ~/.agents/skills --overwrite"],
+  load: () => import("./skill/install.ts"),
+});
+
 /** Commands of both programs, without the name of the program. */
 export const sharedTasks: readonly Task[] = [
   login,
@@ -286,5 +307,6 @@ export const sharedTasks: readonly Task[] = [
   api,
   doctor,
   sandbox,
+  skillInstall,
   ...completion,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all

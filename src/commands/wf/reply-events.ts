@@ -82,8 +82,8 @@ export class ReplyPrinter {
     this.answer = answer;
   }
 
-  /** Yields batches of events, pieces of text, or one response. */
-  async *print(stream: EventStream, context: Context): AsyncGenerator<unknown> {
+  /** The events of the reply, which are collected. */
+  events(stream: EventStream, context: Context): EventBatches<ReplyEnd> {
     const collect: EventStage<ReplyEnd> = {
       batch: (batch) => {
         for (const event of batch) this.reply.add(event);
@@ -93,7 +93,12 @@ export class ReplyPrinter {
         this.outcome = outcome;
       },
     };
-    const events = pipe(replyEvents(stream, this.answer, context), collect);
+    return pipe(replyEvents(stream, this.answer, context), collect);
+  }
+
+  /** Yields batches of events, pieces of text, or one response. */
+  async *print(stream: EventStream, context: Context): AsyncGenerator<unknown> {
+    const events = this.events(stream, context);
     if (this.form === "events") yield* events;
     else if (this.form === "response") {
       await resultOfStream(events);

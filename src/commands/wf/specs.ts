@@ -18,10 +18,12 @@ import {
   drawnReport,
   events,
   list,
+  noContent,
   local,
   withNamePath,
   pastEvents,
   record,
+  repeatedReport,
   report,
   someEvents,
   textChunks,
@@ -39,12 +41,14 @@ import {
 } from "../../operations/workflows.ts";
 import type { WorkflowLog } from "../../operations/workflows.ts";
 import { isEnded } from "../../runs/status.ts";
+import { mcpAddress, mcpClient, mcpConfigSpec } from "../shared/mcp-params.ts";
 import { asEvents } from "../stream-or-wait.ts";
 import type { OpenForm } from "./forms/index.ts";
 import { logFilters } from "./log-filters.ts";
 import { figureKinds, groupings, units } from "./stats-fields.ts";
 import { task } from "../command-spec.ts";
 import type { Task } from "../command-spec.ts";
+import { testTasks } from "./test-specs.ts";
 
 const assignedInput = local.text("Input as name=value; @path uploads a file", {
   many: true,
@@ -270,6 +274,7 @@ const workflowTimeline = task({
   examples: [
     "wf timeline run.jsonl",
     "wf timeline run.jsonl -o svg > run.svg",
+    "wf timeline run.jsonl -o html > run.html",
     "wf timeline run.jsonl --jq '.nodes | max_by(.took_ms).node'",
   ],
   load: () => import("./recording/timeline.ts"),
@@ -305,6 +310,7 @@ const workflowDiff = task({
 
 const workflowShow = task({
   command: "wf show <run>",
+  tool: {},
   summary: "Show a run with its inputs and outputs",
   params: { workflow_run_id },
   returns: getWorkflowRun.returns,
@@ -336,6 +342,7 @@ const workflowOpen = task({
 
 const workflowWait = task({
   command: "wf wait <run>",
+  tool: {},
   action: "wait for run {run}",
   summary: "Wait until a run has ended, then show it",
   about:
@@ -387,6 +394,7 @@ export const formListParams = {
 
 const formList = task({
   command: "wf form list",
+  tool: {},
   action: "list open forms",
   summary: "List the forms that paused runs are waiting for",
   about:
@@ -414,6 +422,7 @@ export const stopParams = {
 
 const workflowStop = task({
   command: "wf stop <task>",
+  tool: {},
   summary: "Stop a running task",
   about:
     "Takes a task ID from the events, or the ID of a run that was started or followed on this machine. The\nserver reports success for any ID, so the run is checked afterwards; for an unknown run (--run) the\nstop is not verified. A paused run cannot be stopped.",
@@ -433,6 +442,7 @@ export const logsParams = {
 
 const workflowLogs = task({
   command: "wf logs",
+  tool: { without: ["follow"] },
   summary: "List the runs of the workflow, newest first",
   about:
     "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes; a terminal redraws its line instead. It starts with the newest 20\n(--limit), or all since --since; json and --jq then handle one run at a time.",
@@ -523,6 +533,7 @@ export const statsParams = {
 
 const workflowStats = task({
   command: "wf stats",
+  tool: {},
   action: "compute statistics",
   summary: "Show statistics about the runs of the workflow",
   about:
@@ -548,7 +559,7 @@ const workflowTop = task({
   about:
     "Shows runs that are running or paused with their nodes, failures of the last hour, and how long runs\ntook. Keys: up and down select a run, f follows its events, a answers its\nform, o opens its page, q quits. In a pipe, or with KB_ACCESSIBLE, it prints a report every\nten seconds.",
   params: {},
-  returns: report,
+  returns: repeatedReport,
   sends: [listWorkflowLogs, streamRunEvents, getWorkflowRun, getAppInfo, getForm, submitForm],
   effect: "reads",
   exits: ["cut"],
@@ -639,6 +650,7 @@ const chatStop = task({
 
 const conversationVariables = task({
   command: "wf conversation variables <conversation>",
+  tool: {},
   summary: "List the variables of a conversation",
   params: {
     ...listConversationVariables.params,
@@ -685,6 +697,7 @@ const replyDisable = replyJob(disableAnnotationReply, "disable", {
 
 const replyStatus = task({
   command: "wf annotation reply status <action> <job>",
+  tool: {},
   summary: "Show the status of an annotation reply job",
   about: "Exits with code 9 if the job failed.",
   params: getAnnotationReplyStatus.params,
@@ -701,6 +714,7 @@ const replyStatus = task({
 
 const appInfo = task({
   command: "wf app info",
+  tool: {},
   summary: "Show the name, mode and inputs of the application",
   params: {},
   returns: withNamePath(
@@ -715,43 +729,35 @@ const appInfo = task({
   load: () => import("./app-info.ts"),
 });
 
-export const testRunParams = {
-  suites: local.text("Files of tests (YAML)", { many: true, required, placeholder: "suite" }),
-  only: local.text("Only tests with one of these tags", { many: true, placeholder: "tag" }),
-  repeat: local.integer("How often each test runs (default 1)", { range: [1, 1000] }),
-  fail_fast: local.flag("Ask nothing more after the first failure"),
-  baseline: local.text("Compare with the results of an earlier run, from --save", {
-    placeholder: "file",
+const mcpAllow = {
+  allow: local.choice(["write", "delete"], "What clients may do beside runs and reads", {
+    many: true,
   }),
-  level: local.number("Level of significance (default 0.05)", { range: [0.0001, 0.5] }),
-  save: local.text("Save the results to this file, for --baseline", {
-    isOutputPath: true,
-  }),
-  junit: local.text("JUnit report to write, one case per test", {
-    isOutputPath: true,
-  }),
-  concurrency: local.integer("Concurrent runs", { range: [1, 10], serverDefault: "3" }),
-} as const;
+};
 
-const testRun = task({
-  command: "wf test run <suite...>",
-  action: "run tests",
-  summary: "Run suites of tests against applications",
+export const wfMcpParams = { ...mcpAllow, http: mcpAddress };
+
+const wfMcp = task({
+  command: "wf mcp",
+  action: "serve clients",
+  summary: "Serve applications to AI assistants (MCP)",
   about:
-    "A suite is a YAML file: name, app, user, defaults, and tests with a name, a query or inputs (or\nseveral turns of a conversation), tags, repeat, skip, only, and expect: conditions as in\n`wf help conditions`. --app is the application of suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline it exits with\n14 if a test is broken: it passed less often than before, by Fisher's exact test corrected for the\nnumber of tests, or never instead of always; and if a test failed that never failed before. The same\ncommand continues after a kill and asks nothing twice.",
-  params: testRunParams,
-  returns: report,
-  sends: [getAppInfo, getAppParameters, sendMessage, createCompletion, uploadFile, getWorkflowRun],
-  wraps: runWorkflow,
-  effect: "writes",
-  runsToEnd: true,
-  exits: ["partial", "gate"],
-  examples: [
-    "wf --app echo test run suite.yaml",
-    "wf --app echo test run suite.yaml --repeat 3 --save results.json",
-    "wf --app echo test run suite.yaml --baseline before.json --junit tests.xml -o md",
-  ],
-  load: () => import("./suite/run.ts"),
+    "A server for clients of the Model Context Protocol, such as Claude, Cursor, VS Code and Codex:\n`wf mcp config` prints the lines for their files. Each application of the profile (or that of --app) is\na tool with its inputs. A run reports its progress; a paused run returns what it asks for, and the tool\nanswer continues it. A read-only profile wins over --allow, and blocks runs.\n\nstdout belongs to the protocol. --http serves several clients on an address of this machine alone, and\nprints a token that they must send.",
+  params: wfMcpParams,
+  returns: noContent,
+  sends: [getAppInfo, getAppParameters, runWorkflow, sendMessage, createCompletion, submitForm],
+  effect: "reads",
+  serves: true,
+  examples: ["wf mcp", "wf --app echo mcp", "wf mcp --http 127.0.0.1:8801"],
+  load: () => import("./mcp/mcp.ts"),
+});
+
+const wfMcpConfig = task({
+  ...mcpConfigSpec,
+  command: "wf mcp config",
+  params: { ...mcpAllow, client: mcpClient },
+  examples: ["wf mcp config --client claude", "wf --app echo mcp config --client vscode"],
+  load: () => import("../shared/mcp/client-config.ts"),
 });
 
 /** Commands of `wf` that are not a single operation. */
@@ -765,7 +771,7 @@ export const workflowTasks: readonly Task[] = [
   workflowReplay,
   workflowTimeline,
   workflowDiff,
-  testRun,
+  ...testTasks,
   workflowStop,
   formSubmit,
   formList,
@@ -781,4 +787,6 @@ export const workflowTasks: readonly Task[] = [
   replyDisable,
   replyStatus,
   appInfo,
+  wfMcp,
+  wfMcpConfig,
 ] as readonly Task[]; // each is checked where it is declared; a list has one type for all

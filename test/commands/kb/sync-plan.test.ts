@@ -11,7 +11,7 @@ import {
   parsePatterns,
   patternValues,
 } from "../../../src/commands/kb/sync/patterns.ts";
-import { isInShard, parseShard } from "../../../src/commands/kb/sync/shard.ts";
+import { isInShard, parseShard } from "../../../src/commands/shard.ts";
 
 const [one, two] = ["1".repeat(64), "2".repeat(64)];
 

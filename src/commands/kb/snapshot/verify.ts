@@ -28,7 +28,7 @@ export async function* run(
       details: { differences: count },
     });
   }
-  await context.notice(`no differences; ${scope}`);
+  context.summary(`no differences; ${scope}`);
 }
 
 function scopeOf(a: ComparedKb, b: ComparedKb): string {

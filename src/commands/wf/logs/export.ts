@@ -6,8 +6,8 @@ import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { isObject } from "../../../lib/json.ts";
 import { counted } from "../../../lib/plural.ts";
-import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
-import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
+import { listWorkflowLogs } from "../../../operations/workflows.ts";
+import type { WorkflowLog } from "../../../operations/workflows.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { applicationOf, warnIfUnlogged } from "../application.ts";
 import type { Application } from "../application.ts";
@@ -24,6 +24,7 @@ import {
   hasEnded,
   MAX_LATENESS,
   logOf,
+  runDetail,
   logQuery,
   warnIfKeywordTruncated,
   noticeTimes,
@@ -272,7 +273,7 @@ async function formatRows(
   const waits = (log: WorkflowLog) => input.state !== undefined && !hasEnded(log);
   const logs = rows.filter((log) => !waits(log) && (query.keeps?.(log) ?? true));
   const details = input.with_detail
-    ? await mapAll(logs, concurrency, (log) => detailOf(log, context))
+    ? await mapAll(logs, concurrency, (log) => runDetail(log, context))
     : [];
   return {
     text: logs.map((log, at) => lines.line({ log, detail: details[at] })).join(""),
@@ -290,20 +291,6 @@ const known = ({ id, workflow_run, created_at }: WorkflowLog): KnownLog => ({
   workflow_run: workflow_run && { id: workflow_run.id },
   created_at,
 });
-
-/** The run of a log row; null if the server no longer has it. */
-async function detailOf(
-  { workflow_run }: WorkflowLog,
-  context: Context,
-): Promise<WorkflowRun | null> {
-  if (!workflow_run) return null;
-  try {
-    return await context.call(getWorkflowRun, { workflow_run_id: workflow_run.id });
-  } catch (error) {
-    if (error instanceof CliError && error.kind === "not-found") return null;
-    throw error;
-  }
-}
 
 /** The IDs of the last minute. An export that ends before the previous one sees only some of them. */
 const recentAfter = (state: ExportState | undefined, { until, recent }: ExportStep) =>

@@ -1,5 +1,5 @@
 export { isTransient } from "./follow.ts";
-export { hasEnded, logOf, logQuery, warnIfKeywordTruncated } from "./query.ts";
+export { hasEnded, logOf, logQuery, runDetail, warnIfKeywordTruncated } from "./query.ts";
 export type { LogQuery } from "./query.ts";
 export { logsOfFile } from "./read-file.ts";
 export type { FiledLog } from "./read-file.ts";

@@ -1,10 +1,10 @@
 import { localClock } from "../../../lib/local-clock.ts";
 import { secondsIn, timeOf } from "../../../api/time-windows.ts";
-import { usage } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import { readColumns } from "../../../operations/operation.ts";
 import type { InputOf } from "../../../operations/operation.ts";
-import { listWorkflowLogs } from "../../../operations/workflows.ts";
-import type { WorkflowLog } from "../../../operations/workflows.ts";
+import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
+import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
 import { parseCondition, readForm, runForms } from "../../conditions/index.ts";
 import type { ConditionField, Scope } from "../../conditions/index.ts";
 import { isSentStatus, logFields, statusFilter } from "../log-filters.ts";
@@ -137,6 +137,20 @@ export async function logOf(
   };
   const logs = await context.call(listWorkflowLogs, filters, options);
   return logs.find((log) => log.id === id);
+}
+
+/** The run of a log row; null if the server no longer has it. */
+export async function runDetail(
+  { workflow_run }: WorkflowLog,
+  context: Context,
+): Promise<WorkflowRun | null> {
+  if (!workflow_run) return null;
+  try {
+    return await context.call(getWorkflowRun, { workflow_run_id: workflow_run.id });
+  } catch (error) {
+    if (error instanceof CliError && error.kind === "not-found") return null;
+    throw error;
+  }
 }
 
 /** The columns of `wf logs`, in their order. */

@@ -13,10 +13,11 @@ export function tableOf<Row>(
 ): Pick<Section, "columns" | "rows"> {
   const shown = columns.filter(({ rare, cell }) => !rare || rows.some((row) => cell(row) !== null));
   return {
-    columns: shown.map(({ label, right, minor }) => ({
+    columns: shown.map(({ label, right, minor, ticks }) => ({
       label,
       ...(right && { right }),
       ...(minor && { minor }),
+      ...(ticks && { ticks }),
     })),
     rows: rows.map((row) => shown.map(({ cell }) => cell(row))),
   };

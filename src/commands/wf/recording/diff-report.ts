@@ -9,6 +9,7 @@ import type { SectionColumn } from "./columns.ts";
 import { hasOutputs, isSameEnd, runDuration } from "./compare.ts";
 import type { Comparison } from "./compare.ts";
 import type { LoadedTrace } from "./load-trace.ts";
+import { nodeDetails } from "./node-details.ts";
 import type { NodePair, NodeSide } from "./node-pairs.ts";
 
 /** The report of `wf diff`: two runs side by side. */
@@ -167,6 +168,7 @@ function nodeSection(pairs: readonly NodePair[], reversed: Comparison["reversed"
   return {
     title: "Nodes",
     ...tableOf(hasTokens ? [...nodeColumns, ...tokenColumns] : nodeColumns, pairs),
+    details: (row) => [...nodeDetails(pairs[row]?.a, "a: "), ...nodeDetails(pairs[row]?.b, "b: ")],
     notes: reversed.map(
       ({ before, after }) => `${before} ran before ${after} in a, but after it in b.`,
     ),

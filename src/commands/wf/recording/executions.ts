@@ -4,6 +4,7 @@ import type { Span } from "../../../runs/spans.ts";
 
 /** One or several executions of a node. Times are in ms. */
 export interface Executions {
+  readonly spans: readonly Span[];
   readonly runs: number;
   /** `succeeded`, or `198 succeeded, 2 failed` for different states. */
   readonly state: string;
@@ -24,6 +25,7 @@ export function summaryOf(spans: readonly Span[]): Executions {
   const sum = (of: (span: Span) => number) => spans.reduce((total, span) => total + of(span), 0);
   const hasTokens = spans.some(({ tokens }) => tokens !== undefined);
   return {
+    spans,
     runs: spans.length,
     ...stateOf(spans),
     start: spans.reduce((min, { start }) => Math.min(min, start), Infinity),

@@ -1,1 +1,2 @@
+export { endOfError, endOfRun, RecordingLines } from "./recording-text.ts";
 export { checkRecord, recordTo } from "./write.ts";

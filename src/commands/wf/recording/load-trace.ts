@@ -1,4 +1,5 @@
 import { CliError, usage } from "../../../errors.ts";
+import { redactKeys } from "../../../redact/recordings.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import { pipe } from "../../../lib/pipe.ts";
 import { isIdPrefix, isUuid } from "../../../lib/uuid.ts";
@@ -66,7 +67,7 @@ async function traceOfRun(runId: string, context: Context): Promise<LoadedTrace>
     };
     for await (const batch of pipe(followRun(following, context), { end })) {
       const now = context.host.now().getTime();
-      for (const event of batch) trace.add(event, now);
+      for (const event of batch) trace.add(redactKeys(event, context.host.secrets), now);
     }
   } catch (error) {
     // The nodes received so far are still worth showing.

@@ -6,8 +6,8 @@ import { isObject } from "../../../lib/json.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
 import { linesOf } from "../../../lib/formats/lines.ts";
 import type { Line } from "../../../lib/formats/lines.ts";
-import { RECORDING_VERSION } from "./write.ts";
-import type { RecordingEnd } from "./write.ts";
+import { RECORDING_VERSION } from "./recording-text.ts";
+import type { RecordingEnd } from "./recording-text.ts";
 import type { Context } from "../../command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 

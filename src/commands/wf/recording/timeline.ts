@@ -11,6 +11,7 @@ import type { TimelineRow } from "./timeline-rows.ts";
 import { tableOf } from "./columns.ts";
 import type { SectionColumn } from "./columns.ts";
 import { toneOf } from "./executions.ts";
+import { nodeDetails } from "./node-details.ts";
 import { timelineSvg } from "./timeline-svg.ts";
 import { loadTrace } from "./load-trace.ts";
 import type { LoadedTrace } from "./load-trace.ts";
@@ -45,8 +46,10 @@ function timelineReport(loaded: LoadedTrace, expand: boolean): Report {
     },
     get sections() {
       const notes = notesOf(loaded, spans, expand);
-      return [{ title, ...tableOf(columnsFor(spans.length), rows), notes }];
+      const details = (row: number) => nodeDetails(rows[row]);
+      return [{ title, ...tableOf(columnsFor(spans.length), rows), notes, details }];
     },
+    title: `Timeline of ${loaded.source}`,
     svg: () => timelineSvg(rows, spans.length, title),
   };
 }
@@ -108,11 +111,16 @@ const columnsFor = (length: number): readonly SectionColumn<TimelineRow>[] => [
   { label: "tokens", right: true, minor: true, rare: true, cell: ({ tokens }) => tokens || null },
   {
     label: "",
+    ticks: ticksTo(length),
     cell({ start, end, tone }) {
       return { chart: "span", from: start / length, to: end / length, tone };
     },
   },
 ];
+
+/** Times at the quarters of a run. */
+const ticksTo = (length: number): string[] =>
+  [0, 0.25, 0.5, 0.75, 1].map((share) => formatDuration(share * length));
 
 /** Maximum number of errors below the table, and of characters of each. */
 const MAX_ERRORS = 3;

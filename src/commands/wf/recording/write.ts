@@ -3,42 +3,13 @@ import { dirname, resolve } from "node:path";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, codeOf, diskProblem, usage } from "../../../errors.ts";
 import type { AppendFile } from "../../../host/host.ts";
-import { version } from "../../../lib/version.ts";
-import { recordingText, redactKeys } from "../../../redact/recordings.ts";
-import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { FollowResult } from "../follow/index.ts";
 import { saveRecording } from "../task-ids.ts";
 import type { recordingParams } from "../specs.ts";
-
-/*
- * A recording is JSON Lines:
- *   {"recording":1,"program":"wf 0.1.0","started_at":"2026-11-21T12:00:00.000Z"}
- *   {"at":0,"event":{…}}     ms since the first event, and the server's own text
- *   {"end":{"exit":0,"why":"succeeded"}}
- * The last line is missing if the command was killed.
- */
-
-/** Version of the format. */
-export const RECORDING_VERSION = 1;
-
-/** First line of a recording. */
-export interface RecordingHead {
-  readonly recording: number;
-  readonly program: string;
-  /** ISO time of the first event. */
-  readonly started_at: string;
-  /** Texts were replaced by their lengths. */
-  readonly redacted?: true;
-}
-
-/** Last line of a recording: how the recording command ended. */
-export interface RecordingEnd {
-  readonly exit: number;
-  /** The status of the run or the kind of error; `left` if the consumer stopped early. */
-  readonly why: string;
-}
+import { endOfError, endOfRun, RecordingLines } from "./recording-text.ts";
+import type { RecordingEnd } from "./recording-text.ts";
 
 type RecordInput = Input<typeof recordingParams>;
 
@@ -74,18 +45,14 @@ export const recordTo = (
  */
 class Recording implements EventStage<FollowResult> {
   private readonly path: string;
-  private readonly redact: boolean;
+  private readonly lines: RecordingLines;
   private readonly context: Context;
   private file: AppendFile | undefined;
-  /** ms since the epoch of the first event. */
-  private startedAt: number | undefined;
-  /** ms since the first event. */
-  private at = 0;
   private problem: CliError | undefined;
 
   constructor(path: string, redact: boolean, context: Context) {
     this.path = path;
-    this.redact = redact;
+    this.lines = new RecordingLines(redact, context);
     this.context = context;
   }
 
@@ -101,42 +68,22 @@ class Recording implements EventStage<FollowResult> {
   }
 
   async batch(events: readonly ServerEvent[]): Promise<readonly ServerEvent[]> {
-    const { context, redact } = this;
-    const time = context.host.now().getTime();
-    let lines = "";
-    if (this.startedAt === undefined) {
-      const head: RecordingHead = {
-        recording: RECORDING_VERSION,
-        program: `${context.options.program} ${version}`,
-        started_at: new Date(time).toISOString(),
-        ...(redact && { redacted: true }),
-      };
-      lines = `${JSON.stringify(head)}\n`;
-    }
-    this.startedAt ??= time;
-    // The order of events survives a clock that is set back.
-    this.at = Math.max(this.at, time - this.startedAt);
-    for (const event of events) {
-      const text = recordingText(redactKeys(event, context.host.secrets), redact);
-      lines += `{"at":${this.at},"event":${text}}\n`;
-    }
-    await this.append(lines);
+    await this.append(this.lines.next(events));
     return events;
   }
 
   async end({ runId, outcome }: FollowResult): Promise<void> {
-    const exit = await raiseOutcome("", outcome, () => Promise.resolve()).then(() => 0, exitOf);
-    await this.close({ exit, why: outcome.status });
+    const end = await endOfRun(outcome);
+    await this.close(end);
     if (!this.problem) {
       const { cwd } = this.context.host;
       await saveRecording(runId, resolve(cwd, this.path), this.context);
     }
-    if (this.problem && exit === 0) throw this.problem;
+    if (this.problem && end.exit === 0) throw this.problem;
   }
 
   failed(error: unknown): Promise<void> {
-    const why = error instanceof CliError ? error.kind : "failure";
-    return this.close({ exit: exitOf(error), why });
+    return this.close(endOfError(error));
   }
 
   abandoned(): Promise<void> {
@@ -144,11 +91,12 @@ class Recording implements EventStage<FollowResult> {
   }
 
   private async close(end: RecordingEnd): Promise<void> {
-    if (this.startedAt !== undefined) await this.append(`${JSON.stringify({ end })}\n`);
+    const { isEmpty } = this.lines;
+    if (!isEmpty) await this.append(this.lines.end(end));
     await this.file?.close().catch((error: unknown) => {
       this.problem ??= writeError(this.path, error);
     });
-    if (this.file && this.startedAt === undefined) await this.context.host.files.remove(this.path);
+    if (this.file && isEmpty) await this.context.host.files.remove(this.path);
   }
 
   private async append(text: string): Promise<void> {
@@ -166,8 +114,6 @@ class Recording implements EventStage<FollowResult> {
     }
   }
 }
-
-const exitOf = (error: unknown): number => (error instanceof CliError ? error.exit : 1);
 
 function writeError(path: string, error: unknown): CliError {
   const problem = diskProblem(error);

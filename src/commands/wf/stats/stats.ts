@@ -57,7 +57,8 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
   const all = { ...data, conditions: results };
   const notes = notesOn(runs.all, input, incomplete);
   const screen = { notes, periods: unit !== undefined, top: input.top !== undefined };
-  yield { data: all, sections: statsSections(all, notes), screen: statsScreen(all, screen) };
+  const title = `Runs of ${from ? from.name : "the workflow"}`;
+  yield { data: all, title, sections: statsSections(all, notes), screen: statsScreen(all, screen) };
 
   const failed = failedGate(results, {
     allowed: input.pass_without_runs === true,
