@@ -49,7 +49,9 @@ export default defineConfig({
     {
       name: "replaced-modules",
       resolveId(id, importer) {
-        const index = replaced.findIndex(([name, by]) => id.endsWith(name) && importer?.includes(by));
+        const index = replaced.findIndex(
+          ([name, by]) => id.endsWith(name) && importer?.includes(by),
+        );
         return index < 0 ? null : `\0replaced-${index}`;
       },
       load(id) {
