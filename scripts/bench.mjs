@@ -7,6 +7,7 @@ import { cpus } from "node:os";
 import { writeFileSync } from "node:fs";
 import { binary } from "./bench/binary.mjs";
 import { bulk } from "./bench/bulk.mjs";
+import { clients } from "./bench/clients.mjs";
 import { events } from "./bench/events.mjs";
 import { knowledge } from "./bench/knowledge.mjs";
 import { lists } from "./bench/lists.mjs";
@@ -18,7 +19,19 @@ import { results } from "./bench/tools.mjs";
 import { tree } from "./bench/tree.mjs";
 import { prepare } from "./prepare.mjs";
 
-const parts = { starts, tree, lists, bulk, events, timeline, logs, stats, knowledge, binary };
+const parts = {
+  starts,
+  tree,
+  lists,
+  bulk,
+  events,
+  timeline,
+  logs,
+  stats,
+  knowledge,
+  clients,
+  binary,
+};
 
 const words = process.argv.slice(2);
 const at = words.indexOf("--json");
