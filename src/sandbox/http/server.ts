@@ -6,6 +6,7 @@ import type { Health } from "../control/health.ts";
 import { RequestHistory, type RequestRecord } from "../control/request-history.ts";
 import type { ModelAccess } from "../models/model-access.ts";
 import { lockDirectory } from "../storage/directory-lock.ts";
+import { answerRequest } from "./answer.ts";
 import {
   appKey,
   type HostNames,
@@ -16,12 +17,11 @@ import {
   rejectionOf,
 } from "./auth.ts";
 import { type Backend, openBackend, type PlatformRequest } from "./backend.ts";
-import { statusError, toHttpError } from "./errors.ts";
 import { type Fault, Faults } from "./faults.ts";
-import { ConnectionDropped, WorkerFailure } from "./handler.ts";
+import { ConnectionDropped } from "./handler.ts";
 import type { SandboxOptions } from "./options.ts";
 import { BodyTooLarge, pathOf, readRequest, type ReceivedRequest } from "./read-request.ts";
-import { jsonResponse, proxyErrorPage, type SandboxResponse, workerError } from "./response.ts";
+import { proxyErrorPage } from "./response.ts";
 import { sendResponse } from "./send.ts";
 
 export type { SandboxOptions } from "./options.ts";
@@ -232,30 +232,13 @@ class SandboxServer implements Sandbox, Controlled {
 
   /** Responds to a request, with its faults. */
   async #reply(exchange: Exchange, response: ServerResponse): Promise<void> {
-    const { plan, version, signal } = exchange;
+    const { plan, signal } = exchange;
     const { clock } = this.#backend;
     if (plan.silence === 0) return;
     if (plan.delay !== undefined) await clock.sleep(plan.delay, signal);
-    const reply = await this.#respond(exchange);
+    const reply = await answerRequest(this.#backend, exchange, exchange.report);
     exchange.record.status = reply.status;
-    const own = reply.foreign ? {} : { "X-Version": version, "X-Env": "DEVELOPMENT" };
-    const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
-    const headers = { ...reply.headers, ...own, ...length };
-    await sendResponse({ ...reply, headers }, response, { plan, clock, signal });
-  }
-
-  async #respond(exchange: Exchange): Promise<SandboxResponse> {
-    const { plan, report } = exchange;
-    if (plan.html !== undefined) return proxyErrorPage(plan.html);
-    try {
-      if (plan.status !== undefined) throw statusError(plan.status);
-      return await this.#backend.respond(exchange);
-    } catch (error) {
-      if (error instanceof WorkerFailure) return workerError();
-      const { status, body } = toHttpError(error, report);
-      const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
-      return jsonResponse(status, body, status === 401 ? challenge : {});
-    }
+    await sendResponse(reply, response, { plan, clock, signal });
   }
 }
 

@@ -1,0 +1,54 @@
+import { equal } from "node:assert/strict";
+import type { SimulatedServer } from "./server.ts";
+
+/** A document as the server has it. */
+export interface StoredDocument {
+  readonly id: string;
+  readonly name: string;
+  readonly text: string;
+  readonly status: string;
+  /** Values of its metadata fields by name. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+interface Listed {
+  readonly id: string;
+  readonly name: string;
+  readonly indexing_status: string;
+  readonly doc_metadata: readonly { readonly name: string; readonly value: unknown }[] | null;
+}
+
+/** Creates a knowledge base without an embedding model; returns its ID. */
+export async function createKb(server: SimulatedServer, name: string): Promise<string> {
+  const body = { name, indexing_technique: "economy" };
+  return (await server.call<{ id: string }>("POST", "/v1/datasets", body)).id;
+}
+
+/** Adds a document as another program would; returns its ID. */
+export async function addText(
+  server: SimulatedServer,
+  kb: string,
+  document: { readonly name: string; readonly text: string },
+): Promise<string> {
+  const path = `/v1/datasets/${kb}/document/create-by-text`;
+  const body = { ...document, indexing_technique: "economy", process_rule: { mode: "automatic" } };
+  return (await server.call<{ document: { id: string } }>("POST", path, body)).document.id;
+}
+
+/** The documents that a knowledge base has, with their content. */
+export async function documentsOf(server: SimulatedServer, kb: string): Promise<StoredDocument[]> {
+  const path = `/v1/datasets/${kb}/documents`;
+  const { data, has_more } = await server.call<{ data: Listed[]; has_more: boolean }>(
+    "GET",
+    `${path}?limit=100`,
+  );
+  equal(has_more, false, "a simulated knowledge base has at most 100 documents");
+  const documents: StoredDocument[] = [];
+  for (const { id, name, indexing_status: status, doc_metadata } of data) {
+    const { url } = await server.call<{ url: string }>("GET", `${path}/${id}/download`);
+    const text = await server.call<string>("GET", new URL(url).pathname);
+    const fields = Object.fromEntries((doc_metadata ?? []).map((each) => [each.name, each.value]));
+    documents.push({ id, name, text, status, fields });
+  }
+  return documents.sort((a, b) => (a.name < b.name ? -1 : 1));
+}

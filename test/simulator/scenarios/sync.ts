@@ -1,0 +1,159 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { sha256 } from "../../../src/lib/sha256.ts";
+import { addText, createKb, documentsOf, type StoredDocument } from "../knowledge.ts";
+import type { Ended, Machine, SimulatedProcess } from "../process.ts";
+import type { Scenario } from "../simulate.ts";
+import type { World } from "../world.ts";
+
+const DIRECTORY = "/home/user/handbook";
+const PATHS = ["a.md", "b.md", "c.csv", "more/a.md", "more/d.txt", "more/e.html", "f.md", "g.md"];
+const FOREIGN = { name: "notes of a person.md", text: "not to be touched" };
+
+/** Codes with which a sync may end that faults disturb: its error says that something is left to do. */
+const honest = [1, 5, 7, 10, 11, 12, 130];
+
+/** What the scenario works with. */
+interface Stage {
+  readonly world: World;
+  readonly kb: string;
+  readonly machine: Machine;
+  /** Content by path. */
+  readonly tree: Map<string, string>;
+}
+
+/** The program, with what must be true when it ends with 0. */
+const syncLine = ({ kb }: Stage, ...more: readonly string[]) => [
+  ...["kb", "sync", kb, DIRECTORY, "--adopt", "--yes"],
+  ...more,
+];
+
+/** Changes some files; each change can be left out. */
+function edit({ world, machine, tree }: Stage, turn: string): void {
+  for (const path of PATHS) {
+    const place = `${path} ${turn}`;
+    if (turn === "0" || world.happens("edit", place, 0.25)) {
+      const text = `${path} of ${turn}: ${world.below(1e9, `text of ${place}`)}\n`;
+      tree.set(path, text);
+      machine.disk.put(`${DIRECTORY}/${path}`, text);
+    } else if (world.happens("delete", place, 0.05) && tree.size > 3) {
+      tree.delete(path);
+      machine.disk.remove(`${DIRECTORY}/${path}`);
+    }
+  }
+}
+
+/** A person changes a document on the server. */
+async function editOnServer({ world, kb }: Stage, turn: string): Promise<void> {
+  for (const { id, name } of await documentsOf(world.server, kb)) {
+    if (name === FOREIGN.name || !name.endsWith(".md")) continue;
+    if (!world.happens("edit on the server", `${name} ${turn}`, 0.1)) continue;
+    const path = `/v1/datasets/${kb}/documents/${id}/update-by-text`;
+    // Rejected while the document is being indexed.
+    await world.server
+      .call("POST", path, { name, text: `a person's ${turn}` })
+      .catch((error: unknown) => world.note(`not edited: ${String(error)}`));
+  }
+}
+
+/** The shards of a turn, some of which start late or twice. */
+async function startShards(stage: Stage, turn: string): Promise<SimulatedProcess[]> {
+  const { world, machine } = stage;
+  const env = { KB_KEY: "dataset-sandbox" };
+  const count = world.happens("shards", turn, 0.5) ? 2 : 1;
+  const processes: SimulatedProcess[] = [];
+  for (let index = 1; index <= count; index++) {
+    const shard = count === 1 ? [] : ["--shard", `${index}/${count}`];
+    const name = `sync ${turn}.${index}`;
+    if (world.happens("late", name, 0.2)) await world.pause(world.random(`late ${name}`) * 3000);
+    processes.push(world.start(syncLine(stage, ...shard), { name, machine, env }));
+    if (!world.happens("twice", name, 0.1)) continue;
+    await world.pause(world.random(`twice ${name}`) * 500);
+    processes.push(world.start(syncLine(stage, ...shard), { name: `${name} again`, machine, env }));
+  }
+  return processes;
+}
+
+async function playTurn(stage: Stage, turn: string): Promise<void> {
+  const { world } = stage;
+  edit(stage, turn);
+  await editOnServer(stage, `${turn} before`);
+  const processes = await startShards(stage, turn);
+  const isEdited = world.happens("edited meanwhile", turn, 0.2);
+  if (isEdited) {
+    await world.pause(world.random(`meanwhile ${turn}`) * 2000);
+    edit(stage, `${turn} meanwhile`);
+    await editOnServer(stage, `${turn} meanwhile`);
+  }
+  const ends = await Promise.all(processes.map(({ ended }) => ended));
+  const documents = await documentsOf(world.server, stage.kb);
+  requireValidHashes(documents);
+  for (const end of ends) {
+    if (end.exit === null || end.exit === 0) continue;
+    ok(honest.includes(end.exit), `exit code ${end.exit} of a disturbed sync: ${end.err}`);
+  }
+  if (!isEdited && ends.every(({ exit }) => exit === 0)) requireFiles(stage, documents);
+}
+
+/** A hash without "pending" promises that the document has that content. */
+function requireValidHashes(documents: readonly StoredDocument[]): void {
+  for (const { name, text, fields } of documents) {
+    const hash = String(fields["kb_hash"] ?? "");
+    // A person's change does not change the mark, but the ID of the stored file tells.
+    if (/^[0-9a-f]{64}$/.test(hash) && !text.startsWith("a person's"))
+      equal(hash, sha256(text), `the hash of ${name} is that of another content`);
+  }
+}
+
+/** Each file has one document with its content, and the hash of it. */
+function requireFiles({ tree }: Stage, documents: readonly StoredDocument[]): void {
+  for (const [path, text] of tree) {
+    const found = documents.filter(({ fields }) => fields["kb_path"] === path);
+    deepEqual(
+      found.map((each) => ({ text: each.text, hash: each.fields["kb_hash"], status: each.status })),
+      [{ text, hash: sha256(text), status: "completed" }],
+      `the documents of ${path}`,
+    );
+  }
+}
+
+async function requireSuccess(stage: Stage, name: string): Promise<Ended> {
+  const { world, machine } = stage;
+  const env = { KB_KEY: "dataset-sandbox" };
+  const end = await world.start(syncLine(stage, "--prune"), { name, machine, env }).ended;
+  equal(end.exit, 0, `${name}: ${end.err}`);
+  return end;
+}
+
+async function play(world: World): Promise<void> {
+  const machine = world.machine();
+  const kb = await createKb(world.server, "Handbook");
+  const foreign = await addText(world.server, kb, FOREIGN);
+  const stage: Stage = { world, kb, machine, tree: new Map() };
+  const turns = 1 + world.below(3, "turns");
+  for (let turn = 0; turn < turns; turn++) await playTurn(stage, `${turn}`);
+
+  world.calm();
+  await world.pause(60_000);
+  await requireSuccess(stage, "undisturbed sync");
+  const documents = await documentsOf(world.server, kb);
+  requireFiles(stage, documents);
+  const others = documents.filter(({ fields }) => fields["kb_path"] === undefined);
+  deepEqual(others, [{ id: foreign, ...FOREIGN, status: "completed", fields: {} }]);
+  equal(documents.length, stage.tree.size + 1, "a document too many");
+  const again = await requireSuccess(stage, "sync without a change");
+  equal(again.out, "", "a sync without a change reports changes");
+}
+
+/** Syncs of a changing directory, with shards, kills, repeats and people who edit documents. */
+export const sync: Scenario = {
+  name: "sync",
+  play,
+  guards: [
+    {
+      name: "updates are not marked as pending",
+      file: "src/commands/kb/changes/apply-documents.ts",
+      from: "await this.#write(sent, ({ hash }) => pendingHash(hash));",
+      to: "await this.#write(sent, ({ hash }) => hash);",
+    },
+  ],
+};

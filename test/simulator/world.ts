@@ -1,0 +1,94 @@
+import type { SandboxOptions } from "../../src/sandbox/http/options.ts";
+import { Disk } from "./disk.ts";
+import { FaultPlan } from "./faults.ts";
+import { SimulatedProcess, type Machine, type ProcessOptions } from "./process.ts";
+import { draw } from "./random.ts";
+import { SimulatedServer } from "./server.ts";
+import { Timeline } from "./timeline.ts";
+
+/** What a seed and a list of faults determine. */
+export interface WorldOptions {
+  readonly seed: number;
+  /** The faults to repeat; without them, the seed draws some. */
+  readonly faults?: readonly string[] | undefined;
+  readonly server?: Partial<SandboxOptions> | undefined;
+}
+
+/** A server, machines and processes, with everything between them decided by a seed. */
+export class World {
+  readonly timeline: Timeline;
+  readonly faults: FaultPlan;
+  readonly server: SimulatedServer;
+  /** What happened, one line each. */
+  readonly trace: string[] = [];
+  readonly #seed: number;
+  readonly #processes: SimulatedProcess[] = [];
+
+  constructor({ seed, faults }: WorldOptions, timeline: Timeline, server: SimulatedServer) {
+    this.#seed = seed;
+    this.timeline = timeline;
+    this.server = server;
+    this.faults = new FaultPlan(seed, faults);
+  }
+
+  static async open(options: WorldOptions): Promise<World> {
+    const timeline = new Timeline();
+    const server = await SimulatedServer.open(timeline, options.seed, options.server ?? {});
+    return new World(options, timeline, server);
+  }
+
+  /** A number from 0 to below 1 for these words. */
+  random(words: string): number {
+    return draw(this.#seed, words);
+  }
+
+  /** A whole number from 0 to below `end`. */
+  below(end: number, words: string): number {
+    return Math.floor(this.random(words) * end);
+  }
+
+  /** One of the choices. */
+  pick<T>(choices: readonly T[], words: string): T {
+    return choices[this.below(choices.length, words)] as T; // never empty
+  }
+
+  /** Does this happen? Like a fault, it is left out when a failure is reduced to what it needs. */
+  happens(kind: string, place: string, probability: number): boolean {
+    return this.faults.happens(kind, place, probability);
+  }
+
+  machine(): Machine {
+    return { disk: new Disk(), clockOffset: 0 };
+  }
+
+  /** Starts a program; its name begins the names of its faults. */
+  start(argv: readonly string[], options: ProcessOptions): SimulatedProcess {
+    const process = new SimulatedProcess(this, 1000 + this.#processes.length, argv, options);
+    this.#processes.push(process);
+    return process;
+  }
+
+  isAlive(pid: number): boolean {
+    return this.#processes.some((process) => process.pid === pid && process.isAlive);
+  }
+
+  pause(ms: number): Promise<void> {
+    return this.timeline.wait(ms);
+  }
+
+  /** From here on nothing fails. */
+  calm(): void {
+    this.faults.isOver = true;
+    this.note("no more faults");
+  }
+
+  note(text: string): void {
+    this.trace.push(`${this.timeline.time.toFixed(3)} ${text}`);
+  }
+
+  /** The command lines of the processes that have not ended. */
+  running(): string {
+    const running = this.#processes.filter(({ isAlive }) => isAlive);
+    return running.map(({ name, argv }) => `${name} (${argv.join(" ")})`).join(", ") || "nothing";
+  }
+}
