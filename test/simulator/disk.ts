@@ -144,7 +144,10 @@ export function simulatedFiles({ disk, step, isFull, random }: Access): Files {
       disk.write(temporary, "");
       try {
         for await (const each of piecesOf(content))
-          await write(`write ${path}.tmp`, temporary, { before: disk.read(temporary), content: each });
+          await write(`write ${path}.tmp`, temporary, {
+            before: disk.read(temporary),
+            content: each,
+          });
         await step(`rename ${path}.tmp`);
         disk.rename(temporary, path);
       } catch (error) {

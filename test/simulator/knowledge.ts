@@ -1,4 +1,5 @@
 import { equal } from "node:assert/strict";
+import { unzipSync } from "fflate";
 import type { SimulatedServer } from "./server.ts";
 
 /** A document as the server has it. */
@@ -43,12 +44,13 @@ export async function documentsOf(server: SimulatedServer, kb: string): Promise<
     `${path}?limit=100`,
   );
   equal(has_more, false, "a simulated knowledge base has at most 100 documents");
-  const documents: StoredDocument[] = [];
-  for (const { id, name, indexing_status: status, doc_metadata } of data) {
-    const { url } = await server.call<{ url: string }>("GET", `${path}/${id}/download`);
-    const text = await server.call<string>("GET", new URL(url).pathname);
-    const fields = Object.fromEntries((doc_metadata ?? []).map((each) => [each.name, each.value]));
-    documents.push({ id, name, text, status, fields });
-  }
-  return documents.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const body = { document_ids: data.map(({ id }) => id) };
+  const zip = await server.call<Uint8Array>("POST", `${path}/download-zip`, body);
+  const texts = Object.values(unzipSync(zip)).map((bytes) => new TextDecoder().decode(bytes));
+  return data
+    .map(({ id, name, indexing_status: status, doc_metadata }, index) => {
+      const values = (doc_metadata ?? []).map((each) => [each.name, each.value]);
+      return { id, name, text: texts[index] ?? "", status, fields: Object.fromEntries(values) };
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }

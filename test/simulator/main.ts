@@ -1,9 +1,12 @@
+import { cases } from "./cases.ts";
 import { scenarios } from "./scenarios/index.ts";
 import { shrink, simulate, type Case, type Played } from "./simulate.ts";
 
-/** What `scripts/simulate.mjs` asks for: a seed or a case, and whether its trace is wanted. */
+/** What `scripts/simulate.mjs` asks for. */
 interface Job extends Case {
-  readonly wantsTrace: boolean;
+  readonly wantsTrace?: boolean;
+  /** Play it twice: the same must happen. */
+  readonly twice?: boolean;
 }
 
 /** The answer to a job. */
@@ -14,18 +17,29 @@ interface Result extends Pick<Played, "failure" | "faults" | "time"> {
   readonly shortest: Case | null;
 }
 
-async function resultOf({ scenario: name, wantsTrace, ...given }: Job): Promise<Result> {
-  const scenario = scenarios.find((each) => each.name === name);
-  if (!scenario) throw new Error(`no scenario ${name}`);
+async function resultOf({ wantsTrace = false, twice = false, ...given }: Job): Promise<Result> {
   const { seed } = given;
-  const { failure, faults, time, trace } = await simulate(scenario, given);
-  const shown = { seed, failure, faults, time, trace: wantsTrace ? trace : [] };
-  if (failure === null) return { ...shown, shortest: null };
-  return { ...shown, shortest: { scenario: name, seed, faults: await shrink(scenario, seed, faults) } };
+  const scenario = scenarios.find(({ name }) => name === given.scenario);
+  if (!scenario) throw new Error(`no scenario ${given.scenario}`);
+  const { faults, time, trace, ...played } = await simulate(scenario, given);
+  const difference = twice ? firstDifference(trace, (await simulate(scenario, given)).trace) : null;
+  const failure = played.failure ?? difference;
+  const result = { seed, failure, faults, time, trace: wantsTrace ? trace : [] };
+  if (failure === null) return { ...result, shortest: null };
+  const rest = played.failure === null ? faults : await shrink(scenario, seed, faults);
+  return { ...result, shortest: { scenario: scenario.name, seed, faults: rest } };
 }
 
+function firstDifference(first: readonly string[], second: readonly string[]): string | null {
+  const at = first.findIndex((line, index) => line !== second[index]);
+  if (at < 0 && first.length === second.length) return null;
+  return `two runs differ:\n${first[at]}\n${second[at]}`;
+}
+
+const list = () => ({ scenarios: scenarios.map(({ name, guards }) => ({ name, guards })), cases });
+
 process.on("message", (job: Job | "list") => {
-  if (job === "list") process.send?.(scenarios.map(({ name, guards }) => ({ name, guards })));
+  if (job === "list") process.send?.(list());
   else void resultOf(job).then((result) => process.send?.(result));
 });
-process.on("SIGINT", () => {}); // the parent ends this process
+process.on("SIGINT", () => {}); // the parent lets it finish its seed

@@ -27,7 +27,8 @@ const MAX_DOWNTIME_MS = 8000;
 const networkError = (code: string, message: string): Error =>
   Object.assign(new Error(message), { code });
 const reset = () => networkError("ECONNRESET", "read ECONNRESET");
-const timedOut = (what: "HEADERS" | "BODY") => networkError(`UND_ERR_${what}_TIMEOUT`, `${what} timeout`);
+const timedOut = (what: "HEADERS" | "BODY") =>
+  networkError(`UND_ERR_${what}_TIMEOUT`, `${what} timeout`);
 
 /** A dispatcher whose requests reach the sandbox in this process, with the errors of undici. */
 export function simulatedDispatcher(caller: Caller): Dispatcher {
@@ -98,7 +99,8 @@ class Exchange {
     if (this.#strikes("reset after")) throw this.#end(reset());
     if (this.#strikes("silence after")) await never();
     for (const status of [502, 503, 504] as const)
-      if (this.#strikes(`${status} after`)) return server.respond(request, signal, { html: status });
+      if (this.#strikes(`${status} after`))
+        return server.respond(request, signal, { html: status });
     await timeline.wait(random(`response to ${this.#place}`) * LATENCY_MS);
     await this.#caller.step(`response to ${this.#place.replace(/^.*?: /, "")}`, 0);
     return response;

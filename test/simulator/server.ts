@@ -88,19 +88,30 @@ export class SimulatedServer {
     signal: AbortSignal,
     plan: FaultPlan = {},
   ): Promise<SandboxResponse> {
-    const exchange = { request, plan, version: this.#options.server ?? "1.14.2", origin: ORIGIN, signal };
+    const exchange = {
+      request,
+      plan,
+      version: this.#options.server ?? "1.14.2",
+      origin: ORIGIN,
+      signal,
+    };
     return answerRequest(this.#current.backend, exchange, (error) => this.problems.push(error));
   }
 
-  /** A request of someone else: without faults, and it takes no time. Throws for an error response. */
+  /**
+   * A request of someone else: without faults, and it takes no time. Returns the JSON, or the bytes of
+   * anything else; throws for an error response.
+   */
   async call<T>(method: string, path: string, json?: object, key = KNOWLEDGE_KEY): Promise<T> {
     const body = new TextEncoder().encode(json === undefined ? "" : JSON.stringify(json));
     const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
     const request = { method, path, headers, body, parts: [] };
     const response = await this.respond(request, new AbortController().signal);
-    const text = await textOf(response.body);
+    const bytes = await bytesOf(response.body);
+    const text = new TextDecoder().decode(bytes);
     if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-    return (/json/.test(response.headers["Content-Type"] ?? "") && text ? JSON.parse(text) : text) as T;
+    const isJson = /json/.test(response.headers["Content-Type"] ?? "") && text !== "";
+    return (isJson ? JSON.parse(text) : bytes) as T; // as the caller expects
   }
 
   get #current(): Life {
@@ -143,9 +154,9 @@ const mortal = (store: Store, ended: AbortSignal): Store =>
     },
   });
 
-async function textOf(body: SandboxResponse["body"]): Promise<string> {
-  if (body instanceof Uint8Array) return new TextDecoder().decode(body);
+async function bytesOf(body: SandboxResponse["body"]): Promise<Uint8Array> {
+  if (body instanceof Uint8Array) return body;
   let text = "";
   for await (const piece of body) text += piece;
-  return text;
+  return new TextEncoder().encode(text);
 }

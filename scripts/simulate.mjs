@@ -1,0 +1,143 @@
+// Plays the scenarios of test/simulator:
+//   npm run simulate -- --seeds 1000 [--scenario NAME]   continues where it stopped
+//   npm run simulate -- --seeds 1000 --from SEED         these, whatever was played before
+//   npm run simulate -- --seed 17 --scenario NAME        one seed, with its trace
+//   npm run simulate -- --case '{"scenario":"sync","seed":17,"faults":[]}'
+//   npm run simulate -- --guards --seeds 100             finds the bug that each guard prevents
+// --twice plays each seed twice and compares the traces; --kept begins with the kept cases.
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { root } from "./prepare.mjs";
+import { bundle } from "./simulate/bundle.mjs";
+import { askAll, askOnce } from "./simulate/players.mjs";
+import { progressOf, saveProgress } from "./simulate/progress.mjs";
+
+const text = { type: "string" };
+const flag = { type: "boolean", default: false };
+const { values: options } = parseArgs({
+  options: {
+    seeds: { ...text, default: "100" },
+    from: text,
+    scenario: text,
+    seed: text,
+    case: text,
+    guards: flag,
+    twice: flag,
+    kept: flag,
+  },
+});
+
+// Inside node_modules, so that the packages that the bundle imports are found.
+const cache = join(root, "node_modules", ".cache");
+mkdirSync(cache, { recursive: true });
+const folder = mkdtempSync(join(cache, "kb-wf-simulate-"));
+process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+let isStopped = false;
+process.on("SIGINT", () => {
+  isStopped = true;
+});
+
+/** Jobs for seeds, until the run is stopped. */
+function* seedJobs(scenario, from, count) {
+  for (let seed = from; seed < from + count && !isStopped; seed++)
+    yield { scenario, seed, twice: options.twice };
+}
+
+/** Prints why a case failed; returns whether it did not. */
+function report({ seed, failure, shortest }) {
+  if (failure !== null)
+    console.log(`\nseed ${seed}: ${failure}\n\ncase: ${JSON.stringify(shortest)}\n`);
+  return failure === null;
+}
+
+/** Plays one case and prints all that happens in it. */
+async function playOne(file, job) {
+  const result = await askOnce(file, { ...job, wantsTrace: true });
+  for (const line of result.trace) console.log(line);
+  return report(result);
+}
+
+/** Plays cases that are kept; returns those that fail. */
+async function playCases(file, cases) {
+  const failures = [];
+  await askAll(file, cases[Symbol.iterator](), (result) => {
+    if (!report(result)) failures.push(result.shortest);
+  });
+  return failures;
+}
+
+/** Plays seeds of a scenario after its failures of before; returns whether none failed. */
+async function playSeeds(file, scenario) {
+  const isKept = options.from === undefined;
+  const before = isKept ? progressOf(scenario) : { next: Number(options.from), failures: [] };
+  const failures = await playCases(file, before.failures);
+  const total = { seeds: 0, ms: 0, kinds: {}, failures };
+  const done = new Set();
+  let { next } = before;
+  const save = () => {
+    while (done.delete(next)) next++;
+    if (isKept) saveProgress(scenario, { next, failures });
+  };
+  const jobs = seedJobs(scenario, next, Number(options.seeds));
+  await askAll(file, jobs, (result) => {
+    done.add(result.seed);
+    count(result, total);
+    if (!report(result)) failures.push(result.shortest);
+    if (total.seeds % 50 === 0) save();
+  });
+  save();
+  print(scenario, total);
+  return failures.length === 0;
+}
+
+function count({ faults, time }, total) {
+  total.seeds++;
+  total.ms += time;
+  for (const fault of faults) {
+    const [kind] = fault.split(" @ ", 1);
+    total.kinds[kind] = (total.kinds[kind] ?? 0) + 1;
+  }
+}
+
+function print(scenario, { seeds, ms, kinds, failures }) {
+  const hours = (ms / 3_600_000).toFixed(1);
+  console.log(`${scenario}: ${seeds} seeds, ${hours} simulated hours, ${failures.length} failed`);
+  const faults = Object.entries(kinds).sort(([, a], [, b]) => b - a);
+  if (faults.length > 0)
+    console.log(`  ${faults.map(([kind, number]) => `${kind} ${number}`).join(", ")}`);
+}
+
+/** Finds the bug of a source without a guard; returns whether it did. */
+async function findBug({ name: scenario, guard }) {
+  const file = await bundle(join(folder, "without"), guard);
+  let found;
+  const jobs = seedJobs(scenario, Number(options.from ?? 1), Number(options.seeds));
+  await askAll(file, jobs, ({ shortest }) => {
+    if (!shortest) return;
+    found ??= shortest;
+    jobs.return();
+  });
+  console.log(`${scenario}: ${guard.name}: ${found ? JSON.stringify(found) : "not found"}`);
+  return found !== undefined;
+}
+
+async function main() {
+  const file = await bundle(folder);
+  if (options.case !== undefined) return playOne(file, JSON.parse(options.case));
+  const { scenarios, cases } = await askOnce(file, "list");
+  const chosen = scenarios.filter(({ name }) => (options.scenario ?? name) === name);
+  if (chosen.length === 0) throw new Error(`no scenario ${options.scenario}`);
+  let isGood = !options.kept || (await playCases(file, cases)).length === 0;
+  for (const { name, guards } of chosen) {
+    if (options.seed !== undefined)
+      isGood = (await playOne(file, { scenario: name, seed: Number(options.seed) })) && isGood;
+    else if (options.guards)
+      for (const guard of guards) isGood = (await findBug({ name, guard })) && isGood;
+    else isGood = (await playSeeds(file, name)) && isGood;
+  }
+  return isGood;
+}
+
+process.exit((await main()) ? 0 : 1);

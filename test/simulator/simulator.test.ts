@@ -1,0 +1,35 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { root } from "../lib/paths.ts";
+
+/** Runs `npm run simulate`. */
+function simulate(...argv: readonly string[]) {
+  const script = join(root, "scripts", "simulate.mjs");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...argv], {
+    encoding: "utf8",
+  });
+  return { status, out: stdout + stderr };
+}
+
+test("kept cases and some seeds of each scenario, each played twice with the same trace", () => {
+  const { status, out } = simulate("--kept", "--twice", "--from", "1", "--seeds", "8");
+  expect(out).toMatch(/^sync: 8 seeds, [\d.]+ simulated hours, 0 failed\n {2}.*\bkill \d/m);
+  expect(status, out).toBe(0);
+});
+
+test("a bug is found, reduced to its faults and repeated with them alone", () => {
+  const { status, out } = simulate(
+    "--guards",
+    "--scenario",
+    "sync",
+    "--from",
+    "1",
+    "--seeds",
+    "20",
+  );
+  expect(out).toMatch(
+    /^sync: updates are not marked as pending: \{"scenario":"sync","seed":\d+,"faults":\[/m,
+  );
+  expect(status, out).toBe(0);
+});
