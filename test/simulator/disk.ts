@@ -40,7 +40,7 @@ export class Disk {
     this.#files.set(normal(path), bytesOf(content));
   }
 
-  /** Writes a file and the directories around it, as a person does. */
+  /** Writes a file and the directories around it, as a user does. */
   put(path: string, content: string | Uint8Array): void {
     this.makeDirectory(dirname(normal(path)));
     this.write(path, content);

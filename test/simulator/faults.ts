@@ -77,6 +77,3 @@ export class FaultPlan {
     return intensities[at] ?? 0;
   }
 }
-
-/** The kind of a fault that happened. */
-export const kindOf = (fault: string): string => fault.split(" @ ", 1)[0] ?? "";

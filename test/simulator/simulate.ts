@@ -64,7 +64,7 @@ export async function simulate(
   return { failure, faults: world.faults.happened, trace, time: timeline.time };
 }
 
-/** Reduces the faults of a failing run to a list from which none can be left out. */
+/** Reduces the faults of a failing run to a list in which each one is needed. */
 export async function shrink(scenario: Scenario, seed: number, faults: readonly string[]) {
   const fails = async (some: readonly string[]) =>
     (await simulate(scenario, { seed, faults: some })).failure !== null;

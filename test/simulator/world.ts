@@ -52,7 +52,7 @@ export class World {
     return choices[this.below(choices.length, words)] as T; // never empty
   }
 
-  /** Does this happen? Like a fault, it is left out when a failure is reduced to what it needs. */
+  /** Does this happen? Like a fault, it is dropped when a failure is reduced to what it needs. */
   happens(kind: string, place: string, probability: number): boolean {
     return this.faults.happens(kind, place, probability);
   }

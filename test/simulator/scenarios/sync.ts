@@ -7,7 +7,7 @@ import type { World } from "../world.ts";
 
 const DIRECTORY = "/home/user/handbook";
 const PATHS = ["a.md", "b.md", "c.csv", "more/a.md", "more/d.txt", "more/e.html", "f.md", "g.md"];
-const FOREIGN = { name: "notes of a person.md", text: "not to be touched" };
+const FOREIGN = { name: "notes.md", text: "not to be touched" };
 
 /** Codes with which a sync may end that faults disturb: its error says that something is left to do. */
 const honest = [1, 5, 7, 10, 11, 12, 130];
@@ -21,7 +21,7 @@ interface Stage {
   readonly tree: Map<string, string>;
   /**
    * Contents of files that were deleted. A sync that ended before it marked a new document cannot tell it
-   * from that of a person once its file is gone, so it stays.
+   * from that of a user once its file is gone, so it stays.
    */
   readonly deleted: Set<string>;
 }
@@ -30,7 +30,7 @@ interface Stage {
 const syncLine = ({ kb }: Stage, ...more: readonly string[]): readonly string[] =>
   ["kb", "sync", kb, DIRECTORY, "--adopt", "--yes"].concat(more);
 
-/** Changes some files; each change can be left out. */
+/** Changes some files; each change can be dropped. */
 function edit({ world, machine, tree, deleted }: Stage, turn: string): void {
   for (const path of PATHS) {
     const place = `${path} ${turn}`;
@@ -46,7 +46,7 @@ function edit({ world, machine, tree, deleted }: Stage, turn: string): void {
   }
 }
 
-/** A person changes a document on the server. */
+/** A user changes a document on the server. */
 async function editOnServer({ world, kb }: Stage, turn: string): Promise<void> {
   for (const { id, name } of await documentsOf(world.server, kb)) {
     if (name === FOREIGN.name || !name.endsWith(".md")) continue;
@@ -54,7 +54,7 @@ async function editOnServer({ world, kb }: Stage, turn: string): Promise<void> {
     const path = `/v1/datasets/${kb}/documents/${id}/update-by-text`;
     // Rejected while the document is being indexed.
     await world.server
-      .call("POST", path, { name, text: `a person's ${turn}` })
+      .call("POST", path, { name, text: `a user's ${turn}` })
       .catch((error: unknown) => world.note(`not edited: ${String(error)}`));
   }
 }
@@ -102,8 +102,8 @@ async function playTurn(stage: Stage, turn: string): Promise<void> {
 function requireValidHashes(documents: readonly StoredDocument[]): void {
   for (const { name, text, fields } of documents) {
     const hash = String(fields["kb_hash"] ?? "");
-    // A person's change does not change the mark, but the ID of the stored file tells.
-    if (/^[0-9a-f]{64}$/.test(hash) && !text.startsWith("a person's"))
+    // The change of a user does not change the mark, but the ID of the stored file tells.
+    if (/^[0-9a-f]{64}$/.test(hash) && !text.startsWith("a user's"))
       equal(hash, sha256(text), `the hash of ${name} is that of another content`);
   }
 }
