@@ -5,10 +5,13 @@ import { fileURLToPath } from "node:url";
 
 /** Name of a chunk and its paths below src; a directory ends with a slash. */
 export const chunks = [
+  // All that --version and --help need.
+  ["ready", ["cli/ready-answer.ts", "host/bundle-file.ts", "host/platform.ts"]],
   [
     "core",
     [
       "cli/run.ts",
+      "host/node-host.ts",
       "cli/parse/parser.ts",
       "commands/shared/specs.ts",
       "output/terminal.ts",

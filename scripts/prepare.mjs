@@ -41,8 +41,8 @@ function install() {
 function build() {
   const sources = Math.max(
     newest(join(root, "src")),
+    newest(join(root, "scripts")),
     changed(join(root, "rolldown.config.mjs")),
-    changed(join(root, "scripts", "chunks.mjs")),
     changed(join(root, "package-lock.json")),
   );
   if (changed(join(root, "dist", "main.cjs")) < sources) {

@@ -3,7 +3,7 @@ import { CliError, diskProblem } from "../errors.ts";
 import { withWrite } from "../output/stream-wrap.ts";
 import { visible } from "../output/table/display-width.ts";
 import { newSecrets, withoutKeys } from "../redact/keys.ts";
-import { version } from "../lib/version.ts";
+import { versionLine } from "../lib/version.ts";
 import { commandsOf } from "./parse/command-list.ts";
 import { takesEach } from "./parse/shared-flags.ts";
 import type { Globals } from "./parse/shared-flags.ts";
@@ -63,7 +63,7 @@ async function runLine(argv: readonly string[], host: Host, reported: Reported):
   const batch = hasEachFlag(argv) ? await import("./batch/batch.ts") : undefined;
   const parsed = parseLine(argv, batch?.overRows(commands) ?? commands);
   if (parsed.kind === "version") {
-    return host.stdout.write(`${program} ${version} (node ${host.platform})\n`);
+    return host.stdout.write(versionLine(program, host.platform));
   }
   if (parsed.kind === "help") {
     const { showHelp } = await import("./help/topic.ts");

@@ -1,18 +1,17 @@
 import { constants, homedir } from "node:os";
-import { delimiter, dirname, join, sep } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { abortError, codeOf } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
 import { withoutKeys } from "../redact/keys.ts";
+import { bundleFile, isExecutable } from "./bundle-file.ts";
 import { spawnChild } from "./child-process.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { openFullScreen } from "./full-screen.ts";
 import type { Host, Keyring, RawHost } from "./host.ts";
 import { diskFiles } from "./node-files.ts";
 import { nodeOutput } from "./node-output.ts";
+import { platform } from "./platform.ts";
 import { prompt } from "./prompt.ts";
-
-/** Is this the single executable? Its modules have paths below its own (scripts/binary/start.cjs). */
-const isExecutable = import.meta.dirname.startsWith(join(process.execPath, sep));
 
 /** The host of this process. */
 export function nodeHost(): RawHost {
@@ -20,13 +19,13 @@ export function nodeHost(): RawHost {
   const signal = firstSignal();
   return {
     env,
-    platform: `${process.version} ${process.platform}-${process.arch}`,
+    platform,
     cwd: attempt(() => process.cwd()) ?? "/", // the root if the directory was deleted
-    // In the bundle this module is part of dist/main.cjs.
+    // In the bundle this module is part of a chunk in dist.
     binDirectory: isExecutable
       ? dirname(process.execPath)
       : join(import.meta.dirname, "../bin/shims"),
-    licenses,
+    licenses: async () => bundleFile("LICENSES.txt"),
     pathSeparator: delimiter,
     process: { pid: process.pid, isAlive },
     stdin: {
@@ -36,9 +35,9 @@ export function nodeHost(): RawHost {
       },
       bytes: () => stdinBytes(signal),
     },
-    stdout: nodeOutput(process.stdout, { reportErrors: true }),
+    stdout: nodeOutput("stdout", { reportErrors: true }),
     // stderr is not the result, so write errors are ignored.
-    stderr: nodeOutput(process.stderr, { reportErrors: false }),
+    stderr: nodeOutput("stderr", { reportErrors: false }),
     directories: directoriesOf(env),
     files: diskFiles,
     signal,
@@ -53,13 +52,6 @@ export function nodeHost(): RawHost {
     prompt,
     fullScreen: openFullScreen,
   };
-}
-
-/** Reads the file that the build writes beside the bundle; in the single executable, it is an asset. */
-async function licenses(): Promise<string> {
-  const name = "LICENSES.txt";
-  if (isExecutable) return (await import("node:sea")).getAsset(name, "utf8");
-  return new TextDecoder().decode(await diskFiles.read(join(import.meta.dirname, name)));
 }
 
 /** Reads stdin until it ends or a signal arrives. */

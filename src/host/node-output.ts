@@ -2,37 +2,38 @@ import { CliError, codeOf, reasonOf } from "../errors.ts";
 import type { Output } from "./host.ts";
 
 /**
- * stdout or stderr. Writes are awaited, so a slow reader slows the program down and nothing is lost
- * at exit. With `reportErrors` a failed write, as on a full disk, fails the command.
+ * stdout or stderr, opened on first use, because it takes Node.js 2 ms. Writes are awaited, so a slow
+ * reader slows the program down and nothing is lost at exit. With `reportErrors` a failed write, as on a
+ * full disk, fails the command.
  */
 export function nodeOutput(
-  stream: NodeJS.WriteStream,
+  name: "stdout" | "stderr",
   { reportErrors }: { readonly reportErrors: boolean },
 ): Output {
   let closed = false;
   let resumeCount = 0;
-  if (stream.isTTY) {
-    process.on("SIGCONT", () => void resumeCount++);
-    setDefaultSize(stream);
-  }
-  // Without a listener, EPIPE would crash the process even though write() has a callback.
-  stream.on("error", () => {});
+  let opened: NodeJS.WriteStream | undefined;
+  const stream = () => (opened ??= open(name, () => resumeCount++));
   return {
     write: (text) =>
       closed
         ? Promise.resolve()
         : new Promise((resolve, reject) => {
-            stream.write(text, (error) => {
+            stream().write(text, (error) => {
               if (!error) return resolve();
               if (["EPIPE", "ERR_STREAM_DESTROYED"].includes(codeOf(error))) closed = true;
               else if (reportErrors) return reject(writeError(error));
               resolve();
             });
           }),
-    isTTY: Boolean(stream.isTTY),
-    terminal: stream.isTTY ? stream : undefined,
+    get isTTY() {
+      return Boolean(stream().isTTY);
+    },
+    get terminal() {
+      return stream().isTTY ? stream() : undefined;
+    },
     get columns() {
-      return stream.isTTY ? stream.columns : Infinity;
+      return stream().isTTY ? stream().columns : Infinity;
     },
     get resumeCount() {
       return resumeCount;
@@ -41,6 +42,17 @@ export function nodeOutput(
       return closed;
     },
   };
+}
+
+function open(name: "stdout" | "stderr", onResume: () => void): NodeJS.WriteStream {
+  const stream = process[name];
+  if (stream.isTTY) {
+    process.on("SIGCONT", onResume);
+    setDefaultSize(stream);
+  }
+  // Without a listener, EPIPE would crash the process even though write() has a callback.
+  stream.on("error", () => {});
+  return stream;
 }
 
 /**

@@ -3,8 +3,12 @@ import type { Output } from "../host/host.ts";
 /** The output with another way to write to it. */
 export const withWrite = (output: Output, write: Output["write"]): Output => ({
   write,
-  isTTY: output.isTTY,
-  terminal: output.terminal,
+  get isTTY() {
+    return output.isTTY;
+  },
+  get terminal() {
+    return output.terminal;
+  },
   get columns() {
     return output.columns;
   },

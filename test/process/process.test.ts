@@ -3,6 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { helpPages } from "../../scripts/reference/help-pages.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
@@ -210,16 +211,22 @@ const chunksIn = (files: readonly string[]): readonly string[] => [
 ];
 
 test.each([
-  ["kb --version", ["kb"]],
-  ["wf --version", ["wf"]],
-  ["kb --help", ["kb", "help"]],
-  ["kb create --help", ["kb", "help"]],
-  ["kb create --nmae x", ["kb", "print-error"]],
-  ["kb create A --dry-run", ["kb", "execute"]],
-])("%s loads only the core and %j, and no slow module of Node", async (line, wanted) => {
+  ["kb --version", []],
+  ["wf --version", []],
+  ["kb --help", []],
+  ["kb create -h", []],
+  ["wf logs export --help", []],
+  ["kb create --nmae x", ["core", "rolldown-runtime", "kb", "print-error"]],
+  ["kb create A --dry-run", ["core", "rolldown-runtime", "kb", "execute"]],
+])("%s loads only the entry and %j, and no slow module of Node", async (line, wanted) => {
   const files = await loaded(line.split(" "));
-  expect(chunksIn(files)).toEqual(["main", "rolldown-runtime", "core", ...wanted]);
+  expect(chunksIn(files)).toEqual(["main", "ready", ...wanted]);
   expect(files.filter((file) => slow.test(file))).toEqual([]);
+});
+
+test.each(["kb", "wf"] as const)("the build wrote the help pages of %s", async (program) => {
+  const written = readFileSync(join(root, "dist", `help-${program}.txt`), "utf8");
+  expect(written).toBe(await helpPages(program));
 });
 
 test.each([
@@ -227,7 +234,7 @@ test.each([
   ["wf app site", ["wf", "execute", "output", "client", "agent"]],
 ])("%s loads only the core and %j", async (line, wanted) => {
   const files = await loaded(line.split(" "));
-  expect(chunksIn(files)).toEqual(["main", "rolldown-runtime", "core", ...wanted]);
+  expect(chunksIn(files)).toEqual(["main", "ready", "core", "rolldown-runtime", ...wanted]);
 });
 
 test.each([

@@ -42,8 +42,8 @@ export function optionsFor(globals: Globals, host: Host): Options {
         globals.mayPrompt !== false &&
         !isOn(env("KB_NO_INPUT")) &&
         !isOn(env("CI")) &&
-        host.stdin.isTTY &&
-        host.stderr.isTTY
+        host.stderr.isTTY &&
+        host.stdin.isTTY // last, because opening it takes 5 ms
       );
     },
     retries: wholeNumber(
