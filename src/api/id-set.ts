@@ -10,11 +10,12 @@ const WORDS = 4;
 const FIRST_SLOTS = 256;
 /** A fuller table makes searches long, an emptier one wastes memory. */
 const MAX_LOAD = 0.875;
-const GROWTH = 1.25;
+/** With 1.25, adding 100,000 IDs took 52 ms instead of 34. */
+const GROWTH = 1.5;
 
 /**
- * An empty set of row IDs that stores 128 bits of each in an open-addressing hash table: 18 to 23
- * bytes a row, and twice that while it grows. A UUID is stored as it is, any other ID as a hash; the
+ * An empty set of row IDs that stores 128 bits of each in an open-addressing hash table: 18 to 27
+ * bytes a row, and up to 46 while it grows. A UUID is stored as it is, any other ID as a hash; the
  * chance that two of a million collide is below 1 in 10^26.
  *
  * With a plain Set, a list of 100,000 rows took 37 MB more than one of 10,000 instead of 18 MB
@@ -40,19 +41,19 @@ class CompactIdSet implements IdSet {
       this.size++;
       return true;
     }
-    const offset = this.find(id);
+    const offset = this.find(id, 0);
     if (!isFree(this.table, offset)) return false;
-    this.table.set(id, offset);
+    copyId(id, 0, this.table, offset);
     this.size++;
     if (this.size > this.slots * MAX_LOAD) this.grow();
     return true;
   }
 
-  /** The offset of the ID, or of the free slot where it belongs. */
-  private find(id: Uint32Array): number {
+  /** The offset of the ID that another table has at `from`, or of the free slot where it belongs. */
+  private find(ids: Uint32Array, from: number): number {
     const { table } = this;
-    let offset = Math.floor((spread(id) / 2 ** 32) * this.slots) * WORDS;
-    while (!isFree(table, offset) && !isAt(table, offset, id)) {
+    let offset = Math.floor((spread(ids, from) / 2 ** 32) * this.slots) * WORDS;
+    while (!isFree(table, offset) && !isSame(table, offset, ids, from)) {
       offset += WORDS;
       if (offset === table.length) offset = 0;
     }
@@ -63,10 +64,8 @@ class CompactIdSet implements IdSet {
     const old = this.table;
     this.slots = Math.ceil(this.slots * GROWTH);
     this.table = new Uint32Array(this.slots * WORDS);
-    for (let offset = 0; offset < old.length; offset += WORDS) {
-      if (isFree(old, offset)) continue;
-      const id = old.subarray(offset, offset + WORDS);
-      this.table.set(id, this.find(id));
+    for (let from = 0; from < old.length; from += WORDS) {
+      if (!isFree(old, from)) copyId(old, from, this.table, this.find(old, from));
     }
   }
 }
@@ -74,11 +73,15 @@ class CompactIdSet implements IdSet {
 const isFree = (table: Uint32Array, at: number): boolean =>
   table[at] === 0 && table[at + 1] === 0 && table[at + 2] === 0 && table[at + 3] === 0;
 
-const isAt = (table: Uint32Array, at: number, id: Uint32Array): boolean =>
-  table[at] === id[0] &&
-  table[at + 1] === id[1] &&
-  table[at + 2] === id[2] &&
-  table[at + 3] === id[3];
+const isSame = (one: Uint32Array, at: number, other: Uint32Array, from: number): boolean =>
+  one[at] === other[from] &&
+  one[at + 1] === other[from + 1] &&
+  one[at + 2] === other[from + 2] &&
+  one[at + 3] === other[from + 3];
+
+function copyId(ids: Uint32Array, from: number, into: Uint32Array, at: number): void {
+  for (let word = 0; word < WORDS; word++) into[at + word] = ids[from + word] ?? 0;
+}
 
 /** Mixes every bit of a word into all places, so that consecutive IDs do not lie side by side. */
 function mixed(word: number): number {
@@ -89,8 +92,11 @@ function mixed(word: number): number {
 }
 
 /** Evenly distributed over 0 to 2^32 - 1, whichever bits the IDs differ in. */
-const spread = ([a = 0, b = 0, c = 0, d = 0]: Uint32Array): number =>
-  mixed(mixed(mixed(mixed(a) ^ b) ^ c) ^ d) >>> 0;
+function spread(ids: Uint32Array, from: number): number {
+  let bits = 0;
+  for (let word = 0; word < WORDS; word++) bits = mixed(bits ^ (ids[from + word] ?? 0));
+  return bits >>> 0;
+}
 
 const DASH = 45;
 const NO_DIGIT = 255;

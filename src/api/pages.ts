@@ -72,24 +72,25 @@ export function requireComplete(progress: PageCounter): void {
 }
 
 /**
- * Reads the rows of a list page by page, without duplicates. `fetch` requests one page; `progress` is
- * updated before each row. A list that ends with fewer rows than the server counts is read a second
- * time, because rows move while others are added or removed.
+ * Reads a list page by page and yields the new rows of each page, which are never none: no row twice.
+ * `fetch` requests one page: the next one while the rows of this one are used, which changes neither
+ * the number nor the order of the requests. `progress` is updated before the rows are yielded. A list
+ * that ends with fewer rows than the server counts is read a second time, because rows move while
+ * others are added or removed.
  */
-export async function* readRows(
+export async function* readPages(
   returns: Returns<never>,
   request: RowLimit,
   fetch: (paging: Paging) => Promise<Page>,
   progress: PageCounter,
-): AsyncGenerator<unknown> {
+): AsyncGenerator<readonly unknown[]> {
   if (returns.kind === "list") {
-    const { rows, total } = await fetch({});
-    progress.total = total ?? rows.length;
-    for (const row of rows.slice(0, request.limit)) {
-      progress.shown++;
-      yield row;
-    }
-    progress.complete = rows.length <= request.limit;
+    const { rows: all, total } = await fetch({});
+    const rows = all.slice(0, request.limit);
+    progress.total = total ?? all.length;
+    progress.shown += rows.length;
+    if (rows.length > 0) yield rows;
+    progress.complete = all.length <= request.limit;
     return;
   }
   if (returns.kind !== "page" && returns.kind !== "cursor") return;
@@ -123,37 +124,40 @@ async function* readOnce({
   fetch,
   progress,
   isNew,
-}: Reading): AsyncGenerator<unknown> {
+}: Reading): AsyncGenerator<readonly unknown[]> {
   const size = Math.min(request.limit, returns.cap);
   const next =
     returns.kind === "page"
       ? byNumber(size, request.page ?? 1)
       : afterRow(size, returns.after, request.sortedBy ?? "created_at");
+  const fetchNext = async (paging: Paging) => {
+    if (returns.kind === "cursor" && paging[returns.after] === undefined)
+      throw invalidResponse("the list continues after a row without an ID");
+    return fetch(paging);
+  };
   // Consecutive pages without a new row; limited because a server may repeat its pages forever.
   let emptyPages = 0;
   const maxEmptyPages = MAX_KNOWN_PAGES + Math.ceil(progress.shown / size);
   let previous = "";
-  for (let paging = next(undefined, progress); paging !== undefined;) {
-    const page = await fetch(paging);
-    const { shown } = progress;
+  const first = next(undefined, progress);
+  for (let coming = first && fetch(first); coming !== undefined;) {
+    const page = await coming;
     progress.total = smaller(page.total, progress.total);
     const text = textWithoutIds(page.rows);
     const repeated = text !== "" && text === previous;
     previous = text;
-    for (const row of repeated ? [] : page.rows) {
-      if (progress.shown >= request.limit) return;
-      if (!isNew(row)) continue;
-      progress.shown++;
-      yield row;
-    }
-    paging = next(page, progress);
+    const fresh = repeated ? [] : page.rows.filter(isNew);
+    const rows = fresh.slice(0, request.limit - progress.shown);
+    progress.shown += rows.length;
+    emptyPages = rows.length === 0 ? emptyPages + 1 : 0;
+    const paging = next(page, progress);
+    const isEnough =
+      request.page !== undefined || progress.shown >= request.limit || emptyPages === maxEmptyPages;
+    coming = isEnough || paging === undefined ? undefined : fetchNext(paging);
+    coming?.catch(() => {}); // thrown when its turn comes, if it does
+    if (rows.length > 0) yield rows;
     const cutOff = page.rows.length === 0 && page.more === true;
-    progress.complete = paging === undefined && !cutOff;
-    if (request.page !== undefined || progress.shown >= request.limit) return;
-    emptyPages = progress.shown === shown ? emptyPages + 1 : 0;
-    if (emptyPages === maxEmptyPages) return;
-    if (paging && returns.kind === "cursor" && paging[returns.after] === undefined)
-      throw invalidResponse("the list continues after a row without an ID");
+    progress.complete = paging === undefined && !cutOff && rows.length === fresh.length;
   }
 }
 

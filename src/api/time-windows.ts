@@ -242,23 +242,22 @@ class FoundRows {
 }
 
 /**
- * Up to `limit` rows of a list whose pages lose some, newest first. Throws `partial` as a result if
- * the server hides rows that it counts.
+ * Up to `limit` rows of a list whose pages lose some, newest first, as they arrive together. Throws
+ * `partial` as a result if the server hides rows that it counts.
  */
-export async function* readCompleteRows(
+export async function* readCompletePages(
   source: Source,
   { limit }: RowLimit,
   progress: PageCounter,
-): AsyncGenerator<unknown> {
+): AsyncGenerator<readonly unknown[]> {
   let missing = 0;
   for await (const window of readWindows(source)) {
     missing += window.missing;
     progress.total = progress.shown + window.rows.length + missing + window.left;
-    for (const row of window.rows) {
-      progress.shown++;
-      yield row;
-      if (progress.shown >= limit) return;
-    }
+    const rows = window.rows.slice(0, limit - progress.shown);
+    progress.shown += rows.length;
+    if (rows.length > 0) yield rows;
+    if (progress.shown >= limit) return;
   }
   progress.complete = true;
   progress.total = progress.shown + missing;

@@ -23,14 +23,19 @@ export const tryParseJson = (text: string): unknown =>
   });
 
 /** The value at a path such as `a.b.0.c`; undefined if there is none. */
-export function valueAt(value: unknown, path: string): unknown {
-  if (path === "") return value;
-  let at = value;
-  for (const step of path.split(".")) {
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
-    at = (at as Record<string, unknown>)[step];
-  }
-  return at;
+export const valueAt = (value: unknown, path: string): unknown => readerOf(path)(value);
+
+/** Reads the value at a path of many values: the path is split once. */
+export function readerOf(path: string): (value: unknown) => unknown {
+  const steps = path === "" ? [] : path.split(".");
+  return (value) => {
+    let at = value;
+    for (const step of steps) {
+      if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
+      at = (at as Record<string, unknown>)[step];
+    }
+    return at;
+  };
 }
 
 /**

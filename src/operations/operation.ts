@@ -2,7 +2,7 @@
  * The format of a row of the operation table, and the types derived from it. All type-level work is
  * in this file; everything else reads rows as plain data.
  */
-import { valueAt } from "../lib/json.ts";
+import { readerOf } from "../lib/json.ts";
 
 /** Objects with a name and an ID; a parameter of kind `ref` takes either. */
 export type Noun = "kb" | "document" | "tag" | "field";
@@ -290,10 +290,10 @@ export function readColumns(columns: readonly Column[], all = true): ReadColumn[
 }
 
 function readColumn(column: Column): ReadColumn {
-  if (typeof column === "string") return { label: column, value: (row) => valueAt(row, column) };
+  if (typeof column === "string") return { label: column, value: readerOf(column) };
   const [label, cell, kind] = column;
   if (typeof cell === "string") {
-    const at = (row: unknown) => valueAt(row, cell);
+    const at = readerOf(cell);
     return { label, kind, value: kind === "time" ? (row) => timeOf(at(row)) : at };
   }
   const read = cell as (row: unknown) => unknown; // the rows of the operation that declares it

@@ -2,6 +2,7 @@ import { usage } from "../errors.ts";
 import type { Output } from "../host/host.ts";
 import { collect } from "../lib/collect.ts";
 import { valueAt } from "../lib/json.ts";
+import { inBatches, oneByOne } from "../lib/rows.ts";
 import { isList } from "../operations/operation.ts";
 import type { Returns, TerminalForm } from "../operations/operation.ts";
 import type { Report, ReportStep } from "./report-model.ts";
@@ -82,7 +83,7 @@ export async function render(
   out: Output,
 ): Promise<number> {
   if (returns.kind === "file") return printBytes(values as AsyncIterable<Uint8Array>, out); // the type of a file
-  if (returns.kind === "nothing") return each(values, out, () => "");
+  if (returns.kind === "nothing") return each(inBatches(values), out, () => "");
   if (returns.kind === "text") return printText(values, out);
   const printing: Printing = { returns, style, out };
   if (style.format === "html" && style.jq === undefined) return printAsPage(values, printing);
@@ -92,18 +93,23 @@ export async function render(
     const events = values as AsyncIterable<readonly ServerEvent[]>; // the type of events
     if (isDefaultForm(style)) return printLive(events, printing);
     if (form === "name") return printRunId(events, out);
-    if (form === "jsonl" && style.columns === undefined) {
-      return each(events, out, (batch) => {
-        let lines = "";
-        for (const { raw } of batch) lines += asLine(raw, out.isTTY);
-        return lines;
-      });
-    }
-    return printers[form](dataOf(events), printing);
+    if (form === "jsonl" && style.columns === undefined)
+      return each(events, out, ({ raw }) => asLine(raw, out.isTTY));
+    return printers[form](
+      mapped(events, (batch) => batch.map(({ data }) => data)),
+      printing,
+    );
   }
-  const rows = returns.kind === "json" && tables.has(form) ? flat(values) : values;
+  const batches = inBatches(values);
+  const rows =
+    returns.kind === "json" && tables.has(form)
+      ? mapped(batches, (batch) => batch.flat())
+      : batches;
   return printers[form](isList(returns) ? ordered(rows, printing) : rows, printing);
 }
+
+/** Rows, in the batches in which they arrive. */
+type RowBatches = AsyncIterable<readonly unknown[]>;
 
 /** How values are printed: in the requested format, or in the default form of their kind. */
 type Form = Exclude<Format, "svg" | "html"> | "jq" | "sheet" | "values" | TerminalForm["form"];
@@ -144,17 +150,6 @@ interface Printing {
 /** Forms in which the items of a JSON list are rows. */
 const tables: ReadonlySet<Form> = new Set(["grid", "wide", "tsv", "csv", "md", "name"]);
 
-async function* flat(values: AsyncIterable<unknown>): AsyncGenerator<unknown> {
-  for await (const value of values) {
-    if (Array.isArray(value)) yield* value;
-    else yield value;
-  }
-}
-
-async function* dataOf(events: AsyncIterable<readonly ServerEvent[]>): AsyncGenerator<unknown> {
-  for await (const batch of events) for (const { data } of batch) yield data;
-}
-
 async function* mapped<T, U>(
   values: AsyncIterable<T>,
   to: (value: T) => U | Promise<U>,
@@ -163,41 +158,56 @@ async function* mapped<T, U>(
 }
 
 /** Rows in the requested order; only a requested order collects all rows first. */
-const ordered = (rows: AsyncIterable<unknown>, { returns, style }: Printing) =>
+const ordered = (rows: RowBatches, { returns, style }: Printing): RowBatches =>
   style.sort === undefined && !style.reverse ? rows : sortedRows(rows, returns, style);
 
 async function* sortedRows(
-  rows: AsyncIterable<unknown>,
+  rows: RowBatches,
   returns: Returns<never>,
   { sort, reverse }: Style,
-): AsyncGenerator<unknown> {
-  const all = await collect(rows);
+): AsyncGenerator<readonly unknown[]> {
+  const all = await allOf(rows);
   const inOrder = sort === undefined ? all : sortRows(all, fieldNamed(returns, sort));
-  yield* reverse ? inOrder.reverse() : inOrder;
+  yield reverse ? inOrder.reverse() : inOrder;
 }
 
+const allOf = async (batches: RowBatches): Promise<unknown[]> => (await collect(batches)).flat();
+
+/** Values whose text is one write: more than a page has. */
+const MAX_VALUES = 1000;
+
 /**
- * Writes the text of each value as it arrives, after `head` (even without values). Resolves to the
+ * Writes the texts of the values as they arrive, after `head` (even without values). Resolves to the
  * number of values; stops when the reader closes the output.
  */
-async function each<T>(
-  values: AsyncIterable<T>,
+async function eachBatch<T>(
+  batches: AsyncIterable<readonly T[]>,
   out: Output,
-  textOf: (value: T) => string,
+  textOf: (values: readonly T[]) => string,
   head: (first?: T) => string = () => "",
 ): Promise<number> {
   let count = 0;
-  for await (const value of values) {
-    const text = count === 0 ? head(value) + textOf(value) : textOf(value);
-    count += 1;
-    if (text !== "") await out.write(text);
-    if (out.closed) return count;
+  for await (const batch of batches) {
+    for (let at = 0; at < batch.length; at += MAX_VALUES) {
+      const values = batch.slice(at, at + MAX_VALUES);
+      const text = (count === 0 ? head(values[0]) : "") + textOf(values);
+      count += values.length;
+      if (text !== "") await out.write(text);
+      if (out.closed) return count;
+    }
   }
   if (count === 0 && head() !== "") await out.write(head());
   return count;
 }
 
-type Print = (rows: AsyncIterable<unknown>, printing: Printing) => Promise<number>;
+/** The same with the text of each value. */
+const each = <T>(
+  batches: AsyncIterable<readonly T[]>,
+  out: Output,
+  textOf: (value: T) => string,
+): Promise<number> => eachBatch(batches, out, (values) => values.map(textOf).join(""));
+
+type Print = (rows: RowBatches, printing: Printing) => Promise<number>;
 
 const printers: Readonly<Record<Form, Print>> = {
   grid: printTable,
@@ -217,7 +227,7 @@ const printers: Readonly<Record<Form, Print>> = {
       ? printPairs(rows, printing)
       : printLines(rows, printing, "tsv"),
   csv: (rows, printing) => printLines(rows, printing, "csv"),
-  md: async (rows, printing) => printLines(iterated(await collect(rows)), printing, "md"),
+  md: async (rows, printing) => printLines(iterated([await allOf(rows)]), printing, "md"),
   json: async (rows, printing) => {
     const { out, returns } = printing;
     // An object is printed as it arrives: the command may keep running (a server).
@@ -225,7 +235,7 @@ const printers: Readonly<Record<Form, Print>> = {
       const pick = columnPicker(printing);
       return each(rows, out, (row) => prettyJson(pick(row), out.isTTY));
     }
-    const all = (await collect(rows)).map(columnPicker(printing));
+    const all = (await allOf(rows)).map(columnPicker(printing));
     if (isOneValue(all, printing)) {
       for (const value of all) await out.write(prettyJson(value, out.isTTY));
     } else {
@@ -242,7 +252,7 @@ const printers: Readonly<Record<Form, Print>> = {
   },
   yaml: async (rows, printing) => {
     const { out } = printing;
-    const all = (await collect(rows)).map(columnPicker(printing));
+    const all = (await allOf(rows)).map(columnPicker(printing));
     const single = isOneValue(all, printing);
     if (single && all.length === 0) return 0;
     const text = await yamlText(single ? all[0] : all);
@@ -261,9 +271,9 @@ const printers: Readonly<Record<Form, Print>> = {
     const pick = columnPicker(printing);
     const filter = style.jq ?? ".";
     // A list is one value, read to its end; other values are filtered as they arrive.
-    const all = isList(returns) ? (await collect(rows)).map(pick) : undefined;
+    const all = isList(returns) ? (await allOf(rows)).map(pick) : undefined;
     let count = 0;
-    for await (const value of all ? iterated([all]) : rows) {
+    for await (const value of all ? [all] : oneByOne(rows)) {
       const text = await applyFilter(all ? value : pick(value), filter, out.isTTY, style);
       if (text !== "") await out.write(text);
       count += 1;
@@ -315,15 +325,16 @@ async function printReports(steps: AsyncIterable<ReportStep>, printing: Printing
   const { style, out } = printing;
   const { format, jq } = style;
   const asJson: Printing = { ...printing, returns: { kind: "json" } };
-  if (format === "jsonl" && jq === undefined) return printers.jsonl(rowsIn(steps), asJson);
-  const data = mapped(reportsIn(steps), (report) => report.data);
+  if (format === "jsonl" && jq === undefined)
+    return printers.jsonl(inBatches(rowsIn(steps)), asJson);
+  const data = mapped(reportsIn(steps), (report) => [report.data]);
   if (jq !== undefined) return printers.jq(data, asJson);
   if (format === "json" || format === "yaml") return printers[format](data, asJson);
   const { reportText } = await import("./table/print-report.ts");
   const styles = { style, tableStyle: { ...(await tableStyle(printing)), keepsAll: false } };
   const form = reportFormOf(format, out);
   const reports = await shownReports(steps, printing);
-  const texts = mapped(reports, (report) => reportText(report, form, styles, out));
+  const texts = mapped(reports, async (report) => [await reportText(report, form, styles, out)]);
   return each(texts, out, (text) => text);
 }
 
@@ -337,7 +348,8 @@ async function printAsPage(values: AsyncIterable<unknown>, printing: Printing): 
     for (const report of reports) await out.write(pageText(report, style));
     return reports.length;
   }
-  const rows = await collect(isList(returns) ? ordered(values, printing) : values);
+  const batches = inBatches(values);
+  const rows = await allOf(isList(returns) ? ordered(batches, printing) : batches);
   await out.write(pageText(reportOfList(rows, fieldsFor(printing, undefined)), style));
   return rows.length;
 }
@@ -361,7 +373,7 @@ function reportFormOf(format: Style["format"], { isTTY }: Output): ReportForm {
   return format === "wide" ? "wide" : "grid";
 }
 
-async function printTable(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+async function printTable(rows: RowBatches, printing: Printing): Promise<number> {
   const { returns, style, out } = printing;
   const fields = fieldsFor(printing, undefined);
   const reappearing = style.terminal && isDefaultForm(style) ? reappearingOf(returns) : undefined;
@@ -381,7 +393,7 @@ function reappearingOf(returns: Returns<never>): Reappearing | undefined {
   return reappears && { idPath: namePath, isOpen: reappears as Reappearing["isOpen"] }; // rows of this type
 }
 
-async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+async function printSheets(rows: RowBatches, printing: Printing): Promise<number> {
   const style = await tableStyle(printing);
   let between = "";
   return each(rows, printing.out, (row) => {
@@ -394,7 +406,7 @@ async function printSheets(rows: AsyncIterable<unknown>, printing: Printing): Pr
   });
 }
 
-async function printChecks(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+async function printChecks(rows: RowBatches, printing: Printing): Promise<number> {
   const { returns, out } = printing;
   const columns = terminalFormOf(returns);
   if (columns?.form !== "checks") return 0;
@@ -404,7 +416,7 @@ async function printChecks(rows: AsyncIterable<unknown>, printing: Printing): Pr
   return each(rows, out, (row) => checkText(row, columns, fieldOf, { style, out }));
 }
 
-async function printHits(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+async function printHits(rows: RowBatches, printing: Printing): Promise<number> {
   const { returns, out } = printing;
   const form = terminalFormOf(returns);
   if (form?.form !== "hits") return 0;
@@ -417,47 +429,43 @@ async function printHits(rows: AsyncIterable<unknown>, printing: Printing): Prom
   });
 }
 
-async function printBulkResults(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+async function printBulkResults(rows: RowBatches, printing: Printing): Promise<number> {
   const { returns, out } = printing;
   const form = terminalFormOf(returns);
   if (form?.form !== "results") return 0;
   const { printResults } = await import("./table/results.ts");
   const fieldOf = (label: string) => fieldNamed(returns, label);
-  return printResults(rows, form, fieldOf, { style: await tableStyle(printing), out });
+  return printResults(oneByOne(rows), form, fieldOf, { style: await tableStyle(printing), out });
 }
 
 /** Prints objects as lines of name, tab and value. */
-async function printPairs(rows: AsyncIterable<unknown>, printing: Printing): Promise<number> {
+async function printPairs(rows: RowBatches, printing: Printing): Promise<number> {
   const { style, out } = printing;
   const lines = await cellLines("tsv", style, out);
   let between = "";
   return each(rows, out, (row) => {
-    const text = fieldsFor(printing, row).map((field) => {
+    const pairs = fieldsFor(printing, row).map((field) => {
       const value = field.value(row);
-      return lines.row(style.headers ? [field.label, value] : [value]);
+      return style.headers ? [field.label, value] : [value];
     });
-    const block = between + text.join("");
+    const block = between + lines.rows(pairs);
     between = "\n";
     return block;
   });
 }
 
 /** Prints rows as lines of full cells, below a line of labels unless tsv is only the default. */
-async function printLines(
-  rows: AsyncIterable<unknown>,
-  printing: Printing,
-  form: LineFormat,
-): Promise<number> {
+async function printLines(rows: RowBatches, printing: Printing, form: LineFormat): Promise<number> {
   const { style, out } = printing;
   const lines = await cellLines(form, style, out);
   const hasHead = style.headers && style.format !== undefined;
   let fields: readonly TableField[] | undefined;
-  return each(
+  return eachBatch(
     rows,
     out,
-    (row) => {
-      fields ??= fieldsFor(printing, row);
-      return lines.row(fields.map((field) => field.value(row)));
+    (batch) => {
+      const columns = (fields ??= fieldsFor(printing, batch[0]));
+      return lines.rows(batch.map((row) => columns.map((field) => field.value(row))));
     },
     (first) => {
       const labels = fieldsFor(printing, first).map(({ label }) => label);
@@ -506,8 +514,7 @@ const viewStyleOf = async ({ returns, style, out }: Printing): Promise<ViewStyle
 /** Prints the ID of the run once, when an event names it; reads the events to their end. */
 function printRunId(events: AsyncIterable<readonly ServerEvent[]>, out: Output): Promise<number> {
   let isPrinted = false;
-  return each(events, out, (batch) => {
-    const id = batch.map(({ fields }) => fields.workflow_run_id).find((each) => each !== undefined);
+  return each(events, out, ({ fields: { workflow_run_id: id } }) => {
     if (isPrinted || id === undefined) return "";
     isPrinted = true;
     return `${out.isTTY ? visible(id) : id}\n`;
@@ -517,7 +524,7 @@ function printRunId(events: AsyncIterable<readonly ServerEvent[]>, out: Output):
 /** Prints a text as it grows, and a line end after it. */
 async function printText(pieces: AsyncIterable<unknown>, out: Output): Promise<number> {
   let last = "";
-  const count = await each(pieces, out, (piece) => {
+  const count = await each(inBatches(pieces), out, (piece) => {
     last = String(piece);
     return out.isTTY ? visible(last, { newlines: true }) : last;
   });

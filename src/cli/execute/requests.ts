@@ -1,6 +1,6 @@
 import type { HttpResponse, SendOptions } from "../../api/client.ts";
 import { inexactNotice } from "../../api/exact-numbers.ts";
-import { newCounter, readPage, readRows, requireComplete, sortField } from "../../api/pages.ts";
+import { newCounter, readPage, readPages, requireComplete, sortField } from "../../api/pages.ts";
 import type { Page, PageCounter, RowLimit } from "../../api/pages.ts";
 import { requestFor } from "../../api/request.ts";
 import type { Additions, HttpRequest, Values } from "../../api/request.ts";
@@ -12,6 +12,7 @@ import type { Settings } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
 import { DryRunShown, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import { oneByOne } from "../../lib/rows.ts";
 import { isList, retryOf } from "../../operations/operation.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Options } from "../parse/options.ts";
@@ -71,16 +72,26 @@ export class Requests {
     return (await import("../../api/sse.ts")).readEvents(bytes);
   }
 
+  /** Yields rows of a list up to the limit, like `pages`. */
+  rows(
+    row: AnyOperation,
+    input: Values,
+    limit: RowLimit,
+    options?: RowsOptions,
+  ): AsyncGenerator<unknown> {
+    return oneByOne(this.pages(row, input, limit, options));
+  }
+
   /**
-   * Yields rows of a list up to the limit. Without a counter to report to, a whole list that is known
-   * to be incomplete is an error.
+   * Yields the rows of a list up to the limit as they arrive together. Without a counter to report to,
+   * a whole list that is known to be incomplete is an error.
    */
-  async *rows(
+  async *pages(
     row: AnyOperation,
     input: Values,
     limit: RowLimit,
     { counter: reported, ...options }: RowsOptions = {},
-  ): AsyncGenerator<unknown> {
+  ): AsyncGenerator<readonly unknown[]> {
     const { returns } = row;
     const counter = reported ?? newCounter();
     // A single page comes from one query, in which no row is lost.
@@ -91,7 +102,7 @@ export class Requests {
     const fetch = (paging: Readonly<Record<string, string>>) =>
       this.#page(row, input, paging, options);
     try {
-      yield* windows?.all(limit, counter) ?? readRows(returns, sorted, fetch, counter);
+      yield* windows?.all(limit, counter) ?? readPages(returns, sorted, fetch, counter);
     } catch (error) {
       const { accessibleKnowledgeBases } = await import("./bound-key.ts");
       const reader = { ...this.#deps, call: this.call.bind(this) };
@@ -100,7 +111,7 @@ export class Requests {
       const shown = rows.slice(0, limit.limit);
       const complete = shown.length === rows.length;
       Object.assign(counter, { shown: shown.length, total: rows.length, complete });
-      yield* shown;
+      if (shown.length > 0) yield shown;
     }
     if (reported === undefined && limit.limit === Infinity) requireComplete(counter);
   }
@@ -222,7 +233,7 @@ export class Requests {
   /** Reads the list by time windows; undefined for lists whose pages are complete. */
   async #windowReader(row: AnyOperation, input: Values, options: RequestOptions) {
     if (row.returns.kind !== "page") return undefined;
-    const { windowFilters, readCompleteRows, readWindows } =
+    const { windowFilters, readCompletePages, readWindows } =
       await import("../../api/time-windows.ts");
     const filters = windowFilters(row);
     if (filters === undefined) return undefined;
@@ -235,7 +246,7 @@ export class Requests {
       trace: this.#deps.trace,
     };
     return {
-      all: (limit: RowLimit, counter: PageCounter) => readCompleteRows(source, limit, counter),
+      all: (limit: RowLimit, counter: PageCounter) => readCompletePages(source, limit, counter),
       each: (last?: number) => readWindows(source, last),
     };
   }

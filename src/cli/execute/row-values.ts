@@ -4,6 +4,7 @@ import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { ApiError, CliError, DryRunShown, refused } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
+import { Rows } from "../../lib/rows.ts";
 import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { createsNoun } from "../parse/create-nouns.ts";
@@ -28,7 +29,10 @@ export interface CheckedCommand {
   readonly counter: PageCounter;
 }
 
-/** Yields the result of a row: rows of a list, one object, or bytes; once per item of the last positional. */
+/**
+ * Yields the result of a row: `Rows` of a list, one object, or bytes; once per item of the last
+ * positional.
+ */
 export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown> {
   const run = await withAnswers(given);
   const { command, input, session, options } = run;
@@ -40,9 +44,9 @@ export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown>
   await confirmDelete(run, ids);
   const values: unknown[] = [];
   if (isList(row.returns)) {
-    for await (const each of session.rows(row, ids, session.context.options.rows, run)) {
-      if (row.indexes) values.push(each);
-      yield each;
+    for await (const page of session.pages(row, ids, session.context.options.rows, run)) {
+      if (row.indexes) for (const each of page) values.push(each);
+      yield new Rows(page);
     }
     throwVerdict(row, values);
     return;

@@ -12,6 +12,7 @@ import type { Context } from "../../commands/command-spec.ts";
 import { CliError } from "../../errors.ts";
 import type { Host, Output } from "../../host/host.ts";
 import { own } from "../../lib/json.ts";
+import { inBatches } from "../../lib/rows.ts";
 import { flagOf, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { commandsOf } from "../parse/command-list.ts";
@@ -94,7 +95,8 @@ async function runOnce(
     needChange(command, input, undefined);
     await session.output();
     const checked = { command, input, extra: undefined, session, options, counter };
-    for await (const value of commandValues(checked)) yielded.push(value);
+    for await (const batch of inBatches(commandValues(checked)))
+      for (const value of batch) yielded.push(value);
     await session.printSummary();
   } catch (thrown) {
     nameError(thrown, command, typed);

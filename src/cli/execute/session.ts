@@ -24,7 +24,7 @@ import { bufferingReason, rowLimits } from "./row-limits.ts";
 import { openTransport } from "./transport.ts";
 
 /** What a command works with: settings, requests, and the context of its task. */
-export interface Session extends Pick<Requests, "call" | "rows" | "open"> {
+export interface Session extends Pick<Requests, "call" | "rows" | "pages" | "open"> {
   readonly context: Context;
   readonly settings: () => Promise<Settings>;
   /** The output format of flags or settings; `context.options` has it from then on. */
@@ -117,6 +117,7 @@ export function openSession(opening: Opening): Session {
     },
     call: requests.call.bind(requests),
     rows: requests.rows.bind(requests),
+    pages: requests.pages.bind(requests),
     open: requests.open.bind(requests),
     names: log.names,
     summaries,

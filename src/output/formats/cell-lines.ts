@@ -1,6 +1,6 @@
 import { csvLines } from "../../lib/formats/csv.ts";
 import type { Output } from "../../host/host.ts";
-import { visible } from "../table/display-width.ts";
+import { plain, visible } from "../table/display-width.ts";
 import { cellText } from "../table/table.ts";
 import type { Style } from "./text-formats.ts";
 import { timesFor } from "./times.ts";
@@ -12,19 +12,19 @@ export type LineFormat = "tsv" | "csv" | "md";
 export interface CellLines {
   /** The line of labels; `right` aligns columns of md right. */
   head(labels: readonly string[], right?: readonly boolean[]): string;
-  row(values: readonly unknown[]): string;
+  rows(rows: readonly (readonly unknown[])[]): string;
 }
 
 /** Lines of a format; csv and tsv may be opened in a spreadsheet. */
 export async function cellLines(form: LineFormat, style: Style, out: Output): Promise<CellLines> {
-  const line = form === "csv" ? await csvLines() : { tsv: tsvLine, md: mdLine }[form];
+  const lines = form === "csv" ? await csvLines() : { tsv: tsvLines, md: mdLines }[form];
   const times = timesFor(style, false);
   const guarded = (form !== "md" && style.spreadsheetCell) || ((text: string) => text);
   const cell = (value: unknown) => safeCell(guarded(cellText(value, times)), out);
   return {
     head: (labels, right = []) =>
-      form === "md" ? mdHead(labels.map(cell), right) : line(labels.map(cell)),
-    row: (values) => line(values.map(cell)),
+      form === "md" ? mdHead(labels.map(cell), right) : lines([labels.map(cell)]),
+    rows: (rows) => lines(rows.map((values) => values.map(cell))),
   };
 }
 
@@ -32,8 +32,10 @@ export async function cellLines(form: LineFormat, style: Style, out: Output): Pr
  * The full text of a cell, safe for a terminal. In a pipe, too: its output is often displayed
  * (`kb list | head`). JSON is not changed.
  */
-export const safeCell = (text: string, { isTTY }: Output): string =>
-  text.replace(isTTY ? /[^\n\t]+/g : /[^\n\t\r]+/g, (part) => visible(part));
+export function safeCell(text: string, { isTTY }: Output): string {
+  if (plain.test(text)) return text;
+  return text.replace(isTTY ? /[^\n\t]+/g : /[^\n\t\r]+/g, (part) => visible(part));
+}
 
 const tsvEscapes: Readonly<Record<string, string>> = {
   "\t": "\\t",
@@ -42,11 +44,16 @@ const tsvEscapes: Readonly<Record<string, string>> = {
   "\\": "\\\\",
 };
 
-/** One line of cells between tabs; tabs, line ends and backslashes inside are escaped. */
-const tsvLine = (cells: readonly string[]): string =>
-  `${cells.map((cell) => cell.replace(/[\t\n\r\\]/g, (match) => tsvEscapes[match] ?? match)).join("\t")}\n`;
+/** Lines of cells between tabs; tabs, line ends and backslashes inside are escaped. */
+const tsvLines = (rows: readonly (readonly string[])[]): string =>
+  rows.map((cells) => `${cells.map(tsvCell).join("\t")}\n`).join("");
 
-/** One row of a GitHub table. */
+const tsvCell = (cell: string): string =>
+  cell.replace(/[\t\n\r\\]/g, (match) => tsvEscapes[match] ?? match);
+
+/** Rows of a GitHub table. */
+const mdLines = (rows: readonly (readonly string[])[]): string => rows.map(mdLine).join("");
+
 const mdLine = (cells: readonly string[]): string =>
   `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replace(/\r?\n|\r/g, "<br>")).join(" | ")} |\n`;
 

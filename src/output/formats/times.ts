@@ -42,7 +42,7 @@ export const clockFor = (style: TimeStyle, forHumans: boolean): ((date: Date) =>
 const write = (text: (date: Date) => string) => (date: Date) =>
   Number.isNaN(date.getTime()) ? "" : text(date);
 
-const isoSeconds = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, "Z");
+const isoSeconds = (date: Date): string => `${date.toISOString().slice(0, -".000Z".length)}Z`;
 
 /** Swedish dates and times are those of ISO 8601, separated by a space. */
 function clock(style: TimeStyle, options: Intl.DateTimeFormatOptions): (date: Date) => string {

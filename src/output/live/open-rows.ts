@@ -16,7 +16,7 @@ export interface Reappearing {
  * until its last appearance. Resolves to the number of rows.
  */
 export async function printReappearing(
-  rows: AsyncIterable<unknown>,
+  rows: AsyncIterable<readonly unknown[]>,
   { idPath, isOpen, fields }: Reappearing & { readonly fields: readonly TableField[] },
   style: TableStyle,
   terminal: TerminalWriter,

@@ -17,7 +17,7 @@ import type { TableField, TableStyle } from "./table.ts";
  * is a sheet.
  */
 export async function printGrid(
-  rows: AsyncIterable<unknown>,
+  rows: AsyncIterable<readonly unknown[]>,
   fields: readonly TableField[],
   style: TableStyle,
   out: Output,
@@ -100,15 +100,15 @@ const sheetTexts = (
 ): string => rows.map((row) => sheetText(row, fields, style, out)).join("\n");
 
 /**
- * Yields the rows that are available without waiting as one group, at most 100, then each by itself.
- * `isAll` marks a first group after which no row follows.
+ * Yields the rows that are available without waiting as one group, at most 100, then the others as they
+ * arrive. `isAll` marks a first group after which no row follows.
  */
 export async function* firstTogether(
-  rows: AsyncIterable<unknown>,
+  rows: AsyncIterable<readonly unknown[]>,
 ): AsyncGenerator<{ readonly group: readonly unknown[]; readonly isAll: boolean }> {
   const iterator = rows[Symbol.asyncIterator]();
-  const first: unknown[] = [];
-  let next: Promise<IteratorResult<unknown>> | undefined;
+  let first: readonly unknown[] = [];
+  let next: Promise<IteratorResult<readonly unknown[]>> | undefined;
   let isAll = false;
   let failure: { readonly error: unknown } | undefined;
   try {
@@ -119,20 +119,24 @@ export async function* firstTogether(
       isAll = result.done === true;
       if (first.length === MAX_TABLE_ROWS) break;
       next = undefined;
-      if (!isAll) first.push(result.value);
+      if (!isAll) first = [...first, ...result.value];
+      if (first.length > MAX_TABLE_ROWS) break;
     }
   } catch (error) {
     failure = { error };
   }
   try {
+    const group = first.slice(0, MAX_TABLE_ROWS);
+    const rest = first.slice(MAX_TABLE_ROWS);
     // Rows that came before a failure are printed before it is thrown.
-    if (!failure || first.length > 0) yield { group: first, isAll };
+    if (!failure || group.length > 0) yield { group, isAll };
+    if (rest.length > 0) yield { group: rest, isAll: false };
     if (failure) throw failure.error;
     while (!isAll) {
       const result = await (next ?? iterator.next());
       next = undefined;
       if (result.done) return;
-      yield { group: [result.value], isAll: false };
+      yield { group: result.value, isAll: false };
     }
   } finally {
     await iterator.return?.();

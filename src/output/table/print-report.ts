@@ -112,7 +112,7 @@ async function sectionPrinter(form: LineFormat, style: Style, out: Output): Prom
     return [
       title === undefined || !headers ? "" : texts.title(oneLine(title, out)),
       headers && labels.length > 0 ? lines.head(labels, right) : "",
-      ...rows.map((cells) => lines.row(cells.map(plainCell))),
+      lines.rows(rows.map((cells) => cells.map(plainCell))),
       form === "tsv" && !headers ? "" : texts.notes(notes.map((note) => oneLine(note, out))),
     ].join("");
   };

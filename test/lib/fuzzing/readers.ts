@@ -225,7 +225,7 @@ const tables = target(
         textFrom(random, ['"', ",", "\n", "\r\n", "x", " "]).replace(/\p{Cs}/gu, ""),
       ),
     );
-    const written = [["a", "b", "c"], ...rows].map(lines).join("");
+    const written = lines([["a", "b", "c"], ...rows]);
     const read = await readRowFile("x.csv", Buffer.from(written));
     areEqual(
       read.rows.map(({ values }) => Object.values(values)),

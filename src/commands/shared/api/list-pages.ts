@@ -2,11 +2,12 @@ import type { HttpResponse } from "../../../api/client.ts";
 import { readText } from "../../../api/client.ts";
 import { inexactNotice, parseNumbers } from "../../../api/exact-numbers.ts";
 import type { OnInexact, ParsedNumbers } from "../../../api/exact-numbers.ts";
-import { newCounter, readPage, readRows, sortField } from "../../../api/pages.ts";
+import { newCounter, readPage, readPages, sortField } from "../../../api/pages.ts";
 import type { HttpRequest } from "../../../api/request.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { collect } from "../../../lib/collect.ts";
 import { isObject } from "../../../lib/json.ts";
+import { oneByOne } from "../../../lib/rows.ts";
 import { operations } from "../../../operations/index.ts";
 import { isList, methodAndPath } from "../../../operations/operation.ts";
 import type { AnyOperation, Returns } from "../../../operations/operation.ts";
@@ -42,14 +43,14 @@ export async function* allPages(
   const cap = Math.min(Number(limit) || MAX_PAGE_SIZE, MAX_PAGE_SIZE);
   const capped = { ...returns, cap };
   const progress = newCounter();
-  const rows = readRows(
+  const pages = readPages(
     capped,
     { limit: Infinity, sortedBy: sortField(row, query.get("sort_by") ?? undefined) },
     async (paging) => readPage(returns, first.shift() ?? (await read(paging))),
     progress,
   );
-  if (options.format === "jsonl") yield* rows;
-  else yield await collect(rows);
+  if (options.format === "jsonl") yield* oneByOne(pages);
+  else yield await collect(oneByOne(pages));
   requireAll(progress);
 }
 

@@ -276,7 +276,7 @@ async function formatRows(
     ? await mapAll(logs, concurrency, (log) => runDetail(log, context))
     : [];
   return {
-    text: logs.map((log, at) => lines.line({ log, detail: details[at] })).join(""),
+    text: lines.of(logs.map((log, at) => ({ log, detail: details[at] }))),
     step: {
       rows: logs.length,
       running: logs.filter((log) => !hasEnded(log)).length,

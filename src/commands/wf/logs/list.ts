@@ -44,19 +44,21 @@ async function* matching(
     );
   }
   const progress = newCounter();
+  let read = 0;
   let shown = 0;
   for await (const log of rows(listWorkflowLogs, sent, { limit: Infinity }, progress)) {
+    read++;
     if (!keeps(log)) continue;
     shown++;
     yield log;
     if (shown === limit) break;
   }
   if (host.stdout.closed) return;
-  const { total = progress.shown } = progress;
-  if (progress.complete || progress.shown === total) {
+  const { total = read } = progress;
+  if (progress.complete || read === total) {
     await notice(`${shown} of ${total} rows match (filtered locally)`);
     return;
   }
-  const count = `${shown} of ${progress.shown} rows match, the newest of ${total} (filtered locally)`;
+  const count = `${shown} of ${read} rows match, the newest of ${total} (filtered locally)`;
   await notice(byDefault ? `${count}; use --all for the rest` : count);
 }

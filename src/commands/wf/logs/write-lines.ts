@@ -12,10 +12,10 @@ export interface DetailedLog {
   readonly detail: WorkflowRun | null | undefined;
 }
 
-/** The header of a file and the line of each log row. */
+/** The header of a file and the lines of log rows. */
 export interface LogLines {
   readonly head: string;
-  line(log: DetailedLog): string;
+  of(logs: readonly DetailedLog[]): string;
 }
 
 /** Columns of a CSV file. Their order is part of its format: exports append to files of older versions. */
@@ -45,23 +45,24 @@ export async function logLines(
   if (format === "jsonl") {
     return {
       head: "",
-      line: ({ log, detail }) =>
-        `${JSON.stringify(detail === undefined ? log : { ...log, run_detail: detail })}\n`,
+      of: (logs) => logs.map(jsonLine).join(""),
     };
   }
-  const line = await csvLines();
+  const lines = await csvLines();
   const detailed = withDetail ? ["inputs", "outputs"] : [];
+  const cells = ({ log, detail }: DetailedLog) =>
+    [
+      ...fileColumns.map(({ value }) => value(log)),
+      ...(withDetail ? [detail?.inputs, detail?.outputs] : []),
+    ].map((value) => formulas.cell(cell(value)));
   return {
-    head: line([...fileColumns.map(({ label }) => label), ...detailed]),
-    line: ({ log, detail }) =>
-      line(
-        [
-          ...fileColumns.map(({ value }) => value(log)),
-          ...(withDetail ? [detail?.inputs, detail?.outputs] : []),
-        ].map((value) => formulas.cell(cell(value))),
-      ),
+    head: lines([[...fileColumns.map(({ label }) => label), ...detailed]]),
+    of: (logs) => lines(logs.map(cells)),
   };
 }
+
+const jsonLine = ({ log, detail }: DetailedLog): string =>
+  `${JSON.stringify(detail === undefined ? log : { ...log, run_detail: detail })}\n`;
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
