@@ -8,6 +8,8 @@ export interface StoredDocument {
   readonly name: string;
   readonly text: string;
   readonly status: string;
+  /** ID of the stored file: another one after each change of the content. */
+  readonly file: string;
   /** Values of its metadata fields by name. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
@@ -16,6 +18,7 @@ interface Listed {
   readonly id: string;
   readonly name: string;
   readonly indexing_status: string;
+  readonly data_source_info: { readonly upload_file_id: string };
   readonly doc_metadata: readonly { readonly name: string; readonly value: unknown }[] | null;
 }
 
@@ -48,9 +51,13 @@ export async function documentsOf(server: SimulatedServer, kb: string): Promise<
   const zip = await server.call<Uint8Array>("POST", `${path}/download-zip`, body);
   const texts = Object.values(unzipSync(zip)).map((bytes) => new TextDecoder().decode(bytes));
   return data
-    .map(({ id, name, indexing_status: status, doc_metadata }, index) => {
-      const values = (doc_metadata ?? []).map((each) => [each.name, each.value]);
-      return { id, name, text: texts[index] ?? "", status, fields: Object.fromEntries(values) };
-    })
+    .map(({ id, name, indexing_status: status, data_source_info, doc_metadata }, index) => ({
+      id,
+      name,
+      text: texts[index] ?? "",
+      status,
+      file: data_source_info.upload_file_id,
+      fields: Object.fromEntries((doc_metadata ?? []).map((each) => [each.name, each.value])),
+    }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
