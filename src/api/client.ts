@@ -32,6 +32,8 @@ export interface Transport {
     outgoing: OutgoingRequest,
     send: () => Promise<IncomingResponse>,
   ): Promise<IncomingResponse>;
+  /** Called when an attempt is sent; returns what to call when it has ended. */
+  onAttempt?(options: SendOptions): (end: AttemptResult) => void;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   random(): number;
   blob(file: TypedFile): Promise<Blob>;
@@ -39,6 +41,14 @@ export interface Transport {
   redact(text: string): string;
   /** One line for -v (1), -vv (2), -vvv (3). */
   trace(level: 1 | 2 | 3, text: string): Promise<void>;
+}
+
+/** Whether the server took an attempt. */
+export interface AttemptResult {
+  /** It refused it because it is busy, or did not answer. */
+  readonly refused: boolean;
+  /** ms that it asks to wait. */
+  readonly retryAfter?: number | undefined;
 }
 
 /** How to send one request. */
@@ -117,19 +127,26 @@ async function sendAttempt<T>(
 ): Promise<{ readonly value: T } | RetryReason> {
   const { request, options, transport, writes, mayHaveRun } = sending;
   if (options.signal.aborted) throw abortError(options.signal, writes && mayHaveRun);
+  const report = transport.onAttempt?.(options);
   // An aborted request rejects with the signal's reason, which is not an Error.
   const response = await sendOnce(request, options, transport).catch((error: unknown) =>
     error instanceof Error ? error : new Error(String(error)),
   );
-  if (response instanceof Error) return onNetworkError(sending, response, last);
+  if (response instanceof Error) {
+    report?.({ refused: true });
+    return onNetworkError(sending, response, last);
+  }
   await traceDeprecation(sending, response.headers);
   if (response.status >= 300) {
     const text = await readText(response.body, MAX_ERROR_BODY).catch(() => "");
+    const received = { ...response, text };
+    report?.(busyStateOf(received));
     if (mayHaveRun && response.status === options.row?.alreadyDoneStatus) {
       return { value: await read({ ...response, body: emptyBody(), alreadyApplied: true }) };
     }
-    return onErrorResponse(sending, { ...response, text }, last);
+    return onErrorResponse(sending, received, last);
   }
+  report?.({ refused: false });
   try {
     return { value: await read({ ...response, alreadyApplied: false }) };
   } catch (error) {
@@ -159,13 +176,23 @@ function onNetworkError(sending: Sending, error: Error, last: boolean): RetryRea
   return { reason: failure.words };
 }
 
+/** The statuses of a proxy that has no answer of the server. */
+const noAnswer: readonly number[] = [502, 503, 504];
+
+/** Whether an error response means that the server has too much to do. */
+const busyStateOf = (response: ErrorResponse): AttemptResult => ({
+  refused:
+    noAnswer.includes(response.status) || isNotStarted(response.status, parseErrorBody(response)),
+  retryAfter: retryAfterOf(response.headers),
+});
+
 function onErrorResponse(sending: Sending, received: ErrorResponse, last: boolean): RetryReason {
   const { request, writes, transport } = sending;
   const { row, retry } = sending.options;
   const response = withoutKeys(received, transport);
   const { status } = response;
   const notStarted = isNotStarted(status, parseErrorBody(response));
-  const unclear = !notStarted && [502, 503, 504].includes(status);
+  const unclear = !notStarted && noAnswer.includes(status);
   const retryable = notStarted || (retry !== "never" && unclear);
   const retryAfter = retryAfterOf(received.headers);
   if (!retryable || last || (retryAfter ?? 0) > MAX_RETRY_AFTER_MS) {

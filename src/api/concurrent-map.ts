@@ -1,32 +1,27 @@
 import { collect } from "../lib/collect.ts";
-
-/** Requests in flight at once by default; a default server handles ten connections (server §20). */
-export const DEFAULT_CONCURRENCY = 3;
-
-/** How many requests may be in flight: drops by one (minimum 1) each time a request has to wait. */
-export class ConcurrencyLimiter {
-  limit: number;
-  private started = 0;
-  private startedAtDecrease = 0;
-
-  constructor(limit: number) {
-    this.limit = limit;
-  }
-
-  onStart(): void {
-    this.started++;
-  }
-
-  decrease(): void {
-    // Requests that were in flight together are rejected together: that counts once.
-    if (this.limit === 1 || this.started === this.startedAtDecrease) return;
-    this.limit--;
-    this.startedAtDecrease = this.started;
-  }
-}
+import type { ConcurrencyLimiter, Place } from "./concurrency-limiter.ts";
 
 /** Results per concurrent task that may wait for an earlier one, or for the consumer. */
 const MAX_AHEAD = 16;
+
+/** What admits the tasks of a map. */
+type Admission = Pick<ConcurrencyLimiter, "limit" | "enter" | "forget" | "settle">;
+
+/** Admits this number of tasks at a time. */
+function fixedAdmission(limit: number): Admission {
+  let active = 0;
+  const place: Place = { leave: () => void active-- };
+  return {
+    limit,
+    enter() {
+      if (active === limit) return undefined; // a task that ends calls back
+      active++;
+      return place;
+    },
+    forget() {},
+    settle() {},
+  };
+}
 
 /**
  * Ordered concurrent map (like p-map, but streaming). The first failure ends it, after the tasks in
@@ -38,37 +33,64 @@ export async function* mapConcurrent<T, R>(
   task: (item: T) => Promise<R>,
 ): AsyncGenerator<R> {
   const source = items[Symbol.iterator]();
-  const limiter =
-    typeof concurrency === "number" ? new ConcurrencyLimiter(concurrency) : concurrency;
+  const admission = typeof concurrency === "number" ? fixedAdmission(concurrency) : concurrency;
   const results: Promise<R>[] = [];
-  let active = 0;
-  let ended = false;
-  const fill = () => {
-    while (!ended && active < limiter.limit && results.length < limiter.limit * MAX_AHEAD) {
-      const next = source.next();
-      if (next.done) return;
-      active++;
-      limiter.onStart();
-      const result = task(next.value);
-      results.push(result);
-      result.then(onDone, () => {
-        ended = true; // the error is thrown when its turn comes
-      });
+  // Of an array, no place is taken for an item that there is not.
+  let left = Array.isArray(items) ? items.length : Infinity;
+  let ended = left === 0;
+  let onChange = () => {};
+  const start = (place: Place) => {
+    const next = source.next();
+    ended = --left === 0;
+    if (next.done) {
+      ended = true;
+      place.leave();
+      admission.settle();
+      return;
     }
+    const result = task(next.value);
+    const settle = () => {
+      place.leave();
+      fill();
+      admission.settle();
+    };
+    results.push(result);
+    result.then(settle, () => {
+      ended = true; // the error is thrown when its turn comes
+      settle();
+    });
   };
-  const onDone = () => {
-    active--;
-    fill();
+  const fill = () => {
+    while (!ended && results.length < admission.limit * MAX_AHEAD) {
+      const place = admission.enter(fill);
+      if (!place) break;
+      try {
+        start(place);
+      } catch (error) {
+        ended = true;
+        place.leave();
+        const failure = Promise.reject(error);
+        failure.catch(() => {}); // thrown when its turn comes
+        results.push(failure);
+      }
+    }
+    onChange();
   };
   fill();
   try {
-    for (let first = results.shift(); first; first = results.shift()) {
+    while (!ended || results.length > 0) {
+      const first = results.shift();
+      if (first === undefined) {
+        await new Promise<void>((resolve) => (onChange = resolve));
+        continue;
+      }
       const result = await first;
       fill();
       yield result;
     }
   } finally {
     ended = true;
+    admission.forget(fill);
     await Promise.allSettled(results);
   }
 }

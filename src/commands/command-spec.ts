@@ -1,6 +1,6 @@
 import type { HttpResponse } from "../api/client.ts";
 import type { EventBatches } from "../api/sse.ts";
-import type { ConcurrencyLimiter } from "../api/concurrent-map.ts";
+import type { ConcurrencyLimiter } from "../api/concurrency-limiter.ts";
 import type { PageCounter, RowLimit } from "../api/pages.ts";
 import type { HttpRequest } from "../api/request.ts";
 import type { TimeWindow } from "../api/time-windows.ts";
@@ -71,6 +71,16 @@ export interface ConfirmOptions {
   readonly declined?: string;
 }
 
+/** How many requests a command may send at a time, unless --concurrency is set. */
+export interface ConcurrencyOptions {
+  /** Requests at first (default 3). */
+  readonly start?: number | undefined;
+  /** Maximum without --concurrency (default 8). */
+  readonly max?: number | undefined;
+  /** They are event streams, which hold a connection for minutes. */
+  readonly streams?: boolean | undefined;
+}
+
 /** What a task works with: requests typed by the table, the host, and options. */
 export interface Context {
   readonly host: Host;
@@ -102,8 +112,8 @@ export interface Context {
     options?: CallOptions,
   ): Promise<EventBatches>;
   readonly raw: Raw;
-  /** A concurrency limit that drops by one each time a request is retried. */
-  limitConcurrency(limit?: number): ConcurrencyLimiter;
+  /** A limit for parallel requests, which adapts to the server and shares it with other processes. */
+  limitConcurrency(options?: ConcurrencyOptions): ConcurrencyLimiter;
   /** Identifies the server, its key, the values and the content. No key can be read from it. */
   fingerprint(values: readonly unknown[], content: Uint8Array): Promise<string>;
   /** Base URL of the API without a trailing slash; known without a key. */
@@ -158,6 +168,8 @@ export interface Context {
     /** `kb` or `wf`. */
     readonly program: string;
     readonly flags: TargetFlags;
+    /** The value of --concurrency. */
+    readonly concurrency: number | undefined;
   };
   /** Aborted by an interrupt or by --timeout. */
   readonly signal: AbortSignal;
@@ -204,6 +216,8 @@ export interface Task<P extends Params = Params> {
       rowWork(context: Context): RowWork<Input<P>, unknown>;
     }>;
   };
+  /** Sends many requests at a time, so it takes --concurrency and --polite. */
+  readonly parallel?: true;
   /** Can prompt before a delete, so it takes --yes. */
   readonly confirms?: true;
   /** Needs no file of this machine and no terminal, so `mcp` offers it; `without` these parameters. */

@@ -23,7 +23,7 @@ import type { ParsedLine } from "../parse/parser.ts";
 import { isUuid } from "../../lib/uuid.ts";
 import { resolveRows } from "./resolve.ts";
 import { eachTaskRow } from "./task-rows.ts";
-import { concurrencyOf, ended, rowSources } from "./each-line.ts";
+import { ended, rowSources } from "./each-line.ts";
 import type { EachLine, RowOutcome } from "./each-line.ts";
 import { checkRows } from "./row-input.ts";
 import type { CheckedRow } from "./row-input.ts";
@@ -82,7 +82,6 @@ async function* eachRow(
   const { context } = session;
   const command = commandOf(row);
   const { body, bodySet, user, ifExists, ifNotExists } = globals;
-  const concurrency = concurrencyOf(globals) ?? (row.ordered ? 1 : undefined);
   const file = await readBatchFile(each, context.host);
   const sources = rowSources(each, context.host, globals);
   const extra = await extraBody(globals, sources);
@@ -92,7 +91,7 @@ async function* eachRow(
     {
       file,
       identity: [row.command, { typed, body, bodySet, user, ifExists, ifNotExists }],
-      concurrency,
+      concurrency: row.ordered ? { max: 1 } : {},
       errorsTo: globals.errorsTo,
       stopOnError: globals.stopOnError,
       rows: (journal) =>

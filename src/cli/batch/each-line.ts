@@ -2,7 +2,6 @@ import type { RowAttempt, RowEnd } from "../../commands/batch/index.ts";
 import { usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { sourcesOf } from "../parse/input.ts";
-import { wholeNumber } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
 import type { Sources } from "../parse/values.ts";
@@ -30,10 +29,6 @@ export const ended = (
   id: string | null,
   error: string | null = null,
 ): RowAttempt<RowOutcome> => ({ end: status, id, result: { row, status, id, error } });
-
-/** The value of --concurrency. Throws usage. */
-export const concurrencyOf = ({ concurrency }: Globals): number | undefined =>
-  concurrency === undefined ? undefined : wholeNumber("--concurrency", concurrency, 1, 50);
 
 /** What values of rows may read: not stdin, if it has the rows. */
 export const rowSources = (each: string, host: Host, globals: Globals): Sources =>

@@ -7,7 +7,7 @@ import { ApiError, CliError, isFatal, usage } from "../../errors.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
 import type { Session } from "../execute/session.ts";
 import { commandOf } from "../parse/command.ts";
-import { concurrencyOf, ended, rowSources } from "./each-line.ts";
+import { ended, rowSources } from "./each-line.ts";
 import type { EachLine, RowOutcome } from "./each-line.ts";
 import { resolveRows, rowsError } from "./resolve.ts";
 import { checkRows, columnsOf } from "./row-input.ts";
@@ -34,7 +34,6 @@ export async function* eachTaskRow(
   if (!task.each) return;
   const { context } = session;
   const command = commandOf(task);
-  const concurrency = concurrencyOf(globals);
   const file = await readBatchFile(each, context.host);
   const columns = new Set(columnsOf(command).keys());
   const others = task.each.columns === "any" ? (name: string) => !columns.has(name) : () => false;
@@ -50,7 +49,7 @@ export async function* eachTaskRow(
     {
       file,
       identity: [task.command, { typed }],
-      concurrency,
+      concurrency: {},
       errorsTo: globals.errorsTo,
       stopOnError: globals.stopOnError,
       async rows(journal) {
@@ -63,7 +62,7 @@ export async function* eachTaskRow(
           globals,
           session,
         });
-        return prepareRows({ name, ready, cells, journal, work, concurrency }, context);
+        return prepareRows({ name, ready, cells, journal, work }, context);
       },
       isRepeatable: () => true,
       attempt: (prepared, { number }) => attempt(prepared, number, { work, context }),
@@ -114,12 +113,11 @@ interface RowsToPrepare {
   readonly cells: ReadonlyMap<number, Readonly<Record<string, unknown>>>;
   readonly journal: BatchJournal;
   readonly work: RowWork<Values, unknown>;
-  readonly concurrency: number | undefined;
 }
 
 /** Checks all rows that are not done. Throws one error for all that are invalid. */
 async function prepareRows(
-  { name, ready, cells, journal, work, concurrency }: RowsToPrepare,
+  { name, ready, cells, journal, work }: RowsToPrepare,
   context: Context,
 ): Promise<BatchRow<Prepared>[]> {
   const invalid: { row: FileRow; error: CliError }[] = [];
@@ -136,7 +134,7 @@ async function prepareRows(
     }
   };
   const prepared: (Prepared | undefined)[] = [];
-  for await (const each of mapConcurrent(ready, context.limitConcurrency(concurrency), prepare)) {
+  for await (const each of mapConcurrent(ready, context.limitConcurrency(), prepare)) {
     prepared.push(each);
     context.progress({ done: prepared.length, total: ready.length, unit: "rows checked" });
   }

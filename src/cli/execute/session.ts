@@ -243,6 +243,7 @@ function contextOptions(
     timeZone: () => timeZoneFor(globals, host),
     program: command.words[0] ?? "",
     flags: globals,
+    concurrency: options.concurrency,
   };
 }
 

@@ -1,5 +1,4 @@
 import type { Transport } from "../../api/client.ts";
-import { ConcurrencyLimiter, DEFAULT_CONCURRENCY } from "../../api/concurrent-map.ts";
 import type { TypedFile } from "../../api/request.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
@@ -8,6 +7,7 @@ import type { Options } from "../parse/options.ts";
 import { logRequests } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
+import { concurrencyOf } from "./concurrency.ts";
 
 /** What the requests of one command share: connections, the request log, and the trace of -v. */
 export type CommandTransport = ReturnType<typeof openTransport>;
@@ -35,16 +35,16 @@ export function openTransport({ options, host, log, settings, trace }: Surroundi
   };
   // One dispatcher for all requests, so that connections are reused.
   let dispatcher: ReturnType<Host["dispatcher"]> | undefined;
-  const limiters: ConcurrencyLimiter[] = [];
+  const concurrency = concurrencyOf({ options, host, settings, trace });
   const transport: Transport = {
     dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
     onExchange: (outgoing, send) =>
       logRequests(log, outgoing, verbosity === 0 ? send : () => traced(outgoing, send), host),
+    onAttempt: concurrency.onAttempt,
     // The client sleeps only before a retry.
     sleep(ms, signal) {
       const last = log.attempts.at(-1);
       if (last) last.waited = ms;
-      for (const limiter of limiters) limiter.decrease();
       return host.sleep(ms, signal);
     },
     random: () => host.random(),
@@ -54,14 +54,12 @@ export function openTransport({ options, host, log, settings, trace }: Surroundi
   };
   return {
     transport,
-    /** A concurrency limit that drops each time a request is retried. */
-    limitConcurrency(limit = DEFAULT_CONCURRENCY): ConcurrencyLimiter {
-      const limiter = new ConcurrencyLimiter(limit);
-      limiters.push(limiter);
-      return limiter;
+    limitConcurrency: concurrency.limit,
+    /** Gives back the connections that were shared, and ends the trace of -v. */
+    async close() {
+      await concurrency.close();
+      await wireTrace?.close();
     },
-    /** Ends the trace of -v. */
-    close: async () => wireTrace?.close(),
   };
 }
 

@@ -22,6 +22,8 @@ export interface Options {
   /** Are prompts allowed? */
   readonly input: boolean;
   readonly retries: number;
+  /** Maximum number of parallel requests; undefined for the default of the command. */
+  readonly concurrency: number | undefined;
   /** Milliseconds for the command. */
   readonly timeout: number | undefined;
   /** Milliseconds without data; undefined for the default of the operation. */
@@ -52,6 +54,10 @@ export function optionsFor(globals: Globals, host: Host): Options {
       0,
       100,
     ),
+    concurrency:
+      globals.concurrency === undefined
+        ? undefined
+        : wholeNumber("--concurrency", globals.concurrency, 1, 50),
     timeout:
       timeout === undefined
         ? undefined

@@ -57,6 +57,8 @@ export const takesEach = ({ row, task, effect, returns }: Command): boolean =>
   returns.kind !== "events" &&
   returns.kind !== "file";
 
+const sendsMany = (command: Command) => takesEach(command) || command.task?.parallel === true;
+
 /** Every shared flag by group, in the order of the help topic. */
 const groups = {
   Request: [
@@ -77,10 +79,11 @@ const groups = {
       takesEach,
     ),
     flag(
-      "--concurrency <number>",
-      "With --each: parallel requests, 1 to 50 (default 3, or 1 if the order matters)",
-      takesEach,
+      "--concurrency <max>",
+      "Maximum number of parallel requests, 1 to 50 (default 8, or 1 if the order matters)",
+      sendsMany,
     ),
+    flag("--polite", "Send fewer parallel requests as soon as reads take longer", sendsMany),
     flag(
       "--errors-to <file>",
       "With --each: write rows that failed or were not sent to a file of the same format",

@@ -8,7 +8,7 @@ import { bytesOf } from "../../lib/collect.ts";
 import { counted } from "../../lib/plural.ts";
 import { readRowFile } from "../../lib/formats/rows-file.ts";
 import type { FileRow, RowFile } from "../../lib/formats/rows-file.ts";
-import type { Context } from "../command-spec.ts";
+import type { ConcurrencyOptions, Context } from "../command-spec.ts";
 import { lockJournal } from "../lock-journal.ts";
 import { openFailedRows } from "./failed-rows.ts";
 import { emptyJournal, openBatchJournal } from "./journal.ts";
@@ -64,7 +64,7 @@ export interface Batch<T, R> {
   readonly file: BatchFile;
   /** The command and its values; with the rows and the target, they identify the journal. */
   readonly identity: readonly unknown[];
-  readonly concurrency: number | undefined;
+  readonly concurrency: ConcurrencyOptions;
   /** Path of the file for rows that can be sent again. */
   readonly errorsTo: string | undefined;
   readonly stopOnError: boolean | undefined;

@@ -1,4 +1,4 @@
-import { DEFAULT_CONCURRENCY, mapConcurrent } from "../../api/concurrent-map.ts";
+import { mapConcurrent } from "../../api/concurrent-map.ts";
 import { requireField } from "../../api/response-fields.ts";
 import { isObject, withoutNulls } from "../../lib/json.ts";
 import { ApiError } from "../../errors.ts";
@@ -49,7 +49,7 @@ async function withChunkCounts(
       if (!(error instanceof ApiError)) throw error;
     }
   };
-  for await (const _ of mapConcurrent(ids, DEFAULT_CONCURRENCY, read));
+  for await (const _ of mapConcurrent(ids, context.limitConcurrency(), read));
   return records.map((record) => {
     const { document } = record.segment;
     if (!document) return record;

@@ -369,15 +369,10 @@ const tagUnbind = task({
 });
 
 /** Flags of every command that sends documents. */
-const transferFlags = (concurrency: string) =>
-  ({
-    no_wait: local.flag("Do not wait for indexing"),
-    wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
-    concurrency: local.integer("Concurrent uploads", {
-      range: [1, 10],
-      serverDefault: concurrency,
-    }),
-  }) as const;
+const transferFlags = {
+  no_wait: local.flag("Do not wait for indexing"),
+  wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
+} as const;
 /** What they read and send. */
 const transfers = [
   getKnowledgeBase,
@@ -442,7 +437,7 @@ export const syncParams = {
   shard: local.text("Sync one share of the files: 3/8, auto or auto/8", { placeholder: "share" }),
   since: local.text("Only files that differ from this git revision", { placeholder: "revision" }),
   watch: local.flag("Keep running and sync after each change"),
-  ...transferFlags("3, 1 in a shard"),
+  ...transferFlags,
 };
 
 const syncRows = withNamePath("document_id", list("", "action path:name note document_id:id"));
@@ -468,6 +463,7 @@ const kbSync = task({
   summary: "Sync a directory to a knowledge base",
   about:
     "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
+  parallel: true,
   params: syncParams,
   output: ({ watch }) => (watch ? watchedRows : undefined),
   returns: onTerminal({ ...changeResults, name: "path" }, syncRows),
@@ -535,7 +531,7 @@ export const importParams = {
   name: local.text("Name of the new knowledge base (default: as exported)"),
   into: local.text("Existing knowledge base to import into"),
   map_model,
-  ...transferFlags("3"),
+  ...transferFlags,
 };
 
 const kbImport = task({
@@ -544,6 +540,7 @@ const kbImport = task({
   summary: "Create a knowledge base from an export",
   about:
     "Checks all files before it sends anything. After an interruption, the same command continues:\ndocuments with the same content are skipped unless they are in error. Permissions for selected members\nare not imported; the copy is private to its owner.",
+  parallel: true,
   params: importParams,
   returns: madeThere,
   sends: makes,
@@ -559,7 +556,7 @@ export const copyParams = {
   to_profile: local.text("Profile of the target"),
   name: local.text("Name of the copy (default: the original's)"),
   map_model,
-  ...transferFlags("3"),
+  ...transferFlags,
 };
 
 const kbCopy = task({
@@ -567,6 +564,7 @@ const kbCopy = task({
   action: "copy knowledge base {kb}",
   summary: "Copy a knowledge base, also to another workspace",
   about: "Exports to a temporary directory, then imports with the settings of --to-profile.",
+  parallel: true,
   params: copyParams,
   returns: madeThere,
   sends: [listKnowledgeBases, ...makes, getDocument, listChunks],
@@ -645,7 +643,8 @@ const kbApply = task({
   summary: "Create or update a knowledge base from a file",
   about:
     "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted; documents are only with prune, and above\nmax_delete (default 20%) only after confirmation.",
-  params: { file: kbFile, ...transferFlags("3") },
+  parallel: true,
+  params: { file: kbFile, ...transferFlags },
   returns: onTerminal(changeResults, planRows),
   sends: [
     listKnowledgeBases,
@@ -694,7 +693,6 @@ export const evalParams = {
     isOutputPath: true,
   }),
   allow_missing: local.flag("Count missing documents as not found"),
-  concurrency: local.integer("Concurrent questions (default 3)", { range: [1, 50] }),
   wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
 };
 
@@ -704,6 +702,7 @@ const kbEval = task({
   summary: "Evaluate retrieval against a set of labelled questions",
   about:
     "Questions are JSON Lines or CSV with the fields question, documents (expected names, IDs or paths;\nin CSV separated by ;), text (expected in a chunk), filter (metadata conditions of the search) and\nid. Only question and one of documents or text are required. Of a suite of `wf test run`\n(YAML), the tests with a search in this knowledge base are the questions.\n\nRanks count documents: the first chunk of a document is its rank, and a text counts as the first\ndocument that contains it. recall@k is the share of the expected documents among the first k,\nprecision@k the share of the first k that was expected, hit_rate@k the share of questions with at\nleast one hit, ndcg@k the gain with binary relevance and log2 of the rank, mrr the mean of 1/rank of\nthe first hit.\n\n--fail-if takes these metrics, latency_p50, latency_p95 and failed; with --baseline also changes:\n'recall@5.change<-0.02'. If a condition is true, the exit code is 14. The default of --k is 1, 3, 5\nand 10, up to the number of results; conditions add those that they name.",
+  parallel: true,
   params: evalParams,
   returns: report,
   sends: [getKnowledgeBase, listModels, listDocuments],

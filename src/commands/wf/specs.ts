@@ -132,7 +132,6 @@ export const runParams = {
     placeholder: "file",
   }),
   stop_on_error: local.flag("With --each: start no run after the first row that failed"),
-  concurrency: local.integer("Concurrent runs with --each", { range: [1, 10], serverDefault: "3" }),
   user: userInBody,
 } as const;
 
@@ -141,6 +140,7 @@ const workflowRun = task({
   summary: "Run the workflow and follow it to the end",
   about:
     "Streams the events of the run. If the connection is lost, it reconnects to the same run and never\nstarts a second one. -o json prints the result at the end. The exit code is the outcome of the run.\nWith --each, the values of a row override --input.\n\nOn a terminal it prompts for required inputs that are missing, and for the form of a pause.",
+  parallel: true,
   params: runParams,
   returns: events,
   output(input, format) {
@@ -476,7 +476,6 @@ export const logsExportParams = {
   }),
   overwrite: local.flag("Overwrite an existing file"),
   with_detail: local.flag("Include inputs and outputs (one request per run)"),
-  concurrency: local.integer("Concurrent requests for details (default 3)", { range: [1, 50] }),
 };
 
 const workflowLogsExport = task({
@@ -485,6 +484,7 @@ const workflowLogsExport = task({
   summary: "Export the runs of the workflow to a file, each once",
   about:
     "A target that ends in .jsonl or .csv is a file; any other is a directory that gets one file per\nexport, named by its end time (CSV with -o csv). The file appears when it is complete, newest run\nfirst. After an interruption, the same command continues.\n\nWith --state, the next export continues where this one ended: a file is appended to, a directory gets\na new file. Unfinished runs are written once they have ended.",
+  parallel: true,
   params: logsExportParams,
   returns: withNamePath(
     "file",

@@ -463,8 +463,8 @@ describe("flags", () => {
     const met = new Promise<void>((resolve) => (both = resolve));
     const proxy = await through(async (_, path) => {
       if (!/create-by/.test(path)) return;
-      if (++open === 2) both();
-      await met; // no upload gets a response before another one is open
+      if (++open === 3) both();
+      if (open > 1) await met; // a shard begins with one; the next two are sent together
     });
     const ran = await sync(["--shard", "1/1", "--concurrency", "2"], proxy);
     expect(ran.exit, ran.err).toBe(0);

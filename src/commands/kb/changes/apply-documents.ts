@@ -1,4 +1,4 @@
-import type { ConcurrencyLimiter } from "../../../api/concurrent-map.ts";
+import type { ConcurrencyLimiter } from "../../../api/concurrency-limiter.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { ApiError, CliError, isFatal } from "../../../errors.ts";
 import {
@@ -28,7 +28,6 @@ import type { Context } from "../../command-spec.ts";
 
 /** Flags of every command that changes documents. */
 export interface DocumentFlags {
-  readonly concurrency?: number | undefined;
   readonly no_wait?: boolean | undefined;
   readonly wait_for_limit?: boolean | undefined;
 }
@@ -37,6 +36,8 @@ export interface DocumentFlags {
 export interface DocumentTarget extends UploadTarget, DocumentFlags {
   /** Marks of this source are written to the documents; without it, none are. */
   readonly source?: string;
+  /** Requests at a time at first (default 3). */
+  readonly start?: number;
 }
 
 /** Number of uploads before their indexing is awaited. */
@@ -59,7 +60,7 @@ export async function* applyDocuments(
   tally: RunTally,
   context: Context,
 ): AsyncGenerator<Change> {
-  const limiter = context.limitConcurrency(target.concurrency);
+  const limiter = context.limitConcurrency({ start: target.start });
   const waiter = waitOnRateLimit(target.wait_for_limit ?? false, context);
   const writer = await metadataWriter(target.dataset_id, limiter, waiter, context);
   yield* new DocumentRun({ changes, target, limiter, waiter, writer, tally, context }).run();

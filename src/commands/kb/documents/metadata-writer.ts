@@ -1,4 +1,4 @@
-import type { ConcurrencyLimiter } from "../../../api/concurrent-map.ts";
+import type { ConcurrencyLimiter } from "../../../api/concurrency-limiter.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { ApiError } from "../../../errors.ts";
 import {

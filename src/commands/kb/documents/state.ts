@@ -117,7 +117,11 @@ async function detailValues(
   const read = ({ id: document_id }: Document) =>
     context.call(getDocument, { dataset_id, document_id, metadata: "only" });
   const values = new Map<string, FieldValues>();
-  for await (const { id, doc_metadata } of mapConcurrent(ambiguous, 3, read)) {
+  for await (const { id, doc_metadata } of mapConcurrent(
+    ambiguous,
+    context.limitConcurrency(),
+    read,
+  )) {
     values.set(id, storedValues(doc_metadata));
     const [done, total] = [values.size, ambiguous.length];
     context.progress({ verb: "Reading metadata", done, total, unit: "documents" });
@@ -179,7 +183,11 @@ export async function readRules(
   const rules: Record<string, unknown> = {};
   const read = async ([rule, document_id]: readonly [string, string]) =>
     [rule, await ruleOf(dataset_id, document_id, context)] as const;
-  for await (const [rule, stored] of mapConcurrent([...documentWithRule], 3, read))
+  for await (const [rule, stored] of mapConcurrent(
+    [...documentWithRule],
+    context.limitConcurrency(),
+    read,
+  ))
     define(rules, rule, stored);
   return rules;
 }

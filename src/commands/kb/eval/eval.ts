@@ -223,7 +223,7 @@ async function evaluateVariants(
   const results: VariantResult[] = [];
   for (const variant of variants) {
     const ks = search.ks.filter((k) => k <= variant.topK);
-    const limiter = context.limitConcurrency(input.concurrency);
+    const limiter = context.limitConcurrency();
     const each = { ...search, variant, ks, limiter, send };
     results.push(await evaluateVariant(each, results.length, variants.length, context));
   }

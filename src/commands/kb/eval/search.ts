@@ -1,4 +1,4 @@
-import type { ConcurrencyLimiter } from "../../../api/concurrent-map.ts";
+import type { ConcurrencyLimiter } from "../../../api/concurrency-limiter.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response-fields.ts";
 import { CliError, isFatal } from "../../../errors.ts";

@@ -132,8 +132,8 @@ async function* syncOnce(
     count: scanned.files.length + scanned.skipped.length,
     unfit: scanned.skipped.map(unfitRow),
   } as const;
-  const concurrency = input.concurrency ?? (shard ? 1 : undefined);
-  const target = { ...input, ...state, concurrency, source };
+  // The other shards send at the same time, as a rule from other machines.
+  const target = { ...input, ...state, source, ...(shard && { start: 1 }) };
   for await (const row of makeDocuments(changes, target, wording, context))
     yield { ...row, path: row.name, document_id: row.id };
 }

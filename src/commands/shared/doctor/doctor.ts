@@ -122,7 +122,10 @@ async function* checks(context: Context): AsyncGenerator<CheckResult> {
     yield result;
     if (result.kind === "network") return;
   }
-  yield ok("connections", "default concurrency: 3 (a default server allows 10 connections)");
+  yield ok(
+    "connections",
+    "parallel requests: up to 8 (--concurrency), 10 for all commands of this user on this machine",
+  );
 }
 
 async function* checkProfiles({ host }: Context): AsyncGenerator<CheckResult> {

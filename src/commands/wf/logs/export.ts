@@ -1,5 +1,5 @@
 import { hiddenRows, timeOf } from "../../../api/time-windows.ts";
-import type { ConcurrencyLimiter } from "../../../api/concurrent-map.ts";
+import type { ConcurrencyLimiter } from "../../../api/concurrency-limiter.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { openJournal } from "../../../lib/journal.ts";
@@ -145,7 +145,7 @@ async function begin(
   if (resumed && journal.done.read > 0) {
     await notice(`resuming: ${journal.done.read} runs already read`);
   }
-  const concurrency = context.limitConcurrency(input.concurrency);
+  const concurrency = context.limitConcurrency();
   const settings = { input, concurrency, query, context, target, application, options };
   return [{ ...settings, state, base, lines, since, until }, journal];
 }

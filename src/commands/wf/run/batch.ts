@@ -51,12 +51,12 @@ export async function* runEach(
   context: Context,
 ): AsyncGenerator<RowResult> {
   const file = await readBatchFile(input.each, context.host);
-  const { errors_to, stop_on_error, concurrency, each: _, ...values } = input;
+  const { errors_to, stop_on_error, each: _, ...values } = input;
   yield* batch<Inputs, RowResult>(
     {
       file,
       identity: ["wf run", values],
-      concurrency,
+      concurrency: { streams: true },
       errorsTo: errors_to,
       stopOnError: stop_on_error,
       unknownPlace: ` in ${commandLine("wf logs")}`,

@@ -122,7 +122,7 @@ function checkFlags(input: RunInput, context: Context): void {
     throw usage(`--record cannot be used with ${first}`);
   const rowFlag = Object.entries({
     "--errors-to": input.errors_to,
-    "--concurrency": input.concurrency,
+    "--concurrency": context.options.concurrency,
     "--stop-on-error": input.stop_on_error,
   }).find(([, value]) => value !== undefined);
   if (rowFlag && input.each === undefined) throw usage(`${rowFlag[0]} requires --each`);

@@ -41,8 +41,8 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
   const journal = await openRunJournal(planned, values, context);
   try {
     await noticeResumed(planned, journal, context);
-    const { concurrency, fail_fast: failFast = false } = input;
-    const runner = new TestRunner(planned, { concurrency, failFast, journal, keeper }, context);
+    const { fail_fast: failFast = false } = input;
+    const runner = new TestRunner(planned, { failFast, journal, keeper }, context);
     yield runner.board;
     const runs: TestRun[] = [];
     for await (const row of runner.results()) {

@@ -10,7 +10,6 @@ import { TestBoard } from "./test-board.ts";
 
 /** How runs of tests are carried out. */
 export interface RunnerOptions {
-  readonly concurrency: number | undefined;
   readonly failFast: boolean;
   readonly journal: RunJournal;
   readonly keeper: Keeper | undefined;
@@ -39,7 +38,7 @@ export class TestRunner {
 
   /** The results in the order of the plan, each as soon as those before it are there. */
   async *results(): AsyncGenerator<TestRun> {
-    const limiter = this.#context.limitConcurrency(this.#options.concurrency);
+    const limiter = this.#context.limitConcurrency({ streams: true });
     yield* mapConcurrent(this.#planned, limiter, async (run) => {
       this.board.start(run);
       const result = await this.#resultOf(run);
