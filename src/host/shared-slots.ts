@@ -8,9 +8,6 @@ const LOOK_MS = 100;
 /** ms after which files of processes that were killed are looked for. */
 const SWEEP_MS = 1000;
 
-/** Members of this process, one for each command that it runs. */
-let membersMade = 0;
-
 /** Slots of one process among those of all. */
 interface SlotSettings {
   /** Directory of the slots of one server. */
@@ -42,7 +39,7 @@ interface HeldSlot {
 export class SharedSlots {
   readonly #host: Host;
   readonly #settings: SlotSettings;
-  readonly #id: string;
+  #id = "";
   #directory = "";
   #member: (() => void) | undefined;
   readonly #held = new Map<number, HeldSlot>();
@@ -58,8 +55,6 @@ export class SharedSlots {
   constructor(settings: SlotSettings, host: Host) {
     this.#settings = settings;
     this.#host = host;
-    // Unique, also among containers in which the processes have the same pid.
-    this.#id = `${host.process.pid}-${Math.floor(host.elapsed())}-${++membersMade}`;
   }
 
   /** Takes a slot for a task; undefined if this process has none that is free. */
@@ -169,6 +164,9 @@ export class SharedSlots {
   async #join(): Promise<void> {
     if (this.#member) return;
     this.#directory ||= await this.#settings.directory();
+    // In containers, processes have the same pid; in a server of tools, commands have.
+    const { process, elapsed, random } = this.#host;
+    this.#id ||= [process.pid, elapsed(), random() * 2 ** 32].map(Math.floor).join("-");
     // Another process may remove the directory until there is a file in it.
     for (let attempt = 0; this.#member === undefined; attempt++) {
       await this.#host.files.makeDirectory(this.#directory, 0o700);

@@ -20,6 +20,7 @@ async function memberOf(
     signal: abort.signal,
     now: () => new Date(time.now),
     elapsed: () => time.now,
+    random: Math.random,
     async sleep(ms: number) {
       time.now += ms;
       await new Promise((resolve) => setImmediate(resolve));
