@@ -216,8 +216,8 @@ test.each([
   ["kb --help", []],
   ["kb create -h", []],
   ["wf logs export --help", []],
-  ["kb create --nmae x", ["core", "rolldown-runtime", "kb", "print-error"]],
-  ["kb create A --dry-run", ["core", "rolldown-runtime", "kb", "execute"]],
+  ["kb create --nmae x", ["core", "rolldown-runtime", "knowledge", "print-error"]],
+  ["kb create A --dry-run", ["core", "rolldown-runtime", "knowledge", "execute"]],
 ])("%s loads only the entry and %j, and no slow module of Node", async (line, wanted) => {
   const files = await loaded(line.split(" "));
   expect(chunksIn(files)).toEqual(["main", "ready", ...wanted]);
@@ -230,8 +230,11 @@ test.each(["kb", "wf"] as const)("the build wrote the help pages of %s", async (
 });
 
 test.each([
-  ["kb list", ["kb", "execute", "output", "client", "agent"]],
-  ["wf app site", ["wf", "execute", "output", "client", "agent"]],
+  ["kb list", ["knowledge", "execute", "output", "client", "agent"]],
+  [
+    "wf app site",
+    ["wf", "knowledge", "documents", "tasks", "execute", "output", "client", "agent"],
+  ],
 ])("%s loads only the core and %j", async (line, wanted) => {
   const files = await loaded(line.split(" "));
   expect(chunksIn(files)).toEqual(["main", "ready", "core", "rolldown-runtime", ...wanted]);

@@ -51,7 +51,8 @@ export async function inScope(text: string, { globals, names }: LineScope): Prom
   const flags = scopeFlags.filter((key) => globals[key] !== undefined);
   const programs = (["kb", "wf"] as const).filter((program) => text.includes(`\`${program} `));
   if (programs.length === 0 || (flags.length === 0 && names.size === 0)) return text;
-  const lists = flags.length === 0 ? [] : await Promise.all(programs.map(commandsOf));
+  const lists =
+    flags.length === 0 ? [] : await Promise.all(programs.map((program) => commandsOf(program)));
   const commands = lists.flat();
   return mapCommands(text, (words) => {
     const isNamed = words.some((word) => entered(word, names) !== word);

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { sharedTasks } from "../../src/commands/shared/specs.ts";
+import { kbTasks } from "../../src/commands/kb/specs.ts";
+import { workflowTasks } from "../../src/commands/wf/specs.ts";
+import { commandsOf } from "../../src/cli/parse/command-list.ts";
+import { formerWords } from "../../src/cli/parse/former-words.ts";
+import { kbOperations } from "../../src/operations/kb.ts";
+import { wfOperations } from "../../src/operations/wf.ts";
+import { cli } from "../lib/support.ts";
+
+const all = { kb: await commandsOf("kb"), wf: await commandsOf("wf") };
+const declared = {
+  kb: [...kbOperations, ...kbTasks, ...sharedTasks],
+  wf: [...wfOperations, ...workflowTasks, ...sharedTasks],
+};
+const programs = ["kb", "wf"] as const;
+
+test.each(programs)("every row and task of %s is a command", (program) => {
+  const names = all[program].map(({ words }) => words.join(" "));
+  const wanted = declared[program].flatMap(({ command }) => {
+    const words = command?.replace(/ [<[].*/, "").replace(/^(?!kb |wf )/, `${program} `);
+    return words === undefined ? [] : [words];
+  });
+  expect([...names].sort()).toEqual([...wanted].sort());
+});
+
+test.each(programs)("a first word of %s loads its commands, in the same order", async (program) => {
+  for (const word of new Set(all[program].map(({ words }) => words[1]))) {
+    const names = (await commandsOf(program, word)).map(({ words }) => words.join(" "));
+    const former = formerWords.filter(({ words }) => words[0] === program && words[1] === word);
+    const firsts = [word, ...former.map(({ current }) => current.split(" ")[1])];
+    const wanted = all[program].filter(({ words }) => firsts.includes(words[1]));
+    expect(names, word).toEqual(wanted.map(({ words }) => words.join(" ")));
+  }
+});
+
+test("a word that no command has loads all of them", async () => {
+  expect((await commandsOf("kb", "--quiet")).length).toBe(all.kb.length);
+});
+
+test.each([
+  [["wf", "run", "list", "--help"], "Usage: wf logs [flags]"], // a synonym for another first word
+  [["wf", "completion", "create", "--help"], "Usage: wf text create"], // a former name
+  [["kb", "profile", "add", "--help"], "Usage: kb login"],
+  [["wf", "app", "list", "--help"], "Usage: wf profile show"],
+])("%j finds the command of another word", async (line, usage) => {
+  const { out, exit } = await cli(line);
+  expect(out).toContain(usage);
+  expect(exit).toBe(0);
+});
