@@ -4,7 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { clean, folder, kb, loop, measured, median, result, serving } from "./tools.mjs";
+import { clean, compared, folder, kb, loop, measured, median, result, serving } from "./tools.mjs";
 
 if (process.argv[2] === "serve") serveList(Number(process.argv[3]));
 
@@ -71,32 +71,25 @@ export async function lists() {
   const [few, many] = [10_000, 100_000];
   const script = fileURLToPath(import.meta.url);
   const [fewServed, manyServed] = [await serving(script, few), await serving(script, many)];
-  const bare = (read) =>
-    loop(`for (let page = 1; page <= ${many / 100}; page++) {
-      const { body } = await agent.request({ origin: ${JSON.stringify(manyServed.origin)}, path: "/v1/datasets?page=" + page + "&limit=100", method: "GET" });
-      await body.${read}();
-    }`);
+  const bare = loop(`for (let page = 1; page <= ${many / 100}; page++) {
+    const { body } = await agent.request({ origin: ${JSON.stringify(manyServed.origin)}, path: "/v1/datasets?page=" + page + "&limit=100", method: "GET" });
+    await body.json();
+  }`);
   const file = openSync(join(folder, "rows"), "w");
   const list = (format, { origin }) => {
     const env = { ...clean, KB_BASE_URL: `${origin}/v1`, KB_KEY: "dataset-sandbox" };
     return measured([kb, "list", "--all", "-o", format], env, file);
   };
-
-  const formats = ["jsonl", "csv", "tsv", "grid"];
-  const runs = new Map(["text", "json", ...formats].map((name) => [name, []]));
-  for (let round = 0; round < 3; round++) {
-    for (const read of ["text", "json"]) runs.get(read).push(await measured(["-e", bare(read)]));
-    for (const format of formats) runs.get(format).push(await list(format, manyServed));
-  }
-  const seconds = (name) => median(runs.get(name).map((run) => run.seconds));
-  result(`bare loop over ${many} rows, bytes read`, many / seconds("text"), "rows/s");
-  result("bare loop, JSON parsed", many / seconds("json"), "rows/s");
-  for (const format of formats) {
-    const name = `kb list --all -o ${format}`;
-    result(name, many / seconds(format), "rows/s", { atLeast: 20_000 });
-    result("  of the parsing loop", (100 * seconds("json")) / seconds(format), "%");
+  for (const format of ["jsonl", "csv", "tsv", "grid"]) {
+    const runs = await compared({
+      count: many,
+      bare: () => measured(["-e", bare]),
+      ours: () => list(format, manyServed),
+      name: `kb list --all -o ${format}`,
+      limit: { atLeast: 80 },
+    });
     const less = await list(format, fewServed);
-    const grown = median(runs.get(format).map((run) => run.megabytes)) - less.megabytes;
+    const grown = median(runs.map((run) => run.megabytes)) - less.megabytes;
     result(`  memory beyond that for ${few}`, grown, "MB", { atMost: 30 });
   }
   closeSync(file);

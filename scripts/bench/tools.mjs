@@ -51,10 +51,13 @@ export const timed = ({ program = process.execPath, args, env, exit = 0 }) =>
     });
   });
 
-/** Runs a program to its end; returns its seconds and its peak memory in MB. */
+/**
+ * Runs a program to its end; returns its seconds, its seconds of processor time and its peak memory in
+ * MB.
+ */
 export async function measured(args, env = clean, stdout = "ignore") {
-  const hook = join(folder, "memory.cjs");
-  const report = join(folder, "memory.txt");
+  const hook = join(folder, "usage.cjs");
+  const report = join(folder, "usage.json");
   writeFileSync(
     hook,
     // On Linux a process inherits the peak of its parent's resource usage.
@@ -62,8 +65,12 @@ export async function measured(args, env = clean, stdout = "ignore") {
      const peak = () =>
        process.platform === "linux"
          ? /VmHWM:\\s*(\\d+)/.exec(readFileSync("/proc/self/status", "utf8"))[1]
-         : String(process.resourceUsage().maxRSS);
-     process.on("exit", () => writeFileSync(${JSON.stringify(report)}, peak()));`,
+         : process.resourceUsage().maxRSS;
+     process.on("exit", () => {
+       const { user, system } = process.cpuUsage();
+       const usage = { busy: (user + system) / 1e6, megabytes: Number(peak()) / 1024 };
+       writeFileSync(${JSON.stringify(report)}, JSON.stringify(usage));
+     });`,
   );
   const start = performance.now();
   const child = spawn(process.execPath, ["--require", hook, ...args], {
@@ -72,10 +79,25 @@ export async function measured(args, env = clean, stdout = "ignore") {
   });
   const code = await new Promise((resolve) => child.on("exit", resolve));
   if (code !== 0) throw new Error(`${args.join(" ")} ended with ${code}`);
-  return {
-    seconds: (performance.now() - start) / 1000,
-    megabytes: Number(readFileSync(report, "utf8")) / 1024,
-  };
+  const seconds = (performance.now() - start) / 1000;
+  return { seconds, ...JSON.parse(readFileSync(report, "utf8")) };
+}
+
+/**
+ * Runs a bare loop and a program that do the same work in turn, three times each, and prints how many of
+ * `count` things each does in a second, and the medians of their ratios: of the elapsed time, and of the
+ * processor time, which says more on a machine with other work. Returns the runs of the program.
+ */
+export async function compared({ count, unit = "rows/s", bare, ours, name, limit }) {
+  const runs = [];
+  for (let round = 0; round < 3; round++) runs.push({ bare: await bare(), ours: await ours() });
+  const rate = (who) => count / median(runs.map((run) => run[who].seconds));
+  const share = (part) => median(runs.map((run) => (100 * run.bare[part]) / run.ours[part]));
+  result(`bare loop for ${name}`, rate("bare"), unit);
+  result(name, rate("ours"), unit);
+  result("  of the bare loop", share("seconds"), "%", limit);
+  result("  by processor time", share("busy"), "%");
+  return runs.map((run) => run.ours);
 }
 
 /** Builds a program for `node -e` with the project's packages; `agent` is an undici Agent. */

@@ -2,33 +2,89 @@ import { CliError } from "../errors.ts";
 import { isObject } from "../lib/json.ts";
 import type { RequiredFields } from "../operations/operation.ts";
 
-/** The first missing or mistyped field of a value, with its path; undefined if all are valid. */
+/** The first missing or mistyped field of a value, with its path below `path`; undefined if all are valid. */
 export function problemIn(
   fields: RequiredFields,
   value: unknown,
   path: string,
 ): string | undefined {
-  if (typeof fields === "string") {
-    if (fits(fields, value)) return undefined;
-    const found = fields.startsWith("=") && value ? `is ${JSON.stringify(value)}` : describe(value);
-    return `${path || "it"} ${found}, not ${wordFor(fields)}`;
-  }
-  if (isList(fields)) {
-    if (!Array.isArray(value)) return `${path || "it"} ${describe(value)}, not a list`;
-    const [each] = fields;
-    return first(value.entries(), ([index, item]) => problemIn(each, item, at(path, index)));
-  }
-  if (!isObject(value)) return `${path || "it"} ${describe(value)}, not an object`;
-  const each = fields["*"];
-  if (each)
-    return first(Object.entries(value), ([name, one]) => problemIn(each, one, at(path, name)));
-  return first(Object.entries(fields), ([name, inner]) => {
-    const field = name.replace(/\?$/, "");
-    const present = value[field] ?? undefined;
-    if (present === undefined && field !== name) return undefined;
-    return problemIn(inner, value[field], at(path, field));
-  });
+  const problem = checkFor(fields)(value);
+  return problem && `${problem.steps.reduce(at, path) || "it"} ${problem.found}`;
 }
+
+/** What is wrong with a part of a value, and where the part is. */
+interface Problem {
+  readonly steps: readonly string[];
+  readonly found: string;
+}
+
+type Check = (value: unknown) => Problem | undefined;
+
+/** The checks that were made: to read the fields for each row took eight times as long. */
+const checks = new WeakMap<object, Check>();
+
+function checkFor(fields: RequiredFields): Check {
+  if (typeof fields === "string") return kindCheck(fields);
+  const known = checks.get(fields);
+  if (known) return known;
+  const check = isList(fields) ? listCheck(checkFor(fields[0])) : objectCheck(fields);
+  checks.set(fields, check);
+  return check;
+}
+
+function kindCheck(kind: string): Check {
+  const choices = choicesOf(kind);
+  const fits = kinds[kind] ?? ((value) => typeof value === "string" && choices.includes(value));
+  return (value) => {
+    if (fits(value)) return undefined;
+    const found = kind.startsWith("=") && value ? `is ${JSON.stringify(value)}` : describe(value);
+    return { steps: [], found: `${found}, not ${wordFor(kind)}` };
+  };
+}
+
+const listCheck =
+  (each: Check): Check =>
+  (value) => {
+    if (!Array.isArray(value)) return { steps: [], found: `${describe(value)}, not a list` };
+    for (let index = 0; index < value.length; index++) {
+      const problem = each(value[index]);
+      if (problem) return below(String(index), problem);
+    }
+    return undefined;
+  };
+
+function objectCheck(fields: Readonly<Record<string, RequiredFields>>): Check {
+  const { "*": every, ...named } = fields;
+  const each = every && checkFor(every);
+  const parts = Object.entries(named).map(([name, inner]) => {
+    const field = name.replace(/\?$/, "");
+    return { field, optional: field !== name, check: checkFor(inner) };
+  });
+  return (value) => {
+    if (!isObject(value)) return { steps: [], found: `${describe(value)}, not an object` };
+    if (each) {
+      for (const name of Object.keys(value)) {
+        const problem = each(value[name]);
+        if (problem) return below(name, problem);
+      }
+      return undefined;
+    }
+    for (const { field, optional, check } of parts) {
+      const part = value[field];
+      if (optional && (part === undefined || part === null)) continue;
+      const problem = check(part);
+      if (problem) return below(field, problem);
+    }
+    return undefined;
+  };
+}
+
+const at = (path: string, step: string): string => (path === "" ? step : `${path}.${step}`);
+
+const below = (step: string, { steps, found }: Problem): Problem => ({
+  steps: [step, ...steps],
+  found,
+});
 
 /** A value that is optional in general and required here. Throws `failure`. */
 export function requireField<T>(value: T | null | undefined, name: string): T {
@@ -43,30 +99,18 @@ export const invalidResponse = (problem: string) =>
 const isList = (fields: RequiredFields): fields is readonly [RequiredFields] =>
   Array.isArray(fields);
 
-const at = (path: string, step: string | number): string =>
-  path === "" ? String(step) : `${path}.${step}`;
+const isText = (value: unknown): value is string => typeof value === "string";
+const isFilled = (value: unknown): boolean => isText(value) && value !== "";
 
-/** The first problem of any entry. */
-function first<T>(
-  entries: Iterable<T>,
-  check: (entry: T) => string | undefined,
-): string | undefined {
-  for (const entry of entries) {
-    const problem = check(entry);
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
-}
-
-const fits = (kind: string, value: unknown): boolean => {
-  if (kind === "number") return Number.isFinite(value);
-  if (kind === "time")
-    return Math.abs(Number.isFinite(value) ? Number(value) : Infinity) <= MAX_SECOND;
-  if (kind === "scalar") return ["string", "number", "boolean"].includes(typeof value);
-  if (kind === "flag") return typeof value === "boolean";
-  if (typeof value !== "string") return false;
-  if (kind === "id" || kind === "name") return value !== "";
-  return kind === "text" || choicesOf(kind).includes(value);
+/** Whether a value is of a kind; any other kind is a choice of texts. */
+const kinds: Readonly<Record<string, (value: unknown) => boolean>> = {
+  number: Number.isFinite,
+  time: (value) => Number.isFinite(value) && Math.abs(Number(value)) <= MAX_SECOND,
+  scalar: (value) => ["string", "number", "boolean"].includes(typeof value),
+  flag: (value) => typeof value === "boolean",
+  text: isText,
+  id: isFilled,
+  name: isFilled,
 };
 
 /** The texts that `=a|b` allows. */

@@ -1,5 +1,5 @@
 import { CliError } from "../errors.ts";
-import { valueAt } from "../lib/json.ts";
+import { readerOf } from "../lib/json.ts";
 import type { AnyOperation } from "../operations/operation.ts";
 import { idIn } from "./pages.ts";
 import type { Page, PageCounter, RowLimit } from "./pages.ts";
@@ -77,7 +77,8 @@ const PAGE_SIZES = [100, 97, 89, 83, 79, 73, 71, 67, 61, 59, 53, 47];
  *     page 1 up to 12:01:     12:01 12:00 12:00         → window 0…12:01, the last 3 rows
  *
  * A window is yielded when the server's count of the rows before it agrees; otherwise it is read by
- * itself and halved until it does. The list ends at `last` (a Unix second), by default at the
+ * itself and halved until it does. Where the next page decides which page follows it, that one is
+ * requested while the window is used. The list ends at `last` (a Unix second), by default at the
  * server's own clock, so rows added during the read are not part of it.
  */
 export async function* readWindows(source: Source, last?: number): AsyncGenerator<TimeWindow> {
@@ -88,14 +89,15 @@ export async function* readWindows(source: Source, last?: number): AsyncGenerato
   if (last !== undefined && last < oldest) return;
   let page = await reader.fetch({ from: oldest, to: requested });
   let to = reader.lastSecond(page, requested);
+  let seconds = reader.completeSeconds(page);
+  let coming: Promise<Page> | undefined;
   for (;;) {
     const total = countOf(page, cap);
     if (page.rows.length >= total) {
       yield reader.counted({ from: oldest, to, rows: page.rows, missing: 0 }, 0, 0);
       return;
     }
-    const edge = Math.min(...page.rows.map(reader.secondOf));
-    const newer = page.rows.filter((row) => reader.secondOf(row) > edge);
+    const { edge, newer } = seconds;
     let window: WindowRows = { from: edge + 1, to, rows: newer, missing: 0 };
     if (newer.length === 0) {
       // The page holds a single second, or no rows although the server counts some.
@@ -107,10 +109,14 @@ export async function* readWindows(source: Source, last?: number): AsyncGenerato
       yield reader.counted(window, 0, 0);
       return;
     }
-    const next = await reader.fetch({ from: oldest, to: end });
+    const next = await (coming ?? reader.fetch({ from: oldest, to: end }));
     if (next.rows.some((row) => reader.secondOf(row) > end)) throw filterIgnored(filters);
     const left = countOf(next, cap);
     if (newer.length > 0 && left < total - newer.length) window = await reader.complete(window);
+    seconds = reader.completeSeconds(next);
+    const isKnown = next.rows.length < left && seconds.newer.length > 0 && seconds.edge >= oldest;
+    coming = isKnown ? reader.fetch({ from: oldest, to: seconds.edge }) : undefined;
+    coming?.catch(() => {}); // thrown when its turn comes, if it does
     yield reader.counted(window, left, next.rows.length);
     [page, to] = [next, end];
   }
@@ -122,13 +128,19 @@ class WindowReader {
   private received = 0;
   private yielded = 0;
   private duplicates = 0;
+  readonly secondOf: (row: unknown) => number;
 
   constructor(source: Source) {
     this.source = source;
+    const read = readerOf(source.filters.second);
+    this.secondOf = (row) => Number(read(row)) || 0;
   }
 
-  readonly secondOf = (row: unknown): number =>
-    Number(valueAt(row, this.source.filters.second)) || 0;
+  /** The oldest second of a page, and the rows of the others, which are complete. */
+  completeSeconds({ rows }: Page): { readonly edge: number; readonly newer: readonly unknown[] } {
+    const edge = Math.min(...rows.map(this.secondOf));
+    return { edge, newer: rows.filter((row) => this.secondOf(row) > edge) };
+  }
 
   /** One page of a window. */
   async fetch(
