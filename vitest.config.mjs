@@ -1,18 +1,30 @@
+import { readFileSync, readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 const shared = {
   environment: "node",
   setupFiles: ["test/lib/cleanup-setup.ts"],
-  testTimeout: 20_000,
-  hookTimeout: 20_000,
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
   css: true, // otherwise the style of pages is empty
+  // Most code runs a few times only, so that collecting garbage and optimizing machine code at the
+  // defaults of V8 would take a fifth of the processor time.
+  execArgv: ["--max-semi-space-size=32", "--interrupt-budget=1000000"],
 };
+
+/** Quick tests with tables of which they run a part: the long tests run them with all rows. */
+const withTables = readdirSync(new URL("test", import.meta.url), { recursive: true })
+  .map((name) => `test/${name.replaceAll("\\", "/")}`)
+  .filter((path) => path.endsWith(".test.ts"))
+  .filter((path) =>
+    readFileSync(new URL(path, import.meta.url), "utf8").includes("/lib/sampled.ts"),
+  );
 
 export default defineConfig({
   test: {
-    // One more than cores: much of the time is spent waiting for programs that run beside.
-    maxWorkers: availableParallelism() + 1,
+    // Two more than cores: much of the time is spent waiting for programs that run beside.
+    maxWorkers: availableParallelism() + 2,
     projects: [
       {
         test: {
@@ -23,7 +35,15 @@ export default defineConfig({
           isolate: false, // the files of a worker share what they import
         },
       },
-      { test: { ...shared, name: "long", include: ["test/long/*.test.ts"], testTimeout: 600_000 } },
+      {
+        test: {
+          ...shared,
+          name: "long",
+          include: ["test/long/*.test.ts", ...withTables],
+          env: { TEST_ROWS: "all" },
+          testTimeout: 600_000,
+        },
+      },
     ],
   },
 });

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
+import { sampled } from "../lib/sampled.ts";
 import { checkExample, examplesOf, exceptions, prepareExamples } from "../lib/examples.ts";
 
 beforeAll(prepareExamples);
@@ -12,5 +13,5 @@ test.each(exceptions.map((pattern) => [pattern]))(
   },
 );
 
-// All of them: test/long/examples.test.ts.
-test.each(await examplesOf(1))("%s", checkExample);
+// Of every second command the first; all of them: test/long/examples.test.ts.
+test.each(sampled(2, await examplesOf(1)))("%s", checkExample);

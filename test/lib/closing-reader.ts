@@ -11,7 +11,7 @@ export async function closingReader() {
   const home = await temporaryDirectory();
   const server = await testSandbox();
   const env = { PATH: process.env["PATH"], HOME: home, ...server.env };
-  const text = "grüße 世界 a line of a text that takes some room\n".repeat(40_000);
+  const text = "grüße 世界 a line of a text that takes some room\n".repeat(6_000);
   await writeFile(join(home, "long.txt"), text);
   await server.done(["kb", "create", "Docs", "--indexing-technique", "economy"]);
   const add = ["kb", "doc", "add", "Docs", "long.txt", "--text-file"];

@@ -12,6 +12,7 @@ import { methodAndPath } from "../../src/operations/operation.ts";
 import type { Param, Shape } from "../../src/operations/operation.ts";
 import { formats } from "../../src/output/formats-list.ts";
 import { bodyText, exchanges, headersOf, streamed } from "../lib/recordings.ts";
+import { sampled } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
@@ -377,10 +378,14 @@ const printing = fixtures.filter(({ cases: [first] }) => {
   return kind !== "nothing" && kind !== "file";
 });
 
-describe.each(printing)("$operation", ({ operation: id, cases: [first] }) => {
-  const one = { name: `${id} 1`, line: [], request: { method: "", path: "" }, ...first };
+const prints = printing.flatMap(({ operation: id, cases: [first] }) =>
+  formats.map((format) => ({ id, first, format })),
+);
 
-  test.each(formats)("prints the response as %s", async (format) => {
+test.each(sampled(3, prints))(
+  "prints the response of $id as $format",
+  async ({ id, first, format }) => {
+    const one = { name: `${id} 1`, line: [], request: { method: "", path: "" }, ...first };
     const { env } = await stub((request) => {
       const own = one.answers?.find(
         ({ method, path }) => method === request.method && path === request.path,
@@ -394,8 +399,8 @@ describe.each(printing)("$operation", ({ operation: id, cases: [first] }) => {
     if (format === "jsonl") {
       for (const line of ran.out.split("\n").slice(0, -1)) expect(() => parsed(line)).not.toThrow();
     }
-  });
-});
+  },
+);
 
 /** A value that the table allows. */
 function right(param: Param): string {
@@ -486,7 +491,7 @@ const wrongLines = commands
       ),
   );
 
-test.each(wrongLines)(
+test.each(sampled(3, wrongLines))(
   "rejects $title and sends nothing",
   async ({ command, name, label, value }) => {
     const flags = flagParams(command).flatMap(([each, param]) => {

@@ -7,17 +7,17 @@ import { readers } from "../lib/fuzzing/readers.ts";
 
 test.each(grammars.map((each) => [each.name, each] as const))(
   "%s: whatever is typed has a value or is refused",
-  async (_name, target) => void (await fuzz(target, 1, 1000)),
+  async (_name, target) => void (await fuzz(target, 1, 500)),
 );
 
 test.each(readers.map((each) => [each.name, each] as const))(
   "%s: whatever stands there is read or refused",
-  async (_name, target) => void (await fuzz(target, 1, 150)),
+  async (_name, target) => void (await fuzz(target, 1, 75)),
 );
 
 test.each(printing.map((each) => [each.name, each] as const))(
   "%s: nothing acts on a terminal, and a pipe gets all",
-  async (_name, target) => void (await fuzz(target, 1, 150)),
+  async (_name, target) => void (await fuzz(target, 1, 75)),
 );
 
 const targets = [...grammars, ...readers, ...printing];

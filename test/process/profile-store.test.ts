@@ -1,6 +1,7 @@
 import { chmod, mkdir, readFile, readdir, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { sampled } from "../lib/sampled.ts";
 import { shell } from "../lib/shell.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
@@ -90,7 +91,7 @@ fs[name] = (...args) => {
 
 // The first write is that of the lock, the second that of the profiles; conf renames its temporary
 // file, then the finished file is renamed into place.
-test.concurrent.each([
+const kills = [
   ["writeSync 2 before", "old"],
   ["writeSync 2 halfway", "old"],
   ["fsyncSync 1 after", "old"],
@@ -99,7 +100,9 @@ test.concurrent.each([
   ["renameSync 2 before", "old"],
   ["renameSync 2 after", "new"],
   ["rmSync 1 after", "new"],
-] as const)(
+] as const;
+
+test.concurrent.each(sampled(3, kills))(
   "killed at %s, the whole %s file is there, and the next write works",
   async (at, which) => {
     const { directory, run, text } = await configured();
