@@ -116,10 +116,10 @@ export async function serving(script, ...args) {
   return { origin: `http://127.0.0.1:${String(port).trim()}`, stop: () => child.kill() };
 }
 
-/** Starts an ephemeral sandbox; returns its address, the ms until it was ready, and a way to stop it. */
-export async function openSandbox() {
+/** Starts an ephemeral sandbox with these flags; returns its address, the ms until it was ready, and a way to stop it. */
+export async function openSandbox(...flags) {
   const start = performance.now();
-  const child = spawn(process.execPath, [kb, "sandbox", "--ephemeral", "-o", "json"], {
+  const child = spawn(process.execPath, [kb, "sandbox", "--ephemeral", "-o", "json", ...flags], {
     env: clean,
     stdio: ["ignore", "pipe", "ignore"],
   });

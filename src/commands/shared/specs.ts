@@ -218,6 +218,9 @@ export const sandboxParams = {
     placeholder: "script",
     many: true,
   }),
+  connections: local.integer("Requests served at a time (default: any number); others wait", {
+    range: [1, 1000],
+  }),
   seed: local.integer("Make IDs and times depend on this number and the requests only", {
     range: [0, 4_294_967_295],
   }),

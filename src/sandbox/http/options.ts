@@ -24,6 +24,8 @@ export interface SandboxOptions {
   /** Server version to imitate (default 1.14.2); a fault may override it for some requests. */
   readonly server?: string;
   readonly faults?: readonly Fault[];
+  /** Requests that are served at a time (default: any number); the others wait (server §20). */
+  readonly connections?: number | undefined;
   /** Called with every request as received. */
   readonly onRequest?: (request: ReceivedRequest) => void;
   /** Called with every request when its response has ended. */

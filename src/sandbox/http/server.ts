@@ -17,6 +17,7 @@ import {
   rejectionOf,
 } from "./auth.ts";
 import { type Backend, openBackend, type PlatformRequest } from "./backend.ts";
+import { Connections } from "./connections.ts";
 import { type Fault, Faults } from "./faults.ts";
 import { ConnectionDropped } from "./handler.ts";
 import type { SandboxOptions } from "./options.ts";
@@ -79,6 +80,7 @@ class SandboxServer implements Sandbox, Controlled {
   // Node's default limit rejects long request lines before the sandbox can respond to them.
   readonly #server = createServer({ maxHeaderSize: 64 * 1024, keepAliveTimeout: 5000 });
   #backend: Backend;
+  readonly #connections: Connections;
   #stopped: Promise<void> | undefined;
   /** Drop the connections of the requests that are served. */
   readonly #drops = new Set<() => void>();
@@ -91,6 +93,7 @@ class SandboxServer implements Sandbox, Controlled {
     this.#backend = backend;
     this.requests = new RequestHistory(backend.clock);
     this.faults = new Faults(options.faults ?? []);
+    this.#connections = new Connections(options.connections ?? Infinity);
     this.#server.on("request", (request, response) => void this.#serve(request, response));
   }
 
@@ -183,6 +186,7 @@ class SandboxServer implements Sandbox, Controlled {
     };
     try {
       if (isControl(received)) return await this.#control(received, response, signal);
+      await this.#connections.enter(signal);
       const record = this.#record(received, response, client);
       const plan = this.faults.plan(received.method, pathOf(received));
       if (plan.reset) return void request.socket.resetAndDestroy();

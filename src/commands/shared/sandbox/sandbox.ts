@@ -50,6 +50,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
     ...(input.host !== undefined && { host: input.host }),
     ...(input.port !== undefined && { port: input.port }),
     ...(input.seed !== undefined && { seed: input.seed }),
+    connections: input.connections,
     ...(input.server && { server: versions[input.server] }),
     allowedHosts: input.allow_host ?? [],
     applications,
