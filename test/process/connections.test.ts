@@ -8,14 +8,16 @@ import { temporaryDirectory } from "../lib/support.ts";
 import { start } from "../lib/sync-kills.ts";
 
 /** Documents that are being created, of all processes. */
-const open = { now: 0, most: 0 };
+const open = { now: 0, most: 0, onFive: () => {} };
 const isCreate = ({ path }: { readonly path: string }) => path.endsWith("/create-by-text");
 
 const server = await testSandbox({
   speed: 1,
   faults: [parseFault("POST */create-by-text delay=30ms")],
   onRequest(request) {
-    if (isCreate(request)) open.most = Math.max(open.most, ++open.now);
+    if (!isCreate(request)) return;
+    open.most = Math.max(open.most, ++open.now);
+    if (open.now === 5) open.onFive();
   },
   onResponse(record) {
     if (isCreate(record)) open.now--;
@@ -48,10 +50,8 @@ test("five syncs at once send no more than ten requests at a time, and none fail
 
 test("a sync that is killed leaves its connections to the others", async () => {
   const home = await temporaryDirectory();
+  const isBusy = new Promise<void>((resolve) => (open.onFive = resolve));
   const killed = await startSync(home, "killed", ["--concurrency", "10"]);
-  const isBusy = new Promise<void>((resolve) => {
-    killed.child.stderr.on("data", () => open.now > 3 && resolve());
-  });
   await isBusy;
   killed.child.kill("SIGKILL");
   await killed.ended;
