@@ -103,7 +103,11 @@ export async function sendRequest<T>(
   const writes = options.retry !== "safe";
   const sending: Sending = { request, options, transport, writes, mayHaveRun: false };
   for (let attempt = 0; ; attempt++) {
-    const outcome = await sendAttempt(sending, read, attempt >= options.retries);
+    const outcome = await sendAttempt(sending, read, attempt >= options.retries).catch(
+      (error: unknown) => {
+        throw withEarlierAttempts(sending, error);
+      },
+    );
     if ("value" in outcome) return outcome.value;
     await pause(sending, attempt, outcome);
   }
@@ -117,6 +121,12 @@ interface Sending {
   readonly writes: boolean;
   /** A failed attempt may have made the change. */
   mayHaveRun: boolean;
+}
+
+/** The error of the last attempt, which does not know what an earlier one may have changed. */
+function withEarlierAttempts({ writes, mayHaveRun }: Sending, error: unknown): unknown {
+  const isHarmless = error instanceof CliError && error.info.sideEffect === "none";
+  return isHarmless && writes && mayHaveRun ? error.with({ sideEffect: "unknown" }) : error;
 }
 
 /** Sends the request once. Throws if it failed and `last`, or if it must not be retried. */

@@ -53,6 +53,14 @@ test("a rename is retried after a reset: it is idempotent", async () => {
   expect(ran.requests).toHaveLength(2);
 });
 
+test("a rename may have been applied by its first attempt if the last one is rejected", async () => {
+  const busy = say(http(429, '{"code":"too_many_requests","message":"slow","status":429}'));
+  const ran = await against([reset, busy, busy, busy], rename);
+  expect(ran.exit).toBe(7);
+  expect(ran.requests).toHaveLength(4);
+  expect(ran.err).toContain("the change may have been applied");
+});
+
 test("a delete whose retry gets a 404 succeeded in the first attempt", async () => {
   const gone = http(404, '{"code":"not_found","message":"Dataset not found.","status":404}');
   const ran = await against([reset, say(gone)], remove);

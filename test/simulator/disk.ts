@@ -99,11 +99,11 @@ export function simulatedFiles({ disk, step, isFull, random }: Access): Files {
     const added = bytesOf(content);
     const full = isFull(place);
     const written = full ? added.subarray(0, Math.floor(added.length / 2)) : added;
-    disk.write(path, Buffer.concat([before, written]));
+    disk.write(path, Buffer.concat([before(), written]));
     if (full) throw systemError("ENOSPC", "write", path);
   };
   const append = (path: string, text: string) => {
-    const before = disk.has(path) ? disk.read(path) : empty;
+    const before = () => (disk.has(path) ? disk.read(path) : empty);
     return write(`append ${path}`, path, { before, content: text });
   };
   const files: Files = {
@@ -145,7 +145,7 @@ export function simulatedFiles({ disk, step, isFull, random }: Access): Files {
       try {
         for await (const each of piecesOf(content))
           await write(`write ${path}.tmp`, temporary, {
-            before: disk.read(temporary),
+            before: () => disk.read(temporary),
             content: each,
           });
         await step(`rename ${path}.tmp`);
@@ -178,7 +178,7 @@ export function simulatedFiles({ disk, step, isFull, random }: Access): Files {
     },
     async copy(from, to) {
       await step(`read ${from}`);
-      await write(`write ${to}`, to, { before: empty, content: disk.read(from) });
+      await write(`write ${to}`, to, { before: () => empty, content: disk.read(from) });
     },
     async rename(from, to) {
       await step(`rename ${from}`);
@@ -218,7 +218,8 @@ export function simulatedFiles({ disk, step, isFull, random }: Access): Files {
 
 /** Content to write behind what is there. */
 interface Written {
-  readonly before: Uint8Array;
+  /** What is there when it is written: others may write, too. */
+  readonly before: () => Uint8Array;
   readonly content: string | Uint8Array;
 }
 

@@ -47,6 +47,7 @@ export async function documentsOf(server: SimulatedServer, kb: string): Promise<
     `${path}?limit=100`,
   );
   equal(has_more, false, "a simulated knowledge base has at most 100 documents");
+  if (data.length === 0) return []; // an archive of nothing is rejected
   const body = { document_ids: data.map(({ id }) => id) };
   const zip = await server.call<Uint8Array>("POST", `${path}/download-zip`, body);
   const texts = Object.values(unzipSync(zip)).map((bytes) => new TextDecoder().decode(bytes));

@@ -100,10 +100,15 @@ export class SimulatedProcess {
 
   #output(write: (text: string) => void, step?: string): Output {
     const decoder = new TextDecoder();
+    let written = Promise.resolve();
     return {
-      write: async (text) => {
-        if (step !== undefined) await this.#step(step);
-        if (this.isAlive) write(typeof text === "string" ? text : decoder.decode(text));
+      // In the order of the calls, also if they do not wait for each other.
+      write: (text) => {
+        written = written.then(async () => {
+          if (step !== undefined) await this.#step(step);
+          if (this.isAlive) write(typeof text === "string" ? text : decoder.decode(text));
+        });
+        return written;
       },
       isTTY: false,
       terminal: undefined,

@@ -170,8 +170,9 @@ async function attempt(
     if (!(error instanceof CliError) || error.info.code === "read-only") throw error;
     if (isAlreadyDeleted(error, globals)) return ended(number, "skipped", target);
     // The interrupted run had succeeded.
-    const status = error instanceof ApiError ? error.response.status : undefined;
-    if (again && status === row.alreadyDoneStatus) return ended(number, "ok", target);
+    const isAlreadyDone =
+      error instanceof ApiError && error.response.status === row.alreadyDoneStatus;
+    if (again && isAlreadyDone) return ended(number, "ok", target);
     const noun = createsNoun[row.id];
     if (globals.ifNotExists && noun !== undefined && isAlreadyExists(error)) {
       const name = `name:${String(input["name"])}`;

@@ -1,7 +1,14 @@
 import { join } from "node:path";
 import { mapConcurrent } from "../../api/concurrent-map.ts";
 import type { Values } from "../../api/request.ts";
-import { CliError, DryRunShown, internalError, reasonOf, usage } from "../../errors.ts";
+import {
+  CliError,
+  diskProblem,
+  DryRunShown,
+  internalError,
+  reasonOf,
+  usage,
+} from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { bytesOf } from "../../lib/collect.ts";
@@ -171,7 +178,10 @@ async function showRequests<T, R>(
   }
 }
 
-/** Writes what the rows were resolved to. Without a journal, prints a notice and uses none. */
+/**
+ * Writes what the rows were resolved to. If the disk takes none, a first run prints a notice and uses no
+ * journal; one that continues throws, because the journal has what must not be sent again.
+ */
 async function beginJournal<T>(
   journal: BatchJournal,
   rows: readonly BatchRow<T>[],
@@ -183,6 +193,11 @@ async function beginJournal<T>(
     );
     return journal;
   } catch (error) {
+    if (journal.states.size > 0) {
+      const kind = diskProblem(error)?.kind ?? "failure";
+      const message = `failed to write the journal of the interrupted run: ${reasonOf(error)}`;
+      throw new CliError(kind, message, { sideEffect: "none", cause: error });
+    }
     await journal.remove().catch(() => {}); // an incomplete journal is useless
     await notice(`if this run is interrupted, it cannot resume: ${reasonOf(error)}`);
     return emptyJournal;
@@ -338,11 +353,13 @@ class BatchRun<T, R> {
   }
 
   /** Resolves when the end of a row is in the journal; unknown ones stay marked as sent. */
-  async #record({ row, earlier, onDisk }: Journaled<T>, end: RowEnd, id?: string): Promise<void> {
+  async #record(journaled: Journaled<T>, end: RowEnd, id?: string): Promise<void> {
+    const { row, earlier, onDisk } = journaled;
     if (onDisk === undefined || end === "unknown") return;
-    if (end === "not sent" && earlier) return; // the interrupted run sent it
-    if (end === "ok" || end === "skipped") await this.#journal.done(row.number, id);
-    else await this.#journal.failed(row.number);
+    if (end === "ok" || end === "skipped") return this.#journal.done(row.number, id);
+    // If this attempt did nothing, that of the interrupted run may still have had an effect.
+    const isFollowed = end === "failed" && this.#isOpen(journaled);
+    if (earlier === undefined || isFollowed) await this.#journal.failed(row.number);
   }
 
   #stopWithoutJournal(error: unknown): void {
@@ -392,7 +409,8 @@ class BatchRun<T, R> {
     const { errorsTo, unknownPlace = "" } = this.#spec;
     const { failed, unknown } = this.#counts;
     if (unknown > 0) {
-      return `check the unknown rows${unknownPlace}; the same command sends them again only if that is safe`;
+      const again = resumable ? "them again only if that is safe" : "all rows again";
+      return `check the unknown rows${unknownPlace}; the same command sends ${again}`;
     }
     if (errorsTo !== undefined && failed > 0) {
       return `correct the failed rows in ${errorsTo} and pass it to --each`;

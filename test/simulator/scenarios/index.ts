@@ -1,5 +1,6 @@
 import type { Scenario } from "../simulate.ts";
+import { each } from "./each.ts";
 import { sync } from "./sync.ts";
 
 /** All scenarios. */
-export const scenarios: readonly Scenario[] = [sync];
+export const scenarios: readonly Scenario[] = [sync, each];

@@ -1,0 +1,200 @@
+import { deepEqual, equal, ok } from "node:assert/strict";
+import type { Ended, Machine, SimulatedProcess } from "../process.ts";
+import type { Scenario } from "../simulate.ts";
+import type { World } from "../world.ts";
+import { works, type Work } from "./each-works.ts";
+
+const ROWS = "/home/user/rows.csv";
+const REST = "/home/user/rest.csv";
+
+/** Codes with which a disturbed batch may end. */
+const honest = [1, 7, 10, 11, 12, 130];
+
+/** Ends of a row: it is on the server, it is not, or that is not known. */
+const done = ["ok", "succeeded", "skipped"];
+const open = ["failed", "not sent", "not started"];
+
+/** A row of the output. */
+interface Result {
+  readonly row: number;
+  readonly status: string;
+}
+
+interface Stage {
+  readonly world: World;
+  readonly machine: Machine;
+  readonly work: Work;
+  /** Was the journal, or its lock, given up because of a full disk? Then nothing remembers what was sent. */
+  isForgetful: boolean;
+  /** Was a process killed or cut off? Its last requests may still arrive. */
+  hasLoose: boolean;
+}
+
+function start({ world, machine, work }: Stage, name: string): SimulatedProcess {
+  const flags = ["--each", ROWS, "--errors-to", REST, "-o", "jsonl"];
+  if (world.random("stop on error") < 0.2) flags.push("--stop-on-error");
+  if (world.random("one at a time") < 0.2) flags.push("--concurrency", "1");
+  return world.start([...work.argv, ...flags], { name, machine, env: work.env });
+}
+
+const resultsOf = ({ out }: Ended): Result[] =>
+  out
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Result);
+
+/** What the end of a batch claims agrees with the rows, the file of failed rows, and the server. */
+function requireTrue(
+  stage: Stage,
+  end: Ended,
+  before: readonly number[],
+  after: readonly number[],
+) {
+  const { work } = stage;
+  const results = resultsOf(end);
+  results.forEach(({ row }, index) => equal(row, index + 1, "the results are in another order"));
+  for (const { row, status } of results) {
+    ok([...done, ...open, "unknown"].includes(status), `row ${row} is ${status}`);
+    if (done.includes(status)) ok(after[row - 1], `row ${row} is ${status}, but it is not there`);
+    if (open.includes(status) && !stage.hasLoose)
+      equal(after[row - 1], before[row - 1], `row ${row} is ${status}, but it is there`);
+  }
+  if (end.exit === null) return;
+  const isAllDone = results.every(({ status }) => done.includes(status));
+  if (results.length > 0) equal(results.length, work.rows.length, "rows without a result");
+  if (end.exit === 0) ok(results.length > 0 && isAllDone, "exit code 0, but not all rows are done");
+  else ok(honest.includes(end.exit) || stage.isForgetful, `exit code ${end.exit}: ${end.err}`);
+  if (end.exit === 10) ok(!isAllDone, "exit code 10, but all rows are done");
+}
+
+/** The file of `--errors-to` has the rows that the last command did not do. */
+function requireRest({ work, machine }: Stage, end: Ended): void {
+  if (end.exit === null || end.err.includes("failed to write --errors-to")) return;
+  const left = resultsOf(end)
+    .filter(({ status }) => open.includes(status))
+    .map(({ row }) => row);
+  const lines = [work.header, ...left.map((row) => work.rows[row - 1])];
+  equal(machine.disk.text(REST).trimEnd(), lines.join("\n"), "the file of --errors-to");
+}
+
+/** Two commands for the same rows do not send them at the same time. */
+function requireOneSender({ world, work }: Stage, names: readonly [string, string]): void {
+  const [a, b] = names.map((name) => ({
+    sent: world.trace.findIndex((line) => line.includes(` ${name}: `) && work.write.test(line)),
+    end: world.trace.findIndex((line) => line.includes(` ${name}: ended with`)),
+  }));
+  const isOverlap = a && b && Math.min(a.sent, b.sent) >= 0 && a.sent < b.end && b.sent < a.end;
+  ok(!isOverlap, `${names.join(" and ")} send the same rows at once`);
+}
+
+/** Does the output say that all rows are done? Then the same command does them again. */
+const isComplete = (end: Ended, { rows }: Work): boolean =>
+  resultsOf(end).filter(({ status }) => done.includes(status)).length === rows.length;
+
+/** Runs the command, sometimes twice at once; returns whether it is done. */
+async function playTurn(stage: Stage, turn: number): Promise<boolean> {
+  const { world, work } = stage;
+  const name = `each ${turn}`;
+  const before = await work.counts();
+  const process = start(stage, name);
+  const ends: Ended[] = [];
+  const isTwice = world.happens("twice", name, 0.25);
+  if (isTwice) {
+    await world.pause(world.random(`twice ${name}`) * 1500);
+    if (process.isAlive) ends.push(await start(stage, `${name} again`).ended);
+  }
+  ends.unshift(await process.ended);
+  stage.isForgetful ||= ends.some(({ err }) => err.includes("it cannot resume"));
+  stage.isForgetful ||= world.faults.happened.some((fault) => /full disk.*: lock/.test(fault));
+  if (!stage.isForgetful && ends.length > 1) requireOneSender(stage, [name, `${name} again`]);
+  const ran = ends.filter((end) => end.exit === null || end.out !== "");
+  stage.hasLoose ||= ran.length > 1 || ran.some(({ exit }) => exit === null);
+  const after = await work.counts();
+  for (const end of ends) requireTrue(stage, end, before, after);
+  const [last, ...others] = ran;
+  if (last && others.length === 0) requireRest(stage, last);
+  const isDone = ends.some((end) => isComplete(end, work));
+  // Of two commands, the later one may begin when the other one has done all.
+  if (!isDone || ran.length === 1) requireOnce(stage, after);
+  return isDone;
+}
+
+/** No row is on the server twice, unless the command said that it could not remember. */
+function requireOnce({ work, isForgetful }: Stage, counts: readonly number[]): void {
+  if (isForgetful && !work.isRepeatable) return;
+  counts.forEach((count, index) => ok(count <= 1, `row ${index + 1} was done ${count} times`));
+}
+
+async function play(world: World): Promise<void> {
+  const machine = world.machine();
+  const texts = Array.from({ length: 3 + world.below(6, "rows") }, (_, row) => `row${row + 1}`);
+  const work = await world.pick(works, "work")(world, texts);
+  machine.disk.put(ROWS, `${[work.header, ...work.rows].join("\n")}\n`);
+  const stage: Stage = { world, machine, work, isForgetful: false, hasLoose: false };
+  const turns = 1 + world.below(3, "turns");
+  let isDone = false;
+  for (let turn = 0; turn < turns && !isDone; turn++) isDone = await playTurn(stage, turn);
+  if (isDone) return;
+
+  world.calm();
+  await world.pause(60_000);
+  const end = await start(stage, "undisturbed").ended;
+  const results = resultsOf(end);
+  const unknown = results.filter(({ status }) => status === "unknown");
+  const counts = await work.counts();
+  requireTrue(stage, end, counts, counts);
+  requireRest(stage, end);
+  requireOnce(stage, counts);
+  if (stage.isForgetful) return;
+  if (work.isRepeatable) equal(unknown.length, 0, "a row that can be repeated stays unknown");
+  if (unknown.length === 0) equal(end.exit, 0, end.err);
+  deepEqual(
+    results.filter(({ status }) => open.includes(status)),
+    [],
+    "rows that an undisturbed batch did not do",
+  );
+}
+
+/** Batches of `--each`, killed and repeated: each row is done once, or said to be unknown. */
+export const each: Scenario = {
+  name: "each",
+  play,
+  guards: [
+    {
+      name: "rows are sent before the journal has them",
+      file: "src/commands/batch/batch.ts",
+      from: "const onDisk = isSent ? this.#journal.sent(each.row.number) : undefined;",
+      to: "const onDisk = isSent ? Promise.resolve() : undefined;",
+    },
+    {
+      name: "rows of an interrupted run are sent again",
+      file: "src/commands/batch/batch.ts",
+      from: 'return earlier?.kind === "sent" && input !== undefined && !this.#spec.isRepeatable(input);',
+      to: "return false && earlier !== undefined && input !== undefined;",
+    },
+    {
+      name: "two commands send the same rows",
+      file: "src/commands/lock-journal.ts",
+      from: 'if ("release" in lock) return lock.release;',
+      to: 'if ("release" in lock || "heldBy" in lock) return () => {};',
+    },
+    {
+      name: "the last attempt of a request hides what an earlier one did",
+      file: "src/api/client.ts",
+      from: "return isHarmless && writes && mayHaveRun ?",
+      to: "return isHarmless && writes && !mayHaveRun ?",
+    },
+    {
+      name: "a row that fails again counts as never sent",
+      file: "src/commands/batch/batch.ts",
+      from: "if (earlier === undefined || isFollowed)",
+      to: 'if (earlier === undefined || isFollowed || end === "failed")',
+    },
+    {
+      name: "rows with an unknown end count as failed",
+      file: "src/cli/batch/batch.ts",
+      from: 'const end = error.info.sideEffect === "unknown" ? "unknown" : "failed";',
+      to: 'const end = "failed";',
+    },
+  ],
+};
