@@ -14,7 +14,7 @@ export const cases: readonly Case[] = [
     seed: 321,
     faults: ["restart before @ each 0: POST /v1/datasets/ID/document/create-by-text 5"],
   },
-  // With a full disk, a batch that continued forgot what was sent before, and sent it again.
+  // With a full disk, a batch that continued forgot the rows it had sent, and sent them again.
   {
     scenario: "each",
     seed: 572,

@@ -24,7 +24,7 @@ interface Stage {
   readonly world: World;
   readonly machine: Machine;
   readonly work: Work;
-  /** Was the journal, or its lock, given up because of a full disk? Then nothing remembers what was sent. */
+  /** Was the journal, or its lock, given up because of a full disk? Then nothing remembers which rows were sent. */
   isForgetful: boolean;
   /** Was a process killed or cut off? Its last requests may still arrive. */
   hasLoose: boolean;
