@@ -81,7 +81,7 @@ class Exchange {
     this.#caller.note(`${this.#place}: ${response.status}`);
     return {
       statusCode: response.status,
-      headers: lowerCase(response.headers),
+      headers: { date: server.now().toUTCString(), ...lowerCase(response.headers) },
       body: this.#body(response.body),
     } as unknown as Dispatcher.ResponseData; // all that the client uses
   }

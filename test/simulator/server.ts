@@ -6,7 +6,7 @@ import type { ReceivedRequest } from "../../src/sandbox/http/read-request.ts";
 import type { SandboxResponse } from "../../src/sandbox/http/response.ts";
 import { seededRandom } from "../../src/sandbox/http/seeded.ts";
 import type { SandboxOptions } from "../../src/sandbox/http/options.ts";
-import { openStore, type Store } from "../../src/sandbox/storage/sqlite.ts";
+import { openStore, type SqlValue, type Store } from "../../src/sandbox/storage/sqlite.ts";
 import type { Timeline } from "./timeline.ts";
 
 /** Origin of the server; nothing listens there. */
@@ -65,6 +65,11 @@ export class SimulatedServer {
     return new SimulatedServer(timeline, seed, [await emptyStore(), options]);
   }
 
+  /** The clock of the server. */
+  now(): Date {
+    return new Date(START + Math.floor(this.#timeline.time));
+  }
+
   get isUp(): boolean {
     return this.#timeline.time >= this.#upAt;
   }
@@ -80,6 +85,8 @@ export class SimulatedServer {
     this.#life = undefined;
     this.#upAt = this.#timeline.time + ms;
     life?.ended.abort();
+    // It resumes its runs by itself, also if nobody asks for anything.
+    void this.#timeline.wait(ms).then(() => this.isUp && this.#current);
   }
 
   /** Responds to a request, which takes no time of its own. */
@@ -103,15 +110,25 @@ export class SimulatedServer {
    * anything else; throws for an error response.
    */
   async call<T>(method: string, path: string, json?: object, key = KNOWLEDGE_KEY): Promise<T> {
-    const body = new TextEncoder().encode(json === undefined ? "" : JSON.stringify(json));
-    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
-    const request = { method, path, headers, body, parts: [] };
-    const response = await this.respond(request, new AbortController().signal);
+    const response = await this.send({ method, path, json, key });
     const bytes = await bytesOf(response.body);
     const text = new TextDecoder().decode(bytes);
     if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     const isJson = /json/.test(response.headers["Content-Type"] ?? "") && text !== "";
     return (isJson ? JSON.parse(text) : bytes) as T; // as the caller expects
+  }
+
+  /** A request of someone else, whose response is not read. */
+  send({ method, path, json, key, signal }: ForeignRequest): Promise<SandboxResponse> {
+    const body = new TextEncoder().encode(json === undefined ? "" : JSON.stringify(json));
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+    const request = { method, path, headers, body, parts: [] };
+    return this.respond(request, signal ?? new AbortController().signal);
+  }
+
+  /** What is stored, whatever the server shows of it. */
+  query<T>(sql: string, ...values: readonly SqlValue[]): T[] {
+    return this.#store.all<T>(sql, ...values);
   }
 
   get #current(): Life {
@@ -123,7 +140,7 @@ export class SimulatedServer {
     const store = mortal(this.#store, ended.signal);
     const timeline = this.#timeline;
     const clock = {
-      now: () => new Date(START + Math.floor(timeline.time)),
+      now: () => this.now(),
       // The work of a server that has ended stops where it waits.
       sleep: async (ms: number, signal?: AbortSignal) => {
         await timeline.wait(ms, signal);
@@ -137,6 +154,16 @@ export class SimulatedServer {
     const options = { directory: null, ...this.#options, clock, random, onError };
     return { backend: new Backend(options, store), ended };
   }
+}
+
+/** A request of someone who is not simulated. */
+interface ForeignRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly json?: object | undefined;
+  readonly key: string;
+  /** Aborted when they leave. */
+  readonly signal?: AbortSignal;
 }
 
 type Opened = readonly [store: Store, options: Partial<SandboxOptions>];

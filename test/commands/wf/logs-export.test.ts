@@ -129,6 +129,22 @@ describe("a file", () => {
     expect(err).toContain("incomplete list: the server returned 120 of 131 rows");
     expect(rowsIn(path)).toHaveLength(120);
   });
+
+  test("exits with 10 also if it completes an export from which the server hid runs", async () => {
+    const logs = logsOf(5, 121, 5).map((log, index) =>
+      index >= 40 && index < 51 ? { ...log, hidden: true as const } : log,
+    );
+    const { env } = await logServer(() => logs, 11);
+    const path = place("runs.jsonl");
+    const rename = () => Promise.reject(Object.assign(new Error("no space"), { code: "ENOSPC" }));
+    expect(await exporting(path, [], { env, files: { rename } })).toMatchObject({ exit: 1 });
+    const { exit, out } = await exporting(path, ["-o", "json"], { env });
+    expect([exit, JSON.parse(out)]).toEqual([
+      10,
+      expect.objectContaining({ rows: 120, missing: 11 }),
+    ]);
+    expect(rowsIn(path)).toHaveLength(120);
+  });
 });
 
 describe("details of runs", () => {

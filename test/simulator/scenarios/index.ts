@@ -1,6 +1,7 @@
 import type { Scenario } from "../simulate.ts";
 import { each } from "./each.ts";
+import { logs } from "./logs.ts";
 import { sync } from "./sync.ts";
 
 /** All scenarios. */
-export const scenarios: readonly Scenario[] = [sync, each];
+export const scenarios: readonly Scenario[] = [sync, each, logs];

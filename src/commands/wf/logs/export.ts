@@ -91,8 +91,9 @@ async function* exportTo(input: ExportInput, parts: ExportParts): AsyncGenerator
   if (leftover?.ending) {
     await completeExport(target, leftover.ending, context.host);
     await context.notice("completed the previous export; run the command again for newer runs");
-    yield leftover.ending.summary;
-    return;
+    const { summary } = leftover.ending;
+    yield summary;
+    return requireComplete(Number(summary["read"]), Number(summary["missing"]));
   }
   const [whole, journal] = await begin(input, parts, journalFile, leftover);
   try {
@@ -105,7 +106,12 @@ async function* exportTo(input: ExportInput, parts: ExportParts): AsyncGenerator
   await printSummary(summary, whole, journal.done);
   if (journal.done.read === 0) await warnIfUnlogged(context);
   yield summary;
-  if (journal.done.missing > 0) throw hiddenRows(journal.done.read, journal.done.missing);
+  requireComplete(summary.read, summary.missing);
+}
+
+/** Throws `partial` if the server hid runs. */
+function requireComplete(read: number, missing: number): void {
+  if (missing > 0) throw hiddenRows(read, missing);
 }
 
 /** Opens the journal of a new export, or of the unfinished one of the same command. */
