@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { answerRequest } from "../../src/sandbox/http/answer.ts";
 import { KNOWLEDGE_KEY } from "../../src/sandbox/http/auth.ts";
 import { Backend } from "../../src/sandbox/http/backend.ts";
@@ -85,7 +86,7 @@ export class SimulatedServer {
     this.#life = undefined;
     this.#upAt = this.#timeline.time + ms;
     life?.ended.abort();
-    // It resumes its runs by itself, also if nobody asks for anything.
+    // It resumes its runs by itself, also if no request comes.
     void this.#timeline.wait(ms).then(() => this.isUp && this.#current);
   }
 
@@ -137,6 +138,7 @@ export class SimulatedServer {
 
   #start(): Life {
     const ended = new AbortController();
+    setMaxListeners(0, ended.signal); // each request listens
     const store = mortal(this.#store, ended.signal);
     const timeline = this.#timeline;
     const clock = {

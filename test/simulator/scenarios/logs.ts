@@ -194,7 +194,7 @@ async function playExports(stage: Stage): Promise<void> {
   }
   world.calm();
   await world.pause(200_000);
-  // The first one may only complete what was interrupted.
+  // The first one may only complete an interrupted one.
   for (const name of ["undisturbed export", "last export"]) {
     const end = await start(stage, name).ended;
     equal(end.exit, 0, `${name}: ${end.err}`);
