@@ -1,3 +1,4 @@
+import { groupBy } from "../../../lib/collect.ts";
 import { own } from "../../../lib/json.ts";
 import { isIndexed } from "../documents/index.ts";
 import type { DocumentState } from "../documents/index.ts";
@@ -169,13 +170,11 @@ function matchMarks(
   files: readonly SourceDocument[],
   documents: readonly DocumentState[],
 ): Matches {
-  const byPath = new Map<string, DocumentState[]>();
-  const byName = new Map<string, DocumentState>();
-  for (const document of documents) {
-    const path = document.metadata[syncFields.path];
-    if (typeof path === "string") byPath.set(path, [...(byPath.get(path) ?? []), document]);
-    else byName.set(document.name, document);
-  }
+  const byPath = groupBy(documents, ({ metadata }) => metadata[syncFields.path]);
+  const withoutPath = documents.filter(
+    ({ metadata }) => typeof metadata[syncFields.path] !== "string",
+  );
+  const byName = new Map(withoutPath.map((document) => [document.name, document]));
   return new Map(
     files.map((file) => {
       const withPath = byPath.get(file.path)?.sort((a, b) => Number(b.enabled) - Number(a.enabled));
@@ -190,11 +189,7 @@ function matchContents(
   sources: readonly SourceDocument[],
   { documents, hashes }: RemoteDocuments,
 ): Matches {
-  const unused = new Map<string | null | undefined, DocumentState[]>();
-  for (const document of documents) {
-    const hash = hashes.get(document.id);
-    unused.set(hash, [...(unused.get(hash) ?? []), document]);
-  }
+  const unused = groupBy(documents, ({ id }) => hashes.get(id));
   const matches = new Map<SourceDocument, readonly DocumentState[]>();
   for (const source of sources) {
     const same = (source.hash !== null && unused.get(source.hash)) || [];

@@ -1,5 +1,4 @@
-import { tryParseJson } from "../../../lib/json.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
 import { untrustedMark, untrustedText } from "../../shared/mcp/index.ts";
 import type { ClientRequest, Offer, OfferedResources } from "../../shared/mcp/index.ts";

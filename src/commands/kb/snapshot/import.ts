@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { usage, refused } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
@@ -170,9 +171,8 @@ export function sourceDocuments(
   existing: readonly FieldState[],
 ): SourceDocument[] {
   const types = new Map([...fields, ...existing].map(({ name, type }) => [name, type]));
-  const byName = new Map<string, BundledDocument[]>();
-  for (const each of documents.filter(({ file }) => file !== null))
-    byName.set(sentName(each), [...(byName.get(sentName(each)) ?? []), each]);
+  const withFile = documents.filter(({ file }) => file !== null);
+  const byName = groupBy(withFile, sentName);
   return documents.map((document) => {
     const { name, file, from_text, rule, enabled, archived } = document;
     const sameName = byName.get(sentName(document)) ?? [];

@@ -1,6 +1,5 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
-import { own } from "../../../lib/json.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, own } from "../../../lib/json.ts";
 import { getForm } from "../../../operations/forms.ts";
 import { sendMessage } from "../../../operations/chats.ts";
 import { createCompletion } from "../../../operations/completions.ts";
@@ -104,8 +103,7 @@ async function startRun(
     const inputs = inputValues(fields, values);
     const first = await startStream(runWorkflow, { inputs }, context);
     const options = { first, reconnect: true, throughPauses: false, snapshot: true };
-    const watched = await watchRun(followDisplayed(options, context), request, context);
-    return watched;
+    return watchRun(followDisplayed(options, context), request, context);
   }
   const printer = new ReplyPrinter("events");
   const stream =

@@ -38,18 +38,6 @@ export function summaryOf(spans: readonly Span[]): Executions {
   };
 }
 
-/** Groups values by key, in the order of the first of each group. */
-export function groupBy<T>(values: Iterable<T>, keyOf: (value: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const value of values) {
-    const key = keyOf(value);
-    const group = groups.get(key);
-    if (group) group.push(value);
-    else groups.set(key, [value]);
-  }
-  return groups;
-}
-
 const tones: Readonly<Record<string, Tone>> = {
   succeeded: "good",
   failed: "bad",

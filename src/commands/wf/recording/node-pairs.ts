@@ -1,6 +1,7 @@
+import { groupBy } from "../../../lib/collect.ts";
 import { eachSpan } from "../../../runs/spans.ts";
 import type { Span } from "../../../runs/spans.ts";
-import { groupBy, summaryOf } from "./executions.ts";
+import { summaryOf } from "./executions.ts";
 import type { Executions } from "./executions.ts";
 
 /** All executions of a node in one run. */

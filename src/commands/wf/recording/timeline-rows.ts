@@ -1,5 +1,6 @@
+import { groupBy } from "../../../lib/collect.ts";
 import type { Span } from "../../../runs/spans.ts";
-import { groupBy, summaryOf } from "./executions.ts";
+import { summaryOf } from "./executions.ts";
 import type { Executions } from "./executions.ts";
 
 /** A row of a waterfall: one execution of a node, or all of them in a loop. */

@@ -1,3 +1,4 @@
+import { isSuccess } from "../../../runs/status.ts";
 import type { Context } from "../../command-spec.ts";
 import { checkExpectation, namedEnds, quoted, runFields, runSucceeded } from "../expect/index.ts";
 import type { SuiteAnswer } from "./ask.ts";
@@ -99,7 +100,7 @@ async function judgeAnswer(
 ): Promise<CheckedByJudge> {
   const check = `judge ${app} gives at least ${atLeast}${criteria === undefined ? "" : `: ${quoted(criteria)}`}`;
   const { value, actual } = runFields.text.read(trace);
-  if (!["succeeded", "partial-succeeded"].includes(trace.status) || typeof value !== "string") {
+  if (!isSuccess(trace.status) || typeof value !== "string") {
     const why = typeof value === "string" ? runFields.status.read(trace).actual : actual;
     return { check: { check, passed: false, actual: why }, error: null, tokens: null };
   }

@@ -1,5 +1,6 @@
 import { CliError, usage } from "../../../errors.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
+import { isSuccess } from "../../../runs/status.ts";
 import type { Context } from "../../command-spec.ts";
 import { quoted, runFields } from "../expect/index.ts";
 import { appFields } from "../forms/index.ts";
@@ -98,8 +99,7 @@ function verdictIn(
   { answer }: JudgedAnswer,
 ): JudgeVerdict | string {
   if (trace.status === "paused") return "is waiting for human input";
-  if (trace.status !== "succeeded" && trace.status !== "partial-succeeded")
-    return `has no verdict: ${runFields.status.read(trace).actual}`;
+  if (!isSuccess(trace.status)) return `has no verdict: ${runFields.status.read(trace).actual}`;
   // The keys in the events are masked, but a text comes in pieces.
   const text = context.host.secrets.masked(String(runFields.text.read(trace).value ?? ""));
   const said = mode === "workflow" ? trace.outputs : text;

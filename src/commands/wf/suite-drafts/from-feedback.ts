@@ -1,4 +1,5 @@
 import { CliError } from "../../../errors.ts";
+import { collect, groupBy } from "../../../lib/collect.ts";
 import { getEndUser } from "../../../operations/apps.ts";
 import { listFeedback, listMessages } from "../../../operations/chats.ts";
 import type { Feedback, Message } from "../../../operations/chats.ts";
@@ -13,9 +14,8 @@ import { questionDraft } from "./question-draft.ts";
  */
 export async function* feedbackDrafts(context: Context): AsyncGenerator<DraftOrReason> {
   await requireKind("chat", context);
-  const byMessage = new Map<string, Feedback[]>();
-  for await (const feedback of context.each(listFeedback, {}))
-    byMessage.set(feedback.message_id, [...(byMessage.get(feedback.message_id) ?? []), feedback]);
+  const feedbacks = await collect(context.each(listFeedback, {}));
+  const byMessage = groupBy(feedbacks, ({ message_id }) => message_id);
   const read = conversationReader(context);
   for (const [message, all] of byMessage) {
     const liked = all.find(({ rating }) => rating === "like");

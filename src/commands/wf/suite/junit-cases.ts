@@ -1,3 +1,4 @@
+import { groupBy } from "../../../lib/collect.ts";
 import type { JUnitCase, JUnitSuite } from "../../../lib/formats/junit.ts";
 import { sum } from "../../../lib/numbers.ts";
 import { problemsOf } from "./problems.ts";
@@ -5,10 +6,8 @@ import type { TestResult } from "./results.ts";
 
 /** The suites with one case for each test; its time is that of all repeats. */
 export function junitSuitesOf(tests: readonly TestResult[]): JUnitSuite[] {
-  const suites = new Map<string, JUnitCase[]>();
-  for (const test of tests)
-    suites.set(test.suite, [...(suites.get(test.suite) ?? []), junitCase(test)]);
-  return [...suites].map(([name, cases]) => ({ name, cases }));
+  const suites = groupBy(tests, ({ suite }) => suite);
+  return [...suites].map(([name, ofSuite]) => ({ name, cases: ofSuite.map(junitCase) }));
 }
 
 function junitCase({ test, status, results }: TestResult): JUnitCase {

@@ -1,4 +1,5 @@
 import type { CliError } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { percentile } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { TestFigures } from "./comparison.ts";
@@ -32,12 +33,7 @@ export interface SuiteOutcome {
 
 /** The results of tests in the order in which they began; `runs` counts those that were judged. */
 export function testResults(runs: readonly TestRun[]): TestResult[] {
-  const byName = new Map<string, TestRun[]>();
-  for (const run of runs) {
-    const name = testNameOf(run);
-    byName.set(name, [...(byName.get(name) ?? []), run]);
-  }
-  return [...byName].map(([name, results]) => testResult(name, results));
+  return [...groupBy(runs, testNameOf)].map(([name, results]) => testResult(name, results));
 }
 
 /** One test over its repeats. */

@@ -1,3 +1,4 @@
+import { sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/plural.ts";
 import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, Tone } from "../../../output/report-model.ts";
@@ -24,7 +25,8 @@ export function suiteReport(run: SuiteRun): Report {
   };
 }
 
-function suiteData({ tests, selection, skipped, stopped, level, baseline }: SuiteRun) {
+function suiteData(run: SuiteRun) {
+  const { selection, skipped, stopped, level, baseline } = run;
   return {
     wf_test: 1,
     ...selection,
@@ -32,15 +34,12 @@ function suiteData({ tests, selection, skipped, stopped, level, baseline }: Suit
     baseline: baseline?.file ?? null,
     skipped,
     stopped: stopped ? { code: stopped.kind, message: stopped.message } : null,
-    tests: tests.map((test, index) => {
-      const compared = baseline?.compared.tests[index];
-      return {
-        ...test,
-        verdict: compared?.verdict ?? null,
-        p: compared?.p ?? null,
-        significant: compared?.significant ?? null,
-      };
-    }),
+    tests: rowsOf(run).map(({ test, compared }) => ({
+      ...test,
+      verdict: compared?.verdict ?? null,
+      p: compared?.p ?? null,
+      significant: compared?.significant ?? null,
+    })),
     shifts: baseline
       ? { seconds: baseline.compared.seconds, tokens: baseline.compared.tokens }
       : null,
@@ -124,8 +123,8 @@ function notesOf({ tests, skipped, stopped, baseline, level }: SuiteRun): string
 
 /** The cost of judges, if they use models. */
 function judgeNote(tests: readonly TestResult[]): string[] {
-  const used = tests.flatMap(({ results }) => results.map(({ judge_tokens }) => judge_tokens ?? 0));
-  const tokens = used.reduce((sum, each) => sum + each, 0);
+  const results = tests.flatMap((test) => test.results);
+  const tokens = sum(results.map(({ judge_tokens }) => judge_tokens ?? 0));
   return tokens > 0 ? [`judges used ${counted(tokens, "token")}`] : [];
 }
 
