@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { commandOnPty, onPty } from "../lib/pty.ts";
+import { sampled } from "../lib/sampled.ts";
 import { bin } from "../lib/shell.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
@@ -19,20 +20,25 @@ describe("the confirmation of a deletion", () => {
   const question = /^Delete knowledge base Kept: no documents\? This cannot be undone\. \[y\/N\]/m;
   const isThere = async () => (await server.cli(["kb", "show", "Kept"])).exit === 0;
 
-  test.concurrent.each([
-    ["no", "no\r", 2, "nothing was deleted"],
+  const refusals = [
     ["y, taken back", `y${backspace}\r`, 2, "nothing was deleted"],
-    ["Ctrl-C", ctrlC, 130, "error: interrupted"],
+    ["no", "no\r", 2, "nothing was deleted"],
     ["Ctrl-C after yes", `yes${ctrlC}`, 130, "error: interrupted"],
+    ["Ctrl-C", ctrlC, 130, "error: interrupted"],
     ["Ctrl-D", ctrlD, 130, "error: interrupted"],
-  ])("%s: nothing is deleted", async (_, typed, exit, said) => {
-    const run = onPty("kb", ["delete", "Kept"], env);
-    await run.shows(question);
-    run.type(typed);
-    expect(await run.exit).toBe(exit);
-    expect((await run.lines()).at(-1)).toContain(said);
-    expect(await isThere()).toBe(true);
-  });
+  ] as const;
+
+  test.concurrent.each(sampled(2, refusals))(
+    "%s: nothing is deleted",
+    async (_, typed, exit, said) => {
+      const run = onPty("kb", ["delete", "Kept"], env);
+      await run.shows(question);
+      run.type(typed);
+      expect(await run.exit).toBe(exit);
+      expect((await run.lines()).at(-1)).toContain(said);
+      expect(await isThere()).toBe(true);
+    },
+  );
 
   test("y: it is deleted", async () => {
     await server.done(["kb", "create", "Goes", "--indexing-technique", "economy"]);
@@ -85,21 +91,26 @@ describe("the prompt for a key", () => {
   };
   const whole = "app-Secret0123456789";
 
-  test.concurrent.each([
-    ["typed", [...whole]],
-    ["pasted", [whole]],
-    ["pasted in brackets", [`\u001b[200~${whole}\u001b[201~`]],
+  const typings = [
     ["mended", ["app-Secrex", backspace, "t0123456789"]],
-  ])("%s: the key is stored and not displayed", async (folder, pieces) => {
-    const { run, file } = await add(folder);
-    for (const piece of pieces) run.type(piece);
-    run.type("\r");
-    await run.shows(/[ -]echo echoe/);
-    expect(run.written()).toContain("exit 0");
-    expect(run.written().replaceAll("****6789", "")).not.toMatch(/Secr|0123|6789/);
-    expect(run.written()).toMatch(/[^-]echo\b/);
-    expect(await readFile(file, "utf8")).toContain(`"${whole}"`);
-  });
+    ["typed", [...whole]],
+    ["pasted in brackets", [`\u001b[200~${whole}\u001b[201~`]],
+    ["pasted", [whole]],
+  ] as const;
+
+  test.concurrent.each(sampled(2, typings))(
+    "%s: the key is stored and not displayed",
+    async (folder, pieces) => {
+      const { run, file } = await add(folder);
+      for (const piece of pieces) run.type(piece);
+      run.type("\r");
+      await run.shows(/[ -]echo echoe/);
+      expect(run.written()).toContain("exit 0");
+      expect(run.written().replaceAll("****6789", "")).not.toMatch(/Secr|0123|6789/);
+      expect(run.written()).toMatch(/[^-]echo\b/);
+      expect(await readFile(file, "utf8")).toContain(`"${whole}"`);
+    },
+  );
 
   test("Ctrl-C: nothing is stored or displayed, and echo is restored", async () => {
     const { run, file } = await add("left");

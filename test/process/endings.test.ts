@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { playedRun, recordedRun } from "../lib/played-run.ts";
+import { sampled } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
@@ -48,12 +49,14 @@ async function played(title: string, ...cuts: Parameters<typeof playedRun>[1]) {
 }
 
 describe("the exit code of a followed run is its outcome", () => {
-  test.each([
-    ["run, streaming", 0],
-    ["node that fails with a default value: partial-succeeded", 0],
-    ["run with human input, streaming: ends at the pause", 8],
+  const outcomes = [
     ["run that fails, streaming", 9],
-  ])("%s: %d", async (title, exit) => {
+    ["run, streaming", 0],
+    ["run with human input, streaming: ends at the pause", 8],
+    ["node that fails with a default value: partial-succeeded", 0],
+  ] as const;
+
+  test.each(sampled(2, outcomes))("%s: %d", async (title, exit) => {
     const { line, env } = await played(title);
     expect((await wf(line, env)).exit).toBe(exit);
   });
@@ -92,11 +95,13 @@ describe("the exit code of a followed run is its outcome", () => {
     expect((await wf([...line, "--expect", "run failed"], env)).exit).toBe(14);
   });
 
-  test.each([
+  const signals = [
     ["SIGINT", 130],
-    ["SIGTERM", 143],
     ["SIGHUP", 129],
-  ] as const)(
+    ["SIGTERM", 143],
+  ] as const;
+
+  test.each(sampled(2, signals))(
     "%s: %d, the command line to resume, and a recording of complete lines",
     async (signal, exit) => {
       const record = join(home, `${++number}.jsonl`);

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { helpPages } from "../../scripts/reference/help-pages.ts";
+import { sampled } from "../lib/sampled.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
@@ -90,7 +91,12 @@ test("--version prints program, version, Node and platform", async () => {
   });
 });
 
-test.each<[number, readonly string[], Readonly<Record<string, string>>]>([
+type Ending = readonly [
+  exit: number,
+  argv: readonly string[],
+  env: Readonly<Record<string, string>>,
+];
+const endings: readonly Ending[] = [
   [0, ["kb", "tag", "list"], {}],
   [2, ["kb", "tag", "rename"], {}],
   [3, ["kb", "show", "nobody"], {}],
@@ -100,7 +106,9 @@ test.each<[number, readonly string[], Readonly<Record<string, string>>]>([
   [8, ["wf", "--app", "review", "run", "--input", "query=x"], {}],
   [11, ["kb", "list", "--retries", "0"], { KB_BASE_URL: "http://127.0.0.1:9" }],
   [12, ["wf", "--app", "slow", "run", "--input", "query=x", "--timeout", "1s"], {}],
-])("exit code %d from %j", async (exit, argv, env) => {
+];
+
+test.each(sampled(2, endings))("exit code %d from %j", async (exit, argv, env) => {
   const ran = await run(argv, { env });
   expect(ran.exit, ran.err).toBe(exit);
 });

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { write } from "../lib/directory.ts";
 import { onPty } from "../lib/pty.ts";
+import { sampled } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
@@ -185,7 +186,12 @@ describe.concurrent("every slow command counts", () => {
     Array.from({ length: count }, (_, index) => `${line(index + 1)}\n`).join("");
 
   /** Command, fault, and what the terminal shows meanwhile. */
-  test.each<[string, (place: Place) => Promise<readonly string[]>, string, RegExp]>([
+  const slow: readonly (readonly [
+    string,
+    (place: Place) => Promise<readonly string[]>,
+    string,
+    RegExp,
+  ])[] = [
     [
       "export",
       async ({ kb, dir }) => ["export", kb, `${dir} export`],
@@ -230,7 +236,9 @@ describe.concurrent("every slow command counts", () => {
       "DELETE /datasets/*/documents/* delay=1500ms",
       /Deleting {2}3\/8 items/,
     ],
-  ])("%s", async (_, prepare, fault, shown) => {
+  ];
+
+  test.each(sampled(2, slow))("%s", async (_, prepare, fault, shown) => {
     const its = await place();
     const { server, kb, dir, faults, onTerminal } = its;
     await write(dir, files(8));

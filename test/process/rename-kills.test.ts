@@ -4,6 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { bin } from "../lib/shell.ts";
+import { sampled } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
@@ -38,12 +39,14 @@ async function killedAt(pattern: RegExp, nth: number, argv: readonly string[], h
   onRequest = () => {};
 }
 
-test.each<[string, RegExp, number]>([
+const moments: readonly (readonly [string, RegExp, number])[] = [
   ["while the content is read", /download-zip/, 2],
   ["at the first rename", /update-by-text/, 1],
   ["at a later rename", /update-by-text/, 4],
   ["while the result is verified", /update-by-text|GET .*\/documents\/[\da-f-]{36}$/, 14],
-])(
+];
+
+test.each(sampled(2, moments))(
   "a run of renames that is killed %s loses nothing and continues",
   async (_, pattern, nth) => {
     const home = await temporaryDirectory();
