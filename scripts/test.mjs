@@ -1,5 +1,5 @@
 // Runs all checks and tests, or the long tests with `--long`. The last line is `N passed, N failed`.
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,22 @@ prepare();
 const long = process.argv.includes("--long");
 const folder = mkdtempSync(join(tmpdir(), "kb-wf-test-"));
 const report = join(folder, "report.json");
+// The tests do not need the machine's extra certificate authorities, and Node.js 20 spends about 45 ms
+// on them at each start.
+const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
+
+/** Runs an installed program; returns its exit code and what it prints, if that is not inherited. */
+function run(name, args, stdio) {
+  const windows = process.platform === "win32";
+  const child = spawn(tool(name), args, { cwd: root, env, stdio, shell: windows });
+  const output = [];
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding("utf8").on("data", (text) => output.push(text));
+  return new Promise((resolve) => {
+    child.on("error", ({ message }) => resolve({ status: 1, text: message }));
+    child.on("close", (status) => resolve({ status, text: output.join("") }));
+  });
+}
 
 const checks = long
   ? []
@@ -19,34 +35,18 @@ const checks = long
       ["unused code", "knip", []],
       ["package", "publint", ["--strict"]],
     ];
-const failed = [];
-for (const [name, command, args] of checks) {
-  process.stdout.write(`${name} … `);
-  const { status, stdout, stderr } = spawnSync(tool(command), args, {
-    cwd: root,
-    encoding: "utf8",
-    shell: process.platform === "win32",
-  });
-  console.log(status === 0 ? "ok" : `failed\n${stdout}${stderr}`);
-  if (status !== 0) failed.push(name);
-}
-
+// The checks run beside the tests, which often wait.
+const checked = checks.map(([name, command, args]) => [name, run(command, args, "pipe")]);
 const project = long ? "long" : "quick";
-// The tests do not need the machine's extra certificate authorities, and Node.js 20 spends about 45 ms
-// on them at each start.
-const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
-const { status } = spawnSync(
-  tool("vitest"),
-  [
-    "run",
-    "--project",
-    project,
-    "--reporter=default",
-    "--reporter=json",
-    `--outputFile.json=${report}`,
-  ],
-  { cwd: root, env, stdio: "inherit", shell: process.platform === "win32" },
-);
+const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+const { status } = await run("vitest", ["run", "--project", project, ...reporters], "inherit");
+
+const failed = [];
+for (const [name, result] of checked) {
+  const { status: code, text } = await result;
+  console.log(`${name} … ${code === 0 ? "ok" : `failed\n${text}`}`);
+  if (code !== 0) failed.push(name);
+}
 let counts = { numPassedTests: 0, numFailedTests: 1 };
 try {
   counts = JSON.parse(readFileSync(report, "utf8"));
