@@ -81,6 +81,8 @@ test("the package contains the programs and their documentation, in less than 3 
   const built = files.filter((path) => path.startsWith("dist/"));
   expect(built.filter((path) => !/^dist\/[a-z0-9-]+\.cjs$/.test(path)).sort()).toEqual([
     "dist/LICENSES.txt",
+    "dist/help-kb.txt",
+    "dist/help-wf.txt",
     "dist/node-sqlite3-wasm.wasm",
   ]);
 });
