@@ -1,12 +1,22 @@
 // Syncing a directory and exporting a knowledge base: requests, documents per second, memory.
 // `node knowledge.mjs serve` is the server process; it stores what it receives.
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { clean, folder, kb, loop, measured, openSandbox, result, serving } from "./tools.mjs";
+import {
+  clean,
+  compared,
+  folder,
+  kb,
+  loop,
+  measured,
+  openSandbox,
+  result,
+  serving,
+} from "./tools.mjs";
 
 const base = "11111111-1111-4111-8111-111111111111";
 const idOf = (index) => `22222222-2222-4222-8222-${String(index).padStart(12, "0")}`;
@@ -193,42 +203,81 @@ export async function knowledge() {
  * Syncs new files to the sandbox, which does the work of a server: against a server that responds at
  * once, only the overhead of a bare loop would be measured.
  */
-async function firstSync(concurrency) {
+async function firstSync(lanes) {
   const { address, env, stop } = await openSandbox();
   const headers = { authorization: `Bearer ${address.key}`, "content-type": "application/json" };
-  const made = async (name) => {
-    const body = JSON.stringify({ name, indexing_technique: "economy" });
-    const answer = await fetch(`${address.base_url}/datasets`, { method: "POST", headers, body });
-    return (await answer.json()).id;
-  };
   const directory = join(folder, "new");
   const count = 3000;
   for (let index = 0; index < count; index++) {
     mkdirSync(join(directory, String(index % 30)), { recursive: true });
     writeFileSync(join(directory, String(index % 30), `${index}.md`), `Page ${index}. `.repeat(60));
   }
-  const bare = loop(`
-    const { readdirSync, readFileSync } = require("node:fs");
-    const folder = ${JSON.stringify(`${directory}/`)};
-    const paths = readdirSync(folder, { recursive: true }).filter((path) => path.endsWith(".md"));
-    let next = 0;
-    await Promise.all(Array.from({ length: ${concurrency} }, async () => {
-      for (let path = paths[next++]; path; path = paths[next++]) {
-        const { body } = await agent.request({
-          origin: ${JSON.stringify(new URL(address.base_url).origin)}, path: "/v1/datasets/${await made("Bare")}/document/create-by-text", method: "POST",
-          headers: ${JSON.stringify(headers)},
-          body: JSON.stringify({ name: path, text: readFileSync(folder + path, "utf8"), indexing_technique: "economy" }),
+  const made = async () => {
+    const body = JSON.stringify({ name: randomUUID(), indexing_technique: "economy" });
+    const answer = await fetch(`${address.base_url}/datasets`, { method: "POST", headers, body });
+    return (await answer.json()).id;
+  };
+  // Sends the requests of a sync: an upload for each file, and marks for fifty documents at a time; a
+  // sync that waits marks them as pending first, and polls the list until all are indexed.
+  const bareLoop = (id, waits) =>
+    loop(`
+      const { readdirSync, readFileSync } = require("node:fs");
+      const { createHash } = require("node:crypto");
+      const call = async (method, path, body) => {
+        const response = await agent.request({
+          origin: ${JSON.stringify(new URL(address.base_url).origin)}, path: "/v1/datasets/${id}" + path, method,
+          headers: ${JSON.stringify(headers)}, ...(body && { body: JSON.stringify(body) }),
         });
-        await body.json();
+        return response.body.json();
+      };
+      const inLanes = async (items, send) => {
+        let next = 0;
+        await Promise.all(Array.from({ length: ${lanes} }, async () => {
+          for (let item = items[next++]; item; item = items[next++]) await send(item);
+        }));
+      };
+      const fields = {};
+      for (const name of ["kb_path", "kb_source", "kb_hash", "kb_file"])
+        fields[name] = (await call("POST", "/metadata", { name, type: "string" })).id;
+      const mark = (documents, before = "") => call("POST", "/documents/metadata", {
+        operation_data: documents.map(({ id, path, hash }) => ({
+          document_id: id,
+          metadata_list: Object.entries({ kb_path: path, kb_source: ".", kb_hash: before + hash, kb_file: id })
+            .map(([name, value]) => ({ id: fields[name], name, value })),
+          partial_update: true,
+        })),
+      });
+      const folder = ${JSON.stringify(`${directory}/`)};
+      const documents = [];
+      let marked = 0;
+      await inLanes(readdirSync(folder, { recursive: true }).filter((path) => path.endsWith(".md")), async (path) => {
+        const text = readFileSync(folder + path, "utf8");
+        const { document } = await call("POST", "/document/create-by-text", { name: path, text, indexing_technique: "economy" });
+        documents.push({ id: document.id, path, hash: createHash("sha256").update(text).digest("hex") });
+        if (${waits} && documents.length - marked >= 50) await mark(documents.slice(marked, (marked += 50)), "pending:");
+      });
+      for (let open = ${waits}; open;) {
+        open = false;
+        for (let page = 1, more = true; more; page++) {
+          const { data, has_more } = await call("GET", "/documents?limit=100&page=" + page);
+          open ||= data.some((each) => each.indexing_status !== "completed");
+          more = has_more;
+        }
       }
-    }));`);
-  const bareRun = await measured(["-e", bare]);
-  const into = await made("Sync");
-  const first = await measured([kb, "sync", into, directory, "--no-wait", "-q"], env);
+      const batches = Array.from({ length: documents.length / 50 }, (_, at) => documents.slice(50 * at, 50 * at + 50));
+      await inLanes(batches, (batch) => mark(batch));`);
+  for (const [flags, title] of [
+    [["--no-wait"], `kb sync --no-wait of ${count} new files`],
+    [[], `kb sync of ${count} new files`],
+  ])
+    await compared({
+      count,
+      unit: "per second",
+      bare: async () => measured(["-e", bareLoop(await made(), flags.length === 0)]),
+      ours: async () => measured([kb, "sync", await made(), directory, ...flags, "-q"], env),
+      name: title,
+      limit: { atLeast: 95 },
+    });
   await stop();
   rmSync(directory, { recursive: true });
-  const share = (100 * bareRun.seconds) / first.seconds;
-  result("bare loop, new documents", count / bareRun.seconds, "per second");
-  result(`kb sync of ${count} new files`, count / first.seconds, "per second");
-  result("  of the bare loop", share, "%", { atLeast: 90 });
 }

@@ -73,8 +73,8 @@ export function requireComplete(progress: PageCounter): void {
 
 /**
  * Reads a list page by page and yields the new rows of each page, which are never none: no row twice.
- * `fetch` requests one page: the next one while the rows of this one are used, which changes neither
- * the number nor the order of the requests. `progress` is updated before the rows are yielded. A list
+ * `fetch` requests one page: the next one while the rows of this one are used, so a reader that stops
+ * early has requested one page too many. `progress` is updated before the rows are yielded. A list
  * that ends with fewer rows than the server counts is read a second time, because rows move while
  * others are added or removed.
  */

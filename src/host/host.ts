@@ -45,10 +45,17 @@ export interface Files {
   blob(path: string, type: string): Promise<Blob>;
   /** Yields on each change below the directory, until the signal is aborted. */
   watch(directory: string, signal: AbortSignal): AsyncIterable<unknown>;
-  /** Follows links; null if nothing exists. `isFile` is false for a pipe or a device. */
-  stat(
-    path: string,
-  ): Promise<{ size: number; isDirectory: boolean; isFile: boolean; mode: number } | null>;
+  /**
+   * Follows links; null if nothing exists. `isFile` is false for a pipe or a device, `isLink` says whether
+   * the last step of the path is a link.
+   */
+  stat(path: string): Promise<{
+    size: number;
+    isDirectory: boolean;
+    isFile: boolean;
+    isLink: boolean;
+    mode: number;
+  } | null>;
   /** Resolves links; throws the system error. */
   realPath(path: string): Promise<string>;
   /** Names in a directory, sorted. */

@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs";
+import { lstat, readFile, stat } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { codeOf, isMissing } from "../errors.ts";
@@ -10,7 +10,7 @@ let loaded: Promise<typeof import("node:fs/promises")> | undefined;
 const fs = () => (loaded ??= import("node:fs/promises"));
 
 /** For thousands of small files these take a third of the time of `node:fs/promises`. */
-const [readContent, statPath] = [promisify(readFile), promisify(stat)];
+const [readContent, statPath, lstatPath] = [promisify(readFile), promisify(stat), promisify(lstat)];
 
 /** A system error with the path of the requested file, instead of a temporary one or none. */
 const withPath = (path: string, error: unknown): unknown =>
@@ -71,11 +71,14 @@ export const diskFiles: Files = {
   blob: async (path, type) => (await import("node:fs")).openAsBlob(path, { type }),
   async stat(path) {
     try {
-      const stats = await statPath(path);
+      const own = await lstatPath(path);
+      const isLink = own.isSymbolicLink();
+      const stats = isLink ? await statPath(path) : own;
       return {
         size: stats.size,
         isDirectory: stats.isDirectory(),
         isFile: stats.isFile(),
+        isLink,
         mode: stats.mode & 0o777,
       };
     } catch (error) {

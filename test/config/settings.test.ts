@@ -26,7 +26,7 @@ function hostWith(env: Readonly<Record<string, string>>) {
     directories: { config: "/config" },
     secrets: { learn: () => {}, masked: (text: string) => text },
     files: {
-      stat: async () => ({ size: 1, isDirectory: false, isFile: true, mode: 0o600 }),
+      stat: async () => ({ size: 1, isDirectory: false, isFile: true, isLink: false, mode: 0o600 }),
       read: async (path: string) => {
         reads.push(path);
         return new TextEncoder().encode(JSON.stringify(store));

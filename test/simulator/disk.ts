@@ -126,7 +126,13 @@ export function simulatedFiles({ disk, step, isFull, random }: Access): Files {
       if (!disk.has(path)) return null;
       const isDirectory = disk.isDirectory(path);
       const size = isDirectory ? 0 : disk.read(path).length;
-      return { size, isDirectory, isFile: !isDirectory, mode: isDirectory ? 0o700 : 0o600 };
+      return {
+        size,
+        isDirectory,
+        isFile: !isDirectory,
+        isLink: false,
+        mode: isDirectory ? 0o700 : 0o600,
+      };
     },
     async realPath(path) {
       await step(`realpath ${path}`);

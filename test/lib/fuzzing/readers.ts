@@ -43,7 +43,13 @@ const json = [
 const oneFile = (bytes: Uint8Array): Files =>
   ({
     stat: () =>
-      Promise.resolve({ size: bytes.length, isDirectory: false, isFile: true, mode: 0o600 }),
+      Promise.resolve({
+        size: bytes.length,
+        isDirectory: false,
+        isFile: true,
+        isLink: false,
+        mode: 0o600,
+      }),
     read: () => Promise.resolve(bytes),
     async *bytes() {
       yield bytes;

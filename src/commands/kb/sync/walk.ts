@@ -166,8 +166,9 @@ async function statusOf({ directory, root, files }: Walk, path: string): Promise
   try {
     const stat = await files.stat(location);
     if (!stat) return { entry: obstacle("broken-link", path), isDirectory: false };
-    const { isDirectory, isFile, size } = stat;
-    if (!isInside(root, await files.realPath(location)))
+    const { isDirectory, isFile, isLink, size } = stat;
+    // Only a link leads out of a directory that is inside.
+    if (isLink && !isInside(root, await files.realPath(location)))
       return { entry: obstacle("outside-link", path), isDirectory };
     if (isDirectory) return { entry: undefined, isDirectory };
     const entry = isFile ? ({ kind: "file", path, location, size } as const) : undefined;
