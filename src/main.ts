@@ -1,5 +1,6 @@
 import { readyAnswer } from "./cli/ready-answer.ts";
 import { bundleFile } from "./host/bundle-file.ts";
+import { nodeOutput } from "./host/node-output.ts";
 import { platform } from "./host/platform.ts";
 
 /**
@@ -16,10 +17,12 @@ export async function main(program: "kb" | "wf"): Promise<never> {
 }
 
 /** Prints a text that fits on the terminal; false if it does not, or cannot be written. */
-function isPrinted(text: string): Promise<boolean> {
-  const { stdout } = process;
-  const { isTTY, columns, rows } = stdout;
-  if (isTTY && (columns < 80 || text.split("\n").length > rows)) return Promise.resolve(false);
-  stdout.on("error", () => {}); // EPIPE would crash the process even though write() has a callback
-  return new Promise((resolve) => stdout.write(text, (error) => resolve(!error)));
+async function isPrinted(text: string): Promise<boolean> {
+  const output = nodeOutput("stdout", { reportErrors: true });
+  const rows = output.terminal?.rows ?? Infinity;
+  if (output.columns < 80 || text.split("\n").length > rows) return false;
+  return output.write(text).then(
+    () => true,
+    () => false, // the ordinary way fails as well, and says why
+  );
 }

@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import { usage } from "../errors.ts";
+import { optimizingFlags } from "../lib/v8-flags.ts";
 import type { ConnectionSettings, RawHost } from "./host.ts";
 import { diskFiles } from "./node-files.ts";
 import { proxiesOf } from "./proxies.ts";
@@ -40,18 +41,19 @@ async function proxyDispatcher(proxies: Proxies, connect: ConnectOptions): Promi
 }
 
 async function directDispatcher(connect: ConnectOptions): Promise<Dispatcher> {
-  // Node 20 optimizes undici's WebAssembly parser in the background and waits for that at exit: 80 ms
-  // of a request's 195, and 20 MB more on long lists. The baseline compiler is fast enough. Newer
-  // versions do not wait.
-  if (process.version.startsWith("v20.")) {
-    process.getBuiltinModule("node:v8").setFlagsFromString("--liftoff-only");
-  }
   // All of undici takes 98 ms to load on Node 20, these two modules 22 ms: without fetch, caches,
   // sockets and mocks. undici's index adds `request` to dispatchers, so this does the same.
   const [{ default: Agent }, { default: request }] = await Promise.all([
     import("undici/lib/dispatcher/agent.js"),
     import("undici/lib/api/api-request.js"),
   ]);
+  // Node 20 optimizes undici's WebAssembly parser in the background and waits for that at exit: 80 ms
+  // of a request's 195, and 20 MB more on long lists. The baseline compiler is fast enough. Newer
+  // versions do not wait. After loading, because V8 rejects code that was compiled with other flags.
+  if (process.version.startsWith("v20.")) {
+    const { setFlagsFromString } = process.getBuiltinModule("node:v8");
+    for (const flag of optimizingFlags) setFlagsFromString(`--no-${flag}`);
+  }
   const agent = new Agent({ connect });
   return Object.assign(agent, { request: request.bind(agent) });
 }

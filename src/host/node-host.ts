@@ -1,13 +1,14 @@
-import { constants, homedir } from "node:os";
+import { constants } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { abortError, codeOf } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
 import { withoutKeys } from "../redact/keys.ts";
 import { bundleFile, isExecutable } from "./bundle-file.ts";
 import { spawnChild } from "./child-process.ts";
+import { directoriesOf } from "./directories.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { openFullScreen } from "./full-screen.ts";
-import type { Host, Keyring, RawHost } from "./host.ts";
+import type { Keyring, RawHost } from "./host.ts";
 import { diskFiles } from "./node-files.ts";
 import { nodeOutput } from "./node-output.ts";
 import { platform } from "./platform.ts";
@@ -61,29 +62,6 @@ async function* stdinBytes(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   yield* process.stdin;
   signal.removeEventListener("abort", stop);
   if (signal.aborted) throw abortError(signal);
-}
-
-/** Directories by the XDG specification, on Windows below AppData; each `KB_*_DIR` replaces one. */
-function directoriesOf(env: NodeJS.ProcessEnv): Host["directories"] {
-  // The root if the user has no home, as for services.
-  const home = () => env["HOME"] || env["USERPROFILE"] || (attempt(homedir) ?? "/");
-  const windows = process.platform === "win32";
-  const directory = (
-    own: string,
-    xdg: string,
-    below: string,
-    appData: "APPDATA" | "LOCALAPPDATA",
-  ) =>
-    env[own] ||
-    (windows
-      ? join(env[appData] || join(home(), "AppData"), "kb", ...(below === ".config" ? [] : [below]))
-      : join(env[xdg] || join(home(), below), "kb"));
-  return {
-    config: directory("KB_CONFIG_DIR", "XDG_CONFIG_HOME", ".config", "APPDATA"),
-    state: directory("KB_STATE_DIR", "XDG_STATE_HOME", join(".local", "state"), "LOCALAPPDATA"),
-    data: directory("KB_DATA_DIR", "XDG_DATA_HOME", join(".local", "share"), "LOCALAPPDATA"),
-    cache: directory("KB_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "LOCALAPPDATA"),
-  };
 }
 
 function isAlive(pid: number): boolean {

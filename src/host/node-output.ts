@@ -1,10 +1,11 @@
 import { CliError, codeOf, reasonOf } from "../errors.ts";
+import { directWriter } from "./direct-write.ts";
 import type { Output } from "./host.ts";
 
 /**
- * stdout or stderr, opened on first use, because it takes Node.js 2 ms. Writes are awaited, so a slow
- * reader slows the program down and nothing is lost at exit. With `reportErrors` a failed write, as on a
- * full disk, fails the command.
+ * stdout or stderr; its stream is opened when it is needed. Writes are awaited, so a slow reader slows the
+ * program down and nothing is lost at exit. With `reportErrors` a failed write, as on a full disk, fails
+ * the command.
  */
 export function nodeOutput(
   name: "stdout" | "stderr",
@@ -13,27 +14,33 @@ export function nodeOutput(
   let closed = false;
   let resumeCount = 0;
   let opened: NodeJS.WriteStream | undefined;
+  const writeDirectly = directWriter(name === "stdout" ? 1 : 2);
   const stream = () => (opened ??= open(name, () => resumeCount++));
+  const isTTY = () => writeDirectly === undefined && Boolean(stream().isTTY);
+  const failed = async (error: Error): Promise<void> => {
+    if (["EPIPE", "ERR_STREAM_DESTROYED"].includes(codeOf(error))) closed = true;
+    else if (reportErrors) throw writeError(error);
+  };
   return {
-    write: (text) =>
-      closed
-        ? Promise.resolve()
-        : new Promise((resolve, reject) => {
-            stream().write(text, (error) => {
-              if (!error) return resolve();
-              if (["EPIPE", "ERR_STREAM_DESTROYED"].includes(codeOf(error))) closed = true;
-              else if (reportErrors) return reject(writeError(error));
-              resolve();
-            });
-          }),
+    async write(text) {
+      if (closed) return;
+      try {
+        if (opened === undefined && writeDirectly?.(text)) return;
+      } catch (error) {
+        return failed(error as Error); // of the system
+      }
+      await new Promise<void>((resolve) => {
+        stream().write(text, (error) => resolve(error ? failed(error) : undefined));
+      });
+    },
     get isTTY() {
-      return Boolean(stream().isTTY);
+      return isTTY();
     },
     get terminal() {
-      return stream().isTTY ? stream() : undefined;
+      return isTTY() ? stream() : undefined;
     },
     get columns() {
-      return stream().isTTY ? stream().columns : Infinity;
+      return isTTY() ? stream().columns : Infinity;
     },
     get resumeCount() {
       return resumeCount;

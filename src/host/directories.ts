@@ -1,0 +1,27 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { attempt } from "../lib/attempt.ts";
+import type { RawHost } from "./host.ts";
+
+/** Directories by the XDG specification, on Windows below AppData; each `KB_*_DIR` replaces one. */
+export function directoriesOf(env: RawHost["env"]): RawHost["directories"] {
+  // The root if the user has no home, as for services.
+  const home = () => env["HOME"] || env["USERPROFILE"] || (attempt(homedir) ?? "/");
+  const windows = process.platform === "win32";
+  const directory = (
+    own: string,
+    xdg: string,
+    below: string,
+    appData: "APPDATA" | "LOCALAPPDATA",
+  ) =>
+    env[own] ||
+    (windows
+      ? join(env[appData] || join(home(), "AppData"), "kb", ...(below === ".config" ? [] : [below]))
+      : join(env[xdg] || join(home(), below), "kb"));
+  return {
+    config: directory("KB_CONFIG_DIR", "XDG_CONFIG_HOME", ".config", "APPDATA"),
+    state: directory("KB_STATE_DIR", "XDG_STATE_HOME", join(".local", "state"), "LOCALAPPDATA"),
+    data: directory("KB_DATA_DIR", "XDG_DATA_HOME", join(".local", "share"), "LOCALAPPDATA"),
+    cache: directory("KB_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "LOCALAPPDATA"),
+  };
+}

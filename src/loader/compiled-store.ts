@@ -1,0 +1,102 @@
+import {
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { attempt } from "../lib/attempt.ts";
+import { optimizingFlags } from "../lib/v8-flags.ts";
+import { compile } from "./chunk-loader.ts";
+
+/** Shorter chunks are compiled in less time than another file is read. */
+const SHORTEST = 8192;
+
+/** Names without a hash of the content are those of the entries, which are short. */
+const hashed = /-[\w-]{8}\.cjs$/;
+
+/**
+ * What V8 compiled of the chunks, in a directory of the user's cache. A start without it takes longer and gives
+ * the same: nothing fails if the directory cannot be read or written. V8 checks that code was compiled by
+ * its own version for this processor; the name of a chunk has the hash of its content.
+ */
+export interface CompiledStore {
+  /** Returns the compiled code of a chunk; undefined if there is none. */
+  read(name: string, source: string): Uint8Array | undefined;
+  /** Compiles chunks in full and stores them; their sources by path. */
+  write(sources: ReadonlyMap<string, string>): void;
+}
+
+/** The store in a directory, which is created by the first write. */
+export function compiledStore(folder: string): CompiledStore {
+  let trusted: boolean | undefined;
+  return {
+    read(name, source) {
+      if (source.length < SHORTEST || !(trusted ??= isOwn(folder))) return undefined;
+      return attempt(() => readFileSync(join(folder, name)));
+    },
+    write(sources) {
+      attempt(() => {
+        if (mkdirSync(folder, { recursive: true, mode: 0o700 })) removeFormer(folder);
+        if (!isOwn(folder)) return;
+        for (const [path, source] of sources) {
+          if (source.length >= SHORTEST && hashed.test(path)) store(folder, path, source);
+        }
+      });
+    },
+  };
+}
+
+/** Code that is read here is run: is this a directory of the user that nobody else can write to? */
+function isOwn(folder: string): boolean {
+  const stats = lstatSync(folder, { throwIfNoEntry: false });
+  if (stats?.isDirectory() !== true) return false;
+  // Windows has no user IDs; there the directory is below that of the user.
+  return !process.getuid || (stats.uid === process.getuid() && (stats.mode & 0o022) === 0);
+}
+
+const MONTH_MS = 30 * 24 * 60 * 60_000;
+
+/** Removes the directories of other versions that got nothing new for a month. */
+function removeFormer(folder: string): void {
+  for (const name of readdirSync(dirname(folder))) {
+    const other = join(dirname(folder), name);
+    if (lstatSync(other).mtimeMs < Date.now() - MONTH_MS) rmSync(other, { recursive: true });
+  }
+}
+
+/** V8 does not check compiled code for damage, so a file is complete on the disk before it has its name. */
+function store(folder: string, path: string, source: string): void {
+  const name = basename(path);
+  const temporary = join(folder, `${name}.${process.pid}`);
+  try {
+    const file = openSync(temporary, "wx", 0o600);
+    try {
+      writeFileSync(file, compiledInFull(path, source));
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(temporary, join(folder, name));
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** All functions of a chunk: V8 compiles each when it is first called, unless it is told to. */
+export function compiledInFull(filename: string, source: string): Uint8Array {
+  const { setFlagsFromString } = process.getBuiltinModule("node:v8"); // it takes 2 ms to load
+  for (const flag of optimizingFlags) setFlagsFromString(`--${flag}`);
+  setFlagsFromString("--no-lazy");
+  // With an offset, because V8 would return the script as it was compiled before.
+  const script = compile(filename, source, { columnOffset: 1 });
+  setFlagsFromString("--lazy");
+  return script.createCachedData();
+}
