@@ -101,6 +101,7 @@ export const programs = defineConfig({
     cleanDir: true,
     // By their content: code that was compiled of a chunk is found by its name (src/loader).
     chunkFileNames: "[name]-[hash].cjs",
+    hashCharacters: "base36",
     codeSplitting: {
       groups,
     },

@@ -17,6 +17,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { build as bundle } from "rolldown";
 import { here, nodeFor, nodeVersion, systems } from "./binary/node.mjs";
 import { run } from "./npm-package.mjs";
 import { prepare, root, tool } from "./prepare.mjs";
@@ -41,7 +42,14 @@ function licenses() {
 }
 
 /** Writes the data to inject, into `folder`. Compiled code is only valid for the system it was made on. */
-function makeBlob(folder) {
+async function makeBlob(folder) {
+  // The main script is one file.
+  await bundle({
+    input: join(root, "scripts", "binary", "start.cjs"),
+    platform: "node",
+    logLevel: "silent",
+    output: { file: join(folder, "start.cjs"), format: "cjs" },
+  });
   const node = nodeFor(here).program;
   const native = target === here;
   const assets = Object.fromEntries(readdirSync(dist).map((name) => [name, join(dist, name)]));
@@ -50,15 +58,12 @@ function makeBlob(folder) {
   if (native) {
     const caches = join(folder, "caches");
     mkdirSync(caches);
-    // Variables of a user's own configuration would change what the commands do.
-    const env = { PATH: process.env.PATH, HOME: folder };
-    run("warming up", node, [join(root, "scripts", "binary", "warm-up.cjs"), dist, caches], {
-      env,
-    });
+    const compiler = join(root, "scripts", "binary", "compile.cjs");
+    run("compiling the files", node, [compiler, dist, caches]);
     for (const name of readdirSync(caches)) assets[name] = join(caches, name);
   }
   const config = {
-    main: join(root, "scripts", "binary", "start.cjs"),
+    main: join(folder, "start.cjs"),
     output: join(folder, "blob"),
     disableExperimentalSEAWarning: true,
     useCodeCache: native,
@@ -69,8 +74,8 @@ function makeBlob(folder) {
   return config.output;
 }
 
-function build(folder) {
-  const blob = makeBlob(folder);
+async function build(folder) {
+  const blob = await makeBlob(folder);
   const made = join(root, "binary", target);
   rmSync(made, { recursive: true, force: true });
   mkdirSync(made, { recursive: true });
@@ -89,7 +94,7 @@ function build(folder) {
 prepare();
 const folder = mkdtempSync(join(tmpdir(), "kb-wf-binary-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-const { made, kb } = build(folder);
+const { made, kb } = await build(folder);
 const size = `${(statSync(kb).size / 1e6).toFixed(1)} MB`;
 if (target === here) console.log(`${run("kb --version", kb, ["--version"])}: ${made}, ${size}`);
 else console.log(`${made}, ${size}: built on ${here}, so it was not run`);

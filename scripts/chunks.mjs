@@ -6,7 +6,10 @@ import { fileURLToPath } from "node:url";
 /** Name of a chunk and its paths below src; a directory ends with a slash. */
 export const chunks = [
   // All that --version and --help need.
-  ["ready", ["cli/ready-answer.ts", "host/bundle-file.ts", "host/platform.ts", "host/node-output.ts"]],
+  [
+    "ready",
+    ["cli/ready-answer.ts", "host/bundle-file.ts", "host/platform.ts", "host/node-output.ts"],
+  ],
   [
     "core",
     [

@@ -21,7 +21,7 @@ export function directWriter(fd: 1 | 2): ((text: string | Uint8Array) => boolean
     const bytes = Buffer.from(text);
     if (bytes.length > free) return false;
     try {
-      for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+      for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
     } catch (error) {
       if (codeOf(error) === "EAGAIN") return false; // another process filled the pipe
       throw error;

@@ -14,13 +14,8 @@ export interface ChunkFiles {
 
 const head = "(function (exports, require, module, __filename, __dirname) {";
 
-type Body = (
-  exports: unknown,
-  require: (id: string) => unknown,
-  module: { readonly exports: unknown },
-  filename: string,
-  folder: string,
-) => void;
+/** The function of a module; `head` names its parameters. */
+type Body = (...values: readonly unknown[]) => void;
 
 /** Compiles a chunk: the body of a CommonJS module. */
 export const compile = (

@@ -19,7 +19,7 @@ import { compile } from "./chunk-loader.ts";
 const SHORTEST = 8192;
 
 /** Names without a hash of the content are those of the entries, which are short. */
-const hashed = /-[\w-]{8}\.cjs$/;
+const hashed = /-[a-z0-9]{8}\.cjs$/;
 
 /**
  * What V8 compiled of the chunks, in a directory of the user's cache. A start without it takes longer and gives
@@ -53,9 +53,9 @@ export function compiledStore(folder: string): CompiledStore {
   };
 }
 
-/** Code that is read here is run: is this a directory of the user that nobody else can write to? */
+/** Code that is read here is run: can only the user write to this directory? */
 function isOwn(folder: string): boolean {
-  const stats = lstatSync(folder, { throwIfNoEntry: false });
+  const stats = attempt(() => lstatSync(folder));
   if (stats?.isDirectory() !== true) return false;
   // Windows has no user IDs; there the directory is below that of the user.
   return !process.getuid || (stats.uid === process.getuid() && (stats.mode & 0o022) === 0);

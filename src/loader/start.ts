@@ -6,8 +6,8 @@ import { chunkLoader } from "./chunk-loader.ts";
 import { compiledStore } from "./compiled-store.ts";
 
 /**
- * Starts a program of the package: loads the bundle with the code that was compiled at earlier starts, and
- * stores what was compiled at this one. NODE_DISABLE_COMPILE_CACHE=1 prevents both, as in Node.js.
+ * Starts a program of the package: loads the bundle with the code that earlier starts compiled, and stores
+ * that of this one. NODE_DISABLE_COMPILE_CACHE=1 prevents both, as in Node.js.
  */
 export function start(program: "kb" | "wf"): void {
   const { env } = process;

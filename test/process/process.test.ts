@@ -184,23 +184,32 @@ test("a killed sandbox keeps confirmed writes, and restarts with the same direct
   expect(listed.out).toBe(made.out);
 });
 
-// Loaded files determine the start-up time. Each chunk of dist is named after its content.
-// scripts/chunks.mjs decides what is in them.
+// Loaded files determine the start-up time. scripts/chunks.mjs decides what is in each chunk of dist, which
+// is named after it and its content.
 const hook = `
 const Module = require("node:module");
+const vm = require("node:vm");
 const { appendFileSync } = require("node:fs");
+const log = (file) => appendFileSync(process.env.LOADED, file + "\\n");
 const load = Module._load;
 Module._load = function (id, parent, ...rest) {
-  appendFileSync(process.env.LOADED, Module._resolveFilename(id, parent) + "\\n");
+  log(Module._resolveFilename(id, parent));
   return load.call(this, id, parent, ...rest);
+};
+vm.Script = class extends vm.Script {
+  constructor(source, options) {
+    super(source, options);
+    log(options.filename);
+    if (options.cachedData) log("compiled " + this.cachedDataRejected);
+  }
 };`;
 
-async function loaded(argv: readonly string[]): Promise<string[]> {
+async function loaded(argv: readonly string[], env: Options["env"] = {}): Promise<string[]> {
   const path = join(folder, "hook.cjs");
   const log = join(folder, `loaded-${argv.join("-").replace(/\W+/g, "-")}`);
   writeFileSync(path, hook);
   writeFileSync(log, "");
-  await run(argv, { env: { LOADED: log }, node: ["--require", path] });
+  await run(argv, { env: { ...env, LOADED: log }, node: ["--require", path] });
   return readFileSync(log, "utf8")
     .trim()
     .split("\n")
@@ -215,7 +224,7 @@ const heavy =
 const slow = /^(node:)?(child_process|crypto|fs\/promises|https?|net|readline|worker_threads)$/;
 
 const chunksIn = (files: readonly string[]): readonly string[] => [
-  ...new Set(files.flatMap((file) => /^([\w-]+)\.cjs$/.exec(file)?.[1] ?? [])),
+  ...new Set(files.flatMap((file) => /^([\w-]+?)(-[a-z0-9]{8})?\.cjs$/.exec(file)?.[1] ?? [])),
 ];
 
 test.each([
@@ -228,7 +237,7 @@ test.each([
   ["kb create A --dry-run", ["core", "rolldown-runtime", "knowledge", "execute"]],
 ])("%s loads only the entry and %j, and no slow module of Node", async (line, wanted) => {
   const files = await loaded(line.split(" "));
-  expect(chunksIn(files)).toEqual(["main", "ready", ...wanted]);
+  expect(chunksIn(files)).toEqual(["loader", "main", "ready", ...wanted]);
   expect(files.filter((file) => slow.test(file))).toEqual([]);
 });
 
@@ -245,7 +254,41 @@ test.each([
   ],
 ])("%s loads only the core and %j", async (line, wanted) => {
   const files = await loaded(line.split(" "));
-  expect(chunksIn(files)).toEqual(["main", "ready", "core", "rolldown-runtime", ...wanted]);
+  expect(chunksIn(files)).toEqual([
+    "loader",
+    "main",
+    "ready",
+    "core",
+    "rolldown-runtime",
+    ...wanted,
+  ]);
+});
+
+const compiledIn = (files: readonly string[]) =>
+  files.filter((file) => file.startsWith("compiled"));
+
+test("a second start takes over the code that the first one compiled", async () => {
+  const env = { KB_CACHE_DIR: join(folder, "cache-of-code") };
+  const line = ["kb", "create", "A", "--dry-run"];
+  expect(compiledIn(await loaded(line, env))).toEqual([]);
+  // The core and the execution; the other chunks are short.
+  expect(compiledIn(await loaded(line, env))).toEqual(["compiled false", "compiled false"]);
+  const off = { ...env, NODE_DISABLE_COMPILE_CACHE: "1" };
+  expect(compiledIn(await loaded(line, off))).toEqual([]);
+});
+
+test("code that was compiled with other flags of V8 is compiled again", async () => {
+  const env = { KB_CACHE_DIR: join(folder, "cache-of-flags") };
+  await run(["kb", "list"], { env });
+  const ran = await run(["kb", "list", "-o", "json"], { env, node: ["--no-opt"] });
+  expect(ran).toMatchObject({ exit: 0, err: "" });
+});
+
+test("a cache that cannot be written changes nothing", async () => {
+  const file = join(folder, "not-a-directory");
+  writeFileSync(file, "");
+  const ran = await run(["kb", "create", "A", "--dry-run"], { env: { KB_CACHE_DIR: file } });
+  expect(ran).toMatchObject({ exit: 0, err: "" });
 });
 
 test.each([

@@ -1,46 +1,35 @@
 import { readFileSync, readdirSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Script } from "node:vm";
 import { expect, test } from "vitest";
+import { chunkLoader } from "../../src/loader/chunk-loader.ts";
+import { compiledInFull } from "../../src/loader/compiled-store.ts";
 import { root } from "../lib/paths.ts";
-
-interface ChunkFiles {
-  readonly folder: string;
-  readonly read: (name: string) => string;
-  readonly readCache: (name: string) => Buffer | undefined;
-}
-type Load = (name: string) => Record<string, unknown>;
-
-const { chunkLoader } = createRequire(import.meta.url)(
-  join(root, "scripts", "binary", "start.cjs"),
-) as {
-  chunkLoader: (files: ChunkFiles, onCompiled: (name: string, script: Script) => void) => Load;
-};
 
 const dist = join(root, "dist");
 const read = (name: string) => readFileSync(join(dist, name), "utf8");
 
-/** Loads the first chunk, with compiled code if there is any; and returns the scripts. */
-function loadMain(caches: ReadonlyMap<string, Buffer>) {
+/** Loads the first chunk and the core, with compiled code if there is any; and returns the scripts. */
+function loadMain(compiled: ReadonlyMap<string, Uint8Array>) {
   const scripts = new Map<string, Script>();
-  const files = { folder: dist, read, readCache: (name: string) => caches.get(name) };
-  const load = chunkLoader(files, (name, script) => scripts.set(name, script));
-  return { load, main: load("main.cjs"), scripts };
+  const files = { folder: dist, read, readCompiled: (name: string) => compiled.get(name) };
+  const load = chunkLoader(files, (name, _, script) => scripts.set(name, script));
+  const main = load("main.cjs") as { readonly main: unknown };
+  load(readdirSync(dist).find((name) => name.startsWith("core-")) ?? "");
+  return { load, main, scripts };
 }
 
-test("the executable loads each chunk once", () => {
+test("each chunk is loaded once", () => {
   const { load, main, scripts } = loadMain(new Map());
-  expect(main["main"]).toBeTypeOf("function");
-  expect(scripts.has("core.cjs")).toBe(true);
+  expect(main.main).toBeTypeOf("function");
   const before = scripts.size;
   expect(load("main.cjs")).toBe(main);
   expect(scripts.size).toBe(before);
 });
 
-test("code that was compiled when it was built is used", () => {
-  const compiled = [...loadMain(new Map()).scripts].map(
-    ([name, script]) => [name, script.createCachedData()] as const,
+test("code that was compiled before is used", () => {
+  const compiled = [...loadMain(new Map()).scripts.keys()].map(
+    (name) => [name, compiledInFull(join(dist, name), read(name))] as const,
   );
   const { scripts } = loadMain(new Map(compiled));
   expect(scripts.size).toBe(compiled.length);

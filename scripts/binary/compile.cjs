@@ -1,0 +1,12 @@
+// Writes what V8 compiles of each chunk, so that the executable need not compile it at each start.
+//   node compile.cjs DIST OUT
+"use strict";
+const { readFileSync, readdirSync, writeFileSync } = require("node:fs");
+const { join } = require("node:path");
+const { compiledInFull } = require("../../dist/loader.cjs");
+
+const [, , dist, out] = process.argv;
+for (const name of readdirSync(dist).filter((file) => file.endsWith(".cjs"))) {
+  const code = compiledInFull(name, readFileSync(join(dist, name), "utf8"));
+  writeFileSync(join(out, `${name}.cache`), code);
+}
