@@ -55,7 +55,7 @@ class Exchange {
     const signal = options.signal as AbortSignal | undefined;
     const abort = () => this.#end(signal?.reason);
     if (signal?.aborted) abort();
-    signal?.addEventListener("abort", abort, { once: true });
+    signal?.addEventListener("abort", abort, { once: true, signal: this.#left.signal });
   }
 
   async send(): Promise<Dispatcher.ResponseData> {
