@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer } from "vitest/node";
 
 const shared = {
   environment: "node",
@@ -21,8 +22,20 @@ const withTables = readdirSync(new URL("test", import.meta.url), { recursive: tr
     readFileSync(new URL(path, import.meta.url), "utf8").includes("/lib/sampled.ts"),
   );
 
+/** Small files that take long. They begin first, so that none of them runs alone at the end. */
+const slow = /simulator\/|process\/|kills|cli\/examples|project\/(package|readme)|mutated/;
+
+/** The largest files first, after the slow ones. */
+class SlowFirst extends BaseSequencer {
+  async sort(files) {
+    const isSlow = ({ moduleId }) => Number(slow.test(moduleId));
+    return (await super.sort(files)).toSorted((one, other) => isSlow(other) - isSlow(one));
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: SlowFirst },
     // Two more than cores: much of the time is spent waiting for programs that run beside.
     maxWorkers: availableParallelism() + 2,
     projects: [
