@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { clean, folder, loop, measured, median, result, serving, wf } from "./tools.mjs";
+import { clean, compared, folder, loop, measured, median, result, serving, wf } from "./tools.mjs";
 
 const run = "f0814fd6-733e-4d64-8910-99311df67d60";
 const task = "39854d6a-d769-46ed-a952-ea21d4e0da66";
@@ -92,18 +92,16 @@ export async function events() {
     for await (const chunk of body) parser.feed(decoder.decode(chunk, { stream: true }));
     if (count !== ${count} + 2) throw new Error(String(count));`);
 
-  const [bares, ours] = [[], []];
-  for (let round = 0; round < 3; round++) {
-    bares.push(await measured(["-e", bare]));
-    ours.push(await measured(follow, env(many, "bench")));
-  }
-  const seconds = (runs) => median(runs.map((each) => each.seconds));
+  const runs = await compared({
+    count,
+    unit: "per second",
+    bare: () => measured(["-e", bare]),
+    ours: () => measured(follow, env(many, "bench")),
+    name: `wf events --follow -o jsonl of ${count} events`,
+    limit: { atLeast: 77 },
+  });
   const less = await measured(follow, env(few, "bench"));
-  const grown = median(ours.map((each) => each.megabytes)) - less.megabytes;
-  const ratio = seconds(ours) / seconds(bares);
-  result(`bare loop over ${count} events`, count / seconds(bares), "per second");
-  result("wf events --follow -o jsonl", count / seconds(ours), "per second");
-  result("  compared with the bare loop", ratio, "× the time", { atMost: 1.3 });
+  const grown = median(runs.map((each) => each.megabytes)) - less.megabytes;
   result(`  memory beyond that for ${count / 10}`, grown, "MB", { atMost: 30 });
   const delay = await delayOf(follow, env(many, "slow"));
   result("delay from the server to the printed line, median", delay, "ms", { atMost: 5 });

@@ -5,6 +5,7 @@ import { isObject } from "../lib/json.ts";
 import type { Stage } from "../lib/pipe.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
+import { streamDecoder } from "../lib/utf8.ts";
 import { parseNumbers } from "./exact-numbers.ts";
 
 /** Maximum size of an event, in characters; a larger one is not an event stream. */
@@ -48,10 +49,10 @@ export async function* readEvents(bytes: AsyncIterable<Uint8Array>): EventBatche
 
 /** Decodes bytes to text. No piece ends inside a CRLF, which the parser would miss. */
 async function* textIn(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
+  const decode = streamDecoder();
   let half = "";
   for await (const chunk of bytes) {
-    const text = half + decoder.decode(chunk, { stream: true });
+    const text = half + decode(chunk);
     half = text.endsWith("\r") ? "\r" : "";
     yield half === "" ? text : text.slice(0, -1);
   }

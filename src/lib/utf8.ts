@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import { attempt } from "./attempt.ts";
 
 /** Decodes strict UTF-8 and keeps a byte order mark; undefined for any other bytes. */
@@ -13,3 +14,27 @@ export function decodeText(bytes: Uint8Array): string | undefined {
   const text = decodeUtf8(bytes);
   return text?.includes("\0") ? undefined : text;
 }
+
+/**
+ * Decodes a stream of UTF-8 like a TextDecoder: call it with each piece, and without one at the end. A
+ * piece of ASCII becomes a text of one byte per character, which is parsed twice as fast
+ * (`npm run bench -- events`).
+ */
+export function streamDecoder(): (piece?: Uint8Array) => string {
+  const decoder = new TextDecoder();
+  let hasBegun = false; // a byte order mark can only come before
+  let endsInAscii = true; // so that no character is incomplete
+  return (piece) => {
+    if (piece === undefined) return decoder.decode();
+    if (hasBegun && endsInAscii && isAscii(piece)) return asciiText(piece);
+    const text = decoder.decode(piece, { stream: true });
+    hasBegun ||= text !== "";
+    endsInAscii = (piece.at(-1) ?? NOT_ASCII) < NOT_ASCII;
+    return text;
+  };
+}
+
+const NOT_ASCII = 0x80;
+
+const asciiText = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString("latin1");

@@ -1,3 +1,5 @@
+import { streamDecoder } from "../utf8.ts";
+
 /** A line of a file, without its end. */
 export interface Line {
   /** From 1. */
@@ -23,7 +25,7 @@ export async function* linesOf(
   tooLong: (number: number) => Error,
   { signal, abortError }: { readonly signal: AbortSignal; abortError(): Error },
 ): AsyncGenerator<Lines> {
-  const decoder = new TextDecoder();
+  const decode = streamDecoder();
   /** Pieces of the incomplete line. */
   let open: string[] = [];
   let length = 0;
@@ -31,7 +33,7 @@ export async function* linesOf(
   const numbered = (text: string): Line => ({ number: ++number, text });
   for await (const piece of bytes) {
     if (signal.aborted) throw abortError();
-    const text = decoder.decode(piece, { stream: true });
+    const text = decode(piece);
     const end = text.lastIndexOf("\n");
     if (end < 0) {
       open.push(text);
@@ -44,6 +46,6 @@ export async function* linesOf(
     length = text.length - end - 1;
     yield { lines, last: false };
   }
-  const rest = [...open, decoder.decode()].join("");
+  const rest = [...open, decode()].join("");
   yield { lines: rest === "" ? [] : [numbered(rest)], last: true };
 }
