@@ -1,11 +1,11 @@
 /** ms after which the remainder of a division goes to others. */
-export const TURN_MS = 1000;
+export const TURN_MS = 500;
 
 /**
  * The slots that a member may hold: the same number for each, and the remainder in turns by the clock, so
  * that of more members than slots none waits forever. All members compute the same at the same time.
  *
- *     4 slots, members a b c    at 0 s  2 1 1    at 1 s  1 2 1    at 2 s  1 1 2    at 3 s  2 1 1
+ *     4 slots, members a b c    at 0 s  2 1 1    then 1 2 1, 1 1 2, 2 1 1
  */
 export function fairShare(
   self: string,

@@ -7,6 +7,8 @@ import type { Host, Lock } from "./host.ts";
 const LOOK_MS = 100;
 /** ms after which files of processes that were killed are looked for. */
 const SWEEP_MS = 1000;
+/** Longest time for which the server may want no requests, in ms. */
+const MAX_PAUSE_MS = 300_000;
 
 /** Slots of one process among those of all. */
 interface SlotSettings {
@@ -44,6 +46,8 @@ export class SharedSlots {
   #member: (() => void) | undefined;
   readonly #held = new Map<number, HeldSlot>();
   readonly #waiting = new Set<() => void>();
+  /** Files of the directory when it was read. */
+  #names: ReadonlySet<string> = new Set();
   #share = 0;
   #pausedUntil = 0;
   #lookedAt = -Infinity;
@@ -96,7 +100,8 @@ export class SharedSlots {
 
   /** Tells all processes that the server wants no requests for some ms; this one waits by itself. */
   async pause(ms: number): Promise<void> {
-    const until = this.#host.now().getTime() + ms;
+    if (this.#member === undefined) return;
+    const until = this.#host.now().getTime() + Math.min(ms, MAX_PAUSE_MS);
     const path = this.#path(`pause.${until}.${this.#id}`);
     await this.#host.files.writeAtomic(path, "").catch(() => {}); // they will be told themselves
   }
@@ -187,25 +192,30 @@ export class SharedSlots {
   /** Reads who else has requests, and computes the share of this process. */
   async #look(): Promise<void> {
     const names = await this.#host.files.list(this.#directory);
+    this.#names = new Set(names);
     this.#lookedAt = this.#host.elapsed();
     const members = matches(names, /^member\.([\w-]+)$/)
       .map(([, id = ""]) => id)
       .filter((id) => id !== this.#id);
     const isDue = this.#lookedAt - this.#sweptAt > SWEEP_MS;
-    if (isDue) await this.#sweep(members);
+    if (isDue) await this.#sweep(names);
     const time = this.#host.now().getTime();
     this.#share = fairShare(this.#id, members, this.#settings.total, time);
+    this.#pausedUntil = 0;
     for (const [name, until, owner] of matches(names, /^pause\.(\d+)\.([\w-]+)$/)) {
-      if (Number(until) <= time) await this.#host.files.remove(this.#path(name));
+      const left = Number(until) - time;
+      // After a longer one nothing is repeated, so the clock was set back since.
+      if (left <= 0 || left > MAX_PAUSE_MS) await this.#host.files.remove(this.#path(name));
       else if (owner !== this.#id) this.#pausedUntil = Math.max(this.#pausedUntil, Number(until));
     }
   }
 
   /** Removes the files of processes that were killed: only those can be locked. */
-  async #sweep(members: readonly string[]): Promise<void> {
+  async #sweep(names: readonly string[]): Promise<void> {
     this.#sweptAt = this.#lookedAt;
-    for (const id of members) {
-      const lock = await this.#lock(`member.${id}`);
+    for (const [name] of matches(names, /^(?:member|slot)\.[\w-]+$/)) {
+      if (name === `member.${this.#id}`) continue;
+      const lock = await this.#lock(name);
       if ("release" in lock) lock.release();
     }
   }
@@ -213,7 +223,7 @@ export class SharedSlots {
   /** Takes one more slot, the last ones first. */
   async #acquire(): Promise<boolean> {
     for (let number = this.#settings.total; number > 0; number--) {
-      if (this.#held.has(number)) continue;
+      if (this.#names.has(`slot.${number}`)) continue;
       const lock = await this.#lock(`slot.${number}`);
       if (!("release" in lock)) continue;
       this.#held.set(number, { number, release: lock.release, busy: false });

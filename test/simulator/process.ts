@@ -1,3 +1,4 @@
+import type { Dispatcher } from "undici";
 import { run } from "../../src/cli/run.ts";
 import type { Output, RawHost } from "../../src/host/host.ts";
 import type { Disk } from "./disk.ts";
@@ -40,6 +41,8 @@ export class SimulatedProcess {
   isAlive = true;
   out = "";
   err = "";
+  /** Requests that it has sent and whose responses it has not read. */
+  inFlight = 0;
   readonly #world: World;
   readonly #options: ProcessOptions;
   readonly #counts = new Map<string, number>();
@@ -167,7 +170,13 @@ export class SimulatedProcess {
         await this.#step("wake");
       },
       random: () => this.#random(`${this.name}: number ${drawn++}`),
-      dispatcher: () => Promise.resolve(dispatcher),
+      dispatcher: () =>
+        Promise.resolve(
+          counted(dispatcher, (change) => {
+            this.inFlight += change;
+            if (this.isAlive) this.#world.onRequest(this, change > 0);
+          }),
+        ),
       keyring: none("keyring"),
       spawn: () => {
         throw new Error("a simulation has no programs");
@@ -175,5 +184,28 @@ export class SimulatedProcess {
       prompt: none("terminal"),
       fullScreen: none("terminal"),
     };
+  }
+}
+
+/** The dispatcher, which reports when a request begins (1) and when its response was read (-1). */
+const counted = (dispatcher: Dispatcher, report: (change: 1 | -1) => void): Dispatcher =>
+  ({
+    async request(options: Dispatcher.RequestOptions) {
+      report(1);
+      try {
+        const response = await dispatcher.request(options);
+        return { ...response, body: reported(response.body, () => report(-1)) };
+      } catch (error) {
+        report(-1);
+        throw error;
+      }
+    },
+  }) as unknown as Dispatcher; // all that the client uses
+
+async function* reported(body: AsyncIterable<Uint8Array>, onEnd: () => void) {
+  try {
+    yield* body;
+  } finally {
+    onEnd();
   }
 }

@@ -21,8 +21,10 @@ export class World {
   readonly server: SimulatedServer;
   /** What happened, one line each. */
   readonly trace: string[] = [];
+  /** Called when a process sends a request, and when it has its response. */
+  onRequest: (process: SimulatedProcess, isSent: boolean) => void = () => {};
+  readonly processes: SimulatedProcess[] = [];
   readonly #seed: number;
-  readonly #processes: SimulatedProcess[] = [];
 
   constructor({ seed, faults }: WorldOptions, timeline: Timeline, server: SimulatedServer) {
     this.#seed = seed;
@@ -63,13 +65,13 @@ export class World {
 
   /** Starts a program; its name begins the names of its faults. */
   start(argv: readonly string[], options: ProcessOptions): SimulatedProcess {
-    const process = new SimulatedProcess(this, 1000 + this.#processes.length, argv, options);
-    this.#processes.push(process);
+    const process = new SimulatedProcess(this, 1000 + this.processes.length, argv, options);
+    this.processes.push(process);
     return process;
   }
 
   isAlive(pid: number): boolean {
-    return this.#processes.some((process) => process.pid === pid && process.isAlive);
+    return this.processes.some((process) => process.pid === pid && process.isAlive);
   }
 
   pause(ms: number): Promise<void> {
@@ -88,7 +90,7 @@ export class World {
 
   /** The command lines of the processes that have not ended. */
   running(): string {
-    const running = this.#processes.filter(({ isAlive }) => isAlive);
+    const running = this.processes.filter(({ isAlive }) => isAlive);
     return running.map(({ name, argv }) => `${name} (${argv.join(" ")})`).join(", ") || "nothing";
   }
 }

@@ -1,7 +1,8 @@
 import type { Scenario } from "../simulate.ts";
 import { each } from "./each.ts";
+import { governor } from "./governor.ts";
 import { logs } from "./logs.ts";
 import { sync } from "./sync.ts";
 
 /** All scenarios. */
-export const scenarios: readonly Scenario[] = [sync, each, logs];
+export const scenarios: readonly Scenario[] = [sync, each, logs, governor];
