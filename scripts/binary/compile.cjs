@@ -6,7 +6,8 @@ const { join } = require("node:path");
 const { compiledInFull } = require("../../dist/loader.cjs");
 
 const [, , dist, out] = process.argv;
-for (const name of readdirSync(dist).filter((file) => file.endsWith(".cjs"))) {
+// Names without a hash are entries: the first one is short, and the others run in threads.
+for (const name of readdirSync(dist).filter((file) => /-[a-z0-9]{8}\.cjs$/.test(file))) {
   const code = compiledInFull(name, readFileSync(join(dist, name), "utf8"));
   writeFileSync(join(out, `${name}.cache`), code);
 }
