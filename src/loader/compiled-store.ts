@@ -1,5 +1,6 @@
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
@@ -43,7 +44,7 @@ export function compiledStore(folder: string): CompiledStore {
     },
     write(sources) {
       attempt(() => {
-        if (mkdirSync(folder, { recursive: true, mode: 0o700 })) removeFormer(folder);
+        if (madeDirectory(folder)) removeFormer(folder);
         if (!isOwn(folder)) return;
         for (const [path, source] of sources) {
           if (source.length >= SHORTEST && hashed.test(path)) store(folder, path, source);
@@ -59,6 +60,17 @@ function isOwn(folder: string): boolean {
   if (stats?.isDirectory() !== true) return false;
   // Windows has no user IDs; there the directory is below that of the user.
   return !process.getuid || (stats.uid === process.getuid() && (stats.mode & 0o022) === 0);
+}
+
+/**
+ * Creates a directory and those above it; false if it is there. Throws the system error. The recursive mkdir of
+ * Node.js 20 never ends for a place where nothing can be created, such as /proc/nowhere.
+ */
+function madeDirectory(path: string): boolean {
+  if (existsSync(path)) return false;
+  madeDirectory(dirname(path));
+  mkdirSync(path, { mode: 0o700 });
+  return true;
 }
 
 const MONTH_MS = 30 * 24 * 60 * 60_000;

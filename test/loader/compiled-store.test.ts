@@ -80,6 +80,12 @@ test("a file in place of the directory is left alone", () => {
   expect(statSync(folder).size).toBe(4);
 });
 
+test("nothing is stored where no directory can be created", () => {
+  const store = compiledStore("/proc/nowhere/.cache/kb/compiled/1.0.0");
+  expect(() => store.write(sources)).not.toThrow();
+  expect(store.read(name, source)).toBeUndefined();
+});
+
 test("a new version removes those that got nothing new for a month", () => {
   const versions = join(folder, "..");
   for (const [version, days] of [
