@@ -10,15 +10,46 @@ export interface StoredRun {
   readonly status: string;
   /** JSON. */
   readonly inputs: string;
+  /** JSON. */
   readonly outputs: string;
   /** ms since 1970. */
   readonly created_at: number;
   readonly finished_at: number | null;
+  /** JSON. */
+  readonly progress: string;
 }
 
 /** The runs of an application, oldest first. */
 export const runsOf = (server: SimulatedServer, app: string): StoredRun[] =>
   server.query("SELECT * FROM runs WHERE app = ? ORDER BY created_at, rowid", app);
+
+/** A node as a run executed it. */
+export interface StoredExecution {
+  readonly id: string;
+  readonly nodeId: string;
+  readonly status: string;
+}
+
+const progressOf = ({ progress }: StoredRun) =>
+  JSON.parse(progress) as { readonly executions: readonly StoredExecution[]; readonly lost?: true };
+
+/** The nodes of a run, in the order in which they started. */
+export const executionsOf = (run: StoredRun): readonly StoredExecution[] =>
+  progressOf(run).executions;
+
+/** The status of a run. Some servers leave the record of a stopped one at `running` (server §13). */
+export const statusOf = (run: StoredRun): string => (isLost(run) ? "stopped" : run.status);
+
+export const isLost = (run: StoredRun): boolean => progressOf(run).lost === true;
+
+/** A form that a run waits for, or waited for. */
+export interface StoredForm {
+  readonly token: string;
+  readonly status: string;
+}
+
+export const formsOf = (server: SimulatedServer, { id }: StoredRun): StoredForm[] =>
+  server.query("SELECT token, status FROM forms WHERE run_id = ?", id);
 
 /** Starts a run as another program would, which then leaves. */
 export async function startRun(

@@ -63,7 +63,14 @@ export class SimulatedServer {
     seed: number,
     options: Partial<SandboxOptions>,
   ): Promise<SimulatedServer> {
-    return new SimulatedServer(timeline, seed, [await emptyStore(), options]);
+    const server = new SimulatedServer(timeline, seed, [await emptyStore(), options]);
+    server.#life = server.#start();
+    return server;
+  }
+
+  /** Whether it has ended and started again. */
+  get wasRestarted(): boolean {
+    return this.#lives > 1;
   }
 
   /** The clock of the server. */

@@ -14,8 +14,8 @@ export interface Guard {
 /** What is played against the faults. */
 export interface Scenario {
   readonly name: string;
-  /** Options of the server. */
-  readonly server?: Partial<SandboxOptions>;
+  /** Options of the server for a seed. */
+  readonly server?: (seed: number) => Partial<SandboxOptions>;
   /** Plays it, and throws if something is not as it must be. */
   readonly play: (world: World) => Promise<void>;
   readonly guards: readonly Guard[];
@@ -45,7 +45,7 @@ export async function simulate(
   scenario: Scenario,
   { seed, faults }: Pick<Case, "seed" | "faults">,
 ): Promise<Played> {
-  const world = await World.open({ seed, faults, server: scenario.server });
+  const world = await World.open({ seed, faults, server: scenario.server?.(seed) });
   let failure: string | null = null;
   const unhandled: unknown[] = [];
   const onUnhandled = (error: unknown) => void unhandled.push(error);

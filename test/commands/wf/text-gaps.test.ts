@@ -135,6 +135,19 @@ test.each<[string, readonly Step[], unknown, readonly MissingText[] | undefined]
     hello,
     [missing("answer", 0, "Hello world")],
   ],
+  [
+    "shows all of one of two outputs",
+    [chunk("Bye", "b.text")],
+    { ...hello, b: "Bye" },
+    [missing("answer", 0, "Hello world")],
+  ],
+  [
+    "shows a node, and no text",
+    [node("node_started"), ["workflow_finished"]],
+    hello,
+    [missing("answer", 0, "Hello world")],
+  ],
+  ["shows only the end of the run", [["workflow_finished"]], hello, []],
   ["shows the end of one of two outputs", [chunk("world")], { ...hello, b: "Bye" }, undefined],
 ])("a stream joined late that %s", (_, steps, outputs, expected) => {
   expect(missingAfter(steps, outputs, true)).toEqual(expected);

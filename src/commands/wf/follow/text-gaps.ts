@@ -29,6 +29,8 @@ export class TextGaps {
   /** For chatflows: length of the answer before the first text of each source of a running node. */
   private readonly answerBefore = new Map<string, number>();
   private readonly late: boolean;
+  /** Whether an event came before the last one: of an ended run, only that is sent (server §15.3). */
+  private hasFollowed = false;
 
   /** `late`: the run may have sent text before the first event seen. */
   constructor(late: boolean) {
@@ -36,6 +38,7 @@ export class TextGaps {
   }
 
   add(event: ServerEvent): void {
+    this.hasFollowed ||= event.event !== "workflow_finished";
     const change = this.texts.add(event);
     if (isResumedChatflow(event)) this.markGap();
     if (change?.kind === "void") {
@@ -73,8 +76,9 @@ export class TextGaps {
       .map(([name, text]) => this.missingOf(name, text, printed));
     const placed = matches.filter((match) => match !== undefined);
     if (placed.length === matches.length) {
-      // A run sends all of its outputs, so an output without text was sent during a gap.
-      const unsent = this.beforeGap ? printed.filter(([name]) => !isPlaced(name, placed)) : [];
+      // A run sends all of its outputs, so an output without text was sent during a gap, or before.
+      const hasMissed = this.beforeGap !== undefined || (this.late && this.hasFollowed);
+      const unsent = hasMissed ? printed.filter(([name]) => !isPlaced(name, placed)) : [];
       const all = [...placed, ...unsent.map((output) => restOf(output, 0))];
       return all.filter(({ text }) => text !== "");
     }
