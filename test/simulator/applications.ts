@@ -51,6 +51,24 @@ export interface StoredForm {
 export const formsOf = (server: SimulatedServer, { id }: StoredRun): StoredForm[] =>
   server.query("SELECT token, status FROM forms WHERE run_id = ?", id);
 
+/** What an application was asked. */
+export interface StoredQuestion {
+  readonly query: string;
+  readonly run_id: string;
+  readonly conversation_id: string | null;
+  readonly answer: string | null;
+}
+
+/** What an application was asked, oldest first: the messages of a chat, or the runs of a workflow. */
+export const questionsTo = (server: SimulatedServer, app: string): StoredQuestion[] =>
+  server.query(
+    `SELECT coalesce(messages.query, runs.inputs ->> 'query') AS query, runs.id AS run_id,
+       runs.conversation_id, coalesce(messages.answer, runs.outputs ->> 'result') AS answer
+     FROM runs LEFT JOIN messages ON messages.run_id = runs.id
+     WHERE runs.app = ? ORDER BY runs.created_at, runs.rowid`,
+    app,
+  );
+
 /** Starts a run as another program would, which then leaves. */
 export async function startRun(
   server: SimulatedServer,

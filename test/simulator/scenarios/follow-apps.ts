@@ -1,7 +1,14 @@
 type Node = Readonly<Record<string, unknown>>;
 
 /** An application whose nodes run one after the other. */
-const chain = (name: string, nodes: readonly Node[], outputs: readonly string[]) => {
+function chain(app: { readonly name: string; readonly mode: string }, nodes: readonly Node[]) {
+  const all = nodes.map(({ id, ...data }) => ({ id, data: { title: id, ...data } }));
+  const edges = all.slice(1).map(({ id }, index) => ({ source: all[index]?.id, target: id }));
+  return { app: { ...app, description: app.name }, workflow: { graph: { nodes: all, edges } } };
+}
+
+/** A workflow with these nodes between its start and its end. */
+function workflow(name: string, nodes: readonly Node[], outputs: readonly string[]) {
   const start = { type: "start", variables: [{ ...field("query"), required: true }] };
   const end = {
     type: "end",
@@ -10,20 +17,14 @@ const chain = (name: string, nodes: readonly Node[], outputs: readonly string[])
       value_selector: [node, node.startsWith("review") ? "comment" : "text"],
     })),
   };
-  const all = [{ id: "start", ...start }, ...nodes, { id: "end", ...end }].map(
-    ({ id, ...data }: Node) => ({ id, data: { title: id, ...data } }),
-  );
-  const edges = all.slice(1).map(({ id }, index) => ({ source: all[index]?.id, target: id }));
-  return {
-    app: { name, description: name, mode: "workflow" },
-    workflow: { graph: { nodes: all, edges } },
-  };
-};
+  const all = [{ id: "start", ...start }, ...nodes, { id: "end", ...end }];
+  return chain({ name, mode: "workflow" }, all);
+}
 
 const field = (variable: string) => ({ variable, label: variable, type: "paragraph" });
 
 /** A model that writes; what `first` writes is in the query. */
-const model = (id: "first" | "second"): Node => ({
+const model = (id: keyof typeof prompts): Node => ({
   id,
   type: "llm",
   model: { provider: "langgenius/stub/stub", name: "stub-chat", mode: "chat" },
@@ -31,6 +32,7 @@ const model = (id: "first" | "second"): Node => ({
 });
 
 const prompts = {
+  talk: "{{#sys.query#}}",
   first: "{{#start.query#}}",
   second: "[[say:one or two more words to end with]] [[slow:300]]",
 };
@@ -56,11 +58,18 @@ const review = (id: string): Node => ({
 
 /** Applications that send text, are silent, and wait for people. */
 export const followApps = [
-  chain("writer", [model("first"), wait("pause", 3), model("second")], ["first", "second"]),
-  chain("long", [wait("before", 25), model("first"), wait("after", 70)], ["first"]),
-  chain(
+  workflow("writer", [model("first"), wait("pause", 3), model("second")], ["first", "second"]),
+  workflow("long", [wait("before", 25), model("first"), wait("after", 70)], ["first"]),
+  workflow(
     "reviewed",
     [model("first"), review("review"), model("second"), wait("pause", 3)],
     ["first", "review", "second"],
   ),
 ];
+
+/** A chat that says what its message asks for. */
+export const talker = chain({ name: "talker", mode: "advanced-chat" }, [
+  { id: "start", type: "start", variables: [] },
+  model("talk"),
+  { id: "answer", type: "answer", answer: "{{#talk.text#}}" },
+]);

@@ -6,7 +6,7 @@ import type { Ended } from "../process.ts";
 interface PrintedEvent {
   readonly event: string;
   readonly workflow_run_id?: string;
-  /** Of `_gap_filled`: what was missing. */
+  /** Of `_gap_filled`: the text that was missing. */
   readonly data?: {
     readonly id?: string;
     readonly node_id?: string;

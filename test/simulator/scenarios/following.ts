@@ -30,7 +30,7 @@ interface Stage {
   readonly app: string;
   /** Starts a program on the machine of the user; they share it. */
   readonly start: (name: string, argv: readonly string[]) => SimulatedProcess;
-  /** What was printed of the run. */
+  /** Printed events of the run. */
   readonly followed: { readonly end: Ended; readonly isLate: boolean }[];
 }
 

@@ -4,6 +4,7 @@ import { following } from "./following.ts";
 import { governor } from "./governor.ts";
 import { logs } from "./logs.ts";
 import { sync } from "./sync.ts";
+import { tests } from "./tests.ts";
 
 /** All scenarios. */
-export const scenarios: readonly Scenario[] = [sync, each, logs, governor, following];
+export const scenarios: readonly Scenario[] = [sync, each, logs, governor, following, tests];
