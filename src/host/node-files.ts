@@ -57,6 +57,23 @@ const isRegular = async (path: string): Promise<boolean> => {
   return stats.isFile() || stats.isDirectory();
 };
 
+/**
+ * Creates a directory and those above it. With `recursive`, Node.js never returns for a path below /proc,
+ * where none can be created.
+ */
+async function makeDirectory(path: string, mode = 0o777): Promise<void> {
+  const { mkdir } = await fs();
+  const make = () =>
+    mkdir(path, mode).catch(async (error: unknown) => {
+      if (codeOf(error) !== "EEXIST" || !(await statPath(path)).isDirectory()) throw error;
+    });
+  await make().catch(async (error: unknown) => {
+    if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
+    await makeDirectory(dirname(path), mode);
+    await make();
+  });
+}
+
 /** The real file system. */
 export const diskFiles: Files = {
   async read(path) {
@@ -92,14 +109,14 @@ export const diskFiles: Files = {
   realPath: async (path) => (await fs()).realpath(path),
   list: async (path) => (await (await fs()).readdir(path)).sort(),
   async writeAtomic(path, content, mode = 0o666) {
-    const { mkdir, open, rename, rm, writeFile } = await fs();
+    const { open, rename, rm, writeFile } = await fs();
     const { randomBytes } = await import("node:crypto");
     const temporary = `${path}.${randomBytes(4).toString("hex")}.tmp`;
     const openTemporary = () => open(temporary, "w", mode);
     const file = await openTemporary()
       .catch(async (error: unknown) => {
         if (codeOf(error) !== "ENOENT") throw error;
-        await mkdir(dirname(path), { recursive: true });
+        await makeDirectory(dirname(path));
         return openTemporary();
       })
       .catch((error: unknown) => {
@@ -132,8 +149,8 @@ export const diskFiles: Files = {
     };
   },
   async append(path, text) {
-    const { appendFile, mkdir } = await fs();
-    await mkdir(dirname(path), { recursive: true });
+    const { appendFile } = await fs();
+    await makeDirectory(dirname(path));
     await appendFile(path, text, { flush: true });
   },
   truncate: async (path, size) => (await fs()).truncate(path, size),
@@ -142,8 +159,7 @@ export const diskFiles: Files = {
     await copyFile(from, to, constants.COPYFILE_FICLONE);
   },
   rename: async (from, to) => (await fs()).rename(from, to),
-  makeDirectory: async (path, mode = 0o777) =>
-    void (await (await fs()).mkdir(path, { recursive: true, mode })),
+  makeDirectory,
   async lock(path, { pid, isAlive }) {
     const { takeLock } = await import("./lock.ts");
     const { setTimeout: sleep } = await import("node:timers/promises");

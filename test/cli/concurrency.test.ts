@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { diskFiles } from "../../src/host/node-files.ts";
 import { afterFile } from "../lib/cleanup.ts";
+import { write } from "../lib/directory.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
@@ -71,4 +72,31 @@ test.each([
     env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` },
   });
   expect(most).toBe(expected);
+});
+
+test.each([
+  [[], 0],
+  [["--polite"], 5],
+])("a sync with %j repeats a read before %d of its six uploads", async (flags, expected) => {
+  const dir = join(folder, `polite ${expected}`);
+  await write(
+    dir,
+    Object.fromEntries(
+      ["a.md", "b.md", "c.md", "d.md", "e.md", "f.md"].map((each) => [each, each]),
+    ),
+  );
+  const name = `Polite ${expected}`;
+  await server.done(["kb", "create", name, "--indexing-technique", "economy"]);
+  let time = 0;
+  const before = server.seen.length;
+  // An hour passes whenever a program looks at the clock.
+  await server.done(["kb", "sync", name, dir, "--no-wait", "--concurrency", "1", ...flags], {
+    folder,
+    elapsed: () => (time += 3_600_000),
+  });
+  const seen = server.seen.slice(before).map(({ method, path }) => `${method} ${path}`);
+  const isCreate = (line: string) => line.includes("/create-by-");
+  const between = seen.slice(seen.findIndex(isCreate), seen.findLastIndex(isCreate));
+  expect(seen.filter(isCreate)).toHaveLength(6);
+  expect(between.filter((line) => line.startsWith("GET"))).toHaveLength(expected);
 });

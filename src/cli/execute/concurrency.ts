@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { AttemptResult, SendOptions } from "../../api/client.ts";
 import { AdaptiveLimit } from "../../api/adaptive-limit.ts";
+import { PoliteReads } from "../../api/polite-reads.ts";
 import { ConcurrencyLimiter } from "../../api/concurrency-limiter.ts";
 import type { ConcurrencyOptions, Context } from "../../commands/command-spec.ts";
 import type { Settings } from "../../config/settings.ts";
@@ -31,6 +32,7 @@ interface Surroundings {
  */
 export function concurrencyOf({ options, host, settings, trace }: Surroundings) {
   const limiters: ConcurrencyLimiter[] = [];
+  const polite = options.globals.polite === true;
   let slots: SharedSlots | undefined;
   const sharedSlots = (total: number) =>
     new SharedSlots(
@@ -46,7 +48,6 @@ export function concurrencyOf({ options, host, settings, trace }: Surroundings) 
     /** A limit for the tasks of a map. */
     limit({ start = DEFAULT_START, max, streams }: ConcurrencyOptions = {}): ConcurrencyLimiter {
       slots ??= sharedSlots(streams ? CONNECTIONS - NOT_FOR_STREAMS : CONNECTIONS);
-      const polite = options.globals.polite === true;
       const limit = new AdaptiveLimit({
         start: polite ? 1 : start,
         max: options.concurrency ?? max ?? DEFAULT_MAX,
@@ -62,6 +63,19 @@ export function concurrencyOf({ options, host, settings, trace }: Surroundings) 
       limiters.push(limiter);
       return limiter;
     },
+    /** Repeats reads while only writes are sent; undefined without --polite. */
+    reads: polite
+      ? new PoliteReads({
+          elapsed: host.elapsed,
+          sent() {
+            const reports = limiters.map((limiter) => limiter.sent());
+            return (ms) => {
+              const end = { kind: "repeated read", isRead: true, refused: ms === undefined, ms };
+              for (const report of reports) report(end);
+            };
+          },
+        })
+      : undefined,
     /** Watches an attempt to send a request. */
     onAttempt(sending: SendOptions): (result: AttemptResult) => void {
       if (limiters.length === 0) return () => {};

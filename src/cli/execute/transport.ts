@@ -38,8 +38,11 @@ export function openTransport({ options, host, log, settings, trace }: Surroundi
   const concurrency = concurrencyOf({ options, host, settings, trace });
   const transport: Transport = {
     dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
-    onExchange: (outgoing, send) =>
-      logRequests(log, outgoing, verbosity === 0 ? send : () => traced(outgoing, send), host),
+    onExchange(outgoing, send) {
+      const logged = () =>
+        logRequests(log, outgoing, verbosity === 0 ? send : () => traced(outgoing, send), host);
+      return concurrency.reads?.exchange(outgoing, logged) ?? logged();
+    },
     onAttempt: concurrency.onAttempt,
     // The client sleeps only before a retry.
     sleep(ms, signal) {
