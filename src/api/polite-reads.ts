@@ -50,7 +50,7 @@ export class PoliteReads {
     return response;
   }
 
-  /** Its failure is no failure of the command. */
+  /** The command goes on if it fails. */
   async #repeat({ send }: KnownRead): Promise<void> {
     const { elapsed, sent } = this.#watch;
     const start = (this.#lastAt = elapsed());
