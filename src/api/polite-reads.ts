@@ -50,7 +50,7 @@ export class PoliteReads {
     return response;
   }
 
-  /** The command goes on if it fails. */
+  /** The command continues if it fails. */
   async #repeat({ send }: KnownRead): Promise<void> {
     const { elapsed, sent } = this.#watch;
     const start = (this.#lastAt = elapsed());
