@@ -140,5 +140,5 @@ export async function openSandbox(...flags) {
     return new Promise((resolve) => child.on("exit", resolve));
   };
   const env = { ...clean, KB_BASE_URL: address.base_url, KB_KEY: address.key };
-  return { address, env, took, stop, pid: child.pid };
+  return { address, env, took, stop };
 }
