@@ -100,3 +100,29 @@ test.each([
   expect(seen.filter(isCreate)).toHaveLength(6);
   expect(between.filter((line) => line.startsWith("GET"))).toHaveLength(expected);
 });
+
+test("the other commands are told how long the server wants no requests", async () => {
+  let requests = 0;
+  const busy = createServer((request, response) => {
+    request.resume();
+    const json = { "content-type": "application/json" };
+    if (++requests === 1)
+      response.writeHead(429, { ...json, "retry-after": "7" }).end('{"code":"too_many_requests"}');
+    else response.writeHead(200, json).end('{"id":"one"}');
+  });
+  busy.listen(0, "127.0.0.1");
+  await once(busy, "listening");
+  afterFile(() => busy.close());
+  const { port } = busy.address() as AddressInfo; // it listens on a port
+  const written: string[] = [];
+  const writeAtomic: typeof diskFiles.writeAtomic = async (path) => void written.push(path);
+  const now = Date.parse("2026-11-22T00:00:00Z");
+  await server.done(["kb", "tag", "create", "--each", await rowsFile("busy", 3)], {
+    folder,
+    now: () => new Date(now),
+    files: { writeAtomic },
+    env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` },
+  });
+  const pauses = written.filter((path) => path.includes("pause."));
+  expect(pauses).toEqual([expect.stringContaining(`pause.${now + 7000}.`)]);
+});
