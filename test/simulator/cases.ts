@@ -23,4 +23,14 @@ export const cases: readonly Case[] = [
       "full disk @ each 1: append /home/user/state/each-15621476f1c985479ddcc07f540ace2c.jsonl 1",
     ],
   },
+  // A program that followed late said nothing of an output whose text was sent before.
+  { scenario: "follow", seed: 7, faults: [] },
+  // With a full disk, results were forgotten that were not saved.
+  {
+    scenario: "tests",
+    seed: 103,
+    faults: [
+      "full disk @ tests 0 --shard 1/2 --save /home/user/shard-1.json: write /home/user/shard-1.json.tmp 1",
+    ],
+  },
 ];

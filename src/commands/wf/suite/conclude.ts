@@ -17,8 +17,11 @@ import { junitSuitesOf } from "./junit-cases.ts";
 
 type ResultInput = Input<typeof resultParams>;
 
-/** Prints and judges the outcome of tests. */
-export type Conclude = (outcome: SuiteOutcome) => AsyncGenerator<Report>;
+/** Prints and judges the outcome of tests; calls `onWritten` once its files are written. */
+export type Conclude = (
+  outcome: SuiteOutcome,
+  onWritten?: () => Promise<void>,
+) => AsyncGenerator<Report>;
 
 const DEFAULT_LEVEL = 0.05;
 
@@ -35,7 +38,7 @@ export async function prepareConclusion(
   const { host } = context;
   const baseline = path === undefined ? undefined : await readSuiteBaseline(path, host);
   if (!context.options.dryRun) await prepareOutputs({ save, junit }, host);
-  return async function* conclude(outcome) {
+  return async function* conclude(outcome, onWritten) {
     const { tests, stopped } = outcome;
     const compared = baseline && compareSuites(tests, baseline.tests, level);
     const against = baseline && compared && { file: baseline.file, compared };
@@ -45,6 +48,7 @@ export async function prepareConclusion(
       await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);
     if (junit !== undefined)
       await writeOutput("--junit", junit, junitSuites("wf test", junitSuitesOf(tests)), host);
+    await onWritten?.();
     const error = stopped?.with({ outputFirst: true }) ?? verdictError(tests, compared, baseline);
     if (error) throw error;
     if (context.options.format === "jsonl")

@@ -51,8 +51,9 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
     }
     const { stopped } = runner;
     if (stopped) await explainStop(stopped, runs, journal, context);
-    else await journal.remove();
-    yield* conclude({ tests: testResults(runs), selection, skipped, stopped });
+    // Until its files are written, the same command asks nothing again.
+    const forget = stopped ? undefined : journal.remove;
+    yield* conclude({ tests: testResults(runs), selection, skipped, stopped }, forget);
     if (keeper?.problem) throw keeper.problem;
   } finally {
     journal.release();
