@@ -47,10 +47,10 @@ interface Summary {
 
 /** Starts some runs, at times more in a second than a page of the log has. */
 async function startRuns({ world }: Stage, turn: string): Promise<void> {
-  const isBurst = world.happens("burst", turn, 0.15);
+  const isBurst = world.happens("burst", turn, 0.1);
   const count = isBurst
-    ? 101 + world.below(40, `burst ${turn}`)
-    : 2 + world.below(30, `runs ${turn}`);
+    ? 101 + world.below(10, `burst ${turn}`)
+    : 1 + world.below(12, `runs ${turn}`);
   for (let number = 0; number < count; number++) {
     const place = `run ${turn}.${number}`;
     // Most have ended by the next second; a few run on for minutes.

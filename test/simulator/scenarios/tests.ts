@@ -48,7 +48,7 @@ interface Report {
 }
 
 function makeTests(world: World, app: string): Test[] {
-  const count = 1 + world.below(6, "tests");
+  const count = 1 + world.below(4, "tests");
   return Array.from({ length: count }, (_, index) => {
     const turns = app === "talker" ? 1 + world.below(3, `turns of ${index}`) : 1;
     const fails = world.random(`verdict of ${index}`) < 0.3;
@@ -236,7 +236,7 @@ async function play(world: World): Promise<void> {
   const app = world.pick(["slow", "talker"], "application");
   const machine = world.machine();
   const tests = makeTests(world, app);
-  const stage: Stage = { world, machine, app, tests, repeat: 1 + world.below(3, "repeat") };
+  const stage: Stage = { world, machine, app, tests, repeat: 1 + world.below(2, "repeat") };
   machine.disk.put(SUITE, suiteOf(stage));
   if (world.random("shards") < 0.25) await runShards(stage);
   else requireWhole(stage, await runTests(stage));
