@@ -136,6 +136,8 @@ export interface Context {
   promptLine(text: string): Promise<void>;
   /** The same after the output, for a line about all of it. */
   summary(text: string): void;
+  /** Does work once the whole output is printed, such as deleting the journal of what it reports. */
+  afterOutput(work: () => Promise<void>): void;
   readonly formulas: Formulas;
   /** Reports the progress of a long command unless --quiet is set. */
   progress(step: ProgressStep): void;

@@ -1,3 +1,4 @@
+import { CliError, isMissing, reasonOf, usage } from "../errors.ts";
 import { isObject, tryParseJson } from "./json.ts";
 
 /** The file operations of a journal. */
@@ -20,10 +21,17 @@ export interface Journal {
 
 /**
  * Reads the journal at `path`; one that does not exist has no entries. Skips lines that are no JSON
- * objects, such as a last line that was cut off by a kill. Writes nothing.
+ * objects, such as a last line that was cut off by a kill. Writes nothing. Throws usage for a file that
+ * cannot be read: what it has must not be forgotten.
  */
 export async function openJournal(path: string, files: JournalFiles): Promise<Journal> {
-  const bytes = await files.read(path).catch(() => new Uint8Array());
+  const bytes = await files.read(path).catch((error: unknown) => {
+    if (isMissing(error)) return new Uint8Array();
+    if (error instanceof CliError) throw error; // interrupted
+    throw usage(`failed to read the journal ${path}: ${reasonOf(error)}`, undefined, {
+      cause: error,
+    });
+  });
   const text = new TextDecoder().decode(bytes);
   let pending = text === "" || text.endsWith("\n") ? "" : "\n"; // ends a line that was cut off
   let written = Promise.resolve();

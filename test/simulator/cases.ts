@@ -33,4 +33,45 @@ export const cases: readonly Case[] = [
       "full disk @ tests 0 --shard 1/2 --save /home/user/shard-1.json: write /home/user/shard-1.json.tmp 1",
     ],
   },
+  // The journal was deleted before the last results were printed.
+  {
+    scenario: "each",
+    seed: 3797,
+    faults: ["429 @ each 0: POST /v1/datasets/tags 2", "kill @ each 0: stdout 2"],
+  },
+  // An interrupt while the journal was read counted as an empty journal, which replaced it.
+  {
+    scenario: "each",
+    seed: 5157,
+    faults: [
+      "full disk @ each 0: append /home/user/state/each-618498f00839bb0fa9c05927dc678b0d.jsonl 8",
+      "interrupt @ each 1: read /home/user/state/each-618498f00839bb0fa9c05927dc678b0d.jsonl 1",
+    ],
+  },
+  // An interrupted import found the knowledge base that a lost response had created, and lost it again.
+  {
+    scenario: "snapshot",
+    seed: 102,
+    faults: [
+      "twice @ copy 0",
+      "kill @ copy 0: stat /home/user/state/imports/64c46e8fba6603ebe1d8aec721d558b1.json 1",
+      "kill @ copy 0 again: response to POST /v1/datasets 1 1",
+      "502 before @ copy 1: POST /v1/datasets/ID/metadata 1",
+      "kill @ copy 2: realpath /home/user/export 4",
+      "reset after @ copy 3: POST /v1/datasets/ID/document/create-by-text 5",
+      "kill @ copy 3: POST /v1/datasets/ID/document/create-by-text 6",
+    ],
+  },
+  // Two imports into one name filled it at once.
+  { scenario: "snapshot", seed: 18, faults: ["twice @ copy 0"] },
+  // A manifest that was not read, because of an interrupt, was called damaged.
+  {
+    scenario: "snapshot",
+    seed: 3,
+    faults: [
+      "kill @ copy 0: realpath /home/user/cache/copies/01095aa2941734ba72ad8458dc5dbf9f/documents/e.md 1",
+      "503 after @ copy 1: POST /v1/datasets 1",
+      "interrupt @ copy 2: read /home/user/cache/copies/01095aa2941734ba72ad8458dc5dbf9f/manifest.json 1",
+    ],
+  },
 ];

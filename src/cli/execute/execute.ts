@@ -134,6 +134,7 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   const { render } = succeeds && command.returns === success ? drain : printer;
   try {
     await print(execution, { returns, style, values, render, dryRun });
+    await session.finishOutput();
   } finally {
     await session.printSummary(); // it counts the rows even if they cannot be printed
   }

@@ -33,6 +33,8 @@ export interface Session extends Pick<Requests, "call" | "rows" | "pages" | "ope
   printSummary(): Promise<void>;
   /** The lines of the summary that are not printed yet. */
   readonly summaries: readonly string[];
+  /** Does what waits for the end of the output. */
+  finishOutput(): Promise<void>;
   /** Ends the trace of -v. */
   close(): Promise<void>;
   /** How many writes the server has accepted. */
@@ -72,13 +74,14 @@ export function openSession(opening: Opening): Session {
   const connection = openTransport({ options, host, log, settings, ...messages });
   const requests = new Requests({ options, host, connection, settings, permit, ...messages });
   const summaries: string[] = [];
+  const afterOutput: (() => Promise<void>)[] = [];
   /** Sessions with the settings of other profiles. */
   const others: Session[] = [];
   const withGlobals = (globals: Options["globals"], key = command.key): Context => {
     const as = { ...command, key };
     const other = openSession({ ...opening, command: as, log, options: { ...options, globals } });
     others.push(other);
-    return { ...other.context, summary: context.summary };
+    return { ...other.context, summary: context.summary, afterOutput: context.afterOutput };
   };
   const context: Context = {
     host,
@@ -99,6 +102,7 @@ export function openSession(opening: Opening): Session {
     withApp: (app, user) =>
       withGlobals({ ...options.globals, ...(app && { app }), ...(user && { user }) }),
     summary: (text) => void summaries.push(text),
+    afterOutput: (work) => void afterOutput.push(work),
     formulas: formulasIn(options.globals.safeCells === true, messages.notice),
     progress,
     commands,
@@ -123,6 +127,9 @@ export function openSession(opening: Opening): Session {
     summaries,
     async printSummary() {
       for (const text of summaries.splice(0)) await messages.notice(text);
+    },
+    async finishOutput() {
+      for (const work of afterOutput.splice(0)) await work();
     },
     writes: () => others.reduce((sum, other) => sum + other.writes(), requests.writes),
     async close() {

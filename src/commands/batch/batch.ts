@@ -376,7 +376,7 @@ class BatchRun<T, R> {
     if (reason.info.sideEffect === "unknown") this.#reason.with({ sideEffect: "unknown" });
   }
 
-  /** Ends the run: deletes the journal if all rows are done, otherwise throws what is left. */
+  /** Ends the run: the journal is deleted after the output if all rows are done; otherwise throws what is left. */
   async conclude(): Promise<void> {
     const { ok, failed, unknown, skipped } = this.#counts;
     const unsent = this.#rows.length - ok - failed - unknown - skipped;
@@ -392,8 +392,12 @@ class BatchRun<T, R> {
     const reason = allDone && this.#lostJournal ? undefined : this.#reason;
     const complete = reason === undefined && allDone;
     const untouched = ok + unknown + skipped === 0 && this.#journal.states.size === 0;
-    if (complete || untouched) await this.#journal.remove();
-    if (complete) return print(summary);
+    if (untouched && !complete) await this.#journal.remove();
+    if (complete) {
+      // Once it is gone, the same command sends all rows again.
+      this.#context.afterOutput(() => this.#journal.remove());
+      return print(summary);
+    }
 
     const hint = this.#nextStep(this.#journal !== emptyJournal && !untouched);
     if (!reason) {

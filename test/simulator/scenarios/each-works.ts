@@ -1,3 +1,4 @@
+import { equal } from "node:assert/strict";
 import { addText, createKb, documentsOf } from "../knowledge.ts";
 import type { World } from "../world.ts";
 
@@ -9,6 +10,8 @@ export interface Work {
   readonly rows: readonly string[];
   /** May a row be sent twice? */
   readonly isRepeatable: boolean;
+  /** Several requests for each row, of which a failure may have left some? */
+  readonly isTask?: true;
   /** The request that changes something, as the trace has it. */
   readonly write: RegExp;
   readonly env: Readonly<Record<string, string>>;
@@ -103,6 +106,33 @@ const deleteDocuments: MakeWork = async ({ server }, texts) => {
   };
 };
 
+/** A new name is sent together with the content, which must not be lost. */
+const renameDocuments: MakeWork = async (world, texts) => {
+  const { server } = world;
+  const kb = await createKb(server, "Handbook");
+  const ids: string[] = [];
+  for (const text of texts) ids.push(await addText(server, kb, { name: `old ${text}.md`, text }));
+  await world.pause(60_000); // they can be renamed once they are indexed
+  return {
+    name: "rename documents",
+    argv: ["kb", "doc", "rename", kb, "--yes"],
+    header: "doc,name",
+    rows: texts.map((text) => `old ${text}.md,${text}.md`),
+    isRepeatable: true,
+    isTask: true,
+    write: /update-by/,
+    env: kbEnv,
+    async counts() {
+      const documents = new Map((await documentsOf(server, kb)).map((each) => [each.id, each]));
+      return texts.map((text, index) => {
+        const document = documents.get(ids[index] ?? "");
+        equal(document?.text, text, `the content of ${document?.name}`);
+        return Number(document?.name === `${text}.md`);
+      });
+    },
+  };
+};
+
 const addChunks: MakeWork = async (world, texts) => {
   const { server } = world;
   const kb = await createKb(server, "Handbook");
@@ -153,8 +183,7 @@ const runWorkflow: MakeWork = async ({ server }, texts) => ({
   },
 });
 
-/** All works. */
-export const works: readonly MakeWork[] = [
+const works: readonly MakeWork[] = [
   createTags,
   renameTags,
   addDocuments,
@@ -162,3 +191,10 @@ export const works: readonly MakeWork[] = [
   addChunks,
   runWorkflow,
 ];
+
+/** Makes one of the works. Renames are drawn apart, so that earlier seeds keep theirs. */
+export const makeWork: MakeWork = (world, texts) => {
+  const make =
+    world.random("rename documents") < 0.15 ? renameDocuments : world.pick(works, "work");
+  return make(world, texts);
+};

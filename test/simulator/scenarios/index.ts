@@ -3,8 +3,19 @@ import { each } from "./each.ts";
 import { following } from "./following.ts";
 import { governor } from "./governor.ts";
 import { logs } from "./logs.ts";
+import { snapshot } from "./snapshot.ts";
+import { state } from "./state.ts";
 import { sync } from "./sync.ts";
 import { tests } from "./tests.ts";
 
 /** All scenarios. */
-export const scenarios: readonly Scenario[] = [sync, each, logs, governor, following, tests];
+export const scenarios: readonly Scenario[] = [
+  sync,
+  each,
+  snapshot,
+  state,
+  logs,
+  governor,
+  following,
+  tests,
+];

@@ -3,7 +3,7 @@ import { problemIn } from "../../../api/response-fields.ts";
 import { codeOf, isMissing, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isBelow, pathInside } from "../../../host/safe-path.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
 import { docForms } from "../../../operations/shared.ts";
@@ -68,12 +68,9 @@ export async function readManifest(directory: string, files: Files): Promise<Man
       `invalid manifest ${path}: ${why}`,
       "export again into an empty directory: kb export <kb> <dir>",
     );
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder().decode(await files.read(path)));
-  } catch {
-    throw invalid("not valid JSON");
-  }
+  const text = new TextDecoder().decode(await files.read(path));
+  const value = tryParseJson(text);
+  if (value === undefined) throw invalid("not valid JSON");
   if (!isObject(value) || value["kb_export"] !== 1) throw invalid("not written by kb export");
   const { sum, ...manifest } = value;
   if (sum !== sha256(JSON.stringify(manifest))) throw invalid("modified after the export");

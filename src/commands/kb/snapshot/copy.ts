@@ -4,6 +4,7 @@ import { sha256 } from "../../../lib/sha256.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { readKbState } from "../documents/index.ts";
+import { lockJournal } from "../../lock-journal.ts";
 import { findKb } from "../find-kb.ts";
 import { run as exportKb } from "./export.ts";
 import { importBundle, planImport } from "./import.ts";
@@ -31,26 +32,42 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   const source = `${await context.baseUrl()}\n${dataset_id}`;
   const directory = join(copies, sha256(source).slice(0, 32));
   await files.makeDirectory(copies, 0o700);
+  const busy = "another command is copying this knowledge base";
+  const release = await lockJournal(directory, busy, context.host);
   let copy: string | undefined;
+  try {
+    copy = yield* copyThrough(directory, { dataset_id, ...flags }, target, context);
+    await files.remove(directory);
+  } finally {
+    release();
+  }
+  const verify = commandLine("kb verify", [dataset_id, `name:${copy}`], {
+    "to-profile": to_profile,
+  });
+  context.summary(`copied ${context.enteredName(dataset_id)} to ${copy}; to compare: ${verify}`);
+}
+
+/** Exports into a directory and imports from there; if that fails, a notice says how to resume. */
+async function* copyThrough(
+  directory: string,
+  { dataset_id, ...flags }: Omit<CopyInput, "to_profile">,
+  target: Context,
+  context: Context,
+): AsyncGenerator<unknown, string | undefined> {
   const quiet = { ...context, notice: () => Promise.resolve(), summary: () => {} };
   try {
-    for await (const _ of exportKb({ dataset_id, directory }, quiet)) {
+    for await (const _row of exportKb({ dataset_id, directory }, quiet)) {
       // the import reports each document
     }
-    copy = yield* importBundle({ ...flags, directory }, target);
+    return yield* importBundle({ ...flags, directory }, target);
   } catch (error) {
-    if ((await files.stat(directory)) !== null) {
+    if ((await context.host.files.stat(directory)) !== null) {
       await context.notice(
         `the downloaded documents stay in ${directory}; run the same command again to resume`,
       );
     }
     throw error;
   }
-  await files.remove(directory);
-  const verify = commandLine("kb verify", [dataset_id, `name:${copy}`], {
-    "to-profile": to_profile,
-  });
-  context.summary(`copied ${context.enteredName(dataset_id)} to ${copy}; to compare: ${verify}`);
 }
 
 /** Throws refused if the name of the copy is taken, except by an interrupted copy. */

@@ -6,6 +6,7 @@ import { sha256 } from "../../../lib/sha256.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { createKb } from "../changes/index.ts";
 import type { SettingsPlan } from "../changes/index.ts";
+import { lockJournal } from "../../lock-journal.ts";
 import { findKb } from "../find-kb.ts";
 import type { Manifest } from "./bundle.ts";
 import type { Context } from "../../command-spec.ts";
@@ -34,6 +35,22 @@ export async function findTarget(
   return { name, id, note };
 }
 
+/**
+ * Locks the import of this export into a new knowledge base of this name, so that no other command
+ * creates or fills it, too. Throws failure if it is locked. Returns what releases the lock.
+ */
+export async function lockImport(
+  name: string,
+  sourceId: string,
+  context: Context,
+): Promise<() => void> {
+  const { host, options } = context;
+  if (options.dryRun) return () => {};
+  const note = await importNotePath(name, sourceId, context);
+  await host.files.makeDirectory(dirname(note), 0o700).catch(() => {}); // writing the note fails, too
+  return lockJournal(note, `another command is importing into ${name}`, host);
+}
+
 /** Creates the knowledge base of an import and notes its ID. */
 export async function createTarget(
   { name, note = "" }: ImportTarget,
@@ -52,7 +69,7 @@ export async function createTarget(
       hint: `use --name for another name, or --into ${shellQuote(name)} to fill the existing one`,
     });
   });
-  await files.writeAtomic(note, `${JSON.stringify({ dataset_id, name })}\n`);
+  await noteTarget(note, dataset_id, name, context);
   if (settings.permission === "partial_members") {
     await context.notice(
       `permissions for selected members are not imported; ${name} is private to its owner (kb update id:${dataset_id} --permission partial_members)`,
@@ -60,6 +77,9 @@ export async function createTarget(
   }
   return dataset_id;
 }
+
+const noteTarget = (note: string, dataset_id: string, name: string, { host }: Context) =>
+  host.files.writeAtomic(note, `${JSON.stringify({ dataset_id, name })}\n`);
 
 /** Path of the file that notes which knowledge base an import created, until the import ends. */
 export async function importNotePath(
@@ -89,7 +109,10 @@ async function interruptedImport(
   if (dataset_id === undefined) return undefined;
   try {
     const { document_count } = await context.call(getKnowledgeBase, { dataset_id });
-    return isKnown || document_count === 0 ? dataset_id : undefined;
+    if (!isKnown && document_count !== 0) return undefined;
+    // It will not be empty when the next command looks for it.
+    if (!isKnown && !context.options.dryRun) await noteTarget(note, dataset_id, name, context);
+    return dataset_id;
   } catch (error) {
     if (error instanceof CliError && error.kind === "not-found") return undefined;
     throw error;

@@ -17,7 +17,7 @@ import type { FieldState, KbProperties, KbState } from "../documents/index.ts";
 import { activeModels } from "../models/index.ts";
 import { readManifest, requireUndamaged } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
-import { createTarget, findTarget } from "./import-target.ts";
+import { createTarget, findTarget, lockImport } from "./import-target.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { importParams } from "../specs.ts";
@@ -42,15 +42,32 @@ export async function* importBundle(
   context: Context,
 ): AsyncGenerator<Change, string | undefined> {
   const { directory } = input;
-  const { files } = context.host;
-  const manifest = await readManifest(directory, files);
+  const manifest = await readManifest(directory, context.host.files);
   if (!manifest) {
     throw usage(`no export found in ${directory}`, "create one with kb export <kb> <dir>");
   }
-  const { state } = manifest;
+  const { source, state } = manifest;
   await requireUndamaged(directory, manifest, context);
   sourceDocuments(directory, manifest, []); // throws for an invalid value before any request
   const settings = await targetSettings(state, input.map_model, context);
+  const name = input.name ?? state.settings.name;
+  const release = input.into === undefined ? await lockImport(name, source.id, context) : () => {};
+  try {
+    return yield* fillTarget(input, manifest, settings, context);
+  } finally {
+    release();
+  }
+}
+
+/** Finds or creates the knowledge base of an import and makes what it lacks; returns its name. */
+async function* fillTarget(
+  input: ImportInput,
+  manifest: Manifest,
+  settings: TargetSettings,
+  context: Context,
+): AsyncGenerator<Change, string | undefined> {
+  const { directory } = input;
+  const { state } = manifest;
   const found = await findTarget(input, manifest, context);
   const current = found.id === undefined ? undefined : await readKbState(found.id, context);
   const sources = sourceDocuments(directory, manifest, current?.fields ?? []);
@@ -68,7 +85,7 @@ export async function* importBundle(
   yield* makeDocuments(changes, target, wording, context);
   if (dryRun) return undefined;
   // Without the wait, the same command finishes the import.
-  if (found.note !== undefined && !input.no_wait) await files.remove(found.note);
+  if (found.note !== undefined && !input.no_wait) await context.host.files.remove(found.note);
   return found.name;
 }
 
