@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { root } from "./prepare.mjs";
 import { bundle } from "./simulate/bundle.mjs";
-import { askAll, askOnce } from "./simulate/players.mjs";
+import { askAll, askOnce, stopPlayers } from "./simulate/players.mjs";
 import { progressOf, saveProgress } from "./simulate/progress.mjs";
 
 const text = { type: "string" };
@@ -119,6 +119,7 @@ async function findBug({ name: scenario, guard }) {
     found ??= shortest;
     jobs.return();
   });
+  stopPlayers(file);
   console.log(`${scenario}: ${guard.name}: ${found ? JSON.stringify(found) : "not found"}`);
   return found !== undefined;
 }

@@ -40,7 +40,7 @@ async function copyOf({ world }: Stage): Promise<string | undefined> {
 const contentOf = (documents: readonly StoredDocument[]) =>
   documents.map(({ name, text, fields }) => ({ name, text, team: fields["team"] }));
 
-/** A person changes documents; each change can be dropped. */
+/** Someone changes documents; each change can be dropped. */
 async function edit({ world }: Stage, kb: string, turn: string): Promise<boolean> {
   let isEdited = false;
   for (const { id, name } of await documentsOf(world.server, kb)) {
@@ -56,7 +56,7 @@ async function edit({ world }: Stage, kb: string, turn: string): Promise<boolean
   return isEdited;
 }
 
-/** Runs a command, sometimes twice at once, while a person may change the source. */
+/** Runs a command, sometimes twice at once, while someone may change the source. */
 async function disturbed(stage: Stage, argv: readonly string[], name: string): Promise<Ended[]> {
   const { world, machine, source } = stage;
   stage.isEdited = false;
