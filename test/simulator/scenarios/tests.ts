@@ -181,7 +181,8 @@ async function runTests(stage: Stage, more: readonly string[] = []): Promise<Res
       if (report.stopped === null) return results;
     }
     if (end.exit !== null) ok(honest.includes(end.exit), `exit code ${end.exit}: ${end.err}`);
-    await world.pause(world.random(`after ${name}`) * 20_000);
+    // A slow server may still receive questions of a command that was killed.
+    await world.pause(60_000 + world.random(`after ${name}`) * 20_000);
   }
 }
 
