@@ -48,7 +48,7 @@ interface SearchRequest {
 
 /** A server that records searches and responds with chunks, the best first. */
 async function searchServer(
-  replyTo: (request: SearchRequest) => Reply,
+  replyTo: (request: SearchRequest) => Reply | Promise<Reply>,
   more: readonly object[] = [],
   providers: readonly object[] = [],
 ) {
@@ -72,10 +72,10 @@ async function searchServer(
       const data = [...documents, ...more];
       return send(200, { data, total: data.length, has_more: false, limit: 100, page: 1 });
     }
-    void bodyOf(request).then((body) => {
+    void bodyOf(request).then(async (body) => {
       const search = body as SearchRequest; // what the client sends
       requests.push(search);
-      const reply = replyTo(search);
+      const reply = await replyTo(search);
       if ("status" in reply) return send(reply.status, reply.body);
       const records = reply.slice(0, Number(search.retrieval_model["top_k"])).map((chunk) => {
         const [name, content] = typeof chunk === "string" ? [chunk, ""] : chunk;
@@ -595,10 +595,15 @@ describe("failed searches", () => {
           "Sorry, you have reached the knowledge base request rate limit of your subscription.",
       },
     };
+    const one = await searchServer(() => limit);
+    expect((await one.run([questions(), "--concurrency", "1"])).exit).toBe(7);
     let times = 0;
-    const server = await searchServer(({ query }) => (times++ < 2 ? limit : (found[query] ?? [])));
-    expect((await server.run([questions(), "--concurrency", "1"])).exit).toBe(7);
-    times = 0;
+    let answerBoth = () => {};
+    const both = new Promise<typeof limit>((resolve) => (answerBoth = () => resolve(limit)));
+    const server = await searchServer(({ query }) => {
+      if (++times === 2) answerBoth();
+      return times <= 2 ? both : (found[query] ?? []);
+    });
     const waits: number[] = [];
     const ran = await server.evaluated([questions(), "--wait-for-limit"], { waits });
     expect(ran.exit).toBe(0);

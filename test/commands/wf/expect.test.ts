@@ -592,7 +592,14 @@ function giving(outputs: object, title = "Model"): readonly Played[] {
     },
     {
       event: "workflow_finished",
-      data: { id, status: "succeeded", outputs, elapsed_time: 1.5, total_tokens: 70 },
+      data: {
+        id,
+        status: "succeeded",
+        outputs,
+        elapsed_time: 1.5,
+        total_tokens: 70,
+        total_steps: 1,
+      },
     },
   ];
   return events.map(({ event, data: inner }) => {
