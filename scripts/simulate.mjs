@@ -4,13 +4,14 @@
 //   npm run simulate -- --seed 17 --scenario NAME        one seed, with its trace
 //   npm run simulate -- --case '{"scenario":"sync","seed":17,"faults":[]}'
 //   npm run simulate -- --guards --seeds 100             finds the bug that each guard prevents
+//   npm run simulate -- --guard NAME --seeds 100         that of one guard
 // --twice plays each seed twice and compares the traces; --kept begins with the kept cases.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { root } from "./prepare.mjs";
 import { bundle } from "./simulate/bundle.mjs";
-import { askAll, askOnce, stopPlayers } from "./simulate/players.mjs";
+import { Players } from "./simulate/players.mjs";
 import { progressOf, saveProgress } from "./simulate/progress.mjs";
 
 const text = { type: "string" };
@@ -23,6 +24,7 @@ const { values: options } = parseArgs({
     seed: text,
     case: text,
     guards: flag,
+    guard: text,
     twice: flag,
     kept: flag,
   },
@@ -53,26 +55,26 @@ function report({ seed, failure, shortest }) {
 }
 
 /** Plays one case and prints all that happens in it. */
-async function playOne(file, job) {
-  const result = await askOnce(file, { ...job, wantsTrace: true });
+async function playOne(players, job) {
+  const result = await players.ask({ ...job, wantsTrace: true });
   for (const line of result.trace) console.log(line);
   return report(result);
 }
 
 /** Plays cases that are kept; returns those that fail. */
-async function playCases(file, cases) {
+async function playCases(players, cases) {
   const failures = [];
-  await askAll(file, cases[Symbol.iterator](), (result) => {
+  await players.askAll(cases[Symbol.iterator](), (result) => {
     if (!report(result)) failures.push(result.shortest);
   });
   return failures;
 }
 
 /** Plays seeds of a scenario after its failures of before; returns whether none failed. */
-async function playSeeds(file, scenario) {
+async function playSeeds(players, scenario) {
   const isKept = options.from === undefined;
   const before = isKept ? progressOf(scenario) : { next: Number(options.from), failures: [] };
-  const failures = await playCases(file, before.failures);
+  const failures = await playCases(players, before.failures);
   const total = { seeds: 0, ms: 0, kinds: {}, failures };
   const done = new Set();
   let { next } = before;
@@ -81,7 +83,7 @@ async function playSeeds(file, scenario) {
     if (isKept) saveProgress(scenario, { next, failures });
   };
   const jobs = seedJobs(scenario, next, Number(options.seeds));
-  await askAll(file, jobs, (result) => {
+  await players.askAll(jobs, (result) => {
     done.add(result.seed);
     count(result, total);
     if (!report(result)) failures.push(result.shortest);
@@ -114,31 +116,35 @@ async function findBug({ name: scenario, guard }) {
   const file = await bundle(join(folder, "without"), guard);
   let found;
   const jobs = seedJobs(scenario, Number(options.from ?? 1), Number(options.seeds));
-  await askAll(file, jobs, ({ shortest }) => {
+  const players = new Players(file);
+  await players.askAll(jobs, ({ shortest }) => {
     if (!shortest) return;
     found ??= shortest;
     jobs.return();
   });
-  stopPlayers(file);
+  players.stop();
   console.log(`${scenario}: ${guard.name}: ${found ? JSON.stringify(found) : "not found"}`);
   return found !== undefined;
 }
 
-async function main() {
-  const file = await bundle(folder);
-  if (options.case !== undefined) return playOne(file, JSON.parse(options.case));
-  const { scenarios, cases } = await askOnce(file, "list");
+async function main(players) {
+  if (options.case !== undefined) return playOne(players, JSON.parse(options.case));
+  const { scenarios, cases } = await players.ask("list");
   const chosen = scenarios.filter(({ name }) => (options.scenario ?? name) === name);
   if (chosen.length === 0) throw new Error(`no scenario ${options.scenario}`);
-  let isGood = !options.kept || (await playCases(file, cases)).length === 0;
+  let isGood = !options.kept || (await playCases(players, cases)).length === 0;
   for (const { name, guards } of chosen) {
     if (options.seed !== undefined)
-      isGood = (await playOne(file, { scenario: name, seed: Number(options.seed) })) && isGood;
-    else if (options.guards)
-      for (const guard of guards) isGood = (await findBug({ name, guard })) && isGood;
-    else isGood = (await playSeeds(file, name)) && isGood;
+      isGood = (await playOne(players, { scenario: name, seed: Number(options.seed) })) && isGood;
+    else if (options.guards || options.guard !== undefined)
+      for (const guard of guards.filter((each) => (options.guard ?? each.name) === each.name))
+        isGood = (await findBug({ name, guard })) && isGood;
+    else isGood = (await playSeeds(players, name)) && isGood;
   }
   return isGood;
 }
 
-process.exit((await main()) ? 0 : 1);
+const players = new Players(await bundle(folder));
+const isGood = await main(players);
+players.stop();
+process.exit(isGood ? 0 : 1);

@@ -5,16 +5,11 @@ import { availableParallelism } from "node:os";
 /** Jobs of one process: killed programs stay in its memory, about 0.2 MB a job. */
 const MAX_JOBS = 500;
 
-/** Idle processes by file: to start one takes as long as ten seeds. */
-const idle = new Map();
-
 /** A process of the bundle: `ask` sends a job and resolves with the answer. */
-function start(file) {
+function player(file) {
   const child = fork(file, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-  const player = { jobs: 0, ask, stop: () => child.disconnect() };
-  function ask(job) {
-    player.jobs++;
-    return new Promise((resolve, reject) => {
+  const ask = (job) =>
+    new Promise((resolve, reject) => {
       const onExit = (code) => reject(new Error(`a player exited with ${code}`));
       child.once("exit", onExit);
       child.once("message", (answer) => {
@@ -23,38 +18,37 @@ function start(file) {
       });
       child.send(job);
     });
+  return { ask, stop: () => child.disconnect(), jobs: 0 };
+}
+
+/** Processes of a bundle, one per core, started when they are needed. */
+export class Players {
+  #file;
+  #free = [];
+
+  constructor(file) {
+    this.#file = file;
   }
-  return player;
-}
 
-/** Gives each job to the next process that is free, one per core, and its answer to `take`. */
-export async function askAll(file, jobs, take) {
-  const players = idle.get(file) ?? [];
-  idle.set(file, players);
-  const work = async () => {
-    let player = players.pop();
-    for (const job of jobs) {
-      if (player?.jobs === MAX_JOBS) {
-        player.stop();
-        player = undefined;
-      }
-      player ??= start(file);
-      take(await player.ask(job));
-    }
-    if (player) players.push(player);
-  };
-  await Promise.all(Array.from({ length: availableParallelism() }, work));
-}
+  /** Asks the next process that is free. */
+  async ask(job) {
+    const one = this.#free.pop() ?? player(this.#file);
+    const answer = await one.ask(job);
+    if (++one.jobs < MAX_JOBS) this.#free.push(one);
+    else one.stop();
+    return answer;
+  }
 
-/** Asks one process. */
-export async function askOnce(file, job) {
-  let answer;
-  await askAll(file, [job].values(), (result) => (answer = result));
-  return answer;
-}
+  /** Gives each job to the next process that is free, and its answer to `take`. */
+  async askAll(jobs, take) {
+    const work = async () => {
+      for (const job of jobs) take(await this.ask(job));
+    };
+    await Promise.all(Array.from({ length: availableParallelism() }, work));
+  }
 
-/** Ends the processes of a file. */
-export function stopPlayers(file) {
-  for (const { stop } of idle.get(file) ?? []) stop();
-  idle.delete(file);
+  /** Ends the processes, none of which may be busy. */
+  stop() {
+    for (const one of this.#free.splice(0)) one.stop();
+  }
 }
