@@ -183,18 +183,6 @@ export const each: Scenario = {
       to: 'if (earlier === undefined || isFollowed || end === "failed")',
     },
     {
-      name: "a journal that is not read because of an interrupt counts as empty",
-      file: "src/lib/journal.ts",
-      from: "if (error instanceof CliError) throw error; // interrupted",
-      to: "if (error instanceof CliError) return new Uint8Array();",
-    },
-    {
-      name: "the journal is deleted before its rows are printed",
-      file: "src/commands/batch/batch.ts",
-      from: "this.#context.afterOutput(() => this.#journal.remove());",
-      to: "await this.#journal.remove();",
-    },
-    {
       name: "rows with an unknown end count as failed",
       file: "src/cli/batch/batch.ts",
       from: 'const end = error.info.sideEffect === "unknown" ? "unknown" : "failed";',
