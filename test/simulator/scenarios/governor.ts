@@ -91,7 +91,7 @@ async function play(world: World): Promise<void> {
   world.onRequest = () => requireSlots(world);
   await playDisturbed(world, machine);
   world.calm();
-  await world.pause(5000);
+  await world.pause(10_000); // longer than a server is down
   // It takes ten times as long as the rest.
   if (world.below(3, "fair") === 0) await playFair(world, machine);
   await playAlone(world, machine);
