@@ -48,6 +48,15 @@ export const cases: readonly Case[] = [
       "interrupt @ each 1: read /home/user/state/each-618498f00839bb0fa9c05927dc678b0d.jsonl 1",
     ],
   },
+  // A rename was made, and a step after it failed: the row counted as failed, and could not be sent again.
+  {
+    scenario: "each",
+    seed: 5029,
+    faults: [
+      "502 before @ each 0: GET /v1/datasets/ID/documents/ID 19",
+      "restart before @ each 0: GET /v1/datasets/ID/documents/ID 23",
+    ],
+  },
   // An interrupted import found the knowledge base that a lost response had created, and lost it again.
   {
     scenario: "snapshot",

@@ -163,7 +163,8 @@ async function attempt(
   } catch (thrown) {
     const error = context.signal.aborted ? context.abortError() : thrown;
     if (!(error instanceof CliError) || error.info.code === "read-only") throw error;
-    const end = error.info.sideEffect === "unknown" ? "unknown" : "failed";
+    // A change that was made, or may have been, cannot be made again from the same row.
+    const end = (error.info.sideEffect ?? "none") === "none" ? "failed" : "unknown";
     const failed = ended(number, end, null, error.message);
     return endsBatch(error) ? { ...failed, stop: error } : failed;
   }

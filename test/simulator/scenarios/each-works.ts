@@ -10,8 +10,6 @@ export interface Work {
   readonly rows: readonly string[];
   /** May a row be sent twice? */
   readonly isRepeatable: boolean;
-  /** Several requests for each row, of which a failure may have left some? */
-  readonly isTask?: true;
   /** The request that changes something, as the trace has it. */
   readonly write: RegExp;
   readonly env: Readonly<Record<string, string>>;
@@ -119,7 +117,6 @@ const renameDocuments: MakeWork = async (world, texts) => {
     header: "doc,name",
     rows: texts.map((text) => `old ${text}.md,${text}.md`),
     isRepeatable: true,
-    isTask: true,
     write: /update-by/,
     env: kbEnv,
     async counts() {

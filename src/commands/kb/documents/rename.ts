@@ -185,7 +185,7 @@ async function finishRename(checked: Rename, context: Context): Promise<RenamedD
   const after = isRenamed ? before : await makeRename(rename, context);
   const indexing_status = no_wait
     ? requireField(after.indexing_status, "indexing_status")
-    : await waitForDocument(input, context, !isRenamed);
+    : await waitForDocument(input, context, !isRenamed).catch(isRenamed ? undefined : throwApplied);
   const previous_name = requireField(checked.before.name, "name");
   return { id: document_id, name, previous_name, indexing_status };
 }
@@ -193,9 +193,12 @@ async function finishRename(checked: Rename, context: Context): Promise<RenamedD
 async function makeRename(rename: Rename, context: Context): Promise<DocumentDetail> {
   requireAvailable(rename.before, rename.input);
   const sent = await sendRename(rename, context);
-  return verifiedRename(rename, sent, context).catch((error: unknown) => {
-    throw error instanceof CliError ? error.with({ sideEffect: "applied" }) : error;
-  });
+  return verifiedRename(rename, sent, context).catch(throwApplied);
+}
+
+/** Throws an error of what follows the rename: the document has its name. */
+function throwApplied(error: unknown): never {
+  throw error instanceof CliError ? error.with({ sideEffect: "applied" }) : error;
 }
 
 /** Reads the renamed document and returns it; throws remote-failed if something was lost. */
