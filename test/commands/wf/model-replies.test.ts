@@ -9,6 +9,7 @@ beforeAll(async () => {
   await server.done(["kb", "create", "Handbook", "--indexing-technique", "high_quality"]);
   const text = "Everybody has 31 days of paid leave. Ask two weeks ahead.";
   await server.done(["kb", "doc", "add", "Handbook", "leave.md", "--text", text]);
+  await server.done(["kb", "doc", "wait", "Handbook"]);
 });
 
 const assistant = ["wf", "--app", "assistant"];
