@@ -9,6 +9,7 @@ beforeAll(async () => {
   const text = "Everybody has 31 days of paid leave. Leave is asked for two weeks ahead.";
   await server.done(["kb", "doc", "add", "Handbook", "leave.md", "--text", text]);
   await server.done(["kb", "doc", "wait", "Handbook"]);
+  await server.done(["kb", "doc", "wait", "Handbook"]);
 });
 
 const run = (app: string, input: string, ...more: readonly string[]) =>
