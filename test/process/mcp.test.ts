@@ -1,11 +1,10 @@
 /** The built programs as servers of the Model Context Protocol, started as clients start them. */
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { beforeAll, expect, test } from "vitest";
 import { afterFile } from "../lib/cleanup.ts";
+import { silentServer } from "../lib/silent-server.ts";
 import { calling, negotiation, protocols } from "../lib/mcp.ts";
 import { root } from "../lib/paths.ts";
 import { testSandbox } from "../lib/sandbox.ts";
@@ -65,24 +64,8 @@ test(
   "a cancelled call ends its request, and the server continues",
   { timeout: 30_000 },
   async () => {
-    let arrived = () => {};
-    let left = () => {};
-    const isSent = new Promise<void>((resolve) => (arrived = resolve));
-    const isClosed = new Promise<void>((resolve) => (left = resolve));
-    const silent = createServer((_, response) => {
-      response.on("close", left);
-      arrived();
-    });
-    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-    afterFile(
-      () =>
-        new Promise<void>((resolve) => {
-          silent.closeAllConnections();
-          silent.close(() => resolve());
-        }),
-    );
-    const { port } = silent.address() as AddressInfo;
-    const env = { KB_BASE_URL: `http://127.0.0.1:${port}/v1`, KB_KEY: "dataset-x" };
+    const { baseUrl, isSent, isClosed } = await silentServer();
+    const env = { KB_BASE_URL: baseUrl, KB_KEY: "dataset-x" };
     const { client } = await start(["kb", "mcp"], env);
     const cancelled = new AbortController();
     const call = client.callTool({ name: "tag_list", arguments: {} }, { signal: cancelled.signal });

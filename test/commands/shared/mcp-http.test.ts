@@ -1,10 +1,10 @@
 /** `kb mcp --http` and `wf mcp --http` with the official client, and with requests that are none of its. */
-import { createServer, request } from "node:http";
-import type { AddressInfo } from "node:net";
+import { request } from "node:http";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { ClientOptions } from "@modelcontextprotocol/client";
 import { beforeAll, describe, expect, test } from "vitest";
 import { afterFile } from "../../lib/cleanup.ts";
+import { silentServer } from "../../lib/silent-server.ts";
 import { listening } from "../../lib/mcp-http.ts";
 import type { Listening } from "../../lib/mcp-http.ts";
 import { calling, negotiation, protocols } from "../../lib/mcp.ts";
@@ -70,21 +70,8 @@ describe.each(protocols)("protocol %s", (protocol) => {
   });
 
   test("a cancelled call ends its request", async () => {
-    let arrived = () => {};
-    let left = () => {};
-    const isSent = new Promise<void>((resolve) => (arrived = resolve));
-    const isClosed = new Promise<void>((resolve) => (left = resolve));
-    const silent = createServer((_, response) => {
-      response.on("close", left);
-      arrived();
-    });
-    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-    afterFile(() => {
-      silent.closeAllConnections();
-      silent.close();
-    });
-    const { port } = silent.address() as AddressInfo;
-    const env = { ...sandbox.env, KB_BASE_URL: `http://127.0.0.1:${port}/v1` };
+    const { baseUrl, isSent, isClosed } = await silentServer();
+    const env = { ...sandbox.env, KB_BASE_URL: baseUrl };
     const { client: connected } = await client(
       await listening(["kb", "mcp"], env),
       negotiation(protocol),
