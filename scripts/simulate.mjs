@@ -1,5 +1,5 @@
 // Plays the scenarios of test/simulator:
-//   npm run simulate -- --seeds 1000 [--scenario NAME]   continues where it stopped
+//   npm run simulate -- --seeds 1000 [--scenario NAME]   1 to 1000; continues where it stopped
 //   npm run simulate -- --seeds 1000 --from SEED         these, whatever was played before
 //   npm run simulate -- --seed 17 --scenario NAME        one seed, with its trace
 //   npm run simulate -- --case '{"scenario":"sync","seed":17,"faults":[]}'
@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 import { root } from "./prepare.mjs";
 import { bundle } from "./simulate/bundle.mjs";
 import { Players } from "./simulate/players.mjs";
-import { progressOf, saveProgress } from "./simulate/progress.mjs";
+import { nothing, Progress } from "./simulate/progress.mjs";
 
 const text = { type: "string" };
 const flag = { type: "boolean", default: false };
@@ -41,9 +41,9 @@ process.on("SIGINT", () => {
   isStopped = true;
 });
 
-/** Jobs for seeds, until the run is stopped. */
-function* seedJobs(scenario, from, count) {
-  for (let seed = from; seed < from + count && !isStopped; seed++)
+/** Jobs for the seeds before `end`, until the run is stopped. */
+function* seedJobs(scenario, from, end) {
+  for (let seed = from; seed < end && !isStopped; seed++)
     yield { scenario, seed, twice: options.twice };
 }
 
@@ -73,34 +73,32 @@ async function playCases(players, cases) {
 /** Plays seeds of a scenario after its failures of before; returns whether none failed. */
 async function playSeeds(players, scenario) {
   const isKept = options.from === undefined;
-  const before = isKept ? progressOf(scenario) : { next: Number(options.from), failures: [] };
-  const failures = await playCases(players, before.failures);
-  const total = { seeds: 0, ms: 0, kinds: {}, failures };
-  const done = new Set();
-  let { next } = before;
-  const save = () => {
-    while (done.delete(next)) next++;
-    if (isKept) saveProgress(scenario, { next, failures });
-  };
-  const jobs = seedJobs(scenario, next, Number(options.seeds));
-  await players.askAll(jobs, (result) => {
-    done.add(result.seed);
-    count(result, total);
-    if (!report(result)) failures.push(result.shortest);
-    if (total.seeds % 50 === 0) save();
+  const played = isKept ? progress.of(scenario) : nothing(Number(options.from));
+  played.failures = await playCases(players, played.failures);
+  const end = isKept ? Number(options.seeds) + 1 : played.next + Number(options.seeds);
+  const results = new Map();
+  await players.askAll(seedJobs(scenario, played.next, end), (result) => {
+    report(result);
+    results.set(result.seed, result);
+    while (results.has(played.next)) {
+      count(results.get(played.next), played);
+      results.delete(played.next++);
+    }
+    if (isKept && played.seeds % 50 === 0) progress.save(scenario, played);
   });
-  save();
-  print(scenario, total);
-  return failures.length === 0;
+  if (isKept) progress.save(scenario, played);
+  print(scenario, played);
+  return played.failures.length === 0;
 }
 
-function count({ faults, time }, total) {
-  total.seeds++;
-  total.ms += time;
+function count({ faults, time, shortest }, played) {
+  played.seeds++;
+  played.ms += time;
   for (const fault of faults) {
     const [kind] = fault.split(" @ ", 1);
-    total.kinds[kind] = (total.kinds[kind] ?? 0) + 1;
+    played.kinds[kind] = (played.kinds[kind] ?? 0) + 1;
   }
+  if (shortest) played.failures.push(shortest);
 }
 
 function print(scenario, { seeds, ms, kinds, failures }) {
@@ -115,7 +113,8 @@ function print(scenario, { seeds, ms, kinds, failures }) {
 async function findBug({ name: scenario, guard }) {
   const file = await bundle(join(folder, "without"), guard);
   let found;
-  const jobs = seedJobs(scenario, Number(options.from ?? 1), Number(options.seeds));
+  const from = Number(options.from ?? 1);
+  const jobs = seedJobs(scenario, from, from + Number(options.seeds));
   const players = new Players(file);
   await players.askAll(jobs, ({ shortest }) => {
     if (!shortest) return;
@@ -144,7 +143,9 @@ async function main(players) {
   return isGood;
 }
 
-const players = new Players(await bundle(folder));
+const file = await bundle(folder);
+const progress = new Progress(file);
+const players = new Players(file);
 const isGood = await main(players);
 players.stop();
 process.exit(isGood ? 0 : 1);

@@ -1,4 +1,5 @@
-// What was played so far, in a file that git ignores: the next run continues behind it.
+// What was played of a build so far, in a file that git ignores: the next run continues behind it.
+import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../prepare.mjs";
@@ -13,9 +14,25 @@ const read = () => {
   }
 };
 
-/** The first seed that was not played, and the cases that failed. */
-export const progressOf = (scenario) => read()[scenario] ?? { next: 1, failures: [] };
+/** Nothing played; seeds begin at `next`. */
+export const nothing = (next, failures = []) => ({ next, seeds: 0, ms: 0, kinds: {}, failures });
 
-export function saveProgress(scenario, progress) {
-  writeFileSync(path, `${JSON.stringify({ ...read(), [scenario]: progress }, null, 2)}\n`);
+/** The progress of scenarios with the code of one bundle. */
+export class Progress {
+  #build;
+
+  constructor(bundle) {
+    this.#build = createHash("sha256").update(readFileSync(bundle)).digest("hex");
+  }
+
+  /** What was played of a scenario; of another build, only its failures count. */
+  of(scenario) {
+    const { build, ...saved } = read()[scenario] ?? { failures: [] };
+    return build === this.#build ? saved : nothing(1, saved.failures);
+  }
+
+  save(scenario, played) {
+    const all = { ...read(), [scenario]: { build: this.#build, ...played } };
+    writeFileSync(path, `${JSON.stringify(all, null, 2)}\n`);
+  }
 }

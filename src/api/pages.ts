@@ -8,8 +8,8 @@ export interface Page {
   readonly rows: readonly unknown[];
   readonly total: number | undefined;
   readonly more: boolean | undefined;
-  /** The Date header: when the server responded, by its own clock. */
-  readonly date?: string | undefined;
+  /** Unix seconds by the server's clock, at or before the moment it read the rows. */
+  readonly asOf?: number | undefined;
 }
 
 /** Which rows of a list to read. */

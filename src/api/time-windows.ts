@@ -170,8 +170,8 @@ class WindowReader {
   }
 
   /** The server's clock, or the requested end if earlier. A row may be ahead of that clock. */
-  lastSecond({ rows, date }: Page, requested: number | undefined): number {
-    const now = Math.max(secondsIn(date, Math.floor) ?? 0, ...rows.map(this.secondOf));
+  lastSecond({ rows, asOf = 0 }: Page, requested: number | undefined): number {
+    const now = Math.max(Math.floor(asOf), ...rows.map(this.secondOf));
     return requested === undefined ? now : Math.min(requested, now);
   }
 

@@ -24,8 +24,7 @@ async function windowsOf(seconds: readonly number[], since?: number, last?: numb
         .filter(({ hidden }) => !hidden)
         .sort((a, b) => b.created_at - a.created_at)
         .slice(start, start + Number(limit));
-      const date = new Date(10_000).toUTCString();
-      return Promise.resolve({ rows, total: matching.length, more: undefined, date });
+      return Promise.resolve({ rows, total: matching.length, more: undefined, asOf: 10 });
     },
     trace: () => Promise.resolve(),
   };

@@ -83,4 +83,22 @@ export const cases: readonly Case[] = [
       "interrupt @ copy 2: read /home/user/cache/copies/01095aa2941734ba72ad8458dc5dbf9f/manifest.json 1",
     ],
   },
+  // The summary of an export claimed the runs of the moment of its response, which was a second later than the rows.
+  {
+    scenario: "logs",
+    seed: 879,
+    faults: [
+      "silent body @ export 0: GET /v1/workflows/logs 1",
+      "delay @ export 0: GET /v1/workflows/logs 2",
+      "delay @ export 0: GET /v1/workflows/logs 3",
+      "delay @ export 0: GET /v1/workflows/logs 4",
+      "runs before @ 1",
+      "burst @ 1 before",
+      "delay @ export 1: GET /v1/workflows/logs 4",
+      "502 after @ export 1: GET /v1/workflows/logs 5",
+      "502 before @ export 2: GET /v1/workflows/logs 3",
+      "delay @ export 2: GET /v1/workflows/logs 5",
+      "runs meanwhile @ 3",
+    ],
+  },
 ];

@@ -224,10 +224,16 @@ export class Requests {
     paging: Readonly<Record<string, string>>,
     options: RequestOptions,
   ): Promise<Page> {
-    let date: string | undefined;
-    const onHeaders: RequestOptions["onHeaders"] = (headers) => (date = headers["date"]);
+    const { elapsed } = this.#deps.host;
+    const started = elapsed();
+    let asOf: number | undefined;
+    const onHeaders: RequestOptions["onHeaders"] = ({ date = "" }) => {
+      const duration = elapsed() + 1 - started; // rounded up
+      const ms = Date.parse(date) - duration;
+      if (!Number.isNaN(ms)) asOf = ms / 1000;
+    };
     const body = await this.#send(row, input, { ...options, paging, onHeaders });
-    return { ...readPage(row.returns, body), date };
+    return { ...readPage(row.returns, body), asOf };
   }
 
   /** Reads the list by time windows; undefined for lists whose pages are complete. */

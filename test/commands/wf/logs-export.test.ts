@@ -49,7 +49,7 @@ describe("a file", () => {
         running: logs.filter(({ status }) => status === "running").length,
         file: path,
         since: null,
-        until: "2026-11-21T11:00:00Z",
+        until: "2026-11-21T10:59:59Z", // before the request, which the server answered at 11:00:00
       },
     ]);
     expect(err).toContain(`250 runs in ${path}; ${summary["refetched"]} rows fetched again`);
@@ -257,17 +257,17 @@ describe("a state", () => {
     await server.run();
     server.logs.push(log(2, clock + 4));
     await server.run();
-    server.logs.push(log(3, clock + 5));
+    server.logs.push(log(3, clock + 4));
     await server.run();
     expect(readdirSync(server.target)).toEqual([
-      "2026-11-21T11-00-00Z.jsonl",
-      "2026-11-21T11-00-05Z-2.jsonl",
-      "2026-11-21T11-00-05Z.jsonl",
+      "2026-11-21T10-59-59Z.jsonl",
+      "2026-11-21T11-00-04Z-2.jsonl",
+      "2026-11-21T11-00-04Z.jsonl",
     ]);
     expect(sortedIds(exported(server.target))).toEqual([1, 2, 3].map(uuid));
     const path = place("csv");
     await exporting(path, ["-o", "csv"], { env: server.env });
-    expect(readdirSync(path)).toEqual(["2026-11-21T11-00-05Z.csv"]);
+    expect(readdirSync(path)).toEqual(["2026-11-21T11-00-04Z.csv"]);
   });
 
   test("applies --status and --where when a run has ended", async () => {

@@ -272,7 +272,7 @@ describe("wf logs --follow", () => {
     expect(JSON.parse(err)).toMatchObject({
       error: {
         code: "interrupted",
-        hint: "resume with `wf logs --follow --since 2026-11-21T11:00:10Z` and the same filters",
+        hint: "resume with `wf logs --follow --since 2026-11-21T11:00:09Z` and the same filters",
       },
     });
   });
@@ -368,7 +368,7 @@ describe("wf logs --follow", () => {
     const ten = await run([2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     expect([ten.exit, idsIn(ten.out)]).toEqual([13, ids(1)]);
     expect(ten.err).toContain("10 consecutive polls failed");
-    expect(ten.err).toContain("resume with `wf logs --follow --since 2026-11-21T11:00:02Z`");
+    expect(ten.err).toContain("resume with `wf logs --follow --since 2026-11-21T11:00:01Z`");
   });
 
   test("fails at once for API errors and if the first poll fails", async () => {

@@ -264,11 +264,11 @@ describe("wf stats reads", () => {
     ]);
     const { exit, info } = await stats([], { env });
     expect(exit).toBe(0);
-    expect(info).toMatchObject({ since: now - 86_400, until: now + 10, complete: true });
+    expect(info).toMatchObject({ since: now - 86_400, until: now + 9, complete: true });
     expect(info.figures).toMatchObject({ runs: 3, failed: 1 / 3, p50: 4, max: 6, tokens: 30 });
-    // 86411 seconds, both ends inclusive.
+    // 86410 seconds, both ends inclusive.
     expect(info.before).toMatchObject({
-      since: now - 86_400 - 86_411,
+      since: now - 86_400 - 86_410,
       until: now - 86_401,
       figures: { runs: 2, failed: 0, p50: 3, max: 8, tokens: 20 },
       change: { runs: 1, failed: 0.333333, p50: 1, max: -2, tokens: 10 },
@@ -280,7 +280,7 @@ describe("wf stats reads", () => {
       ]),
     ).toEqual([
       ["2026-11-20T11:00:00Z", null],
-      ["2026-11-19T10:59:49Z", "2026-11-20T10:59:59Z"],
+      ["2026-11-19T10:59:50Z", "2026-11-20T10:59:59Z"],
     ]);
   });
 
@@ -290,7 +290,7 @@ describe("wf stats reads", () => {
     );
     const { exit, info } = await stats(["--since", "1h", "--no-compare"], { env });
     expect(exit).toBe(0);
-    expect(info).toMatchObject({ since: now - 3600, until: now + 10 });
+    expect(info).toMatchObject({ since: now - 3600, until: now + 9 });
     expect(info.figures).toMatchObject({ runs: 450, p50: 224, p95: 427, max: 449 });
     expect(seen.length).toBeGreaterThan(4);
   });
