@@ -103,7 +103,7 @@ const kbOpen = task({
   action: "open the page of {kb}",
   summary: "Open a knowledge base or a document in the web console",
   about:
-    "Opens the page in the browser: with the command in BROWSER, otherwise with the program of the\nsystem. Prints the address if it is not run on a terminal, or if there is no browser. The console is\nthat of the profile (console_url), by default at the address of the API without its path.",
+    "Opens the page with the command in BROWSER, or in the default browser. Prints the address if stdout\nis not a terminal, or if there is no browser. The address of the console is console_url in the\nprofile (default: the base URL without its path).",
   params: kbOpenParams,
   returns: { kind: "json" },
   sends: [listKnowledgeBases, listDocuments],

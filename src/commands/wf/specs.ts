@@ -331,7 +331,7 @@ const workflowOpen = task({
   action: "open the page of {run}",
   summary: "Open the application, or the logs with a run, in the web console",
   about:
-    "Opens the page in the browser: with the command in BROWSER, otherwise with the program of the\nsystem. Prints the address if it is not run on a terminal, or if there is no browser. Only runs show\nthe ID of their application: without any, the list of all applications opens.",
+    "Opens the page with the command in BROWSER, or in the default browser. Prints the address if stdout\nis not a terminal, or if there is no browser. Only runs show the ID of their application:\nwithout a run, the list of all applications opens.",
   params: workflowOpenParams,
   returns: { kind: "json" },
   sends: [getAppInfo, listWorkflowLogs, getWorkflowRun],
