@@ -191,6 +191,10 @@ const diskReasons: Readonly<Record<string, string>> = {
 export const reasonOf = (error: unknown): string =>
   diskProblem(error)?.reason ?? (error instanceof Error ? error.message : String(error));
 
+/** Is this the system error for a directory in a place where none can be created, such as /proc? */
+export const isUncreatable = (error: unknown): boolean =>
+  codeOf(error) === "ENOENT" && (error as NodeJS.ErrnoException).syscall === "mkdir";
+
 const machineErrors = ["ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "EIO"];
 
 /**
@@ -201,7 +205,7 @@ export function diskProblem(
   error: unknown,
 ): { readonly reason: string; readonly kind: "failure" | "usage" } | undefined {
   const code = codeOf(error);
-  const reason = diskReasons[code];
+  const reason = isUncreatable(error) ? "directory cannot be created" : diskReasons[code];
   return reason === undefined
     ? undefined
     : { reason, kind: machineErrors.includes(code) ? "failure" : "usage" };

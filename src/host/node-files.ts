@@ -69,7 +69,9 @@ async function makeDirectory(path: string, mode = 0o777): Promise<void> {
     });
   await make().catch(async (error: unknown) => {
     if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
-    await makeDirectory(dirname(path), mode);
+    await makeDirectory(dirname(path), mode).catch((cause: unknown) => {
+      throw withPath(path, cause);
+    });
     await make();
   });
 }

@@ -19,5 +19,8 @@ test("a file in the place of a directory is an error", async () => {
 });
 
 test.runIf(process.platform === "linux")("a place where none can be created is an error", () =>
-  expect(diskFiles.makeDirectory("/proc/nowhere/a/b")).rejects.toMatchObject({ code: "ENOENT" }),
+  expect(diskFiles.makeDirectory("/proc/nowhere/a/b")).rejects.toMatchObject({
+    code: "ENOENT",
+    path: "/proc/nowhere/a/b",
+  }),
 );

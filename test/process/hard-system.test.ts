@@ -136,6 +136,20 @@ describe("no home", () => {
     },
   );
 
+  test.runIf(process.platform === "linux")(
+    "a home that is nowhere: the directory that cannot be created",
+    async () => {
+      const ran = await run("kb sandbox -- echo ran", { HOME: "/proc/nowhere", KB_DATA_DIR: "" });
+      expect(ran).toEqual({
+        exit: 2,
+        out: "",
+        err:
+          "error: /proc/nowhere/.local/share/kb: directory cannot be created\n" +
+          "hint: set KB_CONFIG_DIR, KB_STATE_DIR, KB_DATA_DIR or KB_CACHE_DIR to use another directory\n",
+      });
+    },
+  );
+
   test.concurrent.each([
     ["kb -p mine list", /profile "mine" not found/],
     ["KB_PROFILE= KB_BASE_URL= kb list", /no server is set up/],

@@ -396,8 +396,16 @@ describe("a data directory", () => {
     });
   });
 
-  const open = (name: string, ownPid: number, isAlive: (pid: number) => boolean) =>
-    startSandbox({ clock: manualClock(), directory: join(directory, name), ownPid, isAlive });
+  test("must exist", async () => {
+    const missing = { clock: manualClock(), directory: join(directory, "missing"), ownPid: 1 };
+    await expect(startSandbox(missing)).rejects.toThrow("ENOENT");
+  });
+
+  async function open(name: string, ownPid: number, isAlive: (pid: number) => boolean) {
+    const path = join(directory, name);
+    await mkdir(path, { recursive: true });
+    return startSandbox({ clock: manualClock(), directory: path, ownPid, isAlive });
+  }
 
   test("of a running sandbox is rejected with its PID, and free after it stops", async () => {
     const first = await open("owned", process.pid, () => true);
@@ -439,6 +447,7 @@ describe("a data directory", () => {
   test("stays locked: its owner touches the file regularly", async () => {
     const clock = manualClock(new Date().toISOString());
     const path = join(directory, "touched");
+    await mkdir(path);
     const sandbox = await startSandbox({ clock, directory: path, ownPid: process.pid });
     await setAge(16, join(path, "sandbox.pid"));
     await clock.advance(3000);

@@ -1,4 +1,11 @@
-import { CliError, codeOf, diskProblem, internalError, stoppedByUser } from "../../errors.ts";
+import {
+  CliError,
+  codeOf,
+  diskProblem,
+  internalError,
+  isUncreatable,
+  stoppedByUser,
+} from "../../errors.ts";
 import { errorJson } from "../../lib/error-json.ts";
 import { isObject } from "../../lib/json.ts";
 import { wrapMessage } from "../../output/table/text-lines.ts";
@@ -28,7 +35,7 @@ function fileError(error: unknown, directories: readonly string[]): CliError | u
   const problem = diskProblem(error);
   if (!problem || !(error instanceof Error) || !("path" in error)) return undefined;
   // Missing files are handled where they are read, so one here is a bug.
-  if (codeOf(error) === "ENOENT") return undefined;
+  if (codeOf(error) === "ENOENT" && !isUncreatable(error)) return undefined;
   const path = String(error.path);
   const isOwn = directories.some((directory) => path.startsWith(directory));
   return new CliError(problem.kind, `${path}: ${problem.reason}`, {

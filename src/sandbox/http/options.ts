@@ -13,7 +13,7 @@ export interface SandboxOptions {
    * clock by one that starts at a fixed time.
    */
   readonly seed?: number;
-  /** Directory of the data; null keeps them in memory. */
+  /** Existing directory of the data; null keeps them in memory. */
   readonly directory: string | null;
   /** Address to listen on (default 127.0.0.1). */
   readonly host?: string;

@@ -1,13 +1,12 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { type LockOwner, takeLock } from "../../host/lock.ts";
 
 /**
- * Locks a directory for one process and returns the function that unlocks it. Removes the lock of a
+ * Locks an existing directory for one process and returns the function that unlocks it. Removes the lock of a
  * dead owner; throws an Error that names the owner if it is alive.
  */
 export function lockDirectory(directory: string, owner: LockOwner): () => void {
-  mkdirSync(directory, { recursive: true });
   const lock = takeLock(join(directory, "sandbox.pid"), owner);
   if ("heldBy" in lock) {
     throw new Error(
