@@ -1,5 +1,4 @@
 import { fstatSync, statSync, writeSync } from "node:fs";
-import { devNull } from "node:os";
 import { codeOf } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
 
@@ -14,7 +13,8 @@ const PIPE_BYTES = 4096;
 export function directWriter(fd: 1 | 2): ((text: string | Uint8Array) => boolean) | undefined {
   const stats = process.platform === "win32" ? undefined : attempt(() => fstatSync(fd));
   if (stats === undefined) return undefined;
-  const isNull = stats.isCharacterDevice() && attempt(() => statSync(devNull).rdev) === stats.rdev;
+  const isNull =
+    stats.isCharacterDevice() && attempt(() => statSync("/dev/null").rdev) === stats.rdev;
   if (!stats.isFIFO() && !stats.isFile() && !isNull) return undefined;
   let free = stats.isFIFO() ? PIPE_BYTES : Infinity;
   return (text) => {

@@ -1,10 +1,9 @@
-import { constants } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { abortError, codeOf } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
 import { withoutKeys } from "../redact/keys.ts";
 import { bundleFile, isExecutable } from "./bundle-file.ts";
-import { spawnChild } from "./child-process.ts";
+import { signalNumber, spawnChild } from "./child-process.ts";
 import { directoriesOf } from "./directories.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import { openFullScreen } from "./full-screen.ts";
@@ -78,7 +77,7 @@ function firstSignal(): AbortSignal {
   const controller = new AbortController();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(name, () => {
-      if (controller.signal.aborted) process.exit(128 + constants.signals[name]);
+      if (controller.signal.aborted) process.exit(128 + signalNumber(name));
       controller.abort(name);
     });
   }

@@ -1,4 +1,3 @@
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { Script } from "node:vm";
 
@@ -33,9 +32,13 @@ export function chunkLoader(
   onLoaded: (name: string, source: string, script: Script) => void = () => {},
 ): (name: string) => unknown {
   const modules = new Map<string, { exports: unknown }>();
-  const requireElsewhere = createRequire(join(folder, "main.cjs"));
+  const requireElsewhere = (id: string): unknown =>
+    process.getBuiltinModule("node:module").createRequire(join(folder, "main.cjs"))(id);
+  // For a module of Node.js, `require` would prepare an ES module as well: 0.2 ms of a start.
   const requireFrom = (id: string): unknown =>
-    id.startsWith("./") ? load(id.slice(2)) : requireElsewhere(id);
+    id.startsWith("./")
+      ? load(id.slice(2))
+      : (process.getBuiltinModule(id) ?? requireElsewhere(id));
   const load = (name: string): unknown => {
     const known = modules.get(name);
     if (known !== undefined) return known.exports;
