@@ -109,6 +109,16 @@ export async function* readPages(
   }
 }
 
+/**
+ * Lets a request be sent before the rows of an earlier page are used: undici waits for a turn of the event
+ * loop before it uses a connection again, and printing rows may take none. An error is thrown when its
+ * turn comes, if it does.
+ */
+export async function sentAhead(request: Promise<unknown> | undefined): Promise<void> {
+  request?.catch(() => {});
+  if (request) await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+}
+
 interface Reading {
   readonly returns: Paged;
   readonly request: RowLimit;
@@ -154,7 +164,7 @@ async function* readOnce({
     const isEnough =
       request.page !== undefined || progress.shown >= request.limit || emptyPages === maxEmptyPages;
     coming = isEnough || paging === undefined ? undefined : fetchNext(paging);
-    coming?.catch(() => {}); // thrown when its turn comes, if it does
+    await sentAhead(coming);
     if (rows.length > 0) yield rows;
     const cutOff = page.rows.length === 0 && page.more === true;
     progress.complete = paging === undefined && !cutOff && rows.length === fresh.length;

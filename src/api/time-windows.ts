@@ -1,7 +1,7 @@
 import { CliError } from "../errors.ts";
 import { readerOf } from "../lib/json.ts";
 import type { AnyOperation } from "../operations/operation.ts";
-import { idIn } from "./pages.ts";
+import { idIn, sentAhead } from "./pages.ts";
 import type { Page, PageCounter, RowLimit } from "./pages.ts";
 import type { Values } from "./request.ts";
 
@@ -116,7 +116,7 @@ export async function* readWindows(source: Source, last?: number): AsyncGenerato
     seconds = reader.completeSeconds(next);
     const isKnown = next.rows.length < left && seconds.newer.length > 0 && seconds.edge >= oldest;
     coming = isKnown ? reader.fetch({ from: oldest, to: seconds.edge }) : undefined;
-    coming?.catch(() => {}); // thrown when its turn comes, if it does
+    await sentAhead(coming);
     yield reader.counted(window, left, next.rows.length);
     [page, to] = [next, end];
   }

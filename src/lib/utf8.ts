@@ -21,16 +21,18 @@ export function decodeText(bytes: Uint8Array): string | undefined {
  * 15 % less time.
  */
 export function streamDecoder(): (piece?: Uint8Array) => string {
-  const decoder = new TextDecoder();
+  let decoder: InstanceType<typeof TextDecoder> | undefined;
   let hasBegun = false; // a byte order mark can only come before
   let endsInAscii = true; // so that no character is incomplete
   return (piece) => {
-    if (piece === undefined) return decoder.decode();
-    if (hasBegun && endsInAscii && isAscii(piece)) return asciiText(piece);
-    const text = decoder.decode(piece, { stream: true });
-    hasBegun ||= text !== "";
+    if (piece === undefined) return decoder?.decode() ?? "";
+    if (endsInAscii && isAscii(piece)) {
+      hasBegun ||= piece.length > 0;
+      return asciiText(piece);
+    }
+    decoder ??= new TextDecoder("utf-8", { ignoreBOM: hasBegun });
     endsInAscii = (piece.at(-1) ?? NOT_ASCII) < NOT_ASCII;
-    return text;
+    return decoder.decode(piece, { stream: true });
   };
 }
 

@@ -236,7 +236,8 @@ describe.each(forms)("a long list as %s", (form, head, line) => {
     let requests: number | undefined;
     const onOutput: World["onOutput"] = () => (requests ??= seen.length);
     const { exit, out } = await cli(argv, { env, onOutput });
-    expect([exit, requests, seen.length]).toEqual([0, 1, 4]);
+    expect([exit, seen.length]).toEqual([0, 4]);
+    expect(requests).toBeLessThanOrEqual(2); // the second page may be requested already
     expect(out).toBe(lines(350));
   });
 

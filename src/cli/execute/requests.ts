@@ -10,7 +10,7 @@ import type { CallOptions, Context, Raw, WindowOptions } from "../../commands/co
 import { maskKey } from "../../redact/keys.ts";
 import type { Settings } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
-import { DryRunShown, usage } from "../../errors.ts";
+import { abortError, DryRunShown, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { oneByOne } from "../../lib/rows.ts";
 import { isList, retryOf } from "../../operations/operation.ts";
@@ -102,7 +102,12 @@ export class Requests {
     const fetch = (paging: Readonly<Record<string, string>>) =>
       this.#page(row, input, paging, options);
     try {
-      yield* windows?.all(limit, counter) ?? readPages(returns, sorted, fetch, counter);
+      const read = windows?.all(limit, counter) ?? readPages(returns, sorted, fetch, counter);
+      for await (const rows of read) {
+        // They may have arrived while earlier rows were printed, before an interrupt.
+        if (this.#deps.host.signal.aborted) throw abortError(this.#deps.host.signal);
+        yield rows;
+      }
     } catch (error) {
       const { accessibleKnowledgeBases } = await import("./bound-key.ts");
       const reader = { ...this.#deps, call: this.call.bind(this) };
