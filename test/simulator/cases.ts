@@ -101,4 +101,6 @@ export const cases: readonly Case[] = [
       "runs meanwhile @ 3",
     ],
   },
+  // No bug of the programs: a rename that began when another one had done all rows rightly found none of the old names.
+  { scenario: "each", seed: 6380, faults: ["twice @ each 0"] },
 ];
