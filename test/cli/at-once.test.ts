@@ -112,3 +112,32 @@ test("the rows of one file are sent by one command at a time", async () => {
   expect(refused?.err).toMatch(/^error: another command is sending these rows, pid \d+/);
   expect(server.seen.filter(({ method }) => method === "POST")).toHaveLength(20);
 });
+
+/** A server with a knowledge base, Handbook, of one document. */
+async function serverWithHandbook() {
+  const server = await testSandbox();
+  await server.done(["kb", "create", "Handbook", "--indexing-technique", "economy"]);
+  await server.done(["kb", "doc", "add", "Handbook", "a.md", "--text", "a"]);
+  await server.done(["kb", "doc", "wait", "Handbook"]);
+  return server;
+}
+
+test("an import and a copy that cannot be locked, on a full disk, do nothing", async () => {
+  const server = await serverWithHandbook();
+  const folder = await temporaryDirectory();
+  const place = join(folder, "backup");
+  await server.done(["kb", "export", "Handbook", place], { folder });
+  const lock = () => Promise.reject(Object.assign(new Error(), { code: "ENOSPC", path: place }));
+  const around: World["around"] = (host) => ({ ...host, files: { ...host.files, lock } });
+  const before = server.seen.length;
+  for (const words of [
+    ["import", place, "--name", "Copy"],
+    ["copy", "Handbook", "--name", "Copy"],
+  ]) {
+    const full = await server.cli(["kb", ...words], { folder, around });
+    expect(full).toMatchObject({ exit: 1, out: "" });
+    expect(full.err).toContain("disk full");
+  }
+  const writes = server.seen.slice(before).filter(({ method }) => method !== "GET");
+  expect(writes).toEqual([]);
+});

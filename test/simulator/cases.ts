@@ -103,4 +103,19 @@ export const cases: readonly Case[] = [
   },
   // No bug of the programs: a rename that began when another one had done all rows rightly found none of the old names.
   { scenario: "each", seed: 6380, faults: ["twice @ each 0"] },
+  // A copy that could not write its lock, because the disk was full, went on beside another one.
+  {
+    scenario: "snapshot",
+    seed: 4970,
+    faults: [
+      "restart after @ copy 0: GET /v1/datasets/ID/documents/ID 5",
+      "edited meanwhile @ copy 1",
+      "twice @ copy 1",
+      "full disk @ copy 1 again: write /home/user/cache/copies/566a49d16e2ce63d991b8dbe5cadabfd/documents/d.md.tmp 1",
+      "twice @ copy 2",
+      "full disk @ copy 2: lock /home/user/cache/copies/566a49d16e2ce63d991b8dbe5cadabfd.lock 1",
+      "502 after @ copy 2 again: GET /v1/datasets/ID/metadata 1",
+      "reset after @ copy 2 again: GET /v1/datasets/ID/documents/ID 2",
+    ],
+  },
 ];

@@ -5,7 +5,7 @@ import type { World } from "./world.ts";
 export const couldNotLock = ({ faults }: World): boolean =>
   faults.happened.some((fault) => /^full disk.*: lock/.test(fault));
 
-/** Of two commands, neither sends a request such as `write` while the other one is sending, too. */
+/** Of two commands, neither takes steps such as `write` while the other one is at them, too. */
 export function requireOneWriter(
   { trace }: World,
   names: readonly [string, string],

@@ -16,7 +16,7 @@ import { counted } from "../../lib/plural.ts";
 import { readRowFile } from "../../lib/formats/rows-file.ts";
 import type { FileRow, RowFile } from "../../lib/formats/rows-file.ts";
 import type { ConcurrencyOptions, Context } from "../command-spec.ts";
-import { lockJournal } from "../lock-journal.ts";
+import { lockJournal } from "../lock-work.ts";
 import { openFailedRows } from "./failed-rows.ts";
 import { emptyJournal, openBatchJournal } from "./journal.ts";
 import type { BatchJournal, JournalState } from "./journal.ts";

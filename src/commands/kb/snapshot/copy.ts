@@ -4,7 +4,7 @@ import { sha256 } from "../../../lib/sha256.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { readKbState } from "../documents/index.ts";
-import { lockJournal } from "../../lock-journal.ts";
+import { lockWork } from "../../lock-work.ts";
 import { findKb } from "../find-kb.ts";
 import { run as exportKb } from "./export.ts";
 import { importBundle, planImport } from "./import.ts";
@@ -33,7 +33,7 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   const directory = join(copies, sha256(source).slice(0, 32));
   await files.makeDirectory(copies, 0o700);
   const busy = "another command is copying this knowledge base";
-  const release = await lockJournal(directory, busy, context.host);
+  const release = await lockWork(directory, busy, context.host);
   let copy: string | undefined;
   try {
     copy = yield* copyThrough(directory, { dataset_id, ...flags }, target, context);

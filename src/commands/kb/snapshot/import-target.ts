@@ -6,7 +6,7 @@ import { sha256 } from "../../../lib/sha256.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { createKb } from "../changes/index.ts";
 import type { SettingsPlan } from "../changes/index.ts";
-import { lockJournal } from "../../lock-journal.ts";
+import { lockWork } from "../../lock-work.ts";
 import { findKb } from "../find-kb.ts";
 import type { Manifest } from "./bundle.ts";
 import type { Context } from "../../command-spec.ts";
@@ -47,8 +47,8 @@ export async function lockImport(
   const { host, options } = context;
   if (options.dryRun) return () => {};
   const note = await importNotePath(name, sourceId, context);
-  await host.files.makeDirectory(dirname(note), 0o700).catch(() => {}); // writing the note fails, too
-  return lockJournal(note, `another command is importing into ${name}`, host);
+  await host.files.makeDirectory(dirname(note), 0o700);
+  return lockWork(note, `another command is importing into ${name}`, host);
 }
 
 /** Creates the knowledge base of an import and notes its ID. */

@@ -5,7 +5,7 @@ import { openJournal } from "../../../lib/journal.ts";
 import { isObject } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../command-spec.ts";
-import { lockJournal } from "../../lock-journal.ts";
+import { lockJournal } from "../../lock-work.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";
 
