@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { memoryKeyring } from "../lib/keyring.ts";
@@ -122,7 +122,20 @@ async function serverWithHandbook() {
   return server;
 }
 
-test("an import and a copy that cannot be locked, on a full disk, do nothing", async () => {
+test("a directory is written by one export at a time", async () => {
+  const server = await serverWithHandbook();
+  const folder = await temporaryDirectory();
+  const place = join(folder, "backup");
+  const argv = ["kb", "export", "Handbook", place];
+  const ran = await Promise.all([1, 2].map(() => server.cli(argv, { folder })));
+  expect(ran.map(({ exit }) => exit).sort()).toEqual([0, 1]);
+  const refused = ran.find(({ exit }) => exit === 1);
+  expect(refused?.err).toMatch(/^error: another command is exporting to .*backup, pid \d+/);
+  expect(refused?.out).toBe("");
+  expect(await readdir(place)).toEqual(["documents", "manifest.json"]);
+});
+
+test("an export, an import and a copy that cannot be locked, on a full disk, do nothing", async () => {
   const server = await serverWithHandbook();
   const folder = await temporaryDirectory();
   const place = join(folder, "backup");
@@ -131,6 +144,7 @@ test("an import and a copy that cannot be locked, on a full disk, do nothing", a
   const around: World["around"] = (host) => ({ ...host, files: { ...host.files, lock } });
   const before = server.seen.length;
   for (const words of [
+    ["export", "Handbook", place],
     ["import", place, "--name", "Copy"],
     ["copy", "Handbook", "--name", "Copy"],
   ]) {
@@ -140,4 +154,17 @@ test("an import and a copy that cannot be locked, on a full disk, do nothing", a
   }
   const writes = server.seen.slice(before).filter(({ method }) => method !== "GET");
   expect(writes).toEqual([]);
+});
+
+test("an export that was killed before it wrote anything but its lock can be repeated", async () => {
+  const server = await serverWithHandbook();
+  const folder = await temporaryDirectory();
+  const place = join(folder, "backup");
+  await mkdir(place);
+  const dead = { pid: 2 ** 30, start: "1", place: "", token: "0123456789abcdef" };
+  const path = join(place, "manifest.part.jsonl.lock");
+  await writeFile(path, JSON.stringify(dead));
+  await utimes(path, 0, 0); // not refreshed for long
+  await server.done(["kb", "export", "Handbook", place], { folder });
+  expect(await readdir(place)).toEqual(["documents", "manifest.json"]);
 });

@@ -48,6 +48,11 @@ test.each([1, 2, 3])("three exports into one directory at once (round %d)", asyn
   const folder = join(home, `export ${round}`);
   const ends = await together(3, ["export", kb, folder]);
   expect(ends.some(({ exit }) => exit === 0)).toBe(true);
+  // A process that starts after another one has ended finds everything exported.
+  for (const { exit, err } of ends.filter((end) => end.exit !== 0)) {
+    expect(exit).toBe(1);
+    expect(err).toMatch(/^error: another command is exporting to /);
+  }
   const last = await start(server, home, ["export", kb, folder]).ended;
   expect(last.exit, last.err).toBe(0);
   const verified = await start(server, home, ["verify", folder, kb]).ended;

@@ -103,6 +103,20 @@ export const cases: readonly Case[] = [
   },
   // No bug of the programs: a rename that began when another one had done all rows rightly found none of the old names.
   { scenario: "each", seed: 6380, faults: ["twice @ each 0"] },
+  // Two exports into one directory at once: the manifest of one named a file of the other.
+  {
+    scenario: "snapshot",
+    seed: 2906,
+    faults: [
+      "full disk @ export 0: write /home/user/export/documents/d.md.tmp 1",
+      "edited meanwhile @ export 1",
+      "502 after @ export 1: GET /v1/datasets/ID/documents/ID 1",
+      "504 after @ export 1: POST /v1/datasets/ID/documents/download-zip 1",
+      "edit @ a.md export 1 meanwhile",
+      "twice @ export 1",
+      "full disk @ export 1 again: write /home/user/export/documents/c.md.tmp 1",
+    ],
+  },
   // A copy that could not write its lock, because the disk was full, went on beside another one.
   {
     scenario: "snapshot",

@@ -103,7 +103,9 @@ async function playExport(stage: Stage, turn: number): Promise<void> {
   await edit(stage, source, `before export ${turn}`);
   const before = await documentsOf(world.server, source);
   const argv = ["kb", "export", source, DIRECTORY];
-  const ends = await disturbed(stage, argv, `export ${turn}`);
+  const names = [`export ${turn}`, `export ${turn} again`] as const;
+  const ends = await disturbed(stage, argv, names[0]);
+  if (ends.length > 1) requireOneWriter(world, names, /: (write|append) \/home\/user\/export\//);
   const files = exportedFiles(stage);
   if (!stage.isEdited && ends.some(({ exit }) => exit === 0))
     deepEqual(files, new Map(before.map(({ name, text }) => [name, text])), "the exported files");
@@ -249,6 +251,12 @@ export const snapshot: Scenario = {
       file: "src/commands/kb/snapshot/import.ts",
       from: "input.into === undefined ? await lockImport(name, source.id, context) : () => {};",
       to: "() => {};",
+    },
+    {
+      name: "two exports into one directory",
+      file: "src/commands/kb/snapshot/export.ts",
+      from: "const release = await lockExport(input.directory, context.host);",
+      to: "const release = () => {};",
     },
     {
       name: "two copies through one directory",

@@ -6,7 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import { readKbState } from "../documents/index.ts";
 import { lockWork } from "../../lock-work.ts";
 import { findKb } from "../find-kb.ts";
-import { run as exportKb } from "./export.ts";
+import { exportBundle } from "./export.ts";
 import { importBundle, planImport } from "./import.ts";
 import { importNotePath } from "./import-target.ts";
 import type { Context } from "../../command-spec.ts";
@@ -56,7 +56,7 @@ async function* copyThrough(
 ): AsyncGenerator<unknown, string | undefined> {
   const quiet = { ...context, notice: () => Promise.resolve(), summary: () => {} };
   try {
-    for await (const _row of exportKb({ dataset_id, directory }, quiet)) {
+    for await (const _row of exportBundle({ dataset_id, directory }, quiet)) {
       // the import reports each document
     }
     return yield* importBundle({ ...flags, directory }, target);

@@ -1,7 +1,7 @@
 import { counted } from "../../../lib/plural.ts";
 import { join } from "node:path";
 import { CliError, usage } from "../../../errors.ts";
-import type { Files } from "../../../host/host.ts";
+import type { Files, Host } from "../../../host/host.ts";
 import {
   isBelow,
   newPathInside,
@@ -18,6 +18,7 @@ import type { Chunk } from "../../../operations/chunks.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { fieldValue, readContents, readKbState, readRules } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
+import { lockWork } from "../../lock-work.ts";
 import { isBundle, notExported, fileHash, readManifest, writeManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
 import type { Context } from "../../command-spec.ts";
@@ -51,17 +52,31 @@ interface ExportRun extends ExportInput {
   readonly changed: readonly DocumentState[];
 }
 
+/** Exports a knowledge base. Throws failure while another command is exporting to this directory. */
+export async function* run(input: ExportInput, context: Context): AsyncGenerator<FileChange> {
+  const release = await lockExport(input.directory, context.host);
+  try {
+    yield* exportBundle(input, context);
+  } finally {
+    release();
+  }
+}
+
 /**
- * Exports a knowledge base: the exact bytes of documents, and a manifest of everything else. Documents
- * unchanged since the last export are not downloaded again. A changed one is written beside its old
- * file, which is removed after the manifest names the new one: at any time, the directory has a
+ * Exports into a locked directory: the exact bytes of documents, and a manifest of everything else.
+ * Documents unchanged since the last export are not downloaded again. A changed one is written beside its
+ * old file, which is removed after the manifest names the new one: at any time, the directory has a
  * complete export.
  */
-export async function* run(input: ExportInput, context: Context): AsyncGenerator<FileChange> {
+export async function* exportBundle(
+  input: ExportInput,
+  context: Context,
+): AsyncGenerator<FileChange> {
   const { dataset_id, directory } = input;
   const { files } = context.host;
   const before = await readManifest(directory, files);
-  await requireOwnDirectory(directory, before, dataset_id, context);
+  if (before && before.source.id !== dataset_id)
+    throw unusable(directory, `is an export of another knowledge base, ${before.source.name}`);
   const state = await readKbState(dataset_id, context);
   const rules = await readRules(dataset_id, state, context);
   const journal = await openJournal(join(directory, journalName), files);
@@ -216,25 +231,26 @@ function noticeResult(
     summary(`${name} has a value that its metadata field cannot hold; an import will fail`);
 }
 
-/** Throws usage for a directory that has anything but an export of this knowledge base. */
-async function requireOwnDirectory(
-  directory: string,
-  before: Manifest | undefined,
-  dataset_id: string,
-  { host: { files } }: Context,
-): Promise<void> {
-  const unusable = (message: string) =>
-    usage(`${directory} ${message}`, "choose another directory");
-  if (before && before.source.id !== dataset_id)
-    throw unusable(`is an export of another knowledge base, ${before.source.name}`);
+/**
+ * Locks a directory, also against other containers, and creates it if it is missing. Throws usage, and
+ * writes nothing, if it has anything but an export. Returns what releases the lock.
+ */
+async function lockExport(directory: string, host: Host): Promise<() => void> {
+  const { files } = host;
   const status = await files.stat(directory);
-  if (status === null || before) return;
-  if (!status.isDirectory) throw unusable("is not a directory");
-  const names = await files.list(directory);
-  const isOwn = names.includes(journalName) || names.length === 0;
+  if (status && !status.isDirectory) throw unusable(directory, "is not a directory");
+  const names = status ? await files.list(directory) : [];
+  // Also the lock of an export that was killed before it wrote anything else.
+  const isOwn = names.length === 0 || names.some((name) => name.startsWith(journalName));
   if (!isOwn && !(await isBundle(directory, files)))
-    throw unusable("is not empty and not an export");
+    throw unusable(directory, "is not empty and not an export");
+  await files.makeDirectory(directory);
+  const busy = `another command is exporting to ${directory}`;
+  return lockWork(join(directory, journalName), busy, host);
 }
+
+const unusable = (directory: string, message: string): CliError =>
+  usage(`${directory} ${message}`, "choose another directory");
 
 /** Is an entry of the journal a file of the directory? */
 const isStoredDocument = (entry: object): entry is StoredDocument =>
