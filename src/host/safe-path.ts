@@ -95,13 +95,16 @@ export function isInside(directory: string, path: string): boolean {
 }
 
 /**
- * Resolves a path below an existing directory. Throws usage if a link on the way leads out of it.
+ * Resolves a path below an existing directory, as `isBelow` accepts it. Throws usage if a link on the way
+ * leads out of the directory.
  */
 export async function pathInside(directory: string, path: string, files: Files): Promise<string> {
   const root = await files.realPath(directory);
   const resolved = join(directory, path);
   let real: string | undefined;
-  for (let at = resolved; real === undefined; at = dirname(at)) real = await realPathOf(at, files);
+  // Not above the directory: if it was removed meanwhile, no link leads out of it.
+  for (let below = path; real === undefined; below = dirname(below))
+    real = below === "." ? root : await realPathOf(join(directory, below), files);
   if (!isInside(root, real)) {
     throw usage(
       `${resolved} is a link that leads out of ${directory}`,

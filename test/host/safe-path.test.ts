@@ -1,5 +1,9 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { isBelow, safePath, uniquePath } from "../../src/host/safe-path.ts";
+import { diskFiles } from "../../src/host/node-files.ts";
+import { isBelow, pathInside, safePath, uniquePath } from "../../src/host/safe-path.ts";
+import { temporaryDirectory } from "../lib/support.ts";
 
 test.each([
   ["notes/a.md", "notes/a.md"],
@@ -38,4 +42,18 @@ test.each([
   ["C:a", false],
 ])("isBelow(%j) is %j", (path, expected) => {
   expect(isBelow(path)).toBe(expected);
+});
+
+test("no link leads out of a directory that is removed meanwhile", async () => {
+  const directory = join(await temporaryDirectory(), "export");
+  await mkdir(directory);
+  const files = {
+    ...diskFiles,
+    async realPath(path: string) {
+      const real = await diskFiles.realPath(path);
+      await rm(directory, { recursive: true, force: true });
+      return real;
+    },
+  };
+  expect(await pathInside(directory, "a/b.md", files)).toBe(join(directory, "a/b.md"));
 });
