@@ -20,6 +20,7 @@ import type { DocumentStatus, MetadataWriter, RateLimitWaiter } from "../documen
 import { rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
 import { pendingHash, syncFields } from "./marks.ts";
+import { SourceReader } from "./read-ahead.ts";
 import { deleteActions, updateActions, uploadActions } from "./tally.ts";
 import type { ChangeCount, RunTally } from "./tally.ts";
 import { sendDocument } from "./upload.ts";
@@ -81,9 +82,11 @@ class DocumentRun {
   readonly #tools: RunTools;
   /** The rate limit after which nothing more is sent. */
   #limit: CliError | undefined;
+  #reader: SourceReader;
 
   constructor(tools: RunTools) {
     this.#tools = tools;
+    this.#reader = new SourceReader([], tools.context.host.files);
   }
 
   async *run(): AsyncGenerator<Change> {
@@ -143,10 +146,13 @@ class DocumentRun {
       );
     // Two documents of one name that are sent at the same time become one.
     const isLater = ({ source }: DocumentChange) => source?.exported?.isLater === true;
-    for (const [group, limit] of [
+    const groups = [
       [changes.filter((change) => !isLater(change)), this.#tools.limiter],
       [changes.filter(isLater), 1],
-    ] as const) {
+    ] as const;
+    const order = groups.flatMap(([group]) => group.flatMap(({ source }) => source ?? []));
+    this.#reader = new SourceReader(order, this.#tools.context.host.files);
+    for (const [group, limit] of groups) {
       for await (const result of mapConcurrent(group, limit, send)) {
         if (!isSent(result)) {
           yield result;
@@ -300,7 +306,8 @@ class DocumentRun {
 
   #send(change: DocumentChange, replace: boolean): Promise<SentDocument | Change> {
     const { context, target } = this.#tools;
-    return this.#attempt(change, () => sendDocument(change, replace, target, context));
+    const to = { target, reader: this.#reader };
+    return this.#attempt(change, () => sendDocument(change, replace, to, context));
   }
 
   #delete(change: DocumentChange): Promise<Change> {

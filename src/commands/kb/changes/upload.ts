@@ -10,6 +10,7 @@ import { automaticProcessRule } from "../../../operations/shared.ts";
 import { replaceFile, ruleFor, ruleOf, storedFile } from "../documents/index.ts";
 import type { DocumentState, KbSettings } from "../documents/index.ts";
 import type { DocumentChange, SourceDocument } from "./change.ts";
+import type { SourceReader } from "./read-ahead.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** The knowledge base that documents are sent to. */
@@ -38,7 +39,7 @@ export interface SentDocument {
 export async function sendDocument(
   change: DocumentChange,
   replace: boolean,
-  target: UploadTarget,
+  { target, reader }: { readonly target: UploadTarget; readonly reader: SourceReader },
   context: Context,
 ): Promise<SentDocument> {
   const source = change.source as SourceDocument; // every create and update has one
@@ -48,7 +49,7 @@ export async function sendDocument(
     readonly doc_form?: "text_model";
     readonly process_rule?: typeof automaticProcessRule;
   };
-  const { bytes, text } = await readContent(source, context);
+  const { bytes, text } = await readContent(source, reader);
   const { name, exported } = source;
   const file = { path: source.location, name, bytes };
   const { dataset_id, settings } = target;
@@ -75,12 +76,12 @@ export async function sendDocument(
 }
 
 /** Reads a source once, so that the hash is that of what is sent. Throws usage. */
-async function readContent({ location, kind }: SourceDocument, { host }: Context) {
-  const bytes = await host.files.read(location).catch((error: unknown) => {
+async function readContent(source: SourceDocument, reader: SourceReader) {
+  const bytes = await reader.read(source).catch((error: unknown) => {
     if (error instanceof CliError) throw error; // interrupted
     throw usage(`failed to read the file: ${reasonOf(error)}`, undefined, { cause: error });
   });
-  if (kind === "file") return { bytes };
+  if (source.kind === "file") return { bytes };
   const text = decodeText(bytes);
   if (text === undefined) throw usage("the file is no longer valid UTF-8 text");
   return { bytes, text };
