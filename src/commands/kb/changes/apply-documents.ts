@@ -41,8 +41,11 @@ export interface DocumentTarget extends UploadTarget, DocumentFlags {
   readonly start?: number;
 }
 
-/** Number of uploads before their indexing is awaited. */
-const uploadBatch = 1000;
+/**
+ * Number of uploads before their indexing is looked at. As many may still be indexed while the next ones are
+ * sent, so that neither side waits for the other.
+ */
+const uploadBatch = 500;
 const withoutRequest: readonly Action[] = ["skip", "conflict", "failed"];
 
 /**
@@ -83,6 +86,8 @@ class DocumentRun {
   /** The rate limit after which nothing more is sent. */
   #limit: CliError | undefined;
   #reader: SourceReader;
+  /** Documents that were being indexed when last looked at. */
+  readonly #indexing: SentDocument[] = [];
 
   constructor(tools: RunTools) {
     this.#tools = tools;
@@ -94,8 +99,10 @@ class DocumentRun {
     const withContent = this.#changesWith(updateActions);
     yield* this.#finish(withContent.map((each) => unsent(each, each.document?.stored)));
     const uploads = this.#changesWith(uploadActions);
-    for (let at = 0; at < uploads.length; at += uploadBatch)
-      yield* this.#upload(uploads.slice(at, at + uploadBatch));
+    for (let at = 0; at < uploads.length; at += uploadBatch) {
+      const isLast = at + uploadBatch >= uploads.length;
+      yield* this.#upload(uploads.slice(at, at + uploadBatch), isLast ? 0 : uploadBatch);
+    }
     const remove = (change: DocumentChange) =>
       this.#counted(tally.deletes, "Deleting", change, () => this.#delete(change));
     yield* mapConcurrent(this.#changesWith(deleteActions), limiter, remove);
@@ -134,7 +141,9 @@ class DocumentRun {
     }
   }
 
-  async *#upload(changes: readonly DocumentChange[]): AsyncGenerator<Change> {
+  /** Sends changes, and waits until at most `left` documents are being indexed. */
+  async *#upload(changes: readonly DocumentChange[], left: number): AsyncGenerator<Change> {
+    const { no_wait } = this.#tools.target;
     const updates = changes.filter(({ document }) => document).map((each) => unsent(each));
     const problem = this.#limit ?? (await this.#try(() => this.#markPending(updates)));
     if (!problem) await this.#waitUntilEditable(updates);
@@ -158,13 +167,13 @@ class DocumentRun {
           yield result;
           continue;
         }
-        sent.push(result);
-        if (!result.change.document) unmarked.push(result);
-        if (unmarked.length === METADATA_BATCH) await this.#markCreated(unmarked.splice(0));
+        if (!no_wait) sent.push(result);
+        if (no_wait || !result.change.document) unmarked.push(result);
+        if (unmarked.length === METADATA_BATCH) yield* this.#markSent(unmarked.splice(0));
       }
     }
-    await this.#markCreated(unmarked);
-    yield* this.#finish(sent);
+    yield* this.#markSent(unmarked);
+    yield* this.#finish(sent, left);
   }
 
   /** Writes the values of documents: those of their source, and the marks with this hash. */
@@ -197,19 +206,23 @@ class DocumentRun {
 
   /**
    * Marks new documents before they are indexed, so that a kill leaves few without marks. Should it
-   * fail, the write of their hashes fails in the same way.
+   * fail, the write of their hashes fails in the same way. With --no-wait this completes all documents.
    */
-  async #markCreated(sent: readonly SentDocument[]): Promise<void> {
-    if (this.#tools.target.no_wait || sent.length === 0) return;
+  async *#markSent(sent: readonly SentDocument[]): AsyncGenerator<Change> {
+    if (sent.length === 0) return;
+    if (this.#tools.target.no_wait) return yield* this.#complete(sent);
     await this.#markPending(sent).catch((error: unknown) => {
       if (!this.#isRecoverable(error)) throw error;
     });
   }
 
-  /** Waits for documents, sends those that failed once more, and writes values and status. */
-  async *#finish(sent: readonly SentDocument[]): AsyncGenerator<Change> {
+  /**
+   * Waits until at most `left` documents are being indexed, sends those that failed once more, and writes
+   * values and status.
+   */
+  async *#finish(sent: readonly SentDocument[], left = 0): AsyncGenerator<Change> {
     if (this.#tools.target.no_wait) return yield* this.#complete(sent);
-    const unindexed = yield* this.#awaitIndexing(sent);
+    const unindexed = yield* this.#awaitIndexing([...this.#indexing.splice(0), ...sent], left);
     const resent: SentDocument[] = [];
     const again = unindexed.filter(isReplaceable);
     const count: ChangeCount = { total: again.length, done: 0, failed: 0 };
@@ -227,8 +240,14 @@ class DocumentRun {
     }
   }
 
-  /** Yields the results of indexed documents, with their hashes written; returns the others. */
-  async *#awaitIndexing(sent: readonly SentDocument[]): AsyncGenerator<Change, Unindexed[]> {
+  /**
+   * Yields the results of indexed documents, with their hashes written; returns those that failed, and keeps
+   * those that are being indexed.
+   */
+  async *#awaitIndexing(
+    sent: readonly SentDocument[],
+    left = 0,
+  ): AsyncGenerator<Change, Unindexed[]> {
     if (sent.length === 0) return [];
     const byId = new Map(sent.map((each) => [each.id, each]));
     const missing = new Set(sent);
@@ -237,11 +256,12 @@ class DocumentRun {
     const { context, tally } = this.#tools;
     const poll = () => this.#statusesOf(byId);
     tally.isIdle = true;
-    for await (const status of waitForIndexing(poll, context)) {
+    for await (const status of waitForIndexing(poll, context, left)) {
       const each = byId.get(status.id);
       if (!each) continue;
       missing.delete(each);
-      if (isIndexed(status)) indexed.push(each);
+      if (!isDone(status)) this.#indexing.push(each);
+      else if (isIndexed(status)) indexed.push(each);
       else unindexed.push({ sent: each, status });
       if (isIndexed(status) && isUpload(each)) tally.indexed++;
     }

@@ -73,12 +73,14 @@ export async function documentStatuses(
 }
 
 /**
- * Polls until all documents are indexed or have failed, and yields each one when it ends. Prints a
- * notice after 5 minutes without progress; throws deadline after 30.
+ * Polls until all documents are indexed or have failed, except for `left` of them, and yields each one when
+ * it ends, and at last those that are left. Prints a notice after 5 minutes without progress; throws deadline
+ * after 30.
  */
 export async function* waitForIndexing(
   poll: () => Promise<readonly DocumentStatus[]>,
   context: Context,
+  left = 0,
 ): AsyncGenerator<DocumentStatus> {
   const { host } = context;
   const ended = new Set<string>();
@@ -96,7 +98,7 @@ export async function* waitForIndexing(
       yield status;
     }
     const pending = statuses.filter((status) => !isDone(status));
-    if (pending.length === 0) return;
+    if (pending.length <= left) return yield* pending;
     const progress = JSON.stringify(pending.map((each) => [each.indexing_status, each.chunks]));
     if (progress !== lastProgress)
       [lastProgress, lastProgressAt, isNoticed] = [progress, now, false];
