@@ -17,7 +17,7 @@ import { optimizingFlags } from "../lib/v8-flags.ts";
 import { compile } from "./chunk-loader.ts";
 
 /** Shorter chunks are compiled in less time than another file is read. */
-const SHORTEST = 8192;
+export const SHORTEST = 4096;
 
 /** Names without a hash of the content are those of the entries, which are short. */
 const hashed = /-[a-z0-9]{8}\.cjs$/;
