@@ -10,15 +10,8 @@ export function withTimeLimit(
   host: Host,
   ms: number | undefined,
 ): { readonly host: Host; readonly stop: () => void } {
-  const ended = new AbortController();
-  const late = new AbortController();
-  if (ms !== undefined) {
-    host
-      .sleep(ms, ended.signal)
-      .then(() => late.abort(deadline(ms)))
-      .catch(() => {}); // the command ended first
-  }
-  const signal = AbortSignal.any([host.signal, late.signal]);
+  const { signal, stop } =
+    ms === undefined ? { signal: host.signal, stop: () => {} } : timer(host, ms);
   // In-flight requests add listeners; no limit, so that Node does not warn.
   setMaxListeners(0, signal);
   const { stdin, files } = host;
@@ -39,8 +32,22 @@ export function withTimeLimit(
         bytes: (path) => untilAborted(files.bytes(path), signal),
       },
     },
-    stop: () => ended.abort(),
+    stop,
   };
+}
+
+/** A signal that is also aborted after the limit, unless it was stopped. */
+function timer(
+  host: Host,
+  ms: number,
+): { readonly signal: AbortSignal; readonly stop: () => void } {
+  const ended = new AbortController();
+  const late = new AbortController();
+  host
+    .sleep(ms, ended.signal)
+    .then(() => late.abort(deadline(ms)))
+    .catch(() => {}); // the command ended first
+  return { signal: AbortSignal.any([host.signal, late.signal]), stop: () => ended.abort() };
 }
 
 const deadline = (ms: number) =>
