@@ -132,17 +132,17 @@ const argumentsElsewhere: Readonly<Record<string, string>> = {
 };
 
 function unknownFlag(failure: Failure): Explanation {
-  const { node, quoted, program, command: reached } = failure;
+  const { node, quoted, program, flags, command: reached } = failure;
   const message = `unknown flag: ${quoted}`;
   const name = quoted.startsWith("--") ? quoted : quoted.slice(0, 2);
-  const other = node.options.find(({ long }) => own(flagsElsewhere, name)?.includes(long ?? ""));
+  const other = flags.find(({ long }) => own(flagsElsewhere, name)?.includes(long ?? ""));
   if (other) return { message, hint: `use ${other.flags}: ${other.description}` };
   if (reached && confirmations.includes(name))
     return { message, hint: `omit it: ${commandLine(nameOf(node))} never asks for confirmation` };
   const command = own(commandsElsewhere[program] ?? {}, name);
   if (command !== undefined)
     return { message, hint: `use ${commandLine(`${program} ${command}`)}` };
-  const known = node.options.filter(({ hidden }) => !hidden).flatMap(({ long }) => long ?? []);
+  const known = flags.filter(({ hidden }) => !hidden).flatMap(({ long }) => long ?? []);
   const near = quoted.startsWith("--") ? didYouMean(quoted, [...known, "--help"]) : undefined;
   return {
     message,

@@ -3,7 +3,7 @@ import { usage } from "../../errors.ts";
 import { argumentOf, startsWith } from "./command.ts";
 import type { Command } from "./command.ts";
 import { ownFlags } from "./flags.ts";
-import type { OwnFlag } from "./flags.ts";
+import type { Flag, OwnFlag } from "./flags.ts";
 import { formerWords } from "./former-words.ts";
 import { withJsonColumns } from "./json-columns.ts";
 import { meaningOf, synonymError, synonymsBelow } from "./synonyms.ts";
@@ -40,7 +40,12 @@ export interface RejectedLine {
   readonly program: string;
   readonly node: Commander;
   readonly command: Command | undefined;
+  /** Every flag there: the node of a command has those that the line names. */
+  readonly flags: readonly KnownFlag[];
 }
+
+/** A flag as commander has it. */
+type KnownFlag = Pick<Option, "flags" | "long" | "description" | "hidden">;
 
 /**
  * Parses a command line (`["kb", "create", "Handbook"]`) with the commands of its program. Nothing
@@ -131,7 +136,7 @@ class LineParser {
     // Commander checks the flags of a group first, but they are those of a command.
     return error.code === "commander.unknownOption" && !command && !word.startsWith("-")
       ? this.unknownWord(path, word)
-      : { error, program: this.program, node, command };
+      : { error, program: this.program, node, command, flags: knownFlags(node, command) };
   }
 
   private entries(): Entry[] {
@@ -181,7 +186,7 @@ class LineParser {
       this.result = this.help(command.words.slice(1));
       return "";
     };
-    describe(node, command);
+    describe(node, command, this.words);
     joinJsonColumns(node, command);
     node.action(() => {
       const options = optionsGiven(node);
@@ -313,24 +318,51 @@ function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {
 /** Options as commander has them: `--json` with its columns, or an empty text. */
 type Given = Omit<Globals, "json"> & Record<string, unknown> & { readonly json?: string };
 
-function describe(node: Commander, command: Command): void {
+function describe(node: Commander, command: Command, line: readonly string[]): void {
   // Commander counts words, so those that are required come first.
   const inOrder = [...command.positionals].sort((a, b) => Number(a.optional) - Number(b.optional));
   for (const positional of inOrder) node.argument(argumentOf(positional));
-  for (const flag of [...ownFlags(command), ...sharedFlagsOf(command)]) {
-    node.addOption(optionOf(flag));
-  }
+  for (const flag of namedIn(line, flagsOf(command))) node.addOption(optionOf(flag));
 }
 
+const flagsOf = (command: Command) => [...ownFlags(command), ...sharedFlagsOf(command)];
+
+/**
+ * The flags that a line may name: commander takes 0.5 ms to add all those of a command. A flag and its
+ * `--no-` form come together, because commander sets a default for one without the other.
+ */
+function namedIn<F extends Flag>(line: readonly string[], flags: readonly F[]): F[] {
+  const positive = (long: string) => long.replace(/^--no-/, "--");
+  const long = line.filter((word) => word.startsWith("--"));
+  const names = new Set(long.map((word) => positive(word.split("=", 1)[0] ?? "")));
+  const letters = line.filter((word) => word.startsWith("-") && !word.startsWith("--")).join("");
+  const isNamed = (name: string) =>
+    name.startsWith("--") ? names.has(positive(name)) : letters.includes(name.slice(1));
+  return flags.filter((flag) => isNamed(flag.long) || (flag.short && isNamed(flag.short)));
+}
+
+const knownFlags = (node: Commander, command: Command | undefined): readonly KnownFlag[] =>
+  command
+    ? flagsOf(command).map((flag) => ({
+        flags: commanderUsage(flag),
+        long: flag.long,
+        description: flag.help,
+        hidden: isAlias(flag),
+      }))
+    : node.options;
+
+const commanderUsage = ({ usage }: Flag): string => usage.replace("[=", " [");
+const isAlias = (flag: OwnFlag | SharedFlag): boolean => "role" in flag && flag.role === "alias";
+
 function optionOf(flag: OwnFlag | SharedFlag): Option {
-  const option = new Option(flag.usage.replace("[=", " ["), flag.help);
+  const option = new Option(commanderUsage(flag), flag.help);
   if ("key" in flag) {
     option.attributeName = () => flag.key;
     const { read } = flag;
     if (read) option.argParser(read);
   }
   if (flag.bareValue !== undefined) option.preset(flag.bareValue);
-  if ("role" in flag && flag.role === "alias") option.hideHelp();
+  if (isAlias(flag)) option.hideHelp();
   return flag.repeats ? repeatable(option) : option;
 }
 
