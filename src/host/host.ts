@@ -35,6 +35,14 @@ export interface AppendFile {
 /** A lock file: held by this process until released, or who holds it. */
 export type Lock = { readonly release: () => void } | { readonly heldBy: string };
 
+/** An entry of a directory, by its own kind: all are false for a pipe or a device. */
+export interface NamedEntry {
+  readonly name: string;
+  readonly isFile: boolean;
+  readonly isDirectory: boolean;
+  readonly isLink: boolean;
+}
+
 /** The file operations that the CLI uses; paths are those of the operating system. */
 export interface Files {
   /** Throws the system error (`code: "ENOENT"`). */
@@ -60,6 +68,8 @@ export interface Files {
   realPath(path: string): Promise<string>;
   /** Names in a directory, sorted. */
   list(path: string): Promise<string[]>;
+  /** What is in a directory, sorted by name; a link is neither a file nor a directory here. */
+  entries(path: string): Promise<NamedEntry[]>;
   /** Replaces a file atomically: temporary file, fsync, rename. Creates missing directories. */
   writeAtomic(
     path: string,

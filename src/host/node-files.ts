@@ -110,6 +110,17 @@ export const diskFiles: Files = {
   },
   realPath: async (path) => (await fs()).realpath(path),
   list: async (path) => (await (await fs()).readdir(path)).sort(),
+  async entries(path) {
+    const entries = await (await fs()).readdir(path, { withFileTypes: true });
+    return entries
+      .map((entry) => ({
+        name: entry.name,
+        isFile: entry.isFile(),
+        isDirectory: entry.isDirectory(),
+        isLink: entry.isSymbolicLink(),
+      }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  },
   async writeAtomic(path, content, mode = 0o666) {
     const { open, rename, rm, writeFile } = await fs();
     const { randomBytes } = await import("node:crypto");

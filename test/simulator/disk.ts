@@ -143,6 +143,13 @@ export function simulatedFiles({ disk, step, isFull, random }: Access): Files {
       await step(`list ${path}`);
       return disk.list(path);
     },
+    async entries(path) {
+      await step(`list ${path}`);
+      return disk.list(path).map((name) => {
+        const isDirectory = disk.isDirectory(`${path}/${name}`);
+        return { name, isDirectory, isFile: !isDirectory, isLink: false };
+      });
+    },
     async writeAtomic(path, content) {
       const place = await step(`create ${path}.tmp`);
       disk.makeDirectory(dirname(normal(path)));

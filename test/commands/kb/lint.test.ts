@@ -202,7 +202,7 @@ test("an unreadable file and directory are reported, others are read", async () 
     Promise.reject(Object.assign(new Error("no"), { code: "EACCES", path }));
   const files = {
     read: (path: string) => (path.endsWith("a.md") ? denied(path) : diskFiles.read(path)),
-    list: (path: string) => (path.endsWith("c/") ? denied(path) : diskFiles.list(path)),
+    entries: (path: string) => (path.endsWith("c/") ? denied(path) : diskFiles.entries(path)),
   };
   const { rows } = await linted(place, [], { files });
   expect(rows.map(({ file, finding, problem }) => [file, finding, problem])).toEqual([

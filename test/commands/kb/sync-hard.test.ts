@@ -111,9 +111,9 @@ describe("--prune keeps documents", () => {
   test("if the directory cannot be read", async () => {
     await write(dir, three);
     await sync();
-    const list = (path: string) =>
+    const entries = (path: string) =>
       Promise.reject(Object.assign(new Error("EACCES"), { code: "EACCES", path }));
-    const ran = await sync(["--prune", "--yes"], { files: { list } });
+    const ran = await sync(["--prune", "--yes"], { files: { entries } });
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain("refusing to --prune everything");
     expect(await names()).toHaveLength(3);

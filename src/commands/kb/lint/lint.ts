@@ -37,10 +37,7 @@ export async function* run(
     if (context.signal.aborted) throw context.abortError();
     if (entry.kind !== "excluded") entries.push(entry);
   }
-  const check = async (entry: FoundFile | Obstacle) => {
-    if (context.signal.aborted) throw context.abortError();
-    return checkEntry(entry, maxBytes, context);
-  };
+  const check = (entry: FoundFile | Obstacle) => checkEntry(entry, maxBytes, context);
   const names = new Map<string, string>();
   const contents = new Map<string, string>();
   const rows: LintRow[] = [];
@@ -85,10 +82,13 @@ async function checkEntry(
   context: Context,
 ): Promise<CheckedEntry> {
   if (entry.kind !== "file") return { entry, problems: [found(entry.kind, entry.problem)] };
-  if (entry.size > maxBytes) return { entry, problems: [sizeProblem(entry.size, maxBytes)] };
+  const { files } = context.host;
   let bytes: Uint8Array;
   try {
-    bytes = await context.host.files.read(entry.location);
+    const size = (await files.stat(entry.location))?.size ?? 0;
+    if (context.signal.aborted) throw context.abortError();
+    if (size > maxBytes) return { entry, problems: [sizeProblem(size, maxBytes)] };
+    bytes = await files.read(entry.location);
   } catch (error) {
     if (context.signal.aborted) throw context.abortError(); // the file may be readable
     const { problem } = obstacle("unreadable", entry.path, error);

@@ -1,7 +1,7 @@
 import type { Ignore } from "ignore";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { codeOf, reasonOf, usage } from "../../../errors.ts";
-import type { Files } from "../../../host/host.ts";
+import type { Files, NamedEntry } from "../../../host/host.ts";
 import { isInside } from "../../../host/safe-path.ts";
 
 /** A regular file below a directory. */
@@ -11,7 +11,6 @@ export interface FoundFile {
   readonly path: string;
   /** Path to open it. */
   readonly location: string;
-  readonly size: number;
 }
 
 /** An entry below a directory that cannot be read as a file. */
@@ -54,7 +53,7 @@ export interface FileFilter {
 const ignoreFiles = [".gitignore", ".kbignore"] as const;
 const MAX_IGNORE_FILE_BYTES = 2 ** 20;
 
-/** Number of entries whose status is read at a time. */
+/** Number of links whose status is read at a time. */
 const concurrency = 16;
 
 /** The patterns of an ignore file, for paths below `base`. */
@@ -67,6 +66,8 @@ interface IgnoreRules {
 interface PathStatus {
   readonly entry: FoundFile | Obstacle | undefined;
   readonly isDirectory: boolean;
+  /** Set if the status was read. */
+  readonly size?: number;
 }
 
 /**
@@ -117,10 +118,10 @@ async function* walk(
 ): AsyncGenerator<DirectoryEntry> {
   const { directory, rulesOf, files } = scope;
   const location = `${directory}/${base}`;
-  let names: readonly string[];
+  let entries: readonly NamedEntry[];
   let real: string;
   try {
-    names = await files.list(location);
+    entries = await files.entries(location);
     real = await files.realPath(location);
   } catch (error) {
     yield obstacle("unreadable", base.slice(0, -1) || ".", error);
@@ -132,13 +133,17 @@ async function* walk(
   }
   const rules = [...inherited];
   for (const name of ignoreFiles) {
-    const found = names.includes(name) ? await readIgnoreFile(scope, base + name) : undefined;
+    const isThere = entries.some((entry) => entry.name === name);
+    const found = isThere ? await readIgnoreFile(scope, base + name) : undefined;
     if (typeof found === "string") rules.push({ base, rules: rulesOf(found.split(/\r?\n/)) });
     else if (found) yield found;
   }
-  const paths = names.filter((name) => !name.startsWith(".")).map((name) => base + name);
-  const read = async (path: string) => ({ path, ...(await statusOf(scope, path)) });
-  for await (const { path, entry, isDirectory } of mapConcurrent(paths, concurrency, read)) {
+  const shown = entries.filter(({ name }) => !name.startsWith("."));
+  const read = async (own: NamedEntry) => {
+    const path = base + own.name;
+    return { path, ...(own.isLink ? await statusOf(scope, path) : knownStatus(scope, path, own)) };
+  };
+  for await (const { path, entry, isDirectory } of mapConcurrent(shown, concurrency, read)) {
     if (!isIncluded(scope, path, isDirectory, rules)) yield { kind: "excluded", path };
     else if (entry) yield entry;
     else yield* walk(scope, `${path}/`, rules, [...parents, real]);
@@ -161,18 +166,30 @@ function isIncluded(
   return !isIgnored && (isDirectory || included === undefined || included.ignores(path));
 }
 
-async function statusOf({ directory, root, files }: Walk, path: string): Promise<PathStatus> {
+/** The status of a file or directory, which the list around it tells; not of a link. */
+const knownStatus = (
+  { directory }: Walk,
+  path: string,
+  { isDirectory, isFile }: Pick<NamedEntry, "isDirectory" | "isFile">,
+): PathStatus => {
+  if (isDirectory) return { entry: undefined, isDirectory };
+  const entry = isFile
+    ? ({ kind: "file", path, location: `${directory}/${path}` } as const)
+    : undefined;
+  return { entry: entry ?? obstacle("no-file", path), isDirectory };
+};
+
+async function statusOf(scope: Walk, path: string): Promise<PathStatus> {
+  const { directory, root, files } = scope;
   const location = `${directory}/${path}`;
   try {
     const stat = await files.stat(location);
     if (!stat) return { entry: obstacle("broken-link", path), isDirectory: false };
-    const { isDirectory, isFile, isLink, size } = stat;
+    const { isDirectory, isLink, size } = stat;
     // Only a link leads out of a directory that is inside.
     if (isLink && !isInside(root, await files.realPath(location)))
       return { entry: obstacle("outside-link", path), isDirectory };
-    if (isDirectory) return { entry: undefined, isDirectory };
-    const entry = isFile ? ({ kind: "file", path, location, size } as const) : undefined;
-    return { entry: entry ?? obstacle("no-file", path), isDirectory };
+    return { ...knownStatus(scope, path, stat), size };
   } catch (error) {
     const kind = codeOf(error) === "ELOOP" ? "link-loop" : "unreadable";
     return { entry: obstacle(kind, path, error), isDirectory: false };
@@ -184,11 +201,11 @@ async function statusOf({ directory, root, files }: Walk, path: string): Promise
  * includes a directory or a broken symlink of this name. Throws usage for one that is too large.
  */
 async function readIgnoreFile(scope: Walk, path: string): Promise<string | Obstacle | undefined> {
-  const { entry, isDirectory } = await statusOf(scope, path);
+  const { entry, isDirectory, size = 0 } = await statusOf(scope, path);
   if (!entry || isDirectory || entry.kind === "broken-link") return undefined;
   if (entry.kind === "link-loop") return { ...entry, kind: "unreadable" }; // as an error
   if (entry.kind !== "file") return entry;
-  if (entry.size > MAX_IGNORE_FILE_BYTES) {
+  if (size > MAX_IGNORE_FILE_BYTES) {
     throw usage(`ignore file ${path} is too large`, "an ignore file may have at most 1 MiB");
   }
   return new TextDecoder().decode(await scope.files.read(entry.location));
