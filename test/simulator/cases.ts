@@ -132,4 +132,6 @@ export const cases: readonly Case[] = [
       "reset after @ copy 2 again: GET /v1/datasets/ID/documents/ID 2",
     ],
   },
+  // No bug of the programs: the server tells only those who follow at that time that the run was stopped.
+  { scenario: "follow", seed: 3076, faults: ["stop @ run"] },
 ];
