@@ -18,6 +18,7 @@ const files = (count: number) =>
 const made = async (name: string) =>
   (await server.done(["kb", "create", name, "--indexing-technique", "economy", "-o", "name"])).out;
 const created = () => server.seen.filter(({ path }) => path.endsWith("/create-by-text")).length;
+const reads = () => server.seen.filter(({ method }) => method === "GET").length;
 const valid = /^[0-9a-f]{64}$/;
 
 test(
@@ -29,7 +30,9 @@ test(
     const kb = (await made("Many")).trim();
     const ended = server.done(["kb", "sync", kb, directory, "-q"]);
     await expect.poll(created, { timeout: 40_000 }).toBe(1000);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    // It looks at their status again and again, and sends nothing more.
+    const looked = reads();
+    await expect.poll(reads, { timeout: 10_000 }).toBeGreaterThan(looked + 30);
     expect(created()).toBe(1000);
     // The first ones are indexed, the last ones after the sync has begun to wait for them.
     ahead += 3_600_000;
