@@ -2,8 +2,8 @@
 import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 
-/** Jobs of one process: killed programs stay in its memory, about 0.2 MB a job. */
-const MAX_JOBS = 500;
+/** Jobs of one process: killed programs stay in its memory, 3 MB a job of the governor. */
+const MAX_JOBS = 50;
 
 /** A process of the bundle: `ask` sends a job and resolves with the answer. */
 function player(file) {
