@@ -118,7 +118,7 @@ export const valueUsage = (param: Param): string => {
 
 /** Flag of a parameter, without dashes: `--name` or the wire name with hyphens. */
 export const flagOf = (name: string, param: Param): string =>
-  param.flag ?? name.replace(/_+|\./g, "-");
+  param.flag ?? name.split("_").filter(Boolean).join("-").replaceAll(".", "-");
 
 /** Parameters set by a flag: not only positional, and not filled from the end user. */
 export const flagParams = ({ params, positionals }: Command): [name: string, param: Param][] =>

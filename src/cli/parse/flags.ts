@@ -26,8 +26,17 @@ export interface OwnFlag extends Flag {
   readonly role: "value" | "no" | "file" | "alias";
 }
 
+/** Each start asks twice for the flags of its command. */
+const known = new WeakMap<Command, readonly OwnFlag[]>();
+
 /** The flags of a command's parameters. */
-export const ownFlags = (command: Command): OwnFlag[] =>
+export function ownFlags(command: Command): readonly OwnFlag[] {
+  const flags = known.get(command) ?? flagsOf(command);
+  known.set(command, flags);
+  return flags;
+}
+
+const flagsOf = (command: Command): OwnFlag[] =>
   flagParams(command).flatMap(([name, param]): OwnFlag[] => {
     const { aliases = [], bareValue, help, many = false } = param;
     const long = `--${flagOf(name, param)}`;
@@ -63,5 +72,8 @@ const variant = (
 ): OwnFlag => ({ ...own, role, long, value, usage: value ? `${long} <${value}>` : long });
 
 /** The name of a flag's value among commander's options: `--no-headers` → `headers`. */
-export const optionName = (long: string): string =>
-  long.replace(/^--?(no-)?/, "").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+export function optionName(long: string): string {
+  const words = long.split("-").filter(Boolean);
+  const [first = "", ...rest] = words[0] === "no" ? words.slice(1) : words;
+  return first + rest.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
+}
