@@ -1,8 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { write } from "../lib/directory.ts";
+import { fastClock } from "../lib/fast-clock.ts";
+import { held, heldClock } from "../lib/held-clock.ts";
 import { onPty } from "../lib/pty.ts";
 import { sampled } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";
@@ -12,8 +15,8 @@ const ctrlC = "\u0003";
 
 /** A sandbox of its own with a knowledge base, and a directory. */
 async function place({ speed = 5 } = {}) {
-  // Delays of faults are `speed` times as long as the tests see.
-  const server = await testSandbox({ speed });
+  const clock = heldClock(fastClock(speed));
+  const server = await testSandbox({ clock });
   const home = await temporaryDirectory();
   const kb = "Base";
   await server.done(["kb", "create", kb, "--indexing-technique", "economy"]);
@@ -23,6 +26,7 @@ async function place({ speed = 5 } = {}) {
     kb,
     dir: join(home, "dir"),
     faults: (...all: readonly string[]) => server.sandbox.setFaults(all.map(parseFault)),
+    pass: (count: number) => clock.pass(count),
     onTerminal: (...args: readonly string[]) => onPty("kb", args, env),
     /** The names of the documents in the knowledge base. */
     async names() {
@@ -43,16 +47,21 @@ const files = (count: number) =>
 
 describe.concurrent("a sync of 60 files on a slow server", () => {
   test("shows a count that grows, the file and the time left; then only the sum", async () => {
-    const { kb, dir, faults, onTerminal } = await place();
+    const { kb, dir, faults, pass, onTerminal } = await place();
     await write(dir, files(60));
-    faults("POST /datasets/*/document/create-by-text delay=900ms");
-    const run = onTerminal("sync", kb, dir);
-    await run.shows(/Uploading {2}\d\d?\/60 files · it\/page-0\d\d\.md/);
-    await run.shows(/Uploading {2}[34]\d\/60 files · it\/page-0[34]\d\.md · 0:\d\d left/);
-    await run.shows(/Uploading {2}5\d\/60 files · it\/page-05\d\.md · 0:0\d left/);
+    faults(`POST /datasets/*/document/create-by-text ${held}`);
+    const run = onTerminal("sync", kb, dir, "--concurrency", "1");
+    pass(5);
+    await run.shows(/Uploading {2}5\/60 files · it\/page-005\.md/);
+    await sleep(2100); // the time left is known after two seconds
+    pass(5);
+    await run.shows(/Uploading {2}10\/60 files · it\/page-010\.md · \d:\d\d left/);
+    pass(10);
+    await run.shows(/Uploading {2}20\/60 files · it\/page-020\.md · \d:\d\d left/);
+    pass(40);
     expect(await run.exit).toBe(0);
     expect(await run.lines()).toEqual(["60 files: 60 created; 410 characters indexed"]);
-  }, 60_000);
+  });
 
   test("failures are counted, and listed with whole paths in groups", async () => {
     const { kb, dir, faults, onTerminal, names } = await place();
@@ -74,12 +83,13 @@ describe.concurrent("a sync of 60 files on a slow server", () => {
 });
 
 test.concurrent("before a delete is confirmed, nothing says that it happens", async () => {
-  const { server, kb, dir, faults, onTerminal } = await place();
+  const { server, kb, dir, faults, pass, onTerminal } = await place();
   await write(dir, files(1));
   await server.cli(["kb", "sync", kb, dir]);
-  faults("GET /datasets/*/documents/* delay=1500ms");
+  faults(`GET /datasets/*/documents/* ${held}`);
   const run = onTerminal("doc", "delete", kb, "it/page-001.md");
   await run.shows(/Reading document it\/page-001\.md from knowledge base/);
+  pass(1);
   await run.shows(/Delete document it\/page-001\.md/);
   run.type("n\r");
   expect(await run.exit).toBe(2);
@@ -87,11 +97,12 @@ test.concurrent("before a delete is confirmed, nothing says that it happens", as
 
 describe.concurrent("Ctrl-C", () => {
   test("tells how many files were uploaded, and they are on the server", async () => {
-    const { kb, dir, faults, onTerminal, names } = await place();
+    const { kb, dir, faults, pass, onTerminal, names } = await place();
     await write(dir, files(18));
-    faults("POST /datasets/*/document/create-by-text delay=1500ms");
+    faults(`POST /datasets/*/document/create-by-text ${held}`);
     const run = onTerminal("sync", kb, dir);
-    await run.shows(/Uploading {2}([6-9]|1[0-7])\/18 files/);
+    pass(6);
+    await run.shows(/Uploading {2}6\/18 files/);
     run.type(ctrlC);
     expect(await run.exit).toBe(130);
     const text = (await run.lines()).join("\n");
@@ -126,7 +137,7 @@ describe.concurrent("Ctrl-C", () => {
     const { server, kb, dir, faults, onTerminal } = await place();
     await write(dir, files(3));
     await server.cli(["kb", "sync", kb, dir]);
-    faults("POST /datasets/*/documents/download-zip delay=9s");
+    faults(`POST /datasets/*/documents/download-zip ${held}`);
     const run = onTerminal("export", kb, `${dir} export`);
     await run.shows(/Downloading {2}0\/3 documents/);
     run.type(ctrlC);
@@ -163,13 +174,15 @@ test.concurrent("--watch prints the changes of a sync before its summary", async
 });
 
 test.concurrent("an idle --watch shows no count of the sync before", async () => {
-  const { kb, dir, faults, onTerminal } = await place();
+  const { kb, dir, faults, pass, onTerminal } = await place();
   await write(dir, files(1));
-  faults("POST /datasets/*/document/create-by-text delay=1500ms");
+  faults(`POST /datasets/*/document/create-by-text ${held}`);
   const run = onTerminal("sync", kb, dir, "--watch");
+  pass(1);
   await run.shows(/press Ctrl-C to stop/);
   await write(dir, { "new.md": "new" });
   await run.shows(/Uploading {2}0\/1 files/);
+  pass(1);
   await run.shows(
     /press Ctrl-C to stop\n[^]*2 files: 1 created, 1 unchanged[^]*press Ctrl-C to stop/,
   );
@@ -185,29 +198,36 @@ describe.concurrent("every slow command counts", () => {
   const lines = (count: number, line: (index: number) => string) =>
     Array.from({ length: count }, (_, index) => `${line(index + 1)}\n`).join("");
 
-  /** Command, fault, and what the terminal shows meanwhile. */
+  /** Some commands count the results in the order of their input. */
+  const inOrder = ["--concurrency", "1"];
+
+  /** Command, requests that are held, how many pass, and what the terminal shows then. */
   const slow: readonly (readonly [
     string,
     (place: Place) => Promise<readonly string[]>,
     string,
+    number,
     RegExp,
   ])[] = [
     [
       "export",
       async ({ kb, dir }) => ["export", kb, `${dir} export`],
-      "POST /datasets/*/documents/download-zip delay=4500ms",
+      "POST /datasets/*/documents/download-zip",
+      0,
       /Downloading {2}0\/8 documents/,
     ],
     [
       "verify",
       async ({ kb }) => ["verify", kb, kb],
-      "POST /datasets/*/documents/download-zip delay=4500ms",
+      "POST /datasets/*/documents/download-zip",
+      0,
       /Comparing {2}0\/8 documents/,
     ],
     [
       "copy",
-      async ({ kb }) => ["copy", kb, "--name", `${kb} copy`],
-      "POST /datasets/*/document/create-by-text delay=1500ms",
+      async ({ kb }) => ["copy", kb, "--name", `${kb} copy`, ...inOrder],
+      "POST /datasets/*/document/create-by-text",
+      3,
       /Uploading {2}3\/8 documents/,
     ],
     [
@@ -216,37 +236,42 @@ describe.concurrent("every slow command counts", () => {
         const path = `${dir} questions.jsonl`;
         const question = (at: number) => JSON.stringify({ question: `q${at}`, text: "text" });
         await writeFile(path, lines(9, question));
-        return ["eval", kb, path];
+        return ["eval", kb, path, ...inOrder];
       },
-      "POST /datasets/*/retrieve delay=1500ms",
+      "POST /datasets/*/retrieve",
+      3,
       /Evaluating {2}3\/9 questions/,
     ],
     [
       "tag create --each",
       async ({ dir }) => {
         await writeFile(`${dir} tags.csv`, `name\n${lines(9, (at) => `tag ${at}`)}`);
-        return ["tag", "create", "--each", `${dir} tags.csv`];
+        return ["tag", "create", "--each", `${dir} tags.csv`, ...inOrder];
       },
-      "POST /datasets/tags delay=1500ms",
+      "POST /datasets/tags",
+      3,
       /Creating {2}3\/9 rows/,
     ],
     [
       "doc delete of many",
-      async ({ kb }) => ["doc", "delete", kb, ...Object.keys(files(8)), "--yes"],
-      "DELETE /datasets/*/documents/* delay=1500ms",
+      async ({ kb }) => ["doc", "delete", kb, ...Object.keys(files(8)), "--yes", ...inOrder],
+      "DELETE /datasets/*/documents/*",
+      3,
       /Deleting {2}3\/8 items/,
     ],
   ];
 
-  test.each(sampled(2, slow))("%s", async (_, prepare, fault, shown) => {
+  test.each(sampled(2, slow))("%s", async (_, prepare, requests, count, shown) => {
     const its = await place();
-    const { server, kb, dir, faults, onTerminal } = its;
+    const { server, kb, dir, faults, pass, onTerminal } = its;
     await write(dir, files(8));
     await server.cli(["kb", "sync", kb, dir]);
     const line = await prepare(its);
-    faults(fault);
+    faults(`${requests} ${held}`);
     const run = onTerminal(...line);
+    pass(count);
     await run.shows(shown);
+    pass(Infinity);
     expect(await run.exit, (await run.lines()).join("\n")).toBe(0);
   });
 });
