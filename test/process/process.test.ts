@@ -271,8 +271,9 @@ test("a second start takes over the code that the first one compiled", async () 
   const env = { KB_CACHE_DIR: join(folder, "cache-of-code") };
   const line = ["kb", "create", "A", "--dry-run"];
   expect(compiledIn(await loaded(line, env))).toEqual([]);
-  // The core and the execution; the other chunks are short.
-  expect(compiledIn(await loaded(line, env))).toEqual(["compiled false", "compiled false"]);
+  const taken = compiledIn(await loaded(line, env));
+  expect(taken.length).toBeGreaterThan(1); // the core and the execution at least
+  expect(new Set(taken)).toEqual(new Set(["compiled false"])); // V8 rejects none
   const off = { ...env, NODE_DISABLE_COMPILE_CACHE: "1" };
   expect(compiledIn(await loaded(line, off))).toEqual([]);
 });
