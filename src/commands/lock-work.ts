@@ -1,5 +1,6 @@
 import { CliError } from "../errors.ts";
 import type { Host } from "../host/host.ts";
+import type { JournalFiles } from "../lib/journal.ts";
 
 /**
  * Locks what a command works on, so that no other command does the same work: `busy` names it, e.g.
@@ -19,16 +20,30 @@ export async function lockWork(
   });
 }
 
+/** What a command that writes a journal works with. */
+export interface LockedJournal {
+  readonly release: () => void;
+  readonly files: JournalFiles;
+}
+
 /**
- * The same for a journal that a command can do without: on a full or read-only disk it locks nothing,
- * since writing the journal then fails, too.
+ * The same for a journal, which a command can do without: if its directory takes no lock, as on a full or
+ * read-only disk, the journal can be read, but not written, because another command may write it.
  */
-export async function lockJournal(path: string, busy: string, host: Host): Promise<() => void> {
+export async function lockJournal(path: string, busy: string, host: Host): Promise<LockedJournal> {
+  const { directories, files } = host;
   try {
-    await host.files.makeDirectory(host.directories.state, 0o700);
-    return await lockWork(path, busy, host);
+    await files.makeDirectory(directories.state, 0o700);
+    return { release: await lockWork(path, busy, host), files };
   } catch (error) {
     if (error instanceof CliError) throw error; // locked, or interrupted
-    return () => {};
+    return {
+      release: () => {},
+      files: {
+        read: files.read,
+        append: () => Promise.reject(error as Error), // of the system
+        remove: () => Promise.resolve(),
+      },
+    };
   }
 }

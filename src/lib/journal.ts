@@ -2,7 +2,7 @@ import { CliError, isMissing, reasonOf, usage } from "../errors.ts";
 import { isObject, tryParseJson } from "./json.ts";
 
 /** The file operations of a journal. */
-interface JournalFiles {
+export interface JournalFiles {
   read(path: string): Promise<Uint8Array>;
   /** Appends and flushes to disk. */
   append(path: string, text: string): Promise<void>;

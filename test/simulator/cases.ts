@@ -134,4 +134,19 @@ export const cases: readonly Case[] = [
   },
   // No bug of the programs: the server tells only those who follow at that time that the run was stopped.
   { scenario: "follow", seed: 3076, faults: ["stop @ run"] },
+  // Two commands wrote one journal: that of a suite, whose lock the full disk did not take.
+  {
+    scenario: "tests",
+    seed: 6910,
+    faults: [
+      "twice @ tests 0",
+      "full disk @ tests 0: lock /home/user/state/suite-020b89102765cb9625861e93ead4903b.jsonl.lock 1",
+      "504 after @ tests 0: POST /v1/chat-messages 3",
+      "silent body @ tests 0 again: POST /v1/chat-messages 3",
+      "reset before @ tests 0 again: POST /v1/chat-messages 4",
+      "restart before @ tests 0 again: POST /v1/chat-messages 7",
+      "full disk @ tests 0 again: append /home/user/state/suite-020b89102765cb9625861e93ead4903b.jsonl 3",
+      "kill @ tests 0 again: lock /home/user/state/connections/127.0.0.1%3A8080/slot.5 2",
+    ],
+  },
 ];

@@ -123,12 +123,12 @@ export async function* batch<T, R>(spec: Batch<T, R>, context: Context): AsyncGe
   const journalPath = join(host.directories.state, `each-${identity}.jsonl`);
   // Rows from stdin cannot be read again, so such a run cannot be continued.
   const isFile = path !== "-";
-  const release =
+  const { release, files } =
     isFile && !options.dryRun
       ? await lockJournal(journalPath, "another command is sending these rows", host)
-      : () => {};
+      : { release: () => {}, files: host.files };
   try {
-    const earlier = isFile ? await openBatchJournal(journalPath, host.files) : emptyJournal;
+    const earlier = isFile ? await openBatchJournal(journalPath, files) : emptyJournal;
     const rows = await beforeSending(() => spec.rows(earlier));
     const open = rows.filter(({ row }) => earlier.states.get(row.number)?.kind !== "done");
     if (open.length > 0) await spec.confirm?.(open);

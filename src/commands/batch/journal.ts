@@ -1,6 +1,6 @@
 import type { Values } from "../../api/request.ts";
-import type { Files } from "../../host/host.ts";
 import { openJournal } from "../../lib/journal.ts";
+import type { JournalFiles } from "../../lib/journal.ts";
 import { isObject } from "../../lib/json.ts";
 
 /** State of a row after an earlier run; rows without one were never sent. */
@@ -37,7 +37,7 @@ export interface BatchJournal {
 }
 
 /** Reads the journal at `path`, if it exists. Writes nothing before `begin`. */
-export async function openBatchJournal(path: string, files: Files): Promise<BatchJournal> {
+export async function openBatchJournal(path: string, files: JournalFiles): Promise<BatchJournal> {
   const { entries, append, remove } = await openJournal(path, files);
   const resolved = new Map<number, Values>();
   const states = new Map<number, JournalState>();

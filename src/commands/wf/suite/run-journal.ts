@@ -36,8 +36,10 @@ export async function openRunJournal(
   const { host, notice, options } = context;
   const path = join(host.directories.state, `suite-${await identityOf(planned, values)}.jsonl`);
   const busy = "another command is running these tests";
-  const release = options.dryRun ? () => {} : await lockJournal(path, busy, host);
-  const journal = await openJournal(path, host.files);
+  const { release, files } = options.dryRun
+    ? { release: () => {}, files: host.files }
+    : await lockJournal(path, busy, host);
+  const journal = await openJournal(path, files);
   const results = new Map(journal.entries.flatMap(({ key, result }) => entryOf(key, result)));
   let isRecording = !options.dryRun;
   const orNotice = (written: Promise<void>) =>
