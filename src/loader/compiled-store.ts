@@ -17,10 +17,14 @@ import { optimizingFlags } from "../lib/v8-flags.ts";
 import { compile } from "./chunk-loader.ts";
 
 /** Shorter chunks are compiled in less time than another file is read. */
-export const SHORTEST = 4096;
+const SHORTEST = 4096;
 
 /** Names without a hash of the content are those of the entries, which are short. */
 const hashed = /-[a-z0-9]{8}\.cjs$/;
+
+/** Whether the compiled code of a chunk is worth storing. */
+export const isStored = (name: string, source: string): boolean =>
+  source.length >= SHORTEST && hashed.test(name);
 
 /**
  * What V8 compiled of the chunks, in a directory of the user's cache. A start without it takes longer and gives
@@ -39,16 +43,15 @@ export function compiledStore(folder: string): CompiledStore {
   let trusted: boolean | undefined;
   return {
     read(name, source) {
-      if (source.length < SHORTEST || !(trusted ??= isOwn(folder))) return undefined;
+      if (!isStored(name, source) || !(trusted ??= isOwn(folder))) return undefined;
       return attempt(() => readFileSync(join(folder, name)));
     },
     write(sources) {
       attempt(() => {
         if (madeDirectory(folder)) removeFormer(folder);
         if (!isOwn(folder)) return;
-        for (const [path, source] of sources) {
-          if (source.length >= SHORTEST && hashed.test(path)) store(folder, path, source);
-        }
+        for (const [path, source] of sources)
+          if (isStored(path, source)) store(folder, path, source);
       });
     },
   };

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { directoriesOf } from "../host/directories.ts";
 import { version } from "../lib/version.ts";
 import { chunkLoader } from "./chunk-loader.ts";
-import { compiledStore, SHORTEST } from "./compiled-store.ts";
+import { compiledStore, isStored } from "./compiled-store.ts";
 
 /**
  * Starts a program of the package: loads the bundle with the code that earlier starts compiled, and stores
@@ -25,7 +25,7 @@ export function start(program: "kb" | "wf"): void {
       readCompiled: (name, source) => store?.read(name, source),
     },
     (name, source, { cachedDataRejected }) => {
-      if (cachedDataRejected !== undefined || source.length < SHORTEST) return;
+      if (cachedDataRejected !== undefined || !isStored(name, source)) return;
       // Not after a signal: the second one ends the process at once.
       if (compiled.size === 0) process.once("exit", (code) => code < 128 && store?.write(compiled));
       compiled.set(join(folder, name), source);
