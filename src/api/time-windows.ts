@@ -79,7 +79,7 @@ const PAGE_SIZES = [100, 97, 89, 83, 79, 73, 71, 67, 61, 59, 53, 47];
  * A window is yielded when the server's count of the rows before it agrees; otherwise it is read by
  * itself and halved until it does. Where the next page decides which page follows it, that one is
  * requested while the window is used. The list ends at `last` (a Unix second), by default at the
- * server's own clock, so rows added during the read are not part of it.
+ * server's own clock before the first request, so rows added during the read are not part of it.
  */
 export async function* readWindows(source: Source, last?: number): AsyncGenerator<TimeWindow> {
   const { filters, input, cap } = source;
@@ -169,7 +169,7 @@ class WindowReader {
     return { ...window, again, left };
   }
 
-  /** The server's clock, or the requested end if earlier. A row may be ahead of that clock. */
+  /** The server's clock before the request, or the requested end if earlier. A row may be ahead of it. */
   lastSecond({ rows, asOf = 0 }: Page, requested: number | undefined): number {
     const now = Math.max(Math.floor(asOf), ...rows.map(this.secondOf));
     return requested === undefined ? now : Math.min(requested, now);

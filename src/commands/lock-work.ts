@@ -26,6 +26,9 @@ export interface LockedJournal {
   readonly files: JournalFiles;
 }
 
+/** A journal without a lock, for a dry run, which only reads it. */
+export const unlockedJournal = ({ files }: Host): LockedJournal => ({ release: () => {}, files });
+
 /**
  * The same for a journal, which a command can do without: if its directory takes no lock, as on a full or
  * read-only disk, the journal can be read, but not written, because another command may write it.

@@ -16,7 +16,7 @@ import { counted } from "../../lib/plural.ts";
 import { readRowFile } from "../../lib/formats/rows-file.ts";
 import type { FileRow, RowFile } from "../../lib/formats/rows-file.ts";
 import type { ConcurrencyOptions, Context } from "../command-spec.ts";
-import { lockJournal } from "../lock-work.ts";
+import { lockJournal, unlockedJournal } from "../lock-work.ts";
 import { openFailedRows } from "./failed-rows.ts";
 import { emptyJournal, openBatchJournal } from "./journal.ts";
 import type { BatchJournal, JournalState } from "./journal.ts";
@@ -126,7 +126,7 @@ export async function* batch<T, R>(spec: Batch<T, R>, context: Context): AsyncGe
   const { release, files } =
     isFile && !options.dryRun
       ? await lockJournal(journalPath, "another command is sending these rows", host)
-      : { release: () => {}, files: host.files };
+      : unlockedJournal(host);
   try {
     const earlier = isFile ? await openBatchJournal(journalPath, files) : emptyJournal;
     const rows = await beforeSending(() => spec.rows(earlier));

@@ -5,7 +5,7 @@ import { openJournal } from "../../../lib/journal.ts";
 import { isObject } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../command-spec.ts";
-import { lockJournal } from "../../lock-work.ts";
+import { lockJournal, unlockedJournal } from "../../lock-work.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";
 
@@ -37,7 +37,7 @@ export async function openRunJournal(
   const path = join(host.directories.state, `suite-${await identityOf(planned, values)}.jsonl`);
   const busy = "another command is running these tests";
   const { release, files } = options.dryRun
-    ? { release: () => {}, files: host.files }
+    ? unlockedJournal(host)
     : await lockJournal(path, busy, host);
   const journal = await openJournal(path, files);
   const results = new Map(journal.entries.flatMap(({ key, result }) => entryOf(key, result)));
