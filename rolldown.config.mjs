@@ -40,7 +40,7 @@ const replaced = [
 
 // Chunks keep the lazy parts lazy. What every command needs is one file: reading thirty small ones
 // costs more than the rest of a start. Nothing is left to be installed: the programs work offline.
-export const programs = defineConfig({
+export default defineConfig({
   input: {
     main: "src/main.ts",
     "keyring-child": "src/host/keyring-child.ts",
@@ -99,7 +99,7 @@ export const programs = defineConfig({
     minify: true, // 4 ms less to read at each start
     charset: "ascii", // other characters make V8 store a chunk in two bytes each, and collect garbage
     cleanDir: true,
-    // By their content: code that was compiled of a chunk is found by its name (src/loader).
+    // By their content: a program that runs during an update never loads a chunk of the other version.
     chunkFileNames: "[name]-[hash].cjs",
     hashCharacters: "base36",
     codeSplitting: {
@@ -107,12 +107,3 @@ export const programs = defineConfig({
     },
   },
 });
-
-/** What loads the chunks: a file of its own, because no chunk is loaded before it. */
-const loader = defineConfig({
-  input: { loader: "src/loader/loader.ts" },
-  platform: "node",
-  output: { ...programs.output, cleanDir: false, codeSplitting: false },
-});
-
-export default [programs, loader];

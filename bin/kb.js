@@ -1,2 +1,2 @@
 #!/usr/bin/env node
-require("../dist/loader.cjs").start("kb");
+require("../dist/main.cjs").main("kb");

@@ -1,2 +1,2 @@
 #!/usr/bin/env node
-require("../dist/loader.cjs").start("wf");
+require("../dist/main.cjs").main("wf");

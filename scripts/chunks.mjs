@@ -5,10 +5,17 @@ import { fileURLToPath } from "node:url";
 
 /** Name of a chunk and its paths below src; a directory ends with a slash. */
 export const chunks = [
-  // All that --version and --help need.
+  // All that --version and --help need, and what comes before everything else is loaded.
   [
     "ready",
-    ["cli/ready-answer.ts", "host/bundle-file.ts", "host/platform.ts", "host/node-output.ts"],
+    [
+      "cli/ready-answer.ts",
+      "host/bundle-file.ts",
+      "host/platform.ts",
+      "host/node-output.ts",
+      "host/compile-cache.ts",
+      "host/directories.ts",
+    ],
   ],
   [
     "core",

@@ -1,5 +1,7 @@
 import { readyAnswer } from "./cli/ready-answer.ts";
 import { bundleFile } from "./host/bundle-file.ts";
+import { keepCompiledCode } from "./host/compile-cache.ts";
+import { directoriesOf } from "./host/directories.ts";
 import { nodeOutput } from "./host/node-output.ts";
 import { platform } from "./host/platform.ts";
 
@@ -11,6 +13,7 @@ export async function main(program: "kb" | "wf"): Promise<never> {
   const argv = [program, ...process.argv.slice(2)];
   const answer = readyAnswer(argv, { platform, file: bundleFile });
   if (answer !== undefined && (await isPrinted(answer))) process.exit(0);
+  keepCompiledCode(directoriesOf(process.env).cache);
   const { run } = await import("./cli/run.ts");
   const { nodeHost } = await import("./host/node-host.ts");
   process.exit(await run(argv, nodeHost()));

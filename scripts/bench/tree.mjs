@@ -18,7 +18,7 @@ export async function tree() {
      export { kbTasks } from ${source("commands", "kb", "specs.ts")};`,
   );
   const { rolldown } = await import("rolldown");
-  const { programs: config } = await import("../../rolldown.config.mjs");
+  const { default: config } = await import("../../rolldown.config.mjs");
   const { codeSplitting: _, ...output } = config.output;
   const bundle = await rolldown({
     input: { tree: entry },

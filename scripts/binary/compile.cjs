@@ -3,7 +3,7 @@
 "use strict";
 const { readFileSync, readdirSync, writeFileSync } = require("node:fs");
 const { join } = require("node:path");
-const { compiledInFull } = require("../../dist/loader.cjs");
+const { compiledInFull } = require("./chunk-loader.cjs");
 
 const [, , dist, out] = process.argv;
 // Names without a hash are entries: the first one is short, and the others run in threads.

@@ -3,7 +3,7 @@
 "use strict";
 const { basename, join } = require("node:path");
 const sea = require("node:sea");
-const { chunkLoader } = require("../../dist/loader.cjs");
+const { chunkLoader } = require("./chunk-loader.cjs");
 
 const caches = new Set(sea.getAssetKeys().filter((key) => key.endsWith(".cache")));
 const load = chunkLoader({

@@ -1,6 +1,5 @@
 import type { Dispatcher } from "undici";
 import { usage } from "../errors.ts";
-import { optimizingFlags } from "../lib/v8-flags.ts";
 import type { ConnectionSettings, RawHost } from "./host.ts";
 import { diskFiles } from "./node-files.ts";
 import { proxiesOf } from "./proxies.ts";
@@ -49,10 +48,10 @@ async function directDispatcher(connect: ConnectOptions): Promise<Dispatcher> {
   ]);
   // Node 20 optimizes undici's WebAssembly parser in the background and waits for that at exit: 80 ms
   // of a request's 195, and 20 MB more on long lists. The baseline compiler is fast enough. Newer
-  // versions do not wait. After loading, because V8 rejects code that was compiled with other flags.
+  // versions do not wait.
   if (process.version.startsWith("v20.")) {
     const { setFlagsFromString } = process.getBuiltinModule("node:v8");
-    for (const flag of optimizingFlags) setFlagsFromString(`--no-${flag}`);
+    for (const flag of ["wasm-tier-up", "wasm-dynamic-tiering"]) setFlagsFromString(`--no-${flag}`);
   }
   const agent = new Agent({ connect });
   return Object.assign(agent, { request: request.bind(agent) });

@@ -16,12 +16,13 @@ const MAX_LINKS = 40;
 /**
  * Returns the first part of a path where others than the user and root could change what is there: the
  * directories from the root on, links and what they point to, the file or directory itself. Others may write
- * to a sticky directory such as /tmp: what is not theirs they cannot replace. What does not exist is not
- * trusted. Windows has no check, because modes say nothing there.
+ * to a sticky directory such as /tmp, where they cannot replace what is not theirs; with `sticky: false` they may
+ * not. What does not exist is not trusted. Windows has no check, because modes say nothing there.
  */
 export function untrustedPart(
   path: string,
   uid: number | undefined = process.getuid?.(),
+  { sticky = true }: { readonly sticky?: boolean } = {},
 ): UntrustedPart | undefined {
   if (uid === undefined) return undefined;
   // Not normalized: after a link, `..` leads out of the directory that it points to.
@@ -33,7 +34,7 @@ export function untrustedPart(
       if (stats.uid !== uid && stats.uid !== 0) {
         return { path: at, reason: `belongs to user ${stats.uid}` };
       }
-      const isKept = rest.length > 0 && (stats.mode & STICKY) !== 0;
+      const isKept = sticky && rest.length > 0 && (stats.mode & STICKY) !== 0;
       if (stats.isSymbolicLink()) {
         if (++links > MAX_LINKS) return { path, reason: "leads through too many links" };
         const target = readlinkSync(at);

@@ -60,7 +60,7 @@ test.each([
   expect(partOf("home/profiles.json")).toBe(expected);
 });
 
-test("a sticky directory is no place for files of names that others can take first", () => {
+test("a sticky directory does not keep others from taking a name first", () => {
   chmodSync(join(top, "home"), 0o1777);
   expect(partOf("home")).toBe("home can be written by others (mode 1777)");
 });

@@ -1,10 +1,26 @@
 import { readFileSync, readdirSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Script } from "node:vm";
 import { expect, test } from "vitest";
-import { chunkLoader } from "../../src/loader/chunk-loader.ts";
-import { compiledInFull } from "../../src/loader/compiled-store.ts";
 import { root } from "../lib/paths.ts";
+
+interface ChunkFiles {
+  readonly folder: string;
+  readonly read: (name: string) => string;
+  readonly readCompiled: (name: string) => Uint8Array | undefined;
+}
+
+/** What the executable loads its chunks with, as JavaScript that it contains. */
+const { chunkLoader, compiledInFull } = createRequire(import.meta.url)(
+  "../../scripts/binary/chunk-loader.cjs",
+) as {
+  chunkLoader(
+    files: ChunkFiles,
+    onLoaded: (name: string, script: Script) => void,
+  ): (name: string) => unknown;
+  compiledInFull(filename: string, source: string): Uint8Array;
+};
 
 const dist = join(root, "dist");
 const read = (name: string) => readFileSync(join(dist, name), "utf8");
@@ -13,7 +29,7 @@ const read = (name: string) => readFileSync(join(dist, name), "utf8");
 function loadMain(compiled: ReadonlyMap<string, Uint8Array>) {
   const scripts = new Map<string, Script>();
   const files = { folder: dist, read, readCompiled: (name: string) => compiled.get(name) };
-  const load = chunkLoader(files, (name, _, script) => scripts.set(name, script));
+  const load = chunkLoader(files, (name: string, script: Script) => scripts.set(name, script));
   const main = load("main.cjs") as { readonly main: unknown };
   load(readdirSync(dist).find((name) => name.startsWith("core-")) ?? "");
   return { load, main, scripts };

@@ -1,0 +1,46 @@
+import { existsSync, lstatSync, mkdirSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { attempt } from "../lib/attempt.ts";
+import { isExecutable } from "./bundle-file.ts";
+import { untrustedPart } from "./trusted-path.ts";
+
+/**
+ * Lets Node.js 22.8 and later keep what it compiles in the directory `code` of a cache, so that later starts
+ * take less time. What is read there is run, so others must not be able to write there.
+ */
+export function keepCompiledCode(cache: string): void {
+  const { enableCompileCache } = process.getBuiltinModule("node:module") as {
+    readonly enableCompileCache?: (directory: string) => unknown;
+  };
+  if (!enableCompileCache || isExecutable) return; // the executable contains compiled code
+  const directory = attempt(() => privateDirectory(join(cache, "code")));
+  if (directory !== undefined) enableCompileCache(directory);
+}
+
+/**
+ * Returns the real path of a directory that only the user can read and write, and that only the user and root can
+ * replace. Creates it and those above it; not by a recursive mkdir, which never returns for a place where
+ * nothing can be created, such as /proc/nowhere. Undefined if it is open to others. Throws the system error.
+ */
+export function privateDirectory(path: string, isSafe = isSafeFromOthers): string | undefined {
+  const directory = realDirectory(path, isSafe);
+  // Without rights for others at all: a checkout or an unpacked archive rarely contains such a directory.
+  const stats = lstatSync(directory);
+  const isPrivate = stats.isDirectory() && (stats.mode & 0o077) === 0;
+  return isPrivate && isSafe(directory) ? directory : undefined;
+}
+
+function realDirectory(path: string, isSafe: (directory: string) => boolean): string {
+  if (existsSync(path)) return realpathSync(path);
+  const parent = realDirectory(dirname(path), isSafe);
+  if (!isSafe(parent)) throw new Error("nothing is created where others can write");
+  const directory = join(parent, basename(path));
+  mkdirSync(directory, { mode: 0o700 });
+  return directory;
+}
+
+/** Sticky directories do not do: others can create there what is missing. On Windows, nothing is known. */
+function isSafeFromOthers(directory: string): boolean {
+  const uid = process.getuid?.();
+  return uid !== undefined && untrustedPart(directory, uid, { sticky: false }) === undefined;
+}
