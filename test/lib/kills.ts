@@ -183,6 +183,23 @@ export async function killedWrites(
     if (goesOn) clearTimeout(goesOn);
     return { exit, by, err };
   };
+  /** Like `run` with SIGKILL, but the parent never waits: the process stays as a zombie. Ends with the parent. */
+  const runUnreaped = async ({ argv, env = {} }: Written, after: number) => {
+    const [program = "kb", ...args] = argv;
+    // The shell becomes a program that waits for no child; only the command holds the pipe.
+    const script = '"$@" 1>&2 & echo $!; exec sleep 600 1>/dev/null 2>&1';
+    const parent = spawn("sh", ["-c", script, "sh", process.execPath, bin(program), ...args], {
+      env: { PATH: process.env["PATH"], HOME: home, ...server.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    parent.stderr.resume();
+    const [first] = (await once(parent.stdout, "data")) as [Buffer];
+    const pid = Number(first.toString());
+    const timer = setTimeout(() => process.kill(pid, "SIGKILL"), after);
+    await once(parent.stderr, "close");
+    clearTimeout(timer);
+    return parent;
+  };
   let hit = 0;
   for (let turn = 0; turn < kills; turn++) {
     const line = all[Math.floor(random() * all.length)];
@@ -190,6 +207,18 @@ export async function killedWrites(
     if (!line || !signal) continue;
     const what = `${line.argv.join(" ")} ${signal} at turn ${turn} of seed ${seed}`;
     await line.before?.();
+    if (signal === "SIGKILL" && turn % 2 === 0) {
+      const parent = await runUnreaped(line, random() * 400);
+      await line.check(false);
+      await parsed(home);
+      await line.before?.();
+      const again = await run(line);
+      parent.kill("SIGKILL");
+      expect(again.exit, `${what}, then again beside the zombie: ${again.err}`).toBe(0);
+      await line.check(true);
+      hit++;
+      continue;
+    }
     const { exit, by, err } = await run(line, signal, random() * 400);
     // Before the program handles signals the system ends it; a faster program exits with 0.
     if (by === null && exit !== 0)
