@@ -1,5 +1,5 @@
-import { existsSync, lstatSync, mkdirSync, realpathSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { attempt } from "../lib/attempt.ts";
 import { isExecutable } from "./bundle-file.ts";
 import { untrustedPart } from "./trusted-path.ts";
@@ -23,23 +23,22 @@ export function keepCompiledCode(cache: string): void {
  * nothing can be created, such as /proc/nowhere. Undefined if it is open to others. Throws the system error.
  */
 export function privateDirectory(path: string, isSafe = isSafeFromOthers): string | undefined {
-  const directory = realDirectory(path, isSafe);
+  create(path, isSafe);
+  const stats = statSync(path);
   // Without rights for others at all: a checkout or an unpacked archive rarely contains such a directory.
-  const stats = lstatSync(directory);
   const isPrivate = stats.isDirectory() && (stats.mode & 0o077) === 0;
-  return isPrivate && isSafe(directory) ? directory : undefined;
+  return isPrivate && isSafe(path) ? realpathSync(path) : undefined;
 }
 
-function realDirectory(path: string, isSafe: (directory: string) => boolean): string {
-  if (existsSync(path)) return realpathSync(path);
-  const parent = realDirectory(dirname(path), isSafe);
+function create(path: string, isSafe: (directory: string) => boolean): void {
+  if (existsSync(path)) return;
+  const parent = dirname(path);
+  create(parent, isSafe);
   if (!isSafe(parent)) throw new Error("nothing is created where others can write");
-  const directory = join(parent, basename(path));
-  mkdirSync(directory, { mode: 0o700 });
-  return directory;
+  mkdirSync(path, { mode: 0o700 });
 }
 
-/** Sticky directories do not do: others can create there what is missing. On Windows, nothing is known. */
+/** Links in directories of others do not do, nor do sticky directories: others can create there what is missing. On Windows, nothing is known. */
 function isSafeFromOthers(directory: string): boolean {
   const uid = process.getuid?.();
   return uid !== undefined && untrustedPart(directory, uid, { sticky: false }) === undefined;

@@ -20,11 +20,11 @@ beforeEach(async () => {
   mkdirSync(home, { mode: 0o755 });
 });
 
-/** Asks for a directory; the directories above the home count as safe, wherever the tests run. */
-function ask(
-  path: string,
-  isSafe = (directory: string) => !directory.startsWith(join(home, "open")),
-) {
+/** All but what is below `open` counts as safe, wherever the tests run. */
+const isSafe = (directory: string) =>
+  [directory, realpathSync(directory)].every((path) => !path.startsWith(join(home, "open")));
+
+function ask(path: string) {
   try {
     return privateDirectory(join(home, path), isSafe);
   } catch (error) {
@@ -50,6 +50,14 @@ test.each(["open", "link"])("nothing is created where others can write: %s", (na
   symlinkSync("open", join(home, "link"));
   expect(ask(`${name}/cache/code`)).toBe("nothing is created where others can write");
   expect(readdirSync(join(home, "open"))).toEqual([]);
+});
+
+test("a link that others could have made is not followed", () => {
+  mkdirSync(join(home, "open"));
+  mkdirSync(join(home, "docs"));
+  symlinkSync("../docs", join(home, "open/cache"));
+  expect(ask("open/cache/code")).toBe("nothing is created where others can write");
+  expect(readdirSync(join(home, "docs"))).toEqual([]);
 });
 
 test("an existing directory is not used where others can replace it", () => {
