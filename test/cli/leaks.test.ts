@@ -520,6 +520,16 @@ test.each(["HTTP_PROXY", "https_proxy"])("the password in %s does not leak", asy
   expect([...(await filesBelow(folder))].filter(([, text]) => leaks(text).length > 0)).toEqual([]);
 });
 
+/** The arguments, environments and names of all processes. */
+async function allProcesses(): Promise<string> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const paths = pids.flatMap((pid) =>
+    ["cmdline", "environ", "comm"].map((part) => `/proc/${pid}/${part}`),
+  );
+  const texts = paths.map((path) => readFile(path, "latin1").catch(() => "")); // it has exited
+  return (await Promise.all(texts)).join("\n");
+}
+
 async function allOutput(child: ReturnType<typeof built>): Promise<string> {
   let text = "";
   for (const stream of [child.stdout, child.stderr])
@@ -531,23 +541,23 @@ async function allOutput(child: ReturnType<typeof built>): Promise<string> {
 test.runIf(process.platform === "linux")(
   "no process has a key in its arguments or environment while the keyring is used",
   async () => {
-    const folder = await temporaryDirectory();
-    const bus = await silentBus(folder);
-    const line = `kb login work --base-url ${base} --key-file -`;
-    const child = built(line, folder, { DBUS_SESSION_BUS_ADDRESS: bus.address });
-    child.stdin.end(markedKey("dataset", "Stdin"));
-    await bus.connected;
-    const shown: string[] = [];
-    for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name)))
-      for (const part of ["cmdline", "environ", "comm"])
-        shown.push(await readFile(`/proc/${pid}/${part}`, "latin1").catch(() => "")); // it has exited
-    const calls = shown.filter((text) => text.includes("keyring-child"));
-    child.kill("SIGINT");
-    await allOutput(child);
-    expect(calls.length).toBeGreaterThan(0); // other tests may call theirs, too
-    expect(leaks(shown.join("\n"))).not.toContain("LeakStdinQz7");
-    expect([...(await filesBelow(folder))].filter(([, text]) => leaks(text).length > 0)).toEqual(
-      [],
-    );
+    let isSeen = false;
+    // A call is given up after two seconds: on a busy machine it may be gone before it is looked for.
+    while (!isSeen) {
+      const folder = await temporaryDirectory();
+      const bus = await silentBus(folder);
+      const line = `kb login work --base-url ${base} --key-file -`;
+      const child = built(line, folder, { DBUS_SESSION_BUS_ADDRESS: bus.address });
+      child.stdin.end(markedKey("dataset", "Stdin"));
+      await bus.connected;
+      const shown = await allProcesses();
+      child.kill("SIGINT");
+      await allOutput(child);
+      isSeen = shown.includes("keyring-child"); // other tests may call theirs, too
+      expect(leaks(shown)).not.toContain("LeakStdinQz7");
+      if (!isSeen) continue; // without an answer of the keyring, the key is stored in the profile file
+      const files = [...(await filesBelow(folder))];
+      expect(files.filter(([, text]) => leaks(text).length > 0)).toEqual([]);
+    }
   },
 );

@@ -124,7 +124,7 @@ function run(
       KB_RETRIES: "0",
       NO_COLOR: "1",
     },
-    signal: AbortSignal.timeout(5000),
+    signal: AbortSignal.timeout(300_000), // only a command that hangs
     folder,
     ...world,
   });

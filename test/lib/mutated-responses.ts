@@ -176,7 +176,7 @@ export async function played(scene: Scene, trial?: Trial): Promise<Played> {
     // Files that the command reads are listed among the responses.
     if (body && request.startsWith("FILE ")) await writeFile(join(folder, request.slice(5)), body);
   }
-  const late = AbortSignal.timeout(20_000);
+  const late = AbortSignal.timeout(300_000); // only a command that hangs
   const signal = AbortSignal.any([late, playing.stop.signal]);
   let slept = 0;
   const ran = await cli(scene.argv(join(folder, "out")), {

@@ -53,6 +53,10 @@ export async function temporaryDirectory(): Promise<string> {
   return folder;
 }
 
+/** What a command writes to stderr, without the lines of progress that a slow one prints. */
+export const withoutProgress = (err: string): string =>
+  err.replaceAll(/^[A-Z][a-z]+ {2}[\d,]+\/[\d,]+ [a-z].*\n/gm, "");
+
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

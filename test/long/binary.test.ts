@@ -17,7 +17,7 @@ beforeAll(() => {
   cpSync(join(root, "binary", system), programs, { recursive: true, verbatimSymlinks: true });
   mkdirSync(home);
   cpSync(join(root, "examples"), join(home, "examples"), { recursive: true });
-}, 600_000);
+});
 
 /** Runs a program; `env` is all that its environment has beside a home and an empty PATH. */
 function run(path: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {

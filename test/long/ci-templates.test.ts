@@ -15,7 +15,7 @@ const packed = await temporaryDirectory();
 beforeAll(() => {
   const pack = ["pack", "--ignore-scripts", "--loglevel=error", "--pack-destination", packed];
   execFileSync("npm", pack, { cwd: root });
-}, 120_000);
+});
 
 /** A repository with the examples and the package, and a server with an empty knowledge base. */
 async function repository() {
@@ -92,30 +92,26 @@ async function runAction(place: string, env: Variables, given: Variables) {
   return { exits, output, summary: readFileSync(summary, "utf8") };
 }
 
-test(
-  "the action installs once, syncs, tests, and writes the summary",
-  { timeout: 180_000 },
-  async () => {
-    const { place, server } = await repository();
-    const env = jobVariables(place, server.env["KB_BASE_URL"] ?? "");
-    const first = await runAction(place, env, inputs);
-    expect(first.exits, first.output).toEqual([0, 0, 0]);
-    expect(first.summary).toContain("### Changes of Handbook\n\n| action | path |");
-    expect(first.summary).toContain("| create | leave.md |");
-    expect(first.summary).toMatch(/\| `Handbook: days of leave` \| 2\/2 /);
-    expect(readFileSync(join(place, "temp", "kb-wf-tests.xml"), "utf8")).toContain("<testsuite");
+test("the action installs once, syncs, tests, and writes the summary", async () => {
+  const { place, server } = await repository();
+  const env = jobVariables(place, server.env["KB_BASE_URL"] ?? "");
+  const first = await runAction(place, env, inputs);
+  expect(first.exits, first.output).toEqual([0, 0, 0]);
+  expect(first.summary).toContain("### Changes of Handbook\n\n| action | path |");
+  expect(first.summary).toContain("| create | leave.md |");
+  expect(first.summary).toMatch(/\| `Handbook: days of leave` \| 2\/2 /);
+  expect(readFileSync(join(place, "temp", "kb-wf-tests.xml"), "utf8")).toContain("<testsuite");
 
-    // The directory that the cache restores is there; another application fails the tests.
-    const second = await runAction(place, { ...env, KB_APP_KEY: "app-chat" }, inputs);
-    expect(second.exits, second.output).toEqual([0, 0, 14]);
-    expect(second.summary.slice(first.summary.length)).toMatch(
-      /\| `Handbook: days of leave` \| 0\/2 /,
-    );
-    expect(readFileSync(join(place, "npm.txt"), "utf8")).toBe("install\n");
-  },
-);
+  // The directory that the cache restores is there; another application fails the tests.
+  const second = await runAction(place, { ...env, KB_APP_KEY: "app-chat" }, inputs);
+  expect(second.exits, second.output).toEqual([0, 0, 14]);
+  expect(second.summary.slice(first.summary.length)).toMatch(
+    /\| `Handbook: days of leave` \| 0\/2 /,
+  );
+  expect(readFileSync(join(place, "npm.txt"), "utf8")).toBe("install\n");
+});
 
-test("a directory that cannot be synced fails the action", { timeout: 180_000 }, async () => {
+test("a directory that cannot be synced fails the action", async () => {
   const { place, server } = await repository();
   const env = jobVariables(place, server.env["KB_BASE_URL"] ?? "");
   const ran = await runAction(place, env, { ...inputs, "knowledge-base": "$(touch injected)" });
@@ -129,7 +125,7 @@ interface TemplateJob {
   readonly variables: Variables;
 }
 
-test("the template installs once per package, syncs and tests", { timeout: 180_000 }, async () => {
+test("the template installs once per package, syncs and tests", async () => {
   const { place, server } = await repository();
   const text = recipe("gitlab-template.yml");
   const [header, body] = parseAllDocuments(text).map((document) => document.toJS() as unknown);

@@ -19,7 +19,7 @@ beforeAll(async () => {
   execFileSync("npm", pack, { cwd: root });
   image = buildImage(join(root, "examples", "container", "Dockerfile"), context, stages);
   cpSync(join(root, "examples"), join(image.root, "examples"), { recursive: true });
-}, 120_000);
+});
 
 /** Runs `docker run --read-only IMAGE WORDS`; `env` and `entrypoint` are the flags of the same names. */
 function run(

@@ -6,24 +6,24 @@ describe.each(runs)("%s", (title, flags) => {
   const run = recordedRun(title);
   const size = endsOf(run).at(-1) ?? 0;
 
-  test("connection lost after every event", { timeout: 600_000 }, async () => {
+  test("connection lost after every event", async () => {
     const random = seeded(title.length + 3);
     for (const at of eventEnds(run)) await followsThrough(run, flags, [cutAt(at, random)]);
   });
 
-  test("connection lost at every seventh byte", { timeout: 600_000 }, async () => {
+  test("connection lost at every seventh byte", async () => {
     const random = seeded(title.length);
     for (let at = 1; at < size; at += 7) await followsThrough(run, flags, [cutAt(at, random)]);
   });
 
-  test("connection lost at every byte around an event", { timeout: 600_000 }, async () => {
+  test("connection lost at every byte around an event", async () => {
     const random = seeded(title.length + 1);
     for (const end of eventEnds(run).filter((_, index) => index % 5 === 0))
       for (let at = Math.max(1, end - 4); at < end + 8; at++)
         await followsThrough(run, flags, [cutAt(at, random)]);
   });
 
-  test("connection lost at random, up to eight times", { timeout: 600_000 }, async () => {
+  test("connection lost at random, up to eight times", async () => {
     const random = seeded(title.length + 7);
     for (let turn = 0; turn < 100; turn++) {
       const count = 1 + Math.floor(random() * 8);

@@ -105,7 +105,7 @@ beforeAll(async () => {
   });
   base = `${sandbox.origin}/v1`;
   await addHandbook(sandbox.origin, { advance: (ms) => clock.sleep(ms) });
-}, 300_000);
+});
 
 afterAll(async () => {
   await sandbox.stop();

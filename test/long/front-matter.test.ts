@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 
-test("front matter with 200,000 keys is parsed in linear time", { timeout: 60_000 }, async () => {
+test("front matter with 200,000 keys is parsed in linear time", async () => {
   const folder = await temporaryDirectory();
   const lines = Array.from({ length: 200_000 }, (_, at) => `k${at}: v`);
   await writeFile(join(folder, "a.md"), `---\n${lines.join("\n")}\n---\ntext`);

@@ -5,7 +5,7 @@ import { parse } from "yaml";
 import { pipelineDirectory, runPipeline } from "../lib/pipeline.ts";
 import { recipe } from "../lib/recipes.ts";
 
-test("the GitHub recipe compares a pull request with main", { timeout: 120_000 }, async () => {
+test("the GitHub recipe compares a pull request with main", async () => {
   const { jobs } = parse(recipe("github-answers.yml")) as {
     readonly jobs: Readonly<
       Record<string, { readonly steps: readonly { readonly run?: string }[] }>

@@ -21,7 +21,7 @@ let attacked: ReadonlyMap<string, string> = new Map();
 beforeAll(async () => {
   plain = await commandPages("");
   attacked = await commandPages(hostile);
-}, 60_000);
+});
 
 /** All elements and attributes that a page may have. */
 const elements =

@@ -140,7 +140,7 @@ beforeAll(async () => {
   await run(
     "kb profile add 総務部 --base-url https://knowledge.example.com/v1 --key-file - --no-check",
   );
-}, 60_000);
+});
 
 /** Lines that print a list, a sheet, a report or events. */
 const lines = [

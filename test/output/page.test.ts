@@ -187,7 +187,7 @@ test("a page is valid, and has no violation of accessibility", async () => {
   expect(await invalidParts(html)).toEqual([]);
   // The script adds to what is there; test/long/html-pages.test.ts checks pages without it, too.
   expect(await axeViolations(html, true)).toEqual([]);
-}, 60_000);
+});
 
 test("the checkers of pages see faults", async () => {
   const faulty = "<!DOCTYPE html><html><title>x</title><main><h1>x</h1><img></main></html>";
@@ -198,7 +198,7 @@ test("the checkers of pages see faults", async () => {
       expect.stringContaining("image-alt"),
     ]),
   );
-}, 60_000);
+});
 
 test("its policy allows its own style and script only, and it names no address", () => {
   const { document } = openedPage(html);

@@ -46,7 +46,7 @@ test("five syncs at once send no more than ten requests at a time, and none fail
   expect(open.most).toBeGreaterThan(5);
   expect(open.most).toBeLessThanOrEqual(10);
   expect(await readdir(join(home, "state"))).toEqual([]);
-}, 60_000);
+});
 
 test("a sync that is killed leaves its connections to the others", async () => {
   const home = await temporaryDirectory();
@@ -58,4 +58,4 @@ test("a sync that is killed leaves its connections to the others", async () => {
   const next = await (await startSync(home, "next")).ended;
   expect(next.exit, next.err).toBe(0);
   expect(await readdir(join(home, "state"))).toEqual([]);
-}, 60_000);
+});

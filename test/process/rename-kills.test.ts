@@ -78,5 +78,4 @@ test.each(sampled(2, moments))(
       expect(await done("doc", "show", kb, name, "--jq", ".display_status")).toBe("available\n");
     }
   },
-  60_000,
 );

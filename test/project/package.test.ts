@@ -27,7 +27,7 @@ beforeAll(() => {
   ({ size } = packed[0]);
   execFileSync("tar", ["-xzf", join(folder, packed[0].filename), "-C", folder]);
   mkdirSync(home);
-}, 60_000);
+});
 
 /** Runs the packed `kb` in an empty directory. */
 const kb = (...args: readonly string[]): string =>
@@ -139,7 +139,7 @@ test("the unpacked package reads a PDF", () => {
   expect(kb("sandbox", "--ephemeral", "--", "sh", "-c", lines.join(" && "))).toBe(
     "The zeppelin was moored.\n",
   );
-}, 60_000);
+});
 
 test("the links of its pages resolve", () => {
   const pages = files.filter((path) => path.endsWith(".md"));

@@ -9,7 +9,7 @@ import { checkPage, consoleLines, pages, stepsOf, textOf } from "../lib/pages.ts
 import { root } from "../lib/paths.ts";
 
 // The other pages: test/long/pages.test.ts.
-test("the commands of README.md print what it shows", () => checkPage("README.md"), 120_000);
+test("the commands of README.md print what it shows", () => checkPage("README.md"));
 
 test("more than fifty commands of the pages are run", () => {
   expect(pages.flatMap(stepsOf).length).toBeGreaterThan(50);

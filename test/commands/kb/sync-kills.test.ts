@@ -10,18 +10,14 @@ import { exportToKill, importWithKill, start, syncWithKills } from "../../lib/sy
 const server = await testSandbox({ speed: 50 });
 const home = await temporaryDirectory();
 
-test(
-  "repeatedly killed syncs end with the state of the directory",
-  { timeout: 60_000 },
-  async () => {
-    // Lists of some servers have null for a document without values.
-    server.sandbox.setFaults([parseFault("* * plain-metadata")]);
-    await syncWithKills(server, home, 1, 2);
-    server.sandbox.setFaults([]);
-  },
-);
+test("repeatedly killed syncs end with the state of the directory", async () => {
+  // Lists of some servers have null for a document without values.
+  server.sandbox.setFaults([parseFault("* * plain-metadata")]);
+  await syncWithKills(server, home, 1, 2);
+  server.sandbox.setFaults([]);
+});
 
-test("a killed import and a killed copy resume", { timeout: 60_000 }, async () => {
+test("a killed import and a killed copy resume", async () => {
   const source = "Killed";
   const bundle = await exportToKill(server, home, source);
   for (const [argv, requests] of [

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryDirectory } from "../../lib/support.ts";
+import { temporaryDirectory, withoutProgress } from "../../lib/support.ts";
 
 const sandbox = await testSandbox();
 const folder = await temporaryDirectory();
@@ -63,7 +63,7 @@ test("merged results are those of a whole run, in its order, with its exit code"
     "m.xml",
   );
   expect(merged.exit, merged.err).toBe(14);
-  expect(merged.err).toBe(all.err);
+  expect(merged.err).toBe(withoutProgress(all.err));
   const statuses = (text: string) => text.replaceAll(/\t\d\.\d s/g, "");
   expect(statuses(merged.out)).toBe(statuses(all.out));
   expect(namesIn(await readFile(at("merged.json"), "utf8"))).toEqual(whole);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { drawnSuite, type Experiment, playedSuite } from "../../lib/suite-seeds.ts";
 
 // A hundred seeds with forty tests: test/long/suite-verdicts.test.ts.
-test("the verdict names the tests that broke, and no other", { timeout: 60_000 }, async () => {
+test("the verdict names the tests that broke, and no other", async () => {
   const experiment: Experiment = {
     repeat: 10,
     kinds: {
