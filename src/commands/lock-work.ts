@@ -16,7 +16,7 @@ export async function lockWork(
   if ("release" in lock) return lock.release;
   throw new CliError("failure", `${busy}, ${lock.heldBy}`, {
     sideEffect: "none",
-    hint: "wait until it has finished, then check its output",
+    hint: `${lock.next}, then check its output`,
   });
 }
 

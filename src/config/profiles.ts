@@ -89,19 +89,26 @@ export interface ProfileChange<T> {
   readonly after?: () => Promise<void>;
 }
 
-/** How long to wait for the lock of the profile file. */
+/** How long to wait for the lock of the profile file, and after what time to say so. */
 const LOCK_TIMEOUT_MS = 30_000;
+const LOCK_NOTICE_MS = 500;
+
+/** What waits for the lock. */
+interface Waiting {
+  readonly host: Host;
+  notice(text: string): Promise<void>;
+}
 
 /**
  * Changes the profile file. It is locked from before it is read until `after` is done, so concurrent
  * changes are kept. Throws failure if another process does not release the lock.
  */
 export async function changeProfiles<T>(
-  host: Host,
+  { host, notice }: Waiting,
   change: (store: ProfileStore) => Promise<ProfileChange<T>>,
 ): Promise<T> {
   await host.files.makeDirectory(host.directories.config, 0o700);
-  const release = await lockProfiles(host);
+  const release = await lockProfiles({ host, notice });
   try {
     const { store, result, after } = await change(await readProfiles(host));
     await writeProfiles(host, store);
@@ -112,17 +119,23 @@ export async function changeProfiles<T>(
   }
 }
 
-async function lockProfiles(host: Host): Promise<() => void> {
-  const deadline = host.elapsed() + LOCK_TIMEOUT_MS;
+async function lockProfiles({ host, notice }: Waiting): Promise<() => void> {
+  const start = host.elapsed();
+  let isTold = false;
   for (;;) {
     const lock = await host.files.lock(`${profilePath(host)}.lock`, host.process);
     if ("release" in lock) return lock.release;
     if (host.signal.aborted) throw abortError(host.signal);
-    if (host.elapsed() >= deadline) {
+    const waited = host.elapsed() - start;
+    if (waited >= LOCK_TIMEOUT_MS) {
       throw new CliError("failure", `the profile file is locked by ${lock.heldBy}`, {
         sideEffect: "none",
-        hint: "wait for that process to finish, or end it",
+        hint: lock.next,
       });
+    }
+    if (!isTold && waited >= LOCK_NOTICE_MS) {
+      isTold = true;
+      await notice(`waiting for the profile file, locked by ${lock.heldBy}: ${lock.next}`);
     }
     const delay = backoff(0, delays.lock) * (0.5 + host.random() / 2);
     await host.sleep(delay, host.signal).catch(() => {}); // checked above

@@ -32,8 +32,10 @@ export interface AppendFile {
   close(): Promise<void>;
 }
 
-/** A lock file: held by this process until released, or who holds it. */
-export type Lock = { readonly release: () => void } | { readonly heldBy: string };
+/** A lock file: held by this process until released, or who holds it since when, and what to do next. */
+export type Lock =
+  | { readonly release: () => void }
+  | { readonly heldBy: string; readonly next: string };
 
 /** An entry of a directory, by its own kind: all are false for a pipe or a device. */
 export interface NamedEntry {

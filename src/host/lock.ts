@@ -13,6 +13,7 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { codeOf } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
+import { shownLine } from "../lib/command-line.ts";
 import { isObject, tryParseJson } from "../lib/json.ts";
 import type { Lock } from "./host.ts";
 
@@ -21,7 +22,10 @@ export interface LockOwner {
   readonly pid: number;
   readonly isAlive: (pid: number) => boolean;
   /** Needed to hold a lock for longer than STALE_AFTER_MS: it is refreshed from time to time. */
-  readonly clock?: { readonly sleep: (ms: number, signal: AbortSignal) => Promise<void> };
+  readonly clock?: {
+    readonly now: () => Date;
+    readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  };
 }
 
 /** Content of a lock file. */
@@ -31,8 +35,13 @@ interface LockContent {
   readonly start: string | null;
   /** Where the pid is valid: machine, boot and pid namespace. */
   readonly place: string;
+  /** When the lock was taken; earlier versions did not write it. */
+  readonly since?: string | undefined;
   readonly token: string;
 }
+
+/** A lock of another process. */
+type Refused = Extract<Lock, { readonly heldBy: string }>;
 
 /** An owner that cannot be checked, as in another container, counts as dead after this time. */
 const STALE_AFTER_MS = 15_000;
@@ -70,13 +79,13 @@ export function takeLock(file: string, owner: LockOwner): Lock {
   };
 }
 
-function acquire(file: string, owner: LockOwner): HeldLock | { readonly heldBy: string } {
+function acquire(file: string, owner: LockOwner): HeldLock | Refused {
   for (let turn = 0; turn < 3; turn++) {
     const lock = create(file, owner);
     if (lock) return lock;
     const content = readLock(file);
     if (content === undefined) continue;
-    if (isOwnerAlive(file, content, owner)) return { heldBy: describe(content) };
+    if (isOwnerAlive(file, content, owner)) return describe(content);
     // Only the holder of the lock on a dead owner may replace it, by that lock itself.
     const claim = acquire(`${file}.${content?.token ?? "unnamed"}`, owner);
     if ("heldBy" in claim) return claim;
@@ -86,15 +95,17 @@ function acquire(file: string, owner: LockOwner): HeldLock | { readonly heldBy: 
     }
     release(claim);
   }
-  return { heldBy: describe(null) };
+  return describe(null);
 }
 
 /** Undefined if the file exists: of two processes at once, `wx` fails for one. */
-function create(file: string, { pid }: LockOwner): HeldLock | undefined {
+function create(file: string, { pid, clock }: LockOwner): HeldLock | undefined {
   const descriptor = unless("EEXIST", () => openSync(file, "wx", 0o600));
   if (descriptor === undefined) return undefined;
   const token = randomBytes(8).toString("hex");
-  const content: LockContent = { pid, start: startTime(pid), place: currentPlace(), token };
+  const { start } = processStat(pid);
+  const since = clock?.now().toISOString();
+  const content: LockContent = { pid, start, place: currentPlace(), since, token };
   const text = `${JSON.stringify(content)}\n`;
   try {
     writeSync(descriptor, text, 0);
@@ -121,14 +132,29 @@ function isUnchanged(file: string, content: LockContent | null): boolean {
     : current !== undefined && current.token === content?.token;
 }
 
-const describe = (content: LockContent | null) =>
-  content ? `pid ${content.pid} on ${content.place.split(" ", 1)[0]}` : "another process";
+/** Who holds a lock, since when, and how to get it. */
+function describe(content: LockContent | null): Refused {
+  const next = "wait until it has finished";
+  if (!content) return { heldBy: "another process", next };
+  const { pid, place, since } = content;
+  const [machine] = place.split(" ", 1);
+  const heldBy = `pid ${pid} on ${machine}${since === undefined ? "" : ` since ${since}`}`;
+  const kill = (...words: readonly string[]) => shownLine(["kill", ...words, String(pid)]);
+  if (place !== currentPlace()) return { heldBy, next: `${next}, or end it there: ${kill()}` };
+  return processStat(pid).state === "T"
+    ? {
+        heldBy,
+        next: `it is stopped: resume it with ${kill("-CONT")}, or end it: ${kill("-KILL")}`,
+      }
+    : { heldBy, next: `${next}, or end it: ${kill()}` };
+}
 
 function isOwnerAlive(file: string, content: LockContent | null, self: LockOwner): boolean {
   if (content?.place !== currentPlace()) return isFresh(file);
   if (content.pid === self.pid) return ownTokens.has(content.token);
   if (!self.isAlive(content.pid)) return false;
-  const start = startTime(content.pid);
+  const { state, start } = processStat(content.pid);
+  if (state === "Z" || state === "X") return false; // ended, but its parent has not waited for it
   // Without start times, the pid may be that of another process: only the owner refreshes the file.
   return content.start !== null && start !== null ? content.start === start : isFresh(file);
 }
@@ -166,11 +192,12 @@ const currentPlace = (): string =>
     attempt(() => readlinkSync("/proc/self/ns/pid")),
   ].join(" ");
 
-/** Start time of a process in ticks since boot; Linux only. */
-function startTime(pid: number): string | null {
+/** State of a process, and its start time in ticks since boot; Linux only. */
+function processStat(pid: number): { readonly state?: string; readonly start: string | null } {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "";
   // The program name, in parentheses, may contain spaces; the start time is the 20th field after it.
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
+  const { 0: state = "", 19: start = null } = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { state, start };
 }
 
 /** Undefined if the file does not exist, null if it has no valid content (yet). */
@@ -181,6 +208,8 @@ function readLock(file: string): LockContent | null | undefined {
   const isValid =
     isObject(content) &&
     ["pid", "start", "place"].every((field) => field in content) &&
+    Number(content["pid"]) > 0 && // it becomes part of a command
+    /^[\dTZ:.-]*$/.test(String(content["since"] ?? "")) &&
     /^[0-9a-f]{16}$/.test(String(content["token"]));
   return isValid ? (content as unknown as LockContent) : null; // written by `create`
 }

@@ -178,6 +178,7 @@ export const diskFiles: Files = {
     const { setTimeout: sleep } = await import("node:timers/promises");
     // Unreferenced, so that the timer does not keep the process running.
     const clock = {
+      now: () => new Date(),
       sleep: (ms: number, signal: AbortSignal) => sleep(ms, undefined, { ref: false, signal }),
     };
     return takeLock(path, { pid, isAlive, clock });

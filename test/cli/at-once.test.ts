@@ -1,7 +1,10 @@
 import { mkdir, readdir, readFile, utimes, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { takeLock } from "../../src/host/lock.ts";
 import { memoryKeyring } from "../lib/keyring.ts";
+import { manualClock } from "../lib/manual-clock.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
@@ -99,6 +102,40 @@ test("a base URL that a profile got while a key was typed keeps the key from its
   expect((await stored(folder)).profiles["one"]?.key).toBe("dataset-one-0123");
 });
 
+test("who waits for the profile file says within a second who has it, since when and what to do", async () => {
+  const folder = await temporaryDirectory();
+  await add("one", { folder });
+  const owner = { pid: process.ppid, isAlive: () => true };
+  const clock = manualClock("2026-11-23T08:00:00Z");
+  const held = takeLock(join(folder, "config", "profiles.json.lock"), { ...owner, clock });
+  if (!("release" in held)) throw new Error("it is free");
+  const start = clock.now().getTime();
+  let toldAfter = Infinity;
+  const around: World["around"] = (host) => ({
+    ...host,
+    stderr: {
+      ...host.stderr,
+      write(text) {
+        toldAfter = Math.min(toldAfter, clock.now().getTime() - start);
+        return host.stderr.write(text);
+      },
+    },
+    async sleep(ms) {
+      await clock.advance(ms);
+      if (clock.now().getTime() - start > 3000) held.release();
+    },
+  });
+  const argv = ["kb", "profile", "use", "one"];
+  const ran = await cli(argv, { folder, around, elapsed: () => clock.now().getTime() });
+  expect(ran.exit, ran.err).toBe(0);
+  expect(toldAfter).toBeLessThanOrEqual(1000);
+  expect(ran.err.split("\n")[0]).toBe(
+    `waiting for the profile file, locked by pid ${process.ppid} on ${hostname()} ` +
+      "since 2026-11-23T08:00:00.000Z: wait until it has finished, " +
+      `or end it: \`kill ${process.ppid}\``,
+  );
+});
+
 test("the rows of one file are sent by one command at a time", async () => {
   const server = await testSandbox();
   const folder = await temporaryDirectory();
@@ -109,7 +146,9 @@ test("the rows of one file are sent by one command at a time", async () => {
   );
   expect(ran.map(({ exit }) => exit).sort()).toEqual([0, 1]);
   const refused = ran.find(({ exit }) => exit === 1);
-  expect(refused?.err).toMatch(/^error: another command is sending these rows, pid \d+/);
+  expect(refused?.err).toMatch(
+    /^error: another command is sending these rows, pid \d+ on \S+ since \S+Z\nhint: .*or end it: `kill \d+`/,
+  );
   expect(server.seen.filter(({ method }) => method === "POST")).toHaveLength(20);
 });
 

@@ -205,7 +205,7 @@ export function simulatedFiles({ disk, step, isFull, random }: Access): Files {
       const place = await step(`lock ${path}`);
       const holder = disk.locks.get(path);
       if (holder !== undefined && owner.isAlive(holder) && disk.has(path))
-        return { heldBy: `pid ${holder} on this machine` };
+        return { heldBy: `pid ${holder} on this machine`, next: "wait" };
       if (isFull(place)) throw systemError("ENOSPC", "write", path);
       disk.write(path, `${owner.pid}\n`);
       disk.locks.set(path, owner.pid);

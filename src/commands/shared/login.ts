@@ -34,7 +34,7 @@ export const login = {
     const fields = { ...fieldsOf(input, context), ...(console_url && { console_url }) };
     const addition = { name, baseUrl, key: found.key, bases: found.bases, fields };
     // Read again under the lock: other processes may have changed the file since.
-    const row = await changeProfiles(host, (store) => withProfile(store, addition, context));
+    const row = await changeProfiles(context, (store) => withProfile(store, addition, context));
     await notice(said);
     if (found.key) await noticeOtherKind(found.key, context);
     await advise(row, inSandbox, context);

@@ -47,7 +47,7 @@ export const showProfile = {
 /** `profile use` */
 export const useProfile = {
   async run({ name }: { readonly name: string }, context: Context): Promise<void> {
-    await changeProfiles(context.host, async (store) => {
+    await changeProfiles(context, async (store) => {
       if (name !== sandboxProfile) findProfile(store, name, context);
       return { store: { ...store, default: name }, result: undefined };
     });
@@ -61,7 +61,7 @@ export const removeProfile = {
     if (name === sandboxProfile) throw usage(`profile ${name} is built in and cannot be removed`);
     findProfile(await readProfiles(context.host), name, context);
     await context.confirm(`Remove profile ${JSON.stringify(name)} and its keys?`);
-    await changeProfiles(context.host, async (store) => {
+    await changeProfiles(context, async (store) => {
       findProfile(store, name, context);
       return withoutProfile(store, name, context);
     });

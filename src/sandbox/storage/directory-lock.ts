@@ -11,7 +11,7 @@ export function lockDirectory(directory: string, owner: LockOwner): () => void {
   if ("heldBy" in lock) {
     throw new Error(
       `directory ${directory} is in use by another sandbox (${lock.heldBy}): ` +
-        "stop it, or choose another directory",
+        `choose another directory, or ${lock.next}`,
     );
   }
   // A process that dies with the database open leaves SQLite's lock, a directory, behind.

@@ -89,10 +89,7 @@ export async function lockTarget(
     return files.lock(`${journal}.lock`, process);
   });
   if ("release" in lock) return lock.release;
-  throw usage(
-    `another export is writing to this target (${lock.heldBy})`,
-    "wait until it has finished",
-  );
+  throw usage(`another export is writing to this target (${lock.heldBy})`, lock.next);
 }
 
 /** The unfinished export in a journal; undefined without one. */
