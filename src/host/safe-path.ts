@@ -1,47 +1,52 @@
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { isMissing, usage } from "../errors.ts";
+import { sha256 } from "../lib/sha256.ts";
 import type { Files } from "./host.ts";
 
-/** Control and bidi characters, lone surrogates, and characters that some system reserves. */
-const unsafeCharacters = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}<>:"|?*]/gu;
+/** Names that Windows reserves for devices, with any extension, and the file that makes a directory a bare repository. */
+const reserved = String.raw`(?:con|prn|aux|nul|(?:com|lpt)[\d¹²³]|con(?:in|out)\$)\s*(?:[./]|$)|head(?:/|$)`;
 
-/** Names that Windows reserves for devices, with any extension. */
-const deviceName = /^(?:con|prn|aux|nul|com\d|lpt\d)\s*(?:\.|$)/i;
+/** What the names of files cannot have on every system, or what gives them a meaning of their own. */
+const unsafe = new RegExp(
+  [
+    String.raw`[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}<>:"|?*\\%]`,
+    String.raw`(?<![^/])[.\s\p{Cf}/]`, // at the start: hidden files, empty names
+    String.raw`[.\s/](?![^/])`, // at the end, where Windows drops dots and spaces
+    String.raw`~(?=\d)`, // short names: `git~1` is `.git`
+    String.raw`(?<![^/])(?=${reserved}).`,
+  ].join("|"),
+  "giu",
+);
 
 /** Bytes of one path segment: disks allow 255, and a number and `.tmp` may be appended. */
 const MAX_SEGMENT_BYTES = 200;
 
 /**
- * Turns any document name into a relative path with `/` that is safe on every system; a safe path
- * stays the same:
+ * Turns any document name into a relative path with `/` that is safe on every system, by percent-encoding;
+ * other names stay the same. A segment that is too long ends in a part of its hash; all others can be decoded:
  *
- *     "../a/./b.md"    → "a/b.md"        no way up
- *     "C:\\x\\aux.txt" → "C_/x/_aux.txt" no drives, no devices
- *     "what?.md. "     → "what_.md"      no reserved characters, no dot or space at the end
+ *     "../.git/config" → "%2E%2E/%2Egit/config" no way up, nothing hidden
+ *     "C:\\x\\aux.txt" → "C%3A%5Cx%5Caux.txt"    no drives
+ *     "aux.txt"        → "%61ux.txt"            no devices
+ *     "what?.md. "     → "what%3F.md.%20"       no reserved characters, no dot or space at the end
  */
-export function safePath(name: string): string {
-  const segments = name
-    .split(/[/\\]/)
-    .map((segment) => safeSegment(trimSegment(segment.replace(unsafeCharacters, "_"))))
-    .filter((segment) => segment !== "");
-  return segments.join("/") || "document";
-}
+export const safePath = (name: string): string =>
+  name.replace(unsafe, percentEncoded).split("/").map(shorten).join("/") || "%";
 
-/** Windows drops dots and spaces at the end; `.` and `..` become empty. */
-const trimSegment = (segment: string): string =>
-  segment.replace(/(?<![\s.])[\s.]+$/, "").trimStart();
-
-/** Not a device, and not too long; a shortened one may be a device again. */
-const safeSegment = (segment: string): string => notDevice(shorten(notDevice(segment)));
-
-const notDevice = (segment: string): string => (deviceName.test(segment) ? `_${segment}` : segment);
+/** UTF-8 in percent-encoding, as in URLs; half a surrogate pair has none: `%uD800`. */
+const percentEncoded = (character: string): string =>
+  (/\p{Cs}/u.test(character)
+    ? `%u${character.charCodeAt(0).toString(16)}`
+    : Buffer.from(character).toString("hex").replace(/../g, "%$&")
+  ).replace(/[a-f]/g, (digit) => digit.toUpperCase());
 
 /** Shortens the name before its extension. */
 function shorten(segment: string): string {
   if (Buffer.byteLength(segment) <= MAX_SEGMENT_BYTES) return segment;
   const [stem, extension] = splitExtension(segment);
   const suffix = Buffer.byteLength(extension) <= MAX_SEGMENT_BYTES / 4 ? extension : "";
-  return trimSegment(truncateBytes(stem, MAX_SEGMENT_BYTES - Buffer.byteLength(suffix))) + suffix;
+  const end = `%-${sha256(segment).slice(0, 12)}${suffix}`;
+  return truncateBytes(stem, MAX_SEGMENT_BYTES - Buffer.byteLength(end)) + end;
 }
 
 /** The longest prefix of whole characters within a number of bytes. */

@@ -74,6 +74,9 @@ async function download(names: readonly string[], zip: Uint8Array, ...more: read
   });
 }
 
+/** The part of the hash of a long name that its file has. */
+const digest = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 12);
+
 /** A notice that a document was renamed, in one line without control characters. */
 const said = (place: string) =>
   expect.stringMatching(
@@ -85,21 +88,21 @@ const said = (place: string) =>
 
 describe("kb doc download", () => {
   test.each([
-    ["../../evil.md", "evil.md"],
-    ["/etc/cron.d/evil", "etc/cron.d/evil"],
-    ["C:\\Windows\\evil.dll", "C_/Windows/evil.dll"],
-    ["..\\..\\evil.md", "evil.md"],
-    ["a/../../../evil.md", "a/evil.md"],
-    ["evil\0.md", "evil_.md"],
-    ["\u001b]0;evil\u0007.md", "_]0;evil_.md"],
-    ["\u009b2Jevil.md", "_2Jevil.md"],
-    ["evil\u202edm.exe", "evil_dm.exe"],
-    ["evil\r\n.md", "evil__.md"],
-    ["NUL", "_NUL"],
-    ["evil.md. .", "evil.md"],
-    ["...", "document"],
-    ["漢".repeat(200), "漢".repeat(66)],
-    [`${"漢".repeat(200)}.md`, `${"漢".repeat(65)}.md`],
+    ["../../evil.md", "%2E%2E/%2E%2E/evil.md"],
+    ["/etc/cron.d/evil", "%2Fetc/cron.d/evil"],
+    ["C:\\Windows\\evil.dll", "C%3A%5CWindows%5Cevil.dll"],
+    ["evil\0.md", "evil%00.md"],
+    ["\u001b]0;evil\u0007.md", "%1B]0;evil%07.md"],
+    ["\u009b2Jevil.md", "%C2%9B2Jevil.md"],
+    ["evil\u202edm.exe", "evil%E2%80%AEdm.exe"],
+    ["evil\r\n.md", "evil%0D%0A.md"],
+    [".git/config", "%2Egit/config"],
+    ["GIT~1/config", "GIT%7E1/config"],
+    ["HEAD", "%48EAD"],
+    ["NUL", "%4EUL"],
+    ["evil.md. .", "evil.md. %2E"],
+    ["漢".repeat(200), `${"漢".repeat(62)}%-${digest("漢".repeat(200))}`],
+    [`${"漢".repeat(200)}.md`, `${"漢".repeat(61)}%-${digest(`${"漢".repeat(200)}.md`)}.md`],
   ])("%j is written below the directory", async (name, place) => {
     const ran = await download([name], zipWith([name, "text"]));
     expect(ran).toMatchObject({ exit: 0, err: said(place) });
@@ -202,13 +205,16 @@ describe("kb export and kb import", () => {
     const base = await filled("../../evil.md", "/evil.md", "evil\u202e.md", "EVIL.md", "a", "a/b");
     const ran = await sandboxed("export", base, target, "--chunks");
     expect([ran.exit, ran.err.includes("6 documents")]).toEqual([0, true]);
+    expect(ran.err).toContain(
+      "3 names encoded in paths: documents/%2E%2E/%2E%2E/evil.md, documents/%2Fevil.md, documents/evil%E2%80%AE.md\n",
+    );
     expect((await filesIn(target)).filter((name) => name.startsWith("documents"))).toEqual([
-      "documents/EVIL (2).md",
+      "documents/%2E%2E/%2E%2E/evil.md",
+      "documents/%2Fevil.md",
+      "documents/EVIL.md",
       "documents/a",
       "documents/a (1)/b",
-      "documents/evil (1).md",
-      "documents/evil.md",
-      "documents/evil_.md",
+      "documents/evil%E2%80%AE.md",
     ]);
     await expectUntouched();
     expect((await sandboxed("import", target, "--name", `${base} again`)).exit).toBe(0);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
@@ -312,6 +312,85 @@ describe("a damaged export is rejected before anything is sent", () => {
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain("file outside the directory: ../secret.txt");
   });
+});
+
+describe("a sync of the files of an export", () => {
+  const long = `${"漢".repeat(80)}.md`;
+  const names = [".hidden/a b.md", "100%.md", "CON.md", long, "plain.md"];
+  const synced = async (directory: string) =>
+    (await done("sync", `${name} again`, directory, "--dry-run", "--columns", "action,path"))
+      .split("\n")
+      .toSorted();
+  const creates = (...paths: readonly string[]) =>
+    paths.map((path) => `create\t${path}`).toSorted();
+
+  beforeEach(async () => {
+    await done("create", name, "--indexing-technique", "economy");
+    await done("create", `${name} again`, "--indexing-technique", "economy");
+    for (const each of names) await done("doc", "add", name, each, "--text", each);
+    await done("doc", "wait", name);
+    const ran = await kb("export", name, folder);
+    expect(ran.err).toContain("\n4 names encoded in paths: documents/%2Ehidden/a b.md, ");
+    // The user's own file: only what the export wrote is decoded.
+    await writeFile(join(folder, "documents/50%25 off.md"), "mine");
+  });
+
+  test("gives documents their own names", async () => {
+    const all = [...names, "50%25 off.md"];
+    expect(await synced(join(folder, "documents"))).toEqual(creates(...all));
+    const same = await done("sync", name, join(folder, "documents"), "--adopt", "-o", "json");
+    const { length } = (JSON.parse(same) as { action: string }[]).filter(
+      ({ action }) => action === "adopt",
+    );
+    expect(length).toBe(names.length);
+    const below = [...all.map((each) => `documents/${each}`), "skip"];
+    expect((await synced(folder)).filter((line) => line.startsWith("create"))).toEqual(
+      creates(...below.filter((each) => each !== "skip")),
+    );
+  });
+
+  test("keeps a document whose directory is excluded", async () => {
+    const documents = join(folder, "documents");
+    await done("sync", `${name} again`, documents);
+    const pruned = [
+      "--prune",
+      "--max-delete",
+      "9",
+      "--exclude",
+      "%2Ehidden",
+      "--exclude",
+      ".hidden",
+    ];
+    const rows = await done("sync", `${name} again`, documents, "--dry-run", ...pruned);
+    expect(rows).not.toContain("delete");
+  });
+
+  test("takes the names of files where no export wrote them", async () => {
+    const files = await readdir(join(folder, "documents"));
+    await writeFile(join(folder, "manifest.json"), '{"manifest_version": 3, "name": "extension"}');
+    expect(await synced(join(folder, "documents"))).toEqual(
+      creates(...files.filter((file) => file !== "%2Ehidden"), "%2Ehidden/a b.md"),
+    );
+  });
+});
+
+test("an export with names of the former kind is read, and gets those of today", async () => {
+  await done("create", name, "--indexing-technique", "economy");
+  await done("doc", "add", name, "CON.md", "--text", "text");
+  await done("doc", "wait", name);
+  await done("export", name, folder);
+  const path = join(folder, "manifest.json");
+  const { sum: _, ...manifest } = JSON.parse(
+    (await readFile(path, "utf8")).replaceAll("documents/%43ON.md", "documents/_CON.md"),
+  ) as Record<string, unknown>;
+  await writeFile(path, JSON.stringify({ ...manifest, sum: sha256(JSON.stringify(manifest)) }));
+  await rename(join(folder, "documents/%43ON.md"), join(folder, "documents/_CON.md"));
+  await done("verify", folder, name);
+  await done("import", folder, "--name", `${name} copy`);
+  await done("verify", folder, `${name} copy`);
+  expect(await done("export", name, folder)).toBe(
+    "written\tCON.md\tdocuments/%43ON.md\t4\nremoved\tCON.md\tdocuments/_CON.md\t4",
+  );
 });
 
 test("a manifest with a part removed or replaced is rejected or read correctly", async () => {

@@ -1,9 +1,9 @@
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { problemIn } from "../../../api/response-fields.ts";
 import { codeOf, isMissing, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
-import { isBelow, pathInside } from "../../../host/safe-path.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { isBelow, pathInside, safePath } from "../../../host/safe-path.ts";
+import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { RequiredFields } from "../../../operations/operation.ts";
 import { docForms } from "../../../operations/shared.ts";
@@ -83,6 +83,32 @@ export async function readManifest(directory: string, files: Files): Promise<Man
     .find((file) => typeof file === "string" && !isBelow(file));
   if (outside) throw invalid(`file outside the directory: ${outside}`);
   return { ...checked, state: typedState(checked.state) };
+}
+
+/**
+ * What the encoded paths of an export stand for, by path below a directory: that of the export, or its
+ * `documents`. Other paths, and those of any other directory, are not in it.
+ */
+export async function documentNames(
+  directory: string,
+  files: Files,
+): Promise<ReadonlyMap<string, string>> {
+  const path = await files.realPath(directory);
+  const isInner = basename(path) === "documents" && !(await isBundle(path, files));
+  const top = isInner ? dirname(path) : path;
+  const names = new Map<string, string>();
+  if (!(await isBundle(top, files))) return names;
+  const text = new TextDecoder().decode(await files.read(join(top, fileName)));
+  // Other programs have a manifest.json, too.
+  if (valueAt(tryParseJson(text), "kb_export") !== 1) return names;
+  const before = isInner ? "" : "documents/";
+  for (const { name, file } of (await readManifest(top, files))?.state.documents ?? []) {
+    if (file !== `documents/${safePath(name)}`) continue; // numbered, or of a former version
+    const ends = [...name.matchAll(/\//g)].map(({ index }) => index);
+    for (const part of [name, ...ends.map((end) => name.slice(0, end))])
+      names.set(before + safePath(part), before + part);
+  }
+  return names;
 }
 
 /** Nulls for missing parts, and values as their fields store them: they may have been exported as text. */

@@ -1,4 +1,4 @@
-import { counted } from "../../../lib/plural.ts";
+import { counted, firstNames } from "../../../lib/plural.ts";
 import { join } from "node:path";
 import { CliError, usage } from "../../../errors.ts";
 import type { Files, Host } from "../../../host/host.ts";
@@ -224,6 +224,11 @@ function noticeResult(
   summary(
     `exported ${counted(documents.length, "document")} of ${settings.name} to ${directory}: ${counts}`,
   );
+  const encoded = documents.filter(({ name }) => safePath(name) !== name);
+  if (encoded.length > 0) {
+    const files = encoded.map(({ name }) => `documents/${safePath(name)}`);
+    summary(`${counted(encoded.length, "name")} encoded in paths: ${firstNames(files, 3)}`);
+  }
   summary(`not exported: ${notExported(settings)}`);
   for (const { name } of edited)
     summary(`${name} has edited chunks; an import chunks its text again`);

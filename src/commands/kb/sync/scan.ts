@@ -4,6 +4,7 @@ import { collect } from "../../../lib/collect.ts";
 import { isCustomField, isSynced, syncFields } from "../changes/index.ts";
 import { convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
+import { documentNames } from "../snapshot/index.ts";
 import { unchangedSince } from "./git.ts";
 import { documentPath, readLocalFile } from "./local-files.ts";
 import type { LocalFile, Selection, SkippedFile } from "./local-files.ts";
@@ -31,7 +32,10 @@ export interface ScannedFiles {
   readonly skipped: readonly SkippedFile[];
 }
 
-/** Lists a directory. Throws usage if there is no file and --prune would delete every document. */
+/**
+ * Lists a directory; the files of an export have the names of their documents. Throws usage if there is no
+ * file and --prune would delete every document.
+ */
 export async function listEntries(
   { directory, prune, include, exclude }: ScanOptions,
   context: Context,
@@ -42,7 +46,9 @@ export async function listEntries(
     const message = `no readable files in ${directory}; refusing to --prune everything`;
     throw usage(message);
   }
-  return entries;
+  const names = await documentNames(directory, context.host.files);
+  if (names.size === 0) return entries;
+  return entries.map((entry) => ({ ...entry, path: names.get(entry.path) ?? entry.path }));
 }
 
 /** Reads the files of the shard; only --since needs the state of the server for that. */

@@ -1,0 +1,2 @@
+/** What other features use of exports. */
+export { documentNames } from "./bundle.ts";
