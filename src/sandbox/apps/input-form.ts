@@ -1,4 +1,4 @@
-import { isObject } from "../../lib/json.ts";
+import { define, isObject, own } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/utf8.ts";
 import { raise } from "../http/errors.ts";
 import { pythonRepr } from "../http/python-repr.ts";
@@ -22,9 +22,9 @@ export function validateInputs(
   const checked: Record<string, unknown> = {};
   for (const field of app.inputs) {
     const name = field.variable;
-    const value = values[name] ?? null;
+    const value = own(values, name) ?? null;
     if (value === null && field.required) throw appError("input missing", { name });
-    if (value !== null) checked[name] = validateValue(field, value, findFile);
+    if (value !== null) define(checked, name, validateValue(field, value, findFile));
   }
   return checked;
 }

@@ -1,3 +1,4 @@
+import { own } from "../../lib/json.ts";
 import { account, toSeconds } from "../storage/ids.ts";
 import {
   type DatasetRow,
@@ -42,7 +43,10 @@ export function documentMetadata(
        ORDER BY metadata_fields.rowid`,
       document.id,
     )
-    .map((field) => ({ ...fieldResponse(field), value: document.metadata[field.name] ?? null }));
+    .map((field) => ({
+      ...fieldResponse(field),
+      value: own(document.metadata, field.name) ?? null,
+    }));
   if (custom.length === 0 && !built_in) return [];
   const values = {
     document_name: document.name,

@@ -103,6 +103,30 @@ test("an imported export has no differences", async () => {
   expect((await kb("verify", name, `${name} copy`)).exit).toBe(0);
 });
 
+test("names that objects of JavaScript treat in their own way are exported and imported", async () => {
+  const names = ["b.md", "__proto__", "2", "constructor", "1"];
+  await done("create", name, "--indexing-technique", "economy");
+  for (const each of names) await done("doc", "add", name, each, "--text", `text of ${each}`);
+  await done("doc", "wait", name);
+  for (const field of ["__proto__", "constructor", "valueOf"])
+    await done("metadata", "create", name, field, "--type", "string");
+  await done("metadata", "set", name, "2", "--set", "__proto__=x", "--set", "valueOf=y");
+  await done("metadata", "set", name, "1", "--set", "constructor=z");
+  const set =
+    '[.[] | .name as $name | .doc_metadata[]? | select(.id != "built-in" and .value != null) | [$name, .name, .value]] | sort';
+  expect(JSON.parse(await done("doc", "list", name, "--jq", set))).toEqual([
+    ["1", "constructor", "z"],
+    ["2", "__proto__", "x"],
+    ["2", "valueOf", "y"],
+  ]);
+  await done("export", name, folder);
+  for (const each of names)
+    expect(await readFile(join(folder, "documents", each), "utf8")).toBe(`text of ${each}`);
+  await done("import", folder, "--name", `${name} copy`);
+  await done("verify", folder, `${name} copy`);
+  await done("verify", name, `${name} copy`);
+});
+
 test("a copy to another profile has no differences", async () => {
   await filled();
   await done("copy", name, "--name", `${name} copy`, "--to-profile", "sandbox");

@@ -4,6 +4,7 @@ import { CliError, refused, usage } from "../../../errors.ts";
 import { safePath } from "../../../host/safe-path.ts";
 import { collect } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
+import { own } from "../../../lib/json.ts";
 import { counted, firstNames } from "../../../lib/plural.ts";
 import { countCharacters, decodeText } from "../../../lib/utf8.ts";
 import { listChunks } from "../../../operations/chunks.ts";
@@ -127,7 +128,7 @@ function requireAvailable({ display_status }: DocumentDetail, input: RenameInput
   const { dataset_id, document_id } = input;
   throw refused(
     `the document is ${status}; the server changes only available documents`,
-    commandLine(nextSteps[status] ?? "kb doc show", [dataset_id, document_id]),
+    commandLine(own(nextSteps, status) ?? "kb doc show", [dataset_id, document_id]),
   );
 }
 

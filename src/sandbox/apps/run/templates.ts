@@ -1,4 +1,4 @@
-import { isObject } from "../../../lib/json.ts";
+import { isObject, own } from "../../../lib/json.ts";
 import { pythonText } from "../../http/python-repr.ts";
 import type { Variables } from "../../storage/runs-store.ts";
 import type { Selector } from "../nodes/node-types.ts";
@@ -6,7 +6,7 @@ import type { Selector } from "../nodes/node-types.ts";
 /** The value of a selector; undefined as long as there is none. */
 export function valueAtSelector(variables: Variables, [node, name, ...path]: Selector): unknown {
   const value = variables[node]?.[name];
-  return path.reduce((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
+  return path.reduce((inner, key) => (isObject(inner) ? own(inner, key) : undefined), value);
 }
 
 /** The value of a selector, or null. */
