@@ -17,6 +17,22 @@ export type TextChange =
   | { readonly kind: "all"; readonly text: string };
 
 /**
+ * Recognizes the whole answer of an agent (since 1.16), which follows its pieces: they show progress,
+ * and what it says before it uses a tool is not part of the answer (server §18).
+ */
+export class AgentAnswer {
+  /** Whether pieces came that a whole answer may replace. */
+  isOpen = false;
+
+  /** Returns whether an event holds the whole answer. */
+  add({ event, fields }: ServerEvent): boolean {
+    const isWhole = this.isOpen && event === "message" && Boolean(fields.answer);
+    if (isWhole || event === "agent_message") this.isOpen = !isWhole;
+    return isWhole;
+  }
+}
+
+/**
  * Watches the text of a run. The server never revokes a text itself: a node that fails and is retried
  * sends it again from the beginning, and a node that falls back sends its default value after it
  * (server §15.5). In both cases the first text is not part of the answer.
@@ -24,9 +40,12 @@ export type TextChange =
 export class RunTexts {
   /** Text of each source of a running node since the node was last started. */
   readonly #running = new Map<string, Map<string, TextBuffer>>();
+  readonly #agent = new AgentAnswer();
 
   /** Returns the change that an event makes. */
-  add({ event, fields }: ServerEvent): TextChange | undefined {
+  add(received: ServerEvent): TextChange | undefined {
+    const { event, fields } = received;
+    if (this.#agent.add(received)) return { kind: "all", text: fields.answer ?? "" };
     const { node_id: node = "", from_variable_selector: selector = [] } = fields;
     switch (event) {
       case "text_chunk":
@@ -57,9 +76,9 @@ export class RunTexts {
     }
   }
 
-  /** Whether the node is running, so that its text may be revoked. */
+  /** Whether the node, or an agent without one, is running, so that its text may be revoked. */
   isRunning(node: string): boolean {
-    return this.#running.has(node);
+    return this.#running.has(node) || (node === "" && this.#agent.isOpen);
   }
 
   #piece(selector: readonly unknown[], text: string | undefined): TextChange | undefined {

@@ -183,6 +183,14 @@ test.each<[string, readonly Readonly<Record<string, unknown>>[], string]>([
     "bad\n12:00:00  message_replace    output_moderation\ngood\n",
   ],
   [
+    "the whole answer of an agent is printed below its event",
+    [
+      { event: "agent_message", answer: "Let me see. It is 2026." },
+      { event: "message", answer: "It is 2026." },
+    ],
+    "Let me see. It is 2026.\n12:00:00  message\nIt is 2026.\n",
+  ],
+  [
     "an empty replacement removes nothing",
     [
       { event: "message", answer: "text" },

@@ -28,6 +28,16 @@ test.each<[string, readonly Event[], string]>([
     ],
     "xy",
   ],
+  [
+    "the pieces of an agent, a remark before its tool, and the whole answer",
+    [
+      ["agent_message", {}, { answer: "Let me see. " }],
+      ["agent_message", {}, { answer: "It is " }],
+      ["agent_message", {}, { answer: "2026." }],
+      ["message", {}, { answer: "It is 2026." }],
+    ],
+    "It is 2026.",
+  ],
   ["two sources", [piece("x"), piece("y", ["b", "text"]), piece("z")], "xyz"],
   ["an empty piece", [piece("")], ""],
   ["a replaced text", [piece("x"), ["text_replace", { text: "y" }]], "y"],

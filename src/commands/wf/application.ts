@@ -31,8 +31,11 @@ const kinds = {
     modes: /^workflow$/,
     hint: `send messages to chat applications: ${commandLine("wf chat send", ["hello"])}`,
   },
-  chat: { noun: "a chat", modes: /chat$/, hint: `run workflows: ${commandLine("wf run")}` },
+  chat: { noun: "a chat", modes: /chat$|^agent$/, hint: `run workflows: ${commandLine("wf run")}` },
 };
+
+/** Whether an application of this mode takes messages. */
+export const isChatMode = (mode: string): boolean => kinds.chat.modes.test(mode);
 
 /** Throws `unsupported` if the key belongs to an application of another kind. */
 export async function requireKind(kind: keyof typeof kinds, context: Context): Promise<void> {

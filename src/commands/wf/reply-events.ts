@@ -249,7 +249,7 @@ const idsOf = (reply: ReplyCollector) => ({
 export function blockingFailure(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   const { message, response, info } = error;
-  if (/does not support blocking/.test(message)) {
+  if (/does not support blocking|only supports streaming/.test(message)) {
     const hint = "agent applications only stream; remove --blocking";
     return new ApiError("refused", message, response, { ...info, hint });
   }

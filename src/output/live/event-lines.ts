@@ -4,6 +4,7 @@ import { isObject, own, valueAt } from "../../lib/json.ts";
 import { eventFields } from "../../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../../lib/server-event.ts";
 import { expiryText, formText, inputText } from "../../lib/form-text.ts";
+import { AgentAnswer } from "../../runs/text.ts";
 import { nodeError } from "../../runs/trace.ts";
 import { ellipsis } from "../table/cut.ts";
 import { pad, shorten, visible, widthOf, wrap } from "../table/display-width.ts";
@@ -94,6 +95,7 @@ const details: Readonly<Record<string, Parts>> = {
   loop_next: round,
   loop_completed: outcome,
   agent_log: ({ label, status, error }) => [label, status, error],
+  message: nothing,
   message_replace: ({ reason }) => [reason],
   text_replace: nothing,
   message_file: ({ type, url }) => [type, url],
@@ -184,7 +186,7 @@ export interface TextPiece {
 }
 
 /** The piece of a text that an event is; undefined for other events. */
-export function pieceIn({ event, fields }: ServerEvent): TextPiece | undefined {
+function pieceIn({ event, fields }: ServerEvent): TextPiece | undefined {
   switch (event) {
     case "text_chunk":
       return { kind: "answer", text: fields.text };
@@ -205,23 +207,28 @@ export const isSilent = ({ event, fields }: ServerEvent): boolean =>
 /** Text that replaces the displayed text. An empty text of a snapshot does not (server §15.6). */
 export function replacement({ event, fields }: ServerEvent): Part {
   if (event === "text_replace") return fields.text;
-  return event === "message_replace" || event === "_answer" ? fields.answer : undefined;
+  return /^(message|message_replace|_answer)$/.test(event) ? fields.answer : undefined;
 }
 
 /** Whether all of a run's answer was displayed; if not, the outputs at its end supply the rest. */
 export class AnswerWatch {
   #isWhole: boolean | undefined;
+  readonly #agent = new AgentAnswer();
 
   get isWhole(): boolean {
     return this.#isWhole === true;
   }
 
-  add({ event, fields }: ServerEvent, piece: TextPiece | undefined): void {
+  /** Returns the piece of text that an event adds. */
+  add(received: ServerEvent): TextPiece | undefined {
+    const { event, fields } = received;
+    const piece = this.#agent.add(received) ? undefined : pieceIn(received);
     // After a lost connection, and after the pause of a chatflow, only the outputs have all of the
     // text (server §15.6, §18).
     const isResumedChat = fields.reason === "resumption" && fields.conversation_id !== undefined;
     if (event === "_gap" || isResumedChat) this.#isWhole = false;
     else if (piece?.kind === "answer" && piece.text !== undefined) this.#isWhole ??= true;
+    return piece;
   }
 }
 

@@ -1,14 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import { visible, widthOf } from "../table/display-width.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
-import {
-  AnswerWatch,
-  eventLine,
-  isSilent,
-  linesBelow,
-  pieceIn,
-  replacement,
-} from "./event-lines.ts";
+import { AnswerWatch, eventLine, isSilent, linesBelow, replacement } from "./event-lines.ts";
 import type { LiveStyle, TextPiece } from "./event-lines.ts";
 import type { ViewStyle } from "./node-lines.ts";
 import { RunView } from "./run-view.ts";
@@ -129,8 +122,7 @@ class EventLines {
 
   /** The text that the event adds to the output: lines, or a piece of a growing text. */
   next(event: ServerEvent): string {
-    const piece = pieceIn(event);
-    this.#answer.add(event, piece);
+    const piece = this.#answer.add(event);
     if (piece) return this.#piece(piece);
     if (isSilent(event)) return "";
     const answer = replacement(event);

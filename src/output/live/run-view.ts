@@ -8,7 +8,6 @@ import {
   eventLineAfter,
   isSilent,
   linesBelow,
-  pieceIn,
   replacement,
   tokensUsed,
 } from "./event-lines.ts";
@@ -60,8 +59,7 @@ export class RunView {
   add(event: ServerEvent): void {
     const now = this.#style.now().getTime();
     this.#trace.add(event, this.#style.past ? now : arrivalTime(event, now));
-    const piece = pieceIn(event);
-    this.#answer.add(event, piece);
+    const piece = this.#answer.add(event);
     if (piece) return this.#addText(piece);
     if (isSilent(event)) return;
     const handler = own(this.#handlers, event.event);
@@ -172,6 +170,7 @@ export class RunView {
       this.#printRun(event);
     },
     _answer: this.#replaceText,
+    message: this.#replaceText,
     message_replace: this.#replaceText,
     text_replace: this.#replaceText,
   };

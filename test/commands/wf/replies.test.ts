@@ -83,6 +83,48 @@ describe("an agent app, which only streams", () => {
   });
 });
 
+describe("a new agent (since 1.16), which repeats its whole answer at the end", () => {
+  const ids = { conversation_id: conversation, message_id: "m1", task_id: "t1" };
+  const said = (event: string, answer: string) => ({ event, ...ids, id: "m1", answer });
+  const thought = { event: "agent_thought", ...ids, id: "th1", position: 1, thought: "", tool: "" };
+  const end = { event: "message_end", ...ids, metadata: { usage: { total_tokens: 20 } } };
+  const remark = said("agent_message", "Let me see. ");
+  const pieces = [said("agent_message", "It is 2026 "), thought, said("agent_message", "– naïve.")];
+  const whole = { ...said("message", "It is 2026 – naïve."), from_variable_selector: [] };
+  const streamed = (...events: readonly object[]) => ({
+    "POST /v1/chat-messages": streaming(eventsText(thought, ...events)),
+  });
+  const terminal = { tty: true, env: { TERM: "dumb" } };
+
+  test.each([
+    ["the answer", [...pieces, whole, end], "It is 2026 – naïve.\n"],
+    ["the answer without a remark before a tool", [remark, ...pieces, whole, end], whole.answer],
+    ["an answer that comes in no pieces", [whole, end], whole.answer],
+    [
+      "what was said before a stop, which leaves no answer",
+      [...pieces, end],
+      "It is 2026 – naïve.",
+    ],
+  ])("prints once %s", async (_, events, expected) => {
+    const ran = await against(streamed(...events), send);
+    expect([ran.exit, ran.out]).toEqual([0, `${expected.trimEnd()}\n`]);
+    const { out } = await against(streamed(...events), [...send, "--jq", ".answer"]);
+    expect(out).toBe(`${expected.trimEnd()}\n`);
+  });
+
+  test("a terminal shows the pieces as they come, and the answer not again", async () => {
+    const ran = await against(streamed(remark, ...pieces, whole, end), send, terminal);
+    expect(ran.out).toBe("Let me see. It is 2026 – naïve.\n");
+  });
+
+  test("refuses --blocking in words of its own", async () => {
+    const message = "Agent App only supports streaming response mode.";
+    const refused = json({ code: "bad_request", message, status: 400 }, 400);
+    const ran = await against({ "POST /v1/chat-messages": refused }, [...send, "--blocking"]);
+    expect([ran.exit, ran.err]).toEqual([5, expect.stringContaining("remove --blocking")]);
+  });
+});
+
 const formats = [[], ["-o", "jsonl"], ["-o", "json"], ["--jq", ".answer"], ["-o", "name"]];
 const failures: readonly [string, string, Route, readonly string[], readonly string[][]][] = [
   [

@@ -119,6 +119,27 @@ test.each([
   expect(messages()).toBe(sent);
 });
 
+test("a new agent (since 1.16) is asked as a chat is, and its whole answer is judged", async () => {
+  const ids = { conversation_id: "c1d5b6a2-0000-4000-8000-000000000001", message_id: "m" };
+  const stream = eventsText(
+    { event: "agent_message", answer: "Let me see. It is ", ...ids },
+    { event: "agent_message", answer: "2026.", ...ids },
+    { event: "message", answer: "It is 2026.", from_variable_selector: [], ...ids },
+    { event: "message_end", metadata: { retriever_resources: [] }, ...ids },
+  );
+  const { baseUrl } = await runServer({
+    "GET /v1/info": json({ name: "helper", mode: "agent" }),
+    "POST /v1/chat-messages": streaming(stream),
+  });
+  await write(folder, { "agent.yaml": "tests: [{ name: a, query: b, answer: It is 2026. }]\n" });
+  const ran = await cli(["wf", "test", "run", join(folder, "agent.yaml"), "-o", "jsonl"], {
+    env: { KB_BASE_URL: baseUrl, KB_APP_KEY: "app-x" },
+    folder,
+  });
+  expect(ran.exit, ran.out + ran.err).toBe(0);
+  expect(rowsOf(ran.out)).toMatchObject([{ status: "passed", answer: "It is 2026." }]);
+});
+
 test.each([
   ["no metadata", {}],
   ["null metadata", { metadata: null }],

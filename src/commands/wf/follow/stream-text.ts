@@ -96,11 +96,12 @@ export class TextStream {
     await this.context.notice(`ignore the text of node ${node} above: the node failed`);
   }
 
-  /** Saved text continues the printed text if it starts with it; otherwise it starts a new line. */
+  /** The whole text continues the printed text, is its end, or starts a new line. */
   private *replace(text: string) {
     this.held = [];
     this.holdAll = this.hasGap = false;
     const continues = this.printed.isPrefixOf(text);
+    if (!continues && this.printed.whole().endsWith(text)) return;
     yield* this.print(continues ? text.slice(this.printed.length) : `\n${text}`);
   }
 

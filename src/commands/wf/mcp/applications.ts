@@ -4,6 +4,7 @@ import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { CommandRunner, CallScope } from "../../command-runner.ts";
 import type { Context } from "../../command-spec.ts";
+import { isChatMode } from "../application.ts";
 import { appFields } from "../forms/index.ts";
 import type { Field } from "../forms/index.ts";
 
@@ -82,7 +83,7 @@ async function readApplication(
 }
 
 function kindOf(mode: string): OfferedApplication["kind"] {
-  if (mode.endsWith("chat")) return "chat";
+  if (isChatMode(mode)) return "chat";
   return mode === "completion" ? "completion" : "workflow";
 }
 

@@ -11,6 +11,7 @@ import { endingOf } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import { citedDocuments, RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../command-spec.ts";
+import { isChatMode } from "../application.ts";
 import { runFields } from "../expect/index.ts";
 import { followDisplayed, startStream } from "../follow/index.ts";
 import { assignedInputs } from "../forms/index.ts";
@@ -66,7 +67,7 @@ export async function openApp(
 ): Promise<SuiteApp> {
   const context = common.withApp(app, user);
   const { mode = "", name = "" } = await context.call(getAppInfo, {});
-  const isChat = mode.endsWith("chat");
+  const isChat = isChatMode(mode);
   return {
     name,
     mode,
