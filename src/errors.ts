@@ -50,6 +50,8 @@ export interface ErrorInfo {
   readonly outputFirst?: boolean | undefined;
   /** Whether the server applied a change. */
   readonly sideEffect?: "none" | "unknown" | "applied" | undefined;
+  /** The side effect in words for people (default: general ones). */
+  readonly effect?: string | undefined;
 }
 
 /** Side effects as `changed` in JSON: scripts compare these values. */

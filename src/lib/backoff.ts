@@ -15,6 +15,8 @@ export const delays = {
   search: { first: 2000, max: 2000, factor: 1 },
   /** A job of annotation replies. */
   job: { first: 300, max: 2000, factor: 2 },
+  /** A question to a model that limits its rate, mostly per minute. */
+  model: { first: 5000, max: 30_000, factor: 2 },
   /** The record of a run. */
   run: { first: 500, max: 10_000, factor: 1.5 },
   /** The record of a run that was stopped. */

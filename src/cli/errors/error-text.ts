@@ -88,7 +88,7 @@ function labeled(error: CliError, text: string, color: boolean): string {
 }
 
 function plainText(error: CliError, { color, verbosity, visible, columns }: ErrorStyle): string {
-  const { hint, sideEffect, details, code } = error.info;
+  const { hint, sideEffect, effect, details, code } = error.info;
   const wrapped = (text: string) => wrapMessage(visible(text), columns);
   // as the user wanted
   if (code === "declined" || code === stoppedByUser) return `${wrapped(error.message)}\n`;
@@ -96,7 +96,7 @@ function plainText(error: CliError, { color, verbosity, visible, columns }: Erro
   lines.push(...candidateLines(details).map(visible));
   // No side effect is the default, and the hint may state it already.
   if (sideEffect !== undefined && sideEffect !== "none" && !hint?.includes(sideEffects[sideEffect]))
-    lines.push(sideEffects[sideEffect]);
+    lines.push(effect ?? sideEffects[sideEffect]);
   if (hint !== undefined) lines.push(wrapped(`hint: ${hint}`));
   if (verbosity >= 3) lines.push(...causesOf(error).map(visible));
   return `${lines.join("\n")}\n`;

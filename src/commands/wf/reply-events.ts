@@ -213,16 +213,27 @@ async function readMessage(
 }
 
 /** The model or the application failed; message and conversation are stored nevertheless. */
-const replyFailed = (message: unknown, reply: ReplyCollector, code = ""): CliError =>
-  new CliError(
+function replyFailed(message: unknown, reply: ReplyCollector, code = ""): CliError {
+  const isRate = code === "rate_limit_error"; // of the model: an exhausted quota has other codes here
+  return new CliError(
     isQuotaCode(code) ? "limited" : "remote-failed",
     `the reply failed: ${asText(message)}`,
     {
       isResult: true,
       sideEffect: "applied",
+      effect: "the message was stored without an answer",
+      retryable: isRate,
+      hint: isRate
+        ? "wait until the model takes requests again, then send it once more"
+        : undefined,
       details: idsOf(reply),
     },
   );
+}
+
+/** Whether the model of a reply limits its rate: a later question may be answered. */
+export const isModelLimit = (error: CliError): boolean =>
+  error.kind === "limited" && error.info.retryable === true && !(error instanceof ApiError);
 
 const replyLost = (reason: string, reply: ReplyCollector): CliError => {
   const conversation = reply.id("conversation_id");

@@ -191,6 +191,20 @@ test.each(failures)(
   },
 );
 
+test("a model whose rate is limited (since 1.16) exits with 7, says what is stored and what to do", async () => {
+  const message = "Rate limit reached for stub-chat: 3 requests per minute";
+  const ids = { conversation_id: conversation, message_id: "m1" };
+  const limit = { event: "error", ...ids, code: "rate_limit_error", status: 429, message };
+  const routes = { "POST /v1/chat-messages": streaming(eventsText(limit)) };
+  const ran = await against(routes, send);
+  expect([ran.exit, ran.err]).toEqual([
+    7,
+    `error: the reply failed: ${message}\nthe message was stored without an answer\nhint: wait until the model takes requests again, then send it once more\n`,
+  ]);
+  const { err } = await against(routes, [...send, "-o", "json"]);
+  expect(JSON.parse(err)).toMatchObject({ error: { exit: 7, retryable: true, changed: "yes" } });
+});
+
 describe("a reply whose stream was lost is read from the server; the message is never sent twice", () => {
   const events = eventsOf("chat-model.json: message, streaming, with citations");
   const whole = events.map(({ answer }) => String(answer ?? "")).join("");

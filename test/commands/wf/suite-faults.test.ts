@@ -1,10 +1,12 @@
 /** Replies that end badly, or lack what most have: each test gets its verdict, and the run continues. */
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { readAnswerRules } from "../../../src/sandbox/apps/rules/read-rules.ts";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { write } from "../../lib/directory.ts";
-import { eventsText, json, runServer, streaming } from "../../lib/run-server.ts";
+import { eventsText, inTurn, json, runServer, sleptTime, streaming } from "../../lib/run-server.ts";
+import type { Route } from "../../lib/run-server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 
@@ -36,6 +38,7 @@ interface Row {
   readonly answer: string | null;
   readonly cited: readonly string[];
   readonly tokens: number | null;
+  readonly seconds: number | null;
   readonly error: string | null;
 }
 const rowsOf = (out: string) =>
@@ -138,6 +141,66 @@ test("a new agent (since 1.16) is asked as a chat is, and its whole answer is ju
   });
   expect(ran.exit, ran.out + ran.err).toBe(0);
   expect(rowsOf(ran.out)).toMatchObject([{ status: "passed", answer: "It is 2026." }]);
+});
+
+describe("a model whose rate is limited (an error in the stream, since 1.16)", () => {
+  const ids = { conversation_id: "c1d5b6a2-0000-4000-8000-000000000001", message_id: "m" };
+  const metadata = { retriever_resources: [] };
+  const answer = streaming(
+    eventsText(
+      { event: "message", answer: "Yes.", ...ids },
+      { event: "message_end", ...ids, metadata },
+    ),
+  );
+  const message = "Rate limit reached for stub-chat: 3 requests per minute";
+  const limit = { event: "error", ...ids, code: "rate_limit_error", status: 429, message };
+  const limited = streaming(eventsText({ event: "message", answer: "Y", ...ids }, limit));
+
+  /** Runs tests of one turn each, or of several, whose questions get these replies in turn. */
+  async function replied(turns: readonly number[], ...replies: readonly Route[]) {
+    const { baseUrl, requests } = await runServer({
+      "GET /v1/info": json({ name: "chat", mode: "chat" }),
+      "POST /v1/chat-messages": inTurn(...replies),
+    });
+    const tests = turns.map((count, index) => ({
+      name: `t${index}`,
+      turns: Array.from({ length: count }, () => ({ query: "Is it?", answer: "Yes." })),
+    }));
+    await write(folder, { "limited.yaml": JSON.stringify({ tests }) });
+    const { around, passed } = sleptTime();
+    const line = ["wf", "test", "run", join(folder, "limited.yaml"), "--concurrency", "1"];
+    const world = { env: { KB_BASE_URL: baseUrl, KB_APP_KEY: "app-x" }, folder, around };
+    const kept = ["--keep", "all", "--keep-to", join(folder, "kept")];
+    const ran = await cli([...line, ...kept, "-o", "jsonl"], world);
+    const posts = requests.filter((each) => each.startsWith("POST")).length;
+    const rows = rowsOf(ran.out);
+    return { ...ran, rows, statuses: rows.map(({ status }) => status), posts, waited: passed() };
+  }
+
+  test("is waited for: the question is asked again in a new conversation", async () => {
+    const ran = await replied([1, 1, 1], answer, limited, limited, answer);
+    expect([ran.exit, ran.statuses, ran.posts]).toEqual([0, ["passed", "passed", "passed"], 5]);
+    expect([ran.waited, ran.rows[1]?.seconds]).toEqual([15_000, 0]);
+    const kept = await readFile(join(folder, "kept/limited-t1-1.jsonl"), "utf8");
+    expect(kept).not.toContain("rate_limit_error");
+    expect(kept).toContain('"Yes."');
+  });
+
+  test("fails its test after three repeats, and the others are asked", async () => {
+    const ran = await replied([1, 1, 1], answer, limited, limited, limited, limited, answer);
+    expect([ran.exit, ran.statuses, ran.posts]).toEqual([14, ["passed", "failed", "passed"], 6]);
+  });
+
+  test("is no longer waited for after three such tests in a row", async () => {
+    const ran = await replied([1, 1, 1, 1, 1], limited);
+    expect([ran.exit, ran.posts]).toEqual([14, 14]);
+    expect(new Set(ran.statuses)).toEqual(new Set(["failed"]));
+  });
+
+  test("fails a later turn at once: its conversation holds the question already", async () => {
+    const ran = await replied([2, 1], answer, limited, answer);
+    expect([ran.exit, ran.statuses, ran.posts]).toEqual([14, ["failed", "passed"], 3]);
+  });
 });
 
 test.each([

@@ -54,12 +54,12 @@ export async function errorResult(
   toolCall: ToolCallOf,
   partial?: CallToolResult,
 ): Promise<CallToolResult> {
-  const { sideEffect, hint } = error.info;
+  const { sideEffect, effect, hint } = error.info;
   const next = hint === undefined ? undefined : await withToolCalls(hint, toolCall);
   const { error: json } = errorJson(error);
   const own = [
     `error: ${error.kind} (exit code ${exitCodes[error.kind][0]})`,
-    ...(sideEffect === undefined ? [] : [`changed: ${changes[sideEffect]}`]),
+    ...(sideEffect === undefined ? [] : [`changed: ${effect ?? changes[sideEffect]}`]),
     ...(next === undefined ? [] : [`next: ${next}`]),
   ];
   const cause = [

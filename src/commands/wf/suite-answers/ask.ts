@@ -1,5 +1,6 @@
 import type { EventBatches } from "../../../api/sse.ts";
 import { CliError, isFatal, usage } from "../../../errors.ts";
+import { backoff, delays } from "../../../lib/backoff.ts";
 import { resultOfStream } from "../../../lib/pipe.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { getAppInfo } from "../../../operations/apps.ts";
@@ -15,7 +16,7 @@ import { isChatMode } from "../application.ts";
 import { runFields } from "../expect/index.ts";
 import { followDisplayed, startStream } from "../follow/index.ts";
 import { assignedInputs } from "../forms/index.ts";
-import { ReplyPrinter } from "../reply-events.ts";
+import { isModelLimit, ReplyPrinter } from "../reply-events.ts";
 import type { Suite, SuiteTurn } from "../suite-file/index.ts";
 import { openSearches } from "./search-test.ts";
 import type { Searches } from "./search-test.ts";
@@ -24,16 +25,18 @@ import type { Searches } from "./search-test.ts";
 export interface SuiteAnswer {
   readonly trace: RunTrace;
   readonly conversation: string | undefined;
+  /** Whether there is none because the model limits its rate. */
+  readonly limited?: boolean;
 }
 
-/** Takes events as they arrive. */
-type OnEvents = (events: readonly ServerEvent[]) => void;
+/** Takes events as they arrive; `again`: the question is repeated, and the events so far do not count. */
+type OnEvents = (events: readonly ServerEvent[] | "again") => void;
 
 /** Sends the turns of a suite to its application. */
 export interface Asker {
   /**
-   * Asks once, never again, and passes on the events as they arrive. Throws what kept the answer from
-   * being known.
+   * Asks and passes on the events as they arrive. Repeats only the first question of a conversation,
+   * while the model limits its rate. Throws what kept the answer from being known.
    */
   ask(turn: SuiteTurn, conversation: string | undefined, onEvents?: OnEvents): Promise<SuiteAnswer>;
   readonly context: Context;
@@ -49,6 +52,9 @@ interface Question {
   readonly onEvents?: OnEvents | undefined;
 }
 
+/** How often a question is repeated, and after how many without success no more. */
+const MAX_REPEATS = 3;
+
 /** An application that is asked. */
 export interface SuiteApp {
   /** As the server calls it. */
@@ -56,7 +62,7 @@ export interface SuiteApp {
   readonly mode: string;
   readonly isChat: boolean;
   readonly context: Context;
-  /** Asks once, never again. Throws what kept the answer from being known. */
+  /** Asks, as an asker does. */
   send(question: Question, conversation?: string): Promise<SuiteAnswer>;
 }
 
@@ -68,25 +74,40 @@ export async function openApp(
   const context = common.withApp(app, user);
   const { mode = "", name = "" } = await context.call(getAppInfo, {});
   const isChat = isChatMode(mode);
+  const sendOnce: SuiteApp["send"] = async ({ query, inputs, onEvents }, conversation) => {
+    if (mode === "workflow") {
+      const start = await startStream(runWorkflow, { inputs }, context);
+      return runAnswer(start, onEvents, context);
+    }
+    if (!isChat) {
+      const said = query === undefined ? {} : { query };
+      const stream = startStream(createCompletion, { inputs, ...said }, context);
+      return replyAnswer(await stream, { onEvents }, context);
+    }
+    const continued = conversation === undefined ? {} : { conversation_id: conversation };
+    const message = { query: query ?? "", inputs, ...continued };
+    const stream = await startStream(sendMessage, message, context);
+    return replyAnswer(stream, { onEvents, conversation }, context);
+  };
+  /** Questions in a row that were repeated without success. */
+  let refused = 0;
   return {
     name,
     mode,
     isChat,
     context,
-    async send({ query, inputs, onEvents }, conversation) {
-      if (mode === "workflow") {
-        const start = await startStream(runWorkflow, { inputs }, context);
-        return runAnswer(start, onEvents, context);
+    async send(question, conversation) {
+      // A continued conversation would hold the question twice.
+      const repeats = conversation === undefined && refused < MAX_REPEATS ? MAX_REPEATS : 0;
+      for (let attempt = 0; ; attempt++) {
+        const answer = await sendOnce(question, conversation);
+        if (!answer.limited) refused = 0;
+        else if (attempt === repeats) refused++;
+        if (!answer.limited || attempt === repeats) return answer;
+        await context.trace(1, `${answer.trace.error}; asking again`);
+        await context.pause(backoff(attempt, delays.model));
+        question.onEvents?.("again");
       }
-      if (!isChat) {
-        const said = query === undefined ? {} : { query };
-        const stream = startStream(createCompletion, { inputs, ...said }, context);
-        return replyAnswer(await stream, { onEvents }, context);
-      }
-      const continued = conversation === undefined ? {} : { conversation_id: conversation };
-      const message = { query: query ?? "", inputs, ...continued };
-      const stream = await startStream(sendMessage, message, context);
-      return replyAnswer(stream, { onEvents, conversation }, context);
     },
   };
 }
@@ -153,8 +174,10 @@ async function replyAnswer(
     await resultOfStream(recorded(events, { trace, onEvents }, context));
   } catch (error) {
     // The model has failed: that is its answer.
-    if (!(error instanceof CliError) || error.kind !== "remote-failed") throw error;
-    return { trace: ended(trace, { status: "failed", error: error.message }), conversation };
+    const limited = error instanceof CliError && isModelLimit(error);
+    if (!(error instanceof CliError) || (error.kind !== "remote-failed" && !limited)) throw error;
+    const failed = ended(trace, { status: "failed", error: error.message });
+    return { trace: failed, conversation, limited };
   }
   const outcome = printer.outcome ?? { status: "succeeded" };
   const answer = {

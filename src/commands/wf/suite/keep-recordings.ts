@@ -24,8 +24,8 @@ export interface Keeper {
 
 /** The recordings of one run of a test: one for each turn. */
 export interface Tape {
-  /** Takes the events of a turn, from 0, as they arrive. */
-  add(turn: number, events: readonly ServerEvent[]): void;
+  /** Takes the events of a turn, from 0, as they arrive; `again`: those so far do not count. */
+  add(turn: number, events: readonly ServerEvent[] | "again"): void;
   /** The answer to a turn is complete. */
   endTurn(turn: number, trace: RunTrace): Promise<void>;
   /** Writes the files if such runs are kept. Returns their paths. */
@@ -128,7 +128,8 @@ class TurnTapes implements Tape {
     this.#options = options;
   }
 
-  add(turn: number, events: readonly ServerEvent[]): void {
+  add(turn: number, events: readonly ServerEvent[] | "again"): void {
+    if (events === "again") return void delete this.#turns[turn];
     const { redact, context } = this.#options;
     const tape = this.#turns[turn] ?? {
       lines: new RecordingLines(redact, context),

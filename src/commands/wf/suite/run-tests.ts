@@ -72,8 +72,11 @@ export async function runTest(each: PlannedRun, tape: Tape | undefined): Promise
   let error: string | null = null;
   try {
     for (const [index, turn] of test.turns.entries()) {
-      const start = host.elapsed();
-      last = await asker.ask(turn, last?.conversation, (events) => tape?.add(index, events));
+      let start = host.elapsed();
+      last = await asker.ask(turn, last?.conversation, (events) => {
+        if (events === "again") start = host.elapsed();
+        tape?.add(index, events);
+      });
       milliseconds += host.elapsed() - start;
       await tape?.endTurn(index, last.trace);
       tokens = sumOf(tokens, last.trace.tokens);
