@@ -114,20 +114,18 @@ async function* reply(
   }
 }
 
-/** After Ctrl-C the reply continues on the server. */
+/** After Ctrl-C the run of a chatflow continues; other replies end with their stream (server §18). */
 function withStopHint(error: CliError, { reply }: ReplyPrinter, context: Context): CliError {
   const [task, conversation] = [reply.id("task_id"), reply.id("conversation_id")];
   const { user } = context.options.flags;
-  const stop =
-    task === undefined ? "" : `; stop it with ${commandLine("wf chat stop", [task], { user })}`;
-  const next =
-    conversation === undefined
-      ? ""
-      : `; continue the conversation with ${continueCommand(conversation, context)}`;
-  return error.with({
-    sideEffect: undefined,
-    hint: `the reply continues on the server${stop}${next}`,
-  });
+  const continues = reply.id("workflow_run_id") !== undefined;
+  const parts = [
+    continues && "the reply continues on the server",
+    continues && task && `stop it with ${commandLine("wf chat stop", [task], { user })}`,
+    !continues && "the server stores the message without its answer",
+    conversation && `continue the conversation with ${continueCommand(conversation, context)}`,
+  ];
+  return error.with({ sideEffect: undefined, hint: parts.filter(Boolean).join("; ") });
 }
 
 const continueCommand = (conversation_id: string, { options }: Context): string =>

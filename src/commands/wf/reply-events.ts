@@ -22,8 +22,11 @@ interface ReplyEnd {
   readonly outcome?: RunOutcome | undefined;
 }
 
-/** How often to read the stored message. */
-const MAX_POLLS = 6;
+/**
+ * How often to read the stored message: the answer is there only if the server had sent its end, and
+ * then at once (server §18).
+ */
+const MAX_POLLS = 3;
 
 /**
  * Yields the events of a reply to its end, even if the connection is lost; never sends the message
@@ -170,17 +173,16 @@ async function* replyWithoutRun(events: EventBatches, context: Context): EventBa
   yield* storedReply(reply, reason, context);
 }
 
-/** Waits for the stored message and yields its text if it differs from the text received. */
+/** Reads the stored message and yields its text if it differs from the text received. */
 async function* storedReply(reply: ReplyCollector, reason: string, context: Context): EventBatches {
   const conversation_id = reply.id("conversation_id");
   const message_id = reply.id("message_id");
   if (conversation_id === undefined || message_id === undefined) throw replyLost(reason, reply);
-  await context.notice(`${reason}; waiting for the stored message`);
+  await context.notice(`${reason}; reading the stored message`);
   for (let attempt = 0; attempt < MAX_POLLS; attempt++) {
     await context.pause(backoff(attempt, delays.message));
     const message = await readMessage(conversation_id, message_id, context);
     if (message?.status === "error") throw replyFailed(message.error, reply);
-    // The text is stored when the reply is complete.
     if (message === undefined || message.answer === "") continue;
     const { answer, retriever_resources } = message;
     const data = {
@@ -237,13 +239,16 @@ export const isModelLimit = (error: CliError): boolean =>
 
 const replyLost = (reason: string, reply: ReplyCollector): CliError => {
   const conversation = reply.id("conversation_id");
+  const isStored = reply.id("message_id") !== undefined;
+  const rest =
+    conversation === undefined
+      ? ", and cannot send it again"
+      : `; ${commandLine("wf conversation messages", [conversation])} shows whether it was`;
   return new CliError("cut", `lost the event stream before the end of the reply: ${reason}`, {
-    sideEffect: reply.id("message_id") === undefined ? "unknown" : "applied",
+    sideEffect: isStored ? "applied" : "unknown",
+    effect: isStored ? "the message was stored" : undefined,
     details: idsOf(reply),
-    hint:
-      conversation === undefined
-        ? "the reply may be complete on the server, which cannot send it again"
-        : `read it with ${commandLine("wf conversation messages", [conversation])}`,
+    hint: `the server stores an answer only if its stream is read to the end${rest}`,
   });
 };
 

@@ -610,7 +610,7 @@ const chatSend = task({
   command: "wf chat send <query>",
   summary: "Send a message to a chat application",
   about:
-    "Streams the text of the reply; -o json prints the response when it is complete, -o jsonl the events.\nIf the connection is lost, the rest comes from the run or the stored message; the message is never\nsent twice. Sources, and the command that continues the conversation, are printed to stderr. Exits\nwith code 9 if the model fails.",
+    "Streams the text of the reply; -o json prints the response when it is complete, -o jsonl the events.\nIf the connection is lost, the rest of a chatflow comes from its run; other applications lose what they\nhad not sent (13). The message is never sent twice. Sources, and the command that continues the\nconversation, are printed to stderr. Exits with code 9 if the model fails, 7 if it limits its rate.",
   params: chatParams,
   returns: pastEvents,
   output: (input, format) => replyOutput(input, format, sendMessageBlocking.returns),

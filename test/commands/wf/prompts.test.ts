@@ -759,9 +759,18 @@ describe("wf chat", () => {
     expect(ran.err).toContain("continue with `wf chat --conversation-id c`");
   });
 
-  test("Ctrl-C during a reply says how to stop it", async () => {
+  const noAnswer = "the server stores the message without its answer";
+  const next = "continue the conversation with `wf chat --conversation-id c`";
+  test.each([
+    ["that ends with it", {}, `${noAnswer}; ${next}`],
+    [
+      "whose run continues",
+      { workflow_run_id: "r" },
+      `the reply continues on the server; stop it with \`wf chat stop t\`; ${next}`,
+    ],
+  ])("Ctrl-C during a reply %s says so, and what to do", async (_, run, hint) => {
     const stop = new AbortController();
-    const first = { event: "message", message_id: "m", conversation_id: "c", task_id: "t" };
+    const first = { event: "message", message_id: "m", conversation_id: "c", task_id: "t", ...run };
     const mock = await runServer({
       "POST /v1/chat-messages": pinging(eventsText({ ...first, answer: "Hel" })),
     });
@@ -773,8 +782,6 @@ describe("wf chat", () => {
       env: { KB_BASE_URL: mock.baseUrl, KB_APP_KEY: "app-x" },
     });
     expect(ran.exit).toBe(130);
-    expect(ran.err).toContain(
-      "the reply continues on the server; stop it with `wf chat stop t`; continue\n    the conversation with `wf chat --conversation-id c`",
-    );
+    expect(ran.err.replaceAll(/\n +/g, " ")).toContain(`hint: ${hint}\n`);
   });
 });

@@ -245,11 +245,15 @@ describe("a reply whose stream was lost is read from the server; the message is 
     });
   });
 
-  test("exits with 13 and the command to read it if it never comes, with 9 if it failed", async () => {
-    const never = await against(routesOf("break", stored(message(""))), send);
+  test("exits with 13 within seconds if the server has no answer, with 9 if it failed", async () => {
+    const waits: number[] = [];
+    const never = await against(routesOf("break", stored(message(""))), send, { waits });
     expect(never.exit).toBe(13);
+    expect(waits.reduce((sum, each) => sum + each, 0)).toBeLessThan(5000);
+    expect(never.out).not.toBe("");
+    expect(never.err).toContain("\nthe message was stored\n");
     expect(never.err).toContain(
-      `hint: read it with \`wf conversation messages ${conversation}\`\n`,
+      `hint: the server stores an answer only if its stream is read to the end; \`wf conversation messages ${conversation}\` shows whether it was\n`,
     );
     expect(posts(never.requests)).toHaveLength(1);
     const failed = stored(message("", { status: "error", error: "Rate limit reached" }));
@@ -270,7 +274,7 @@ describe("a reply whose stream was lost is read from the server; the message is 
         "create",
       ]);
       expect(ran.exit, ran.err).toBe(13);
-      expect(ran.err).toContain("which cannot send it again");
+      expect(ran.err).toContain("its stream is read to the end, and cannot send it again\n");
     }
   });
 
