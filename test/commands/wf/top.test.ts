@@ -108,6 +108,17 @@ describe("the screen", () => {
       ],
     ],
     [
+      "that there may be more forms than those read so far",
+      stateOf([run("a", "paused"), run("b", "paused")], { a: events({}, { forms: [form, form] }) }),
+      [
+        "0 runs ended in the last hour  at least 2 forms waiting",
+        head,
+        ">|paused|0:42|Review|form: approve, reject|ann|a-long-i",
+        " |paused|0:42|||ann|b-long-i",
+        keys,
+      ],
+    ],
+    [
       "a failed run with the node and the error",
       stateOf([ended("a", "failed", 65, 3, "no route")], { a: events({ Fetch: "failed" }) }),
       [
@@ -150,7 +161,7 @@ describe("the screen", () => {
         run("d", "paused"),
       ]),
       [
-        "2 runs ended in the last hour  2 failed  p50 1.0 s  p95 1.0 s",
+        "2 runs ended in the last hour  2 failed  p50 1.0 s  p95 1.0 s  forms not read yet",
         head,
         ">|paused|0:42|||ann|d-long-i",
         " |running|0:42|||ann|c-long-i",

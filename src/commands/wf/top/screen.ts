@@ -65,8 +65,17 @@ const runData = (run: TopRun, events: RunEvents | undefined) => ({
   forms: events?.forms.map(({ token, node = null }) => ({ token, node })) ?? [],
 });
 
+/** The number of open forms: a lower limit until the events of each paused run were read. */
+function waitingForms({ runs, events }: TopState): string | undefined {
+  const paused = runs.filter(({ status }) => status === "paused").map(({ id }) => events.get(id));
+  const forms = paused.reduce((sum, each) => sum + (each?.forms.length ?? 0), 0);
+  const isRead = paused.every((each) => each?.trace.status === "paused" || each?.forms.length);
+  if (forms === 0) return isRead ? undefined : "forms not read yet";
+  return `${isRead ? "" : "at least "}${counted(forms, "form")} waiting`;
+}
+
 function headParts(state: TopState, second: number): TextPart[] {
-  const forms = [...state.events.values()].reduce((sum, each) => sum + each.forms.length, 0);
+  const forms = waitingForms(state);
   const { runs, failed, p50, p95 } = hourFigures(state, second);
   const isAll = state.isWholeHour;
   const parts: (TextPart | false)[] = [
@@ -74,7 +83,7 @@ function headParts(state: TopState, second: number): TextPart[] {
     failed > 0 && { text: `${failed} failed`, tone: "bad" },
     p50 !== null && { text: `p50 ${formatSeconds(p50)}` },
     p95 !== null && { text: `p95 ${formatSeconds(p95)}` },
-    forms > 0 && { text: `${counted(forms, "form")} waiting`, tone: "warn" },
+    forms !== undefined && { text: forms, tone: "warn" },
     state.problem !== undefined && { text: state.problem, tone: "bad" },
   ];
   return parts.filter((part) => part !== false);

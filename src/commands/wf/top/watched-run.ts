@@ -33,7 +33,8 @@ export class WatchedRun implements RunEvents {
   /** Whether another stream may tell more: the run continued, or the stream was lost. */
   isOutdated({ status }: TopRun, now: number): boolean {
     if (this.endedAt === undefined || this.problem !== undefined) return false;
-    return status !== this.#status || (status !== "paused" && now - this.endedAt > REOPEN_AFTER);
+    const isRead = status === "paused" && this.trace.status === "paused";
+    return status !== this.#status || (!isRead && now - this.endedAt > REOPEN_AFTER);
   }
 
   /** Reads a stream to the end of the run, its pause, or the loss of the connection. */
