@@ -16,7 +16,7 @@ function run(text: string): LoggedRun {
     status,
     at: 0,
     seconds: number(seconds),
-    byClock: false,
+    untimed: false,
     tokens: number(tokens),
     steps: 2,
     error: undefined,

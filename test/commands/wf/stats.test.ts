@@ -100,6 +100,7 @@ interface Stats {
   readonly since: number | null;
   readonly until: number | null;
   readonly complete: boolean;
+  readonly untimed: number;
   readonly figures: Readonly<Record<string, number | null>>;
   readonly statuses: Readonly<Record<string, number>>;
   readonly before: {
@@ -226,13 +227,15 @@ describe("figures", () => {
     });
   });
 
-  test("the duration of a paused run is from start to finish", async () => {
-    const { info } = await fromFile([
+  test("a run that was paused is counted, but in no time: that of its first part is unknown", async () => {
+    const runs: readonly Told[] = [
       { at: start, elapsed: 0.043718, finished: start + 25 }, // as recorded
       { at: start, elapsed: 0.057106, finished: start + 1 }, // a second passed in between
       { at: start, elapsed: null, finished: start + 3 },
-    ]);
-    expect(info.figures).toMatchObject({ p50: 3, max: 25 });
+    ];
+    const { info } = await fromFile(runs);
+    expect(info.figures).toMatchObject({ ended: 3, p50: 0.057106, p95: 3, max: 3 });
+    expect(info).toMatchObject({ untimed: 1 });
     const one = await fromFile([{ at: start, elapsed: 0.057106, finished: start + 1 }]);
     expect(one.info.figures["max"]).toBe(0.057106);
   });
@@ -608,8 +611,8 @@ describe("--from", () => {
     running: 1,
     ended: 3,
     failed_runs: 1,
-    p50: 2.5,
-    max: 51,
+    p50: 1.25,
+    max: 2.5,
     tokens: 27,
     steps: 8,
   };
@@ -880,9 +883,7 @@ describe("tables", () => {
     const paused = { at: now - 60, elapsed: 0.1, finished: now };
     const { out } = await wf(["--from", file(`${jsonl([paused])}{\n`), "-o", "md"], {});
     expect(out).toContain("incomplete: damaged lines of runs-");
-    expect(out).toContain(
-      "runs timed from start to finish, because the server timed only a part: 1",
-    );
+    expect(out).toContain("not in the times: 1 run that was paused");
     const { env } = await server([]);
     expect((await wf(["-o", "md"], { env })).out).toContain("no runs; the log of a chatflow");
   });

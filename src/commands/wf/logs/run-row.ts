@@ -10,8 +10,8 @@ export interface LoggedRun {
   readonly at: number | undefined;
   /** Duration of an ended run. */
   readonly seconds: number | undefined;
-  /** Whether `seconds` is the time from start to finish, because the server's covers only a part. */
-  readonly byClock: boolean;
+  /** Whether it is unknown, because the run was paused. */
+  readonly untimed: boolean;
   readonly tokens: number | undefined;
   readonly steps: number | undefined;
   readonly error: string | undefined;
@@ -35,7 +35,7 @@ export function loggedRun(log: Partial<WorkflowLog>): LoggedRun {
     run: run.id || undefined,
     status,
     at: isTime(log.created_at) ? log.created_at : undefined,
-    ...(ended ? duration(run) : { seconds: undefined, byClock: false }),
+    ...(ended ? duration(run) : { seconds: undefined, untimed: false }),
     tokens: ended ? (run.total_tokens ?? undefined) : undefined,
     steps: run.total_steps ?? undefined,
     error: run.error || undefined,
@@ -49,14 +49,13 @@ const ROUNDING_SECONDS = 2;
 
 /**
  * The server's elapsed time, which is exact. For a run that continued after a pause it covers only the
- * last part, so the time from start to finish is used (server §13).
+ * last part, and the time from start to finish also covers the wait (server §13).
  */
-function duration(run: Partial<Run>): Pick<LoggedRun, "seconds" | "byClock"> {
+function duration(run: Partial<Run>): Pick<LoggedRun, "seconds" | "untimed"> {
   const { elapsed_time: elapsed, created_at: started, finished_at: finished } = run;
-  if (typeof started === "number" && typeof finished === "number") {
-    const span = finished - started;
-    if (typeof elapsed !== "number" || span - elapsed >= ROUNDING_SECONDS)
-      return { seconds: span, byClock: true };
-  }
-  return { seconds: elapsed ?? undefined, byClock: false };
+  const isKnown = typeof started === "number" && typeof finished === "number";
+  const span = isKnown ? finished - started : undefined;
+  if (typeof elapsed !== "number") return { seconds: span, untimed: false };
+  const untimed = span !== undefined && span - elapsed >= ROUNDING_SECONDS;
+  return { seconds: untimed ? undefined : elapsed, untimed };
 }

@@ -58,6 +58,7 @@ export function statsData(
     since: since ?? null,
     until: until ?? null,
     complete: times.incomplete === undefined,
+    untimed: runs.all.untimed,
     ...now,
     before: times.before ? comparison(now.figures, times.before, before) : null,
     periods:

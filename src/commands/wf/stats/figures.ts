@@ -13,8 +13,8 @@ export interface StatsCounts {
   readonly tokens: NumberList;
   /** Null if no run has any. */
   steps: number | null;
-  /** Runs whose duration is the time from start to finish. */
-  byClock: number;
+  /** Ended runs without a duration, because they were paused. */
+  untimed: number;
 }
 
 export const newStatsCounts = (): StatsCounts => ({
@@ -23,7 +23,7 @@ export const newStatsCounts = (): StatsCounts => ({
   seconds: new NumberList(),
   tokens: new NumberList(),
   steps: null,
-  byClock: 0,
+  untimed: 0,
 });
 
 export function addRun(into: StatsCounts, run: LoggedRun): void {
@@ -32,7 +32,7 @@ export function addRun(into: StatsCounts, run: LoggedRun): void {
   if (run.seconds !== undefined) into.seconds.push(run.seconds);
   if (run.tokens !== undefined) into.tokens.push(run.tokens);
   if (run.steps !== undefined) into.steps = (into.steps ?? 0) + run.steps;
-  if (run.byClock) into.byClock++;
+  if (run.untimed) into.untimed++;
 }
 
 /** The sum of several counts. */
@@ -44,7 +44,7 @@ export function mergeCounts(parts: readonly StatsCounts[]): StatsCounts {
     all.seconds.append(part.seconds);
     all.tokens.append(part.tokens);
     if (part.steps !== null) all.steps = (all.steps ?? 0) + part.steps;
-    all.byClock += part.byClock;
+    all.untimed += part.untimed;
   }
   return all;
 }

@@ -1,6 +1,7 @@
 import { usage } from "../../../errors.ts";
 import type { CliError } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
+import { counted } from "../../../lib/plural.ts";
 import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
 import { logQuery, warnIfKeywordTruncated } from "../logs/index.ts";
 import { statsData } from "./data.ts";
@@ -78,14 +79,14 @@ function requestedUnit(by: NonNullable<StatsInput["by"]>): Unit | undefined {
 
 /** Notes on missing and approximate data. */
 const notesOn = (
-  { runs, byClock }: StatsCounts,
+  { runs, untimed }: StatsCounts,
   { from }: StatsInput,
   incomplete: CliError | undefined,
 ): string[] => [
   // Server §12.
   ...(runs === 0 ? [from ? "no runs" : "no runs; the log of a chatflow is always empty"] : []),
   ...(incomplete ? [`incomplete: ${incomplete.message}`] : []),
-  ...(byClock > 0
-    ? [`runs timed from start to finish, because the server timed only a part: ${byClock}`]
+  ...(untimed > 0
+    ? [`not in the times: ${counted(untimed, "run that was", "runs that were")} paused`]
     : []),
 ];
