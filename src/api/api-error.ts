@@ -222,6 +222,11 @@ const rejections: readonly (Partial<Explanation> & {
     hint: `${commandLine("wf logs")} shows the status of its run`,
   },
   {
+    matches: ({ code }) => code === "human_input_form_expired",
+    text: "the form has expired",
+    hint: `it can no longer be submitted; ${commandLine("wf logs")} shows the status of its run`,
+  },
+  {
     // The vector table of a knowledge base is created with its first document (server §8).
     matches: ({ message }) =>
       /^relation "embedding_vector_index_\w+" does not exist/i.test(message),

@@ -43,7 +43,7 @@ import type { WorkflowLog } from "../../operations/workflows.ts";
 import { isEnded } from "../../runs/status.ts";
 import { mcpAddress, mcpClient, mcpConfigSpec } from "../shared/mcp-params.ts";
 import { asEvents } from "../stream-or-wait.ts";
-import type { OpenForm } from "./forms/index.ts";
+import type { ListedForm } from "./forms/index.ts";
 import { logFilters } from "./log-filters.ts";
 import { figureKinds, groupings, units } from "./stats-fields.ts";
 import { task } from "../command-spec.ts";
@@ -402,7 +402,7 @@ const formList = task({
   params: formListParams,
   returns: withNamePath(
     "token",
-    list<OpenForm>("", "node by expires=expires:time run token=token:id"),
+    list<ListedForm>("", "node by expires=expires:time status:sparse run token=token:id"),
   ),
   sends: [listWorkflowLogs, streamRunEvents, getAppInfo],
   effect: "reads",

@@ -582,9 +582,40 @@ describe("wf form list", () => {
       env: { KB_BASE_URL: mock.baseUrl, KB_APP_KEY: "app-x" },
     });
     expect(ran.exit, ran.err).toBe(0);
-    expect(ran.out).toContain(",ann@example.com,,5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11,\r\n");
+    expect(ran.out).toContain(",ann@example.com,,,5b1c1b8e-6d0f-4a52-9f1e-2f1f0a3f7c11,\r\n");
     expect(ran.err).toContain("1 paused run without a form here");
   });
+});
+
+test("an expired form is marked, and a submission says what became of its run", async () => {
+  const form = (title: string, expiration_time: number) => ({
+    event: "human_input_required",
+    workflow_run_id: "r",
+    data: { form_id: title, form_token: title, node_title: title, expiration_time },
+  });
+  const pause = { event: "workflow_paused", workflow_run_id: "r", data: { status: "paused" } };
+  const workflow_run = { id: "r", status: "paused", created_at: 1 };
+  const log = { id: "l", workflow_run, created_at: 1, created_by_end_user: { session_id: "ann" } };
+  const code = "human_input_form_expired";
+  const mock = await runServer({
+    "GET /v1/workflows/logs": json({ data: [log], total: 1, page: 1, limit: 100, has_more: false }),
+    "GET /v1/workflow/": streaming(eventsText(form("Soon", 1_000_000), form("Later", 9e9), pause)),
+    "GET /v1/form/": json({ code, message: "This form has expired, form_id=x", status: 412 }, 412),
+  });
+  const world = { env: { KB_BASE_URL: mock.baseUrl, KB_APP_KEY: "app-x" } };
+  const list = await cli(["wf", "form", "list", "-o", "json", "--since", "1970-01-01"], world);
+  const rows = JSON.parse(list.out) as readonly { node: string; status: string | null }[];
+  expect(rows.map(({ node, status }) => [node, status])).toEqual([
+    ["Soon", "expired"],
+    ["Later", null],
+  ]);
+  const table = await cli(["wf", "form", "list", "--since", "1970-01-01"], { ...world, tty: true });
+  expect(table.out).toMatch(/^Soon .* expired /m);
+  const ran = await cli(["wf", "form", "submit", "Soon", "--action", "ok"], world);
+  expect([ran.exit, ran.err]).toEqual([
+    5,
+    "error: failed to get form: the form has expired (412 human_input_form_expired)\nhint: it can no longer be submitted; `wf logs` shows the status of its run\n",
+  ]);
 });
 
 test("wf form show shows the text and the defaults of a form, without places of inputs", async () => {

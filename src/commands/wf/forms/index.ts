@@ -8,6 +8,6 @@ export type { Field } from "./fields.ts";
 export { requireFiles, uploadInputFiles } from "./files.ts";
 export { formAnswerer } from "./pauses.ts";
 export type { AnswerPause } from "./pauses.ts";
-export type { OpenForm } from "./open-forms.ts";
+export type { ListedForm } from "./list.ts";
 export { noticeForms } from "./print-forms.ts";
 export { checkAndSubmitForm, requireAction } from "./submission.ts";

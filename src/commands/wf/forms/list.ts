@@ -10,11 +10,14 @@ import type { OpenForm } from "./open-forms.ts";
 /** Seconds for which a run waits for its form by default (server §14). */
 const WEEK = 7 * 86_400;
 
+/** A form; one that has expired can no longer be submitted, even while its run still waits. */
+export type ListedForm = OpenForm & { readonly status: "expired" | null };
+
 /** Lists the forms that wait, and says which of them cannot be seen. */
 export async function* run(
   input: Input<typeof formListParams>,
   context: Context,
-): AsyncGenerator<OpenForm> {
+): AsyncGenerator<ListedForm> {
   const now = Math.floor(context.host.now().getTime() / 1000);
   const since = secondsIn(input.created_at__after, Math.ceil) ?? now - WEEK;
   let count = 0;
@@ -22,7 +25,7 @@ export async function* run(
   for await (const form of openForms(since, context)) {
     count++;
     if (form.node === null) unreadable++;
-    yield form;
+    yield { ...form, status: form.expires !== null && form.expires <= now ? "expired" : null };
   }
   const { notice } = context;
   if (unreadable > 0)
