@@ -2,6 +2,8 @@ import { abortError, CliError, usage } from "../errors.ts";
 import { problemIn } from "../api/response-fields.ts";
 import type { Host } from "../host/host.ts";
 import { backoff, delays } from "../lib/backoff.ts";
+import { shellQuote } from "../lib/command-line.ts";
+import { isOn } from "../lib/env-flag.ts";
 
 /** A key, in one of three places. */
 export interface StoredKey {
@@ -39,6 +41,21 @@ export const hasKey = ({ key, key_command, key_in }: StoredKey): boolean =>
 
 /** Path of the profile file. */
 export const profilePath = (host: Host): string => `${host.directories.config}/profiles.json`;
+
+/** How others could change the profile file, and with it the key command that runs; undefined if they cannot. */
+export function profileRisk(
+  host: Host,
+): { readonly reason: string; readonly hint: string } | undefined {
+  const part = host.files.untrustedPart(profilePath(host));
+  if (part === undefined || isOn(host.env["KB_TRUST_FILES"])) return undefined;
+  const { path, reason, isWritable } = part;
+  const remedy = isWritable
+    ? `run chmod go-w ${shellQuote(path)}`
+    : "keep the profiles in a directory of your own (KB_CONFIG_DIR)";
+  const anyway =
+    "if only you can change it all the same, as in some containers, set KB_TRUST_FILES=1";
+  return { reason: `${path} ${reason}`, hint: `${remedy}; ${anyway}` };
+}
 
 /**
  * Reads the profile file; a missing one has no profiles. If it is damaged, throws usage with file and

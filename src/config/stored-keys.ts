@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import { abortError, CliError, reasonOf } from "../errors.ts";
+import { abortError, CliError, reasonOf, usage } from "../errors.ts";
 import type { Host, Keyring } from "../host/host.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { isOn } from "../lib/env-flag.ts";
-import { profilePath } from "./profiles.ts";
+import { profilePath, profileRisk } from "./profiles.ts";
 import type { StoredKey } from "./profiles.ts";
 import { unset } from "./setting.ts";
 import type { Setting } from "./setting.ts";
@@ -26,25 +26,36 @@ export async function keySetting(
   host: Host,
   { source, read }: { readonly source: string; readonly read: boolean },
 ): Promise<Setting> {
-  const learn = (key: string) => {
-    host.secrets.learn(key);
-    return key;
-  };
+  const learn = (key: string) => learnKey(key, host);
   if (entry?.key_in !== undefined) {
     const value = read ? learn(await readStoredKey(owner, host)) : undefined;
     return { value, source: `${source}, in the keyring` };
   }
   if (entry?.key !== undefined) return { value: learn(entry.key), source };
   if (entry?.key_command === undefined) return unset;
-  const value = read ? learn(await runKeyCommand(entry.key_command, source, host)) : undefined;
+  if (read) checkProfileFile(source, host);
+  const value = read ? await runKeyCommand(entry.key_command, source, host) : undefined;
   return { value, source: `${source}, from a command` };
+}
+
+function learnKey(key: string, host: Host): string {
+  host.secrets.learn(key);
+  return key;
+}
+
+/** Throws usage if others could have written the key command. */
+function checkProfileFile(source: string, host: Host): void {
+  const risk = profileRisk(host);
+  if (risk === undefined) return;
+  const why = `others can change the profile file: ${risk.reason}`;
+  throw usage(`the key command of ${source} was not run, because ${why}`, risk.hint);
 }
 
 /** Limit of the output of a key command. */
 const MAX_COMMAND_OUTPUT = 64 * 1024;
 
-/** Runs a key command and returns the key that it prints. The signal of the host ends it. */
-async function runKeyCommand(command: string, source: string, host: Host): Promise<string> {
+/** Runs a key command and returns the key that it prints; throws auth if it prints none. The signal of the host ends it. */
+export async function runKeyCommand(command: string, source: string, host: Host): Promise<string> {
   const { signal } = host;
   const child = host.spawn(command, [], { collect: MAX_COMMAND_OUTPUT, shell: true, signal });
   const keyError = (problem: string, cause?: unknown) =>
@@ -60,7 +71,7 @@ async function runKeyCommand(command: string, source: string, host: Host): Promi
   if (signal.aborted) throw abortError(signal);
   const [exit, output] = result;
   const key = output.trim();
-  if (exit === 0 && key !== "") return key;
+  if (exit === 0 && key !== "") return learnKey(key, host);
   throw keyError(`printed no key (exit code ${exit})`);
 }
 

@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import type { Secrets } from "../redact/keys.ts";
+import type { UntrustedPart } from "./trusted-path.ts";
 
 /** Where text goes: stdout or stderr. */
 export interface Output {
@@ -66,6 +67,8 @@ export interface Files {
     isLink: boolean;
     mode: number;
   } | null>;
+  /** Why others than the user and root could change what is there; undefined if they cannot. */
+  untrustedPart(path: string): UntrustedPart | undefined;
   /** Resolves links; throws the system error. */
   realPath(path: string): Promise<string>;
   /** Names in a directory, sorted. */

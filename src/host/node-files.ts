@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { codeOf, isMissing } from "../errors.ts";
 import { bytesOf } from "../lib/collect.ts";
 import type { Files } from "./host.ts";
+import { untrustedPart } from "./trusted-path.ts";
 
 /** Loaded on first use: it takes 2 ms that help and errors do not need. */
 let loaded: Promise<typeof import("node:fs/promises")> | undefined;
@@ -108,6 +109,7 @@ export const diskFiles: Files = {
   async *watch(directory, signal) {
     yield* (await fs()).watch(directory, { recursive: true, signal });
   },
+  untrustedPart,
   realPath: async (path) => (await fs()).realpath(path),
   list: async (path) => (await (await fs()).readdir(path)).sort(),
   async entries(path) {

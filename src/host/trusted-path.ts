@@ -6,6 +6,8 @@ export interface UntrustedPart {
   readonly path: string;
   /** "belongs to user 1002" */
   readonly reason: string;
+  /** Whether `chmod go-w` would make this part a trusted one. */
+  readonly isWritable?: true;
 }
 
 const GROUP_OR_OTHERS_WRITE = 0o022;
@@ -42,7 +44,7 @@ export function untrustedPart(
         at = isAbsolute(target) ? "/" : dirname(at);
       } else if ((stats.mode & GROUP_OR_OTHERS_WRITE) !== 0 && !isKept) {
         const mode = (stats.mode & 0o7777).toString(8).padStart(4, "0");
-        return { path: at, reason: `can be written by others (mode ${mode})` };
+        return { path: at, reason: `can be written by others (mode ${mode})`, isWritable: true };
       }
       const step = rest.shift();
       if (step === undefined) return undefined;

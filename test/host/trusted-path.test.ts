@@ -60,7 +60,7 @@ test.each([
   expect(partOf("home/profiles.json")).toBe(expected);
 });
 
-test("a sticky directory does not keep others from taking a name first", () => {
+test("others can create files in a sticky directory", () => {
   chmodSync(join(top, "home"), 0o1777);
   expect(partOf("home")).toBe("home can be written by others (mode 1777)");
 });

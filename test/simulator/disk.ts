@@ -185,6 +185,7 @@ export function simulatedFiles({ disk, step, isFull, random }: Access): Files {
       disk.makeDirectory(dirname(normal(path)));
       await append(path, text);
     },
+    untrustedPart: () => undefined,
     async truncate(path, size) {
       await step(`truncate ${path}`);
       disk.write(path, disk.read(path).slice(0, size));

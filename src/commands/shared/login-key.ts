@@ -2,7 +2,7 @@ import { checkKey, kindOfKey } from "../../config/api-key.ts";
 import type { KeyKind } from "../../config/api-key.ts";
 import { hasKey } from "../../config/profiles.ts";
 import type { Profile, StoredKey } from "../../config/profiles.ts";
-import { keySetting } from "../../config/stored-keys.ts";
+import { runKeyCommand } from "../../config/stored-keys.ts";
 import { keyNames, programs } from "../../config/target.ts";
 import { ApiError, CliError, usage } from "../../errors.ts";
 import { commandLine } from "../../lib/command-line.ts";
@@ -102,7 +102,10 @@ interface GivenKey {
 async function examine(given: GivenKey, signIn: SignIn, context: Context): Promise<Found> {
   const { input, baseUrl } = signIn;
   const value =
-    given.text ?? (input.no_check ? undefined : await printedKey(given, signIn, context));
+    given.text ??
+    (input.no_check
+      ? undefined
+      : await runKeyCommand(given.command ?? "", `profile ${signIn.name}`, context.host));
   if (value !== undefined) checkKey(value, given.source);
   const kind = await agreedKind(value, signIn, context);
   const key: NewKey = {
@@ -140,13 +143,6 @@ function notStored(error: unknown): unknown {
     sideEffect: "none",
     hint: hint === undefined ? stored : `${hint}; ${stored}`,
   });
-}
-
-/** The key that --key-command prints. */
-async function printedKey({ command }: GivenKey, { name }: SignIn, { host }: Context) {
-  const owner = { profile: name, baseUrl: undefined, app: undefined };
-  const options = { source: `profile ${name}`, read: true };
-  return (await keySetting({ key_command: command ?? "" }, owner, host, options)).value;
 }
 
 /** The kind of key that a command line asks for. */

@@ -2,7 +2,7 @@ import { isOlderThan, limitedKeyHint } from "../../../api/api-error.ts";
 import { readText } from "../../../api/client.ts";
 import { maskKey } from "../../../redact/keys.ts";
 import type { KeyKind } from "../../../config/api-key.ts";
-import { profilePath, readProfiles } from "../../../config/profiles.ts";
+import { profilePath, profileRisk, readProfiles } from "../../../config/profiles.ts";
 import { sandboxProfile } from "../../../config/sandbox-profile.ts";
 import { settingsFor } from "../../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../../config/settings.ts";
@@ -140,6 +140,8 @@ async function* checkProfiles({ host }: Context): AsyncGenerator<CheckResult> {
   if ((stat.mode & 0o077) !== 0 && !host.platform.includes("win32")) {
     yield warning("profiles", "other users can read the keys", `run chmod 600 ${shellQuote(path)}`);
   }
+  const risk = profileRisk(host);
+  if (risk) yield warning("profiles", `others can change the profiles: ${risk.reason}`, risk.hint);
 }
 
 /** The settings, or what is wrong with a value, a key command or the keyring. */
