@@ -172,6 +172,8 @@ export interface Context {
     readonly flags: TargetFlags;
     /** The value of --concurrency. */
     readonly concurrency: number | undefined;
+    /** Directories of --allow-files. */
+    readonly allowed: readonly string[];
   };
   /** Aborted by an interrupt or by --timeout. */
   readonly signal: AbortSignal;
@@ -218,6 +220,8 @@ export interface Task<P extends Params = Params> {
       rowWork(context: Context): RowWork<Input<P>, unknown>;
     }>;
   };
+  /** Reads files that a file names, so it takes --allow-files. */
+  readonly namesFiles?: true;
   /** Sends many requests at a time, so it takes --concurrency and --polite. */
   readonly parallel?: true;
   /** Can prompt before a delete, so it takes --yes. */

@@ -1,7 +1,8 @@
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { isMissing, usage } from "../errors.ts";
 import { sha256 } from "../lib/sha256.ts";
-import type { Files } from "./host.ts";
+import { shellQuote } from "../lib/command-line.ts";
+import type { Files, RawHost } from "./host.ts";
 
 /** Names that Windows reserves for devices, with any extension, and the file that makes a directory a bare repository. */
 const reserved = String.raw`(?:con|prn|aux|nul|(?:com|lpt)[\d¹²³]|con(?:in|out)\$)\s*(?:[./]|$)|head(?:/|$)`;
@@ -128,6 +129,34 @@ export async function newPathInside(
   await files.makeDirectory(directory);
   await files.makeDirectory(await pathInside(directory, dirname(path), files));
   return join(directory, path);
+}
+
+/** A file that names other files, `-` for stdin, and the directories of --allow-files. */
+export interface NamingFile {
+  readonly file: string;
+  readonly allowed: readonly string[];
+}
+
+/**
+ * Throws usage for a path that a file names if it leads out of the directory of that file (the current one for
+ * stdin and pipes) and of those of --allow-files: rows and suites are often the work of others.
+ */
+export async function requireNear(
+  path: string,
+  { file, allowed }: NamingFile,
+  { cwd, files }: Pick<RawHost, "cwd" | "files">,
+): Promise<void> {
+  const real = await realPathOf(path, files);
+  if (real === undefined) return; // the error of reading it says more
+  const source = file === "-" ? undefined : await realPathOf(file, files);
+  for (const each of [source === undefined ? cwd : dirname(source), ...allowed]) {
+    const directory = await realPathOf(each, files);
+    if (directory !== undefined && isInside(directory, real)) return;
+  }
+  throw usage(
+    `${file === "-" ? "stdin" : file} names ${path}, which is outside the directory of that file`,
+    `if it is meant to be read, add --allow-files ${shellQuote(dirname(path))}`,
+  );
 }
 
 /** Undefined if nothing exists there. */

@@ -84,7 +84,7 @@ async function* eachRow(
   const { body, bodySet, user, ifExists, ifNotExists } = globals;
   const file = await readBatchFile(each, context.host);
   const sources = rowSources(each, context.host, globals);
-  const extra = await extraBody(globals, sources);
+  const extra = await extraBody(globals, sources.line);
   const checked = await beforeSending(() => checkRows({ command, file, typed, sources, extra }));
   const run: RowRun = { row, command, globals, extra, session };
   const outcomesOfRows = batch<Values, RowOutcome>(

@@ -31,7 +31,7 @@ interface RowsToCheck {
   readonly command: Command;
   readonly file: BatchFile;
   readonly typed: Readonly<Record<string, TypedLine>>;
-  readonly sources: Sources;
+  readonly sources: { readonly line: Sources; readonly cells: Sources };
   readonly extra: Values | undefined;
 }
 
@@ -50,7 +50,7 @@ export async function checkRows(request: RowsToCheck): Promise<CheckedRow[]> {
   const shared = await checkedInput(
     { ...command, params: optional(command.params) },
     sharedTyped(command, typed, byParam),
-    sources,
+    sources.line,
   );
   const needed = Object.entries(command.params).filter(
     ([param, spec]) => shared[param] === undefined && isNeeded(command, param, spec),
@@ -117,7 +117,7 @@ async function rowInput(
       const label = labelOf(command, target.name, target.param);
       throw unreadable(place, `another column of this row also sets ${label}`);
     }
-    input[target.name] = await checkValue(place, target.param, text, sources);
+    input[target.name] = await checkValue(place, target.param, text, sources.cells);
   }
   return input;
 }

@@ -251,6 +251,7 @@ function contextOptions(
     program: command.words[0] ?? "",
     flags: globals,
     concurrency: options.concurrency,
+    allowed: globals.allowFiles ?? [],
   };
 }
 

@@ -93,6 +93,12 @@ const groups = {
       "With --each: write rows that failed or were not sent to a file of the same format",
       takesEach,
     ),
+    flag(
+      "--allow-files <dir>",
+      "Also read files there that the rows or the file name; others must be below the directory of that file (repeatable)",
+      (command) => takesEach(command) || command.task?.namesFiles === true,
+      { repeats: true },
+    ),
     flag("--stop-on-error", "With --each: stop after the first failed row", takesEach),
     flag("--if-not-exists", "Succeed if it already exists", creates),
     flag("--if-exists", "Succeed if it does not exist", ({ effect }) => effect === "destroys"),

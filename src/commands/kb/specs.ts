@@ -622,6 +622,7 @@ const kbPlan = task({
   action: "plan {file}",
   summary: "Preview the changes that apply would make",
   params: { file: kbFile, exit_code: local.flag("Exit with code 14 if there are changes") },
+  namesFiles: true,
   returns: planRows,
   sends: [
     listKnowledgeBases,
@@ -645,6 +646,7 @@ const kbApply = task({
     "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted; documents are only with prune, and above\nmax_delete (default 20%) only after confirmation.",
   parallel: true,
   params: { file: kbFile, ...transferFlags },
+  namesFiles: true,
   returns: onTerminal(changeResults, planRows),
   sends: [
     listKnowledgeBases,

@@ -142,6 +142,7 @@ const workflowRun = task({
     "Streams the events of the run. If the connection is lost, it reconnects to the same run and never\nstarts a second one. -o json prints the result at the end. The exit code is the outcome of the run.\nWith --each, the values of a row override --input.\n\nOn a terminal it prompts for required inputs that are missing, and for the form of a pause.",
   parallel: true,
   params: runParams,
+  namesFiles: true,
   returns: events,
   output(input, format) {
     if (input.each !== undefined) return eachRow;

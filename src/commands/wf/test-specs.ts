@@ -68,6 +68,7 @@ const testRun = task({
     "A suite is a YAML file: name, app, user, defaults, and tests with a name, a query or inputs (or\nseveral turns of a conversation), tags, repeat, skip, only, answer and compare, judge, and expect:\nconditions as in `wf help conditions`. In CSV and JSON Lines, each row is a test, and inputs.NAME the\ncolumn of an input. Tests with search also need the\nknowledge key. --app is the application of suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline it exits with\n14 if a test is broken: it passed less often than before, by Fisher's exact test corrected for the\nnumber of tests, or never instead of always; and if an expectation is not met that was met before.\n\nThe same command continues after a kill, an interrupt or --timeout (12), and asks nothing twice whose\nanswer it has recorded. -o jsonl prints each result as soon as it is known.",
   parallel: true,
   params: testRunParams,
+  namesFiles: true,
   returns: report,
   sends: [
     getAppInfo,

@@ -1,10 +1,9 @@
-import { dirname, isAbsolute, join } from "node:path";
 import { CliError } from "../../../errors.ts";
 import { counted } from "../../../lib/plural.ts";
 import { applySettings, createKb, isChange } from "../changes/index.ts";
 import type { Change, DocumentFlags } from "../changes/index.ts";
 import { syncDirectory } from "../sync/index.ts";
-import { readPlan } from "./read-plan.ts";
+import { directoryOf, readPlan } from "./read-plan.ts";
 import type { FilePlan } from "./read-plan.ts";
 import type { Context } from "../../command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
@@ -54,7 +53,7 @@ async function* makeChanges(
   return { name, count: changes.length + synced };
 }
 
-/** Syncs the directory of a file, which is relative to the file; returns the number of changes. */
+/** Syncs the directory of a file; returns the number of changes. */
 async function* syncDocuments(
   path: string,
   { documents }: FilePlan["file"],
@@ -62,11 +61,11 @@ async function* syncDocuments(
   context: Context,
 ): AsyncGenerator<Change, number> {
   if (!documents) return 0;
-  const { directory, max_delete, ...rest } = documents;
+  const { directory: _, max_delete, ...rest } = documents;
   const input = {
     ...target,
     ...rest,
-    directory: isAbsolute(directory) ? directory : join(dirname(path), directory),
+    directory: directoryOf(documents, path),
     ...(max_delete !== undefined && { max_delete: String(max_delete) }),
   };
   let count = 0;

@@ -1,4 +1,6 @@
+import { dirname, isAbsolute, join } from "node:path";
 import { usage, refused } from "../../../errors.ts";
+import { requireNear } from "../../../host/safe-path.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
 import { planSettings } from "../changes/index.ts";
@@ -24,6 +26,11 @@ export interface FilePlan extends SettingsPlan {
  */
 export async function readPlan(path: string, context: Context): Promise<FilePlan> {
   const written = await readKbFile(path, context.host.files);
+  const { host, options } = context;
+  if (written.documents) {
+    const directory = directoryOf(written.documents, path);
+    await requireNear(directory, { file: path, allowed: options.allowed }, host);
+  }
   const id = await findKb(written.knowledge_base, context);
   const current = id === undefined ? undefined : await readKb(id, context);
   const { file, model } = await withModel(written, current, context);
@@ -45,6 +52,10 @@ export async function readPlan(path: string, context: Context): Promise<FilePlan
   }
   return { file, id, desired, current, changes, model };
 }
+
+/** The directory of the documents, which is relative to the file. */
+export const directoryOf = ({ directory }: { readonly directory: string }, path: string): string =>
+  isAbsolute(directory) ? directory : join(dirname(path), directory);
 
 /** The desired state of a file. */
 export const desiredState = ({

@@ -1,19 +1,28 @@
 import { define } from "../../../lib/json.ts";
 import { basename } from "node:path";
 import { usage } from "../../../errors.ts";
+import { requireNear } from "../../../host/safe-path.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import { isLocalFile } from "./fields.ts";
 import type { Context } from "../../command-spec.ts";
 
-/** Throws `usage` if a local file does not exist. */
+/** The inputs that a file of rows has. */
+export interface NamedInputs {
+  readonly file: string;
+  readonly names: { has(name: string): boolean };
+}
+
+/** Throws `usage` if a local file does not exist, or if a file that names it may not. */
 export async function requireFiles(
   values: Readonly<Record<string, unknown>>,
-  context: Context,
+  { host, options: { allowed } }: Context,
+  from?: NamedInputs,
 ): Promise<void> {
   for (const [name, value] of Object.entries(values)) {
     for (const file of [value].flat()) {
       if (!isLocalFile(file)) continue;
-      const stat = await context.host.files.stat(file.path);
+      if (from?.names.has(name)) await requireNear(file.path, { file: from.file, allowed }, host);
+      const stat = await host.files.stat(file.path);
       if (stat && !stat.isDirectory) continue;
       const problem = stat ? "is a directory" : "not found";
       throw usage(`input ${name}: ${file.path} ${problem}`);

@@ -6,6 +6,7 @@ export { promptsForForms, withoutChoices } from "./dialog.ts";
 export { appFields, checkValues, formFields, parseAssignments } from "./fields.ts";
 export type { Field } from "./fields.ts";
 export { requireFiles, uploadInputFiles } from "./files.ts";
+export type { NamedInputs } from "./files.ts";
 export { formAnswerer } from "./pauses.ts";
 export type { AnswerPause } from "./pauses.ts";
 export type { ListedForm } from "./list.ts";

@@ -82,7 +82,7 @@ export async function* runEach(
  */
 async function inputsOf(
   row: FileRow,
-  { input = [], inputs }: EachInput,
+  { input = [], inputs, each }: EachInput,
   makeInputs: MakeInputs,
 ): Promise<Record<string, unknown>> {
   const cells = new Map(
@@ -98,7 +98,8 @@ async function inputsOf(
     } else define(values, name, value);
   }
   try {
-    return await makeInputs({ input: [...others, ...texts], inputs: values });
+    const from = { file: each, names: cells };
+    return await makeInputs({ input: [...others, ...texts], inputs: values }, from);
   } catch (error) {
     if (!(error instanceof CliError) || error.kind !== "usage") throw error;
     throw new CliError("usage", `${rowPlace(row)}: ${error.message}`, error.info);

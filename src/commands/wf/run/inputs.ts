@@ -3,7 +3,7 @@ import { isObject } from "../../../lib/json.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
 import { requireKind } from "../application.ts";
 import { appFields, checkValues, parseAssignments, requireFiles } from "../forms/index.ts";
-import type { Field } from "../forms/index.ts";
+import type { Field, NamedInputs } from "../forms/index.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Inputs from the command line or a row. */
@@ -13,7 +13,7 @@ export interface RawInputs {
   readonly inputs?: unknown;
 }
 
-export type MakeInputs = (raw: RawInputs) => Promise<Record<string, unknown>>;
+export type MakeInputs = (raw: RawInputs, from?: NamedInputs) => Promise<Record<string, unknown>>;
 
 /** The input form of an application. */
 export interface InputForm {
@@ -30,11 +30,11 @@ export async function readInputForm(context: Context): Promise<InputForm> {
   const fields = await readFields(context);
   return {
     fields,
-    async makeInputs({ input = [], inputs }) {
+    async makeInputs({ input = [], inputs }, from) {
       try {
         const values = parseAssignments(input, fields, isObject(inputs) ? inputs : {});
         checkValues(fields, values);
-        await requireFiles(values, context);
+        await requireFiles(values, context, from);
         return values;
       } catch (error) {
         // With the key of another type of application, that is the actual mistake.

@@ -1,4 +1,4 @@
 export type { CompareMode } from "./keys.ts";
-export { isRowFile, readSearches, readSuite } from "./read-suite.ts";
+export { filesIn, isRowFile, readSearches, readSuite } from "./read-suite.ts";
 export type { Suite, SuiteJudge, SuiteSearch, SuiteTest, SuiteTurn } from "./read-suite.ts";
 export type { SuitePlace } from "./read-values.ts";

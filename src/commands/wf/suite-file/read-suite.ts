@@ -97,6 +97,17 @@ export async function readSuite(path: string, files: Files): Promise<Suite> {
   return { name, path, app, user, tests: testsOf(values.tests, values.defaults), text };
 }
 
+/** The files that inputs such as `@report.pdf` name. */
+export const filesIn = ({ tests }: Pick<Suite, "tests">): ReadonlySet<string> =>
+  new Set(
+    tests
+      .flatMap(({ turns }) => turns)
+      .flatMap(({ inputs, assigned }) => Object.values({ ...inputs, ...assigned }))
+      .flatMap((value) =>
+        typeof value === "string" && value.startsWith("@") ? [value.slice(1)] : [],
+      ),
+  );
+
 /** Whether a suite consists of rows; any other is YAML. */
 export const isRowFile = (path: string): boolean => /\.(csv|jsonl|ndjson)$/i.test(path);
 

@@ -6,6 +6,7 @@ import { isObject } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../command-spec.ts";
 import { lockJournal, unlockedJournal } from "../../lock-work.ts";
+import { filesIn } from "../suite-file/index.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";
 
@@ -78,20 +79,12 @@ async function identityOf(
       parts.push(await serverAndKey(context.withKnowledgeKey()));
     const judges = new Set(turns.flatMap(({ judge }) => (judge ? [judge.app] : [])));
     for (const app of judges) parts.push(app, await serverAndKey(context.withApp(app)));
-    const values = turns.flatMap(({ inputs, assigned }) =>
-      Object.values({ ...inputs, ...assigned }),
-    );
-    const files = new Set(values.flatMap(fileOf));
-    for (const file of files) parts.push(file, await fileHash(file, context));
+    for (const file of filesIn(suite)) parts.push(file, await fileHash(file, context));
   }
   return sha256(JSON.stringify([...parts, ...options])).slice(0, 32);
 }
 
 const serverAndKey = (context: Context) => context.fingerprint(["wf test run"], new Uint8Array());
-
-/** The path in a value such as `@report.pdf`. */
-const fileOf = (value: unknown): string[] =>
-  typeof value === "string" && value.startsWith("@") ? [value.slice(1)] : [];
 
 /** Undefined for what cannot be read, such as an address: the question then fails, or it is sent as it is. */
 async function fileHash(path: string, { host }: Context): Promise<string | undefined> {

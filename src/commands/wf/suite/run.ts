@@ -1,4 +1,5 @@
 import { CliError, signalKinds, usage } from "../../../errors.ts";
+import { requireNear } from "../../../host/safe-path.ts";
 import { counted } from "../../../lib/plural.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
@@ -9,7 +10,7 @@ import { prepareConclusion } from "./conclude.ts";
 import { openKeeper } from "./keep-recordings.ts";
 import { planRuns, selectTests } from "./plan-runs.ts";
 import type { PlannedRun, SelectedSuites } from "./plan-runs.ts";
-import { readSuite } from "../suite-file/index.ts";
+import { filesIn, readSuite } from "../suite-file/index.ts";
 import type { Suite } from "../suite-file/index.ts";
 import { testResults } from "./results.ts";
 import type { TestRun } from "./run-tests.ts";
@@ -63,12 +64,14 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
 /** The tests of the command line. Throws usage if there are none, unless the shard has none. */
 async function readSelection(
   { suites: paths, only = [], repeat = 1, shard: share }: TestRunInput,
-  { host, notice, baseUrl }: Context,
+  { host, notice, baseUrl, options: { allowed } }: Context,
 ): Promise<SelectedSuites> {
   const shard = parseShard(share, host.env) ?? null;
   const all: Suite[] = [];
   for (const path of paths) all.push(await readSuite(path, host.files));
   const selected = selectTests(all, { only, repeat, server: await baseUrl(), shard });
+  for (const suite of selected.suites)
+    for (const path of filesIn(suite)) await requireNear(path, { file: suite.path, allowed }, host);
   if (selected.suites.every(({ tests }) => tests.length === 0)) {
     if (!shard) throw usage("no test is selected");
     await notice(`shard ${shard.index}/${shard.count} has no tests`);
