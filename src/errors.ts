@@ -183,6 +183,7 @@ const diskReasons: Readonly<Record<string, string>> = {
   EISDIR: "is a directory",
   EEXIST: "file already exists",
   ENOTDIR: "not a directory",
+  ELOOP: "is a link that is not followed",
   ENOSPC: "disk full",
   EDQUOT: "disk quota exceeded",
   EFBIG: "file too large",

@@ -85,9 +85,9 @@ export interface Files {
   writeSettings(path: string, value: object): Promise<void>;
   /** Creates an empty file; throws `code: "EEXIST"` if one exists. */
   create(path: string): Promise<AppendFile>;
-  /** Appends and flushes to disk. */
-  append(path: string, text: string): Promise<void>;
-  /** Truncates a file to a number of bytes. */
+  /** Appends and flushes to disk. With `ownMode`, a new file has this mode, and a link throws `code: "ELOOP"`. */
+  append(path: string, text: string, ownMode?: number): Promise<void>;
+  /** Truncates a file to a number of bytes; a link throws `code: "ELOOP"`. */
   truncate(path: string, size: number): Promise<void>;
   /** Replaces an existing file. */
   copy(from: string, to: string): Promise<void>;

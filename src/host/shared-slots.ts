@@ -103,7 +103,7 @@ export class SharedSlots {
     if (this.#member === undefined) return;
     const until = this.#host.now().getTime() + Math.min(ms, MAX_PAUSE_MS);
     const path = this.#path(`pause.${until}.${this.#id}`);
-    await this.#host.files.writeAtomic(path, "").catch(() => {}); // they will be told themselves
+    await this.#host.files.writeAtomic(path, "", 0o600).catch(() => {}); // they will be told themselves
   }
 
   /** Gives everything back; from then on there is no limit. */

@@ -5,7 +5,7 @@ import { isObject, tryParseJson } from "./json.ts";
 export interface JournalFiles {
   read(path: string): Promise<Uint8Array>;
   /** Appends and flushes to disk. */
-  append(path: string, text: string): Promise<void>;
+  append(path: string, text: string, ownMode: number): Promise<void>;
   remove(path: string): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export async function openJournal(path: string, files: JournalFiles): Promise<Jo
         const lines = pending;
         pending = "";
         next = undefined;
-        return files.append(path, lines);
+        return files.append(path, lines, 0o600);
       });
       written = next;
       written.catch(() => {}); // thrown by the returned promise, which may be unused

@@ -216,3 +216,13 @@ test("the file that was sent comes back", async () => {
     await readFile(join(home, "long.txt")),
   );
 });
+
+test("with umask 0, what is kept of a command is readable by its user only", async () => {
+  const state = join(home, "open-state");
+  await writeFile(join(home, "twice.csv"), "name\ntwice\ntwice\n");
+  const script = `umask 0; kb tag create --each $T/twice.csv; find "$KB_STATE_DIR" -type f -perm /077`;
+  const ran = await run(script, { KB_STATE_DIR: state });
+  expect(ran).toMatchObject({ exit: 0, out: expect.stringContaining("failed") as unknown });
+  expect(ran.out).not.toContain(state);
+  expect((await readdir(state)).join(" ")).toMatch(/each-[0-9a-f]+\.jsonl/);
+});

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
@@ -443,4 +443,18 @@ describe("an export does not write into a directory with", () => {
     expect(ran.exit).toBe(2);
     expect(await readdir(other)).toEqual(["mine.txt"]);
   });
+});
+
+test("a link in the place of the journal is not written through", async () => {
+  await filled();
+  const other = join(home, `other ${number}`);
+  await writeFile(other, "theirs");
+  await mkdir(folder);
+  await symlink(other, join(folder, "manifest.part.jsonl"));
+  const { exit, err } = await kb("export", name, folder);
+  expect([exit, err]).toEqual([
+    2,
+    `error: ${folder}/manifest.part.jsonl: is a link that is not followed\n`,
+  ]);
+  expect(await readFile(other, "utf8")).toBe("theirs");
 });

@@ -61,7 +61,7 @@ export async function createTarget(
   const { files } = context.host;
   await files.makeDirectory(dirname(note), 0o700);
   // Written before the request, whose response may be lost.
-  await files.writeAtomic(note, `${JSON.stringify({ name })}\n`);
+  await files.writeAtomic(note, `${JSON.stringify({ name })}\n`, 0o600);
   const dataset_id = await createKb(plan, context).catch(async (error: unknown) => {
     if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
     await files.remove(note);
@@ -79,7 +79,7 @@ export async function createTarget(
 }
 
 const noteTarget = (note: string, dataset_id: string, name: string, { host }: Context) =>
-  host.files.writeAtomic(note, `${JSON.stringify({ dataset_id, name })}\n`);
+  host.files.writeAtomic(note, `${JSON.stringify({ dataset_id, name })}\n`, 0o600);
 
 /** Path of the file that notes which knowledge base an import created, until the import ends. */
 export async function importNotePath(

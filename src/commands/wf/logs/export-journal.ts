@@ -197,7 +197,7 @@ export class ExportJournal {
       await onDisk(part, async () => {
         if (base && this.bytes === base.bytes) await files.copy(base.path, part);
         const all = this.bytes === 0 ? head + this.text : this.text;
-        await files.append(part, all);
+        await files.append(part, all, 0o666);
         this.bytes += Buffer.byteLength(all);
       });
     }
@@ -212,7 +212,7 @@ export class ExportJournal {
     await this.flush();
     const { part, head } = this.place;
     if (withFile && this.bytes === 0) {
-      await onDisk(part, () => this.host.files.append(part, head));
+      await onDisk(part, () => this.host.files.append(part, head, 0o666));
       this.bytes = Buffer.byteLength(head);
     }
     const ending = endingFor(this.bytes);
