@@ -1,6 +1,7 @@
 /** Answers that are compared with expected ones, in suites against the sandbox. */
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { openComparison } from "../../../src/commands/wf/suite-answers/compare-answer.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { write } from "../../lib/directory.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -181,4 +182,18 @@ test.each([
   expect(ran.exit).toBe(2);
   expect(errorIn(ran.err)).toContain(problem);
   expect(sandbox.seen.slice(before).filter(({ method }) => method === "POST")).toEqual([]);
+});
+
+test("an interrupt ends the comparisons with further expected answers", async () => {
+  const expected = {
+    compare: "similar",
+    similarity: 0.8,
+    from: { path: "a.yaml", line: 1 },
+  } as const;
+  const { compare } = openComparison({ ...expected, answer: ["a", "b", "c"] });
+  let paused = 0;
+  const pause = () =>
+    ++paused === 2 ? Promise.reject(new Error("interrupted")) : Promise.resolve();
+  await expect(compare("d", pause)).rejects.toThrow("interrupted");
+  expect(paused).toBe(2);
 });

@@ -34,6 +34,8 @@ export interface AnswerChecker {
   check(answer: SuiteAnswer, turn: SuiteTurn): Promise<CheckedAnswer>;
 }
 
+type Pause = () => Promise<void>;
+
 /** Opens judges and prepares comparisons. Throws `usage` for a turn that no answer can be checked against. */
 export async function openChecker(suite: Suite, context: Context): Promise<AnswerChecker> {
   const comparisons = new Map<SuiteTurn, AnswerComparison>();
@@ -43,13 +45,18 @@ export async function openChecker(suite: Suite, context: Context): Promise<Answe
       comparisons.set(turn, openComparison({ answer, compare, similarity, from }));
   }
   const judges = await openJudges(suite, context);
+  /** Lets Ctrl-C and the end of --timeout arrive, and throws their error. */
+  const pause = async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (context.signal.aborted) throw context.abortError();
+  };
   return {
     async check(answer, turn) {
       const comparison = comparisons.get(turn);
       const error = unjudged(answer, turn);
       if (error !== null) return { checks: [], error, judgeTokens: null };
-      const checks = checkedConditions(answer, turn);
-      if (comparison) checks.push(checkedText(answer, comparison));
+      const checks = await checkedConditions(answer, turn, pause);
+      if (comparison) checks.push(await checkedText(answer, comparison, pause));
       const judged = turn.judge && (await judgeAnswer(answer, turn, turn.judge, judges));
       return {
         checks: judged?.check ? [...checks, judged.check] : checks,
@@ -71,18 +78,30 @@ function unjudged({ trace }: SuiteAnswer, turn: SuiteTurn): string | null {
 }
 
 /** The conditions of a turn; that the run succeeded is one of them unless another names its end. */
-function checkedConditions({ trace }: SuiteAnswer, { expectations }: SuiteTurn): AnswerCheck[] {
+async function checkedConditions(
+  { trace }: SuiteAnswer,
+  { expectations }: SuiteTurn,
+  pause: Pause,
+): Promise<AnswerCheck[]> {
   const names = expectations.flatMap(namedEnds);
   const all = names.length > 0 ? expectations : [runSucceeded, ...expectations];
-  return all.map((each) => {
+  const checks: AnswerCheck[] = [];
+  for (const each of all) {
+    await pause();
     const { name, result } = checkExpectation(each, trace);
-    return { check: name, passed: result.passed, actual: result.actual };
-  });
+    checks.push({ check: name, passed: result.passed, actual: result.actual });
+  }
+  return checks;
 }
 
-function checkedText({ trace }: SuiteAnswer, { check, compare }: AnswerComparison): AnswerCheck {
+async function checkedText(
+  { trace }: SuiteAnswer,
+  { check, compare }: AnswerComparison,
+  pause: Pause,
+): Promise<AnswerCheck> {
   const { value, actual } = runFields.text.read(trace);
-  return { check, ...(typeof value === "string" ? compare(value) : { passed: false, actual }) };
+  if (typeof value !== "string") return { check, passed: false, actual };
+  return { check, ...(await compare(value, pause)) };
 }
 
 interface CheckedByJudge {

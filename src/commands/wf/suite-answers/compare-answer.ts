@@ -33,8 +33,11 @@ export interface ExpectedAnswer {
 export interface AnswerComparison {
   /** The expectation as a sentence. */
   readonly check: string;
-  /** Compares with each expected answer; the best result is that of the check. */
-  compare(answer: string): Compared;
+  /**
+   * Compares with each expected answer; the best result is that of the check. Calls `pause` before
+   * each, since one may take a second.
+   */
+  compare(answer: string, pause: () => Promise<void>): Promise<Compared>;
 }
 
 /** Prepares the comparison. Throws `usage` with the line for an expected answer that is not of its kind. */
@@ -44,10 +47,14 @@ export function openComparison(expected: ExpectedAnswer): AnswerComparison {
   const limit = mode === "similar" ? ` (at least ${similarity})` : "";
   return {
     check: `${modes[mode].check} ${listed(texts.map((text) => modes[mode].shown(text)))}${limit}`,
-    compare: (answer) =>
-      comparisons
-        .map((comparison) => comparison(answer))
-        .reduce((best, other) => (rank(other) > rank(best) ? other : best)),
+    async compare(answer, pause) {
+      const compared: Compared[] = [];
+      for (const comparison of comparisons) {
+        await pause();
+        compared.push(comparison(answer));
+      }
+      return compared.reduce((best, other) => (rank(other) > rank(best) ? other : best));
+    },
   };
 }
 

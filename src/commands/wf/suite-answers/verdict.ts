@@ -39,8 +39,8 @@ const isGiven = (value: unknown): boolean =>
 
 /** Outputs of models and templates are texts. */
 function scoreIn(value: unknown): number | undefined {
-  const isNumeric = typeof value === "string" && /^\s*\d*\.?\d+\s*$/.test(value);
-  const score = isNumeric ? Number(value) : value;
+  const text = typeof value === "string" ? value.trim() : "";
+  const score = /^(?:\d+(?:\.\d+)?|\.\d+)$/.test(text) ? Number(text) : value;
   return typeof score === "number" && score >= 0 && score <= 1 ? score : undefined;
 }
 

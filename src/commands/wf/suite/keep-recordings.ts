@@ -99,7 +99,7 @@ function uniqueNames(): (run: PlannedRun) => string {
       [...words]
         .slice(0, MAX_NAME)
         .join("")
-        .replace(/[-.]+$/, ""),
+        .replace(/(?<![-.])[-.]+$/, ""),
     );
     let name = names.get(whole) ?? plain;
     for (let number = 2; !names.has(whole) && used.has(name.toLowerCase()); number++)
