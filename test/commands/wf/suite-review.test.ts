@@ -197,6 +197,43 @@ test("the most frequent changed answer is shown with its count", async () => {
   expect(out).toContain("suite: days\tYou have twenty days of leave.\ttwo\t2\t5\n");
 });
 
+const exact = (passed: boolean) => ({ turn: 1, check: 'answer is "old"', passed, actual: "" });
+const runs = (count: number, answer: string, passed: boolean) =>
+  Array.from({ length: count }, () => ({
+    status: passed ? "passed" : "failed",
+    answer,
+    checks: [exact(passed)],
+  }));
+
+test.each([
+  [
+    "a rare answer",
+    [...runs(19, "old", true), ...runs(1, "new", false)],
+    "19 of 20 runs met the expected answer",
+  ],
+  [
+    "the most frequent of many",
+    [...runs(2, "new", false), ...runs(1, "x", false), ...runs(1, "y", false)],
+    "only 2 of 4 runs gave this answer",
+  ],
+  ["another wording that passes", runs(1, "Old.", true), "1 of 1 run met the expected answer"],
+  ["what most runs said", [...runs(3, "new", false), ...runs(2, "old", true)], ""],
+])("--all accepts only what most runs say instead: %s", async (_, results, reason) => {
+  const text = "tests: [{ name: a, query: x, answer: old }]\n";
+  const saved = {
+    wf_test: 1,
+    tests: [{ name: "few: a", path: file("few.yaml"), test: "a", results }],
+  };
+  await write(folder, { "few.yaml": text, "few.json": JSON.stringify(saved) });
+  const { out, exit, err } = await wf(["accept", file("few.json"), "--all"]);
+  expect(exit, err).toBe(0);
+  expect(out).toContain(`few: a\t${reason === "" ? "accepted" : "skipped"}\t${reason}\t`);
+  expect(await read("few.yaml")).toBe(reason === "" ? text.replace("old", '"new"') : text);
+  if (reason === "") return;
+  await wf(["accept", file("few.json"), "--test", "a"]);
+  expect(await read("few.yaml")).not.toBe(text);
+});
+
 test("answers can be compared with those of earlier results", async () => {
   const text = await read("results.json");
   await write(folder, {

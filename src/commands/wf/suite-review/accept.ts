@@ -51,7 +51,7 @@ export async function* run(
 }
 
 /** Why an answer is not accepted unless its test is named; undefined if it is. */
-function reasonToSkip({ obstacle, unmet }: ChangedAnswer): string | undefined {
-  if (obstacle !== undefined) return obstacle;
+function reasonToSkip({ obstacle, doubt, unmet }: ChangedAnswer): string | undefined {
+  if (obstacle !== undefined || doubt !== undefined) return obstacle ?? doubt;
   return unmet.length > 0 ? `it does not meet: ${unmet.join("; ")}` : undefined;
 }

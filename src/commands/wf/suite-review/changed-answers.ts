@@ -25,6 +25,8 @@ export interface ChangedAnswer {
   readonly unmet: readonly string[];
   /** Why it cannot become the expected answer; undefined if it can. */
   readonly obstacle: string | undefined;
+  /** Why it should become that only if its test is named: it may be a rare one. */
+  readonly doubt: string | undefined;
 }
 
 /** The answers in a file of results, compared with the suites or with earlier results. */
@@ -136,7 +138,18 @@ function reviewedTest(
     runs: runs.length,
     unmet: [...new Set(unmet)],
     obstacle: obstacleOf(turn, answer),
+    doubt: doubtOf(runs, count),
   };
+}
+
+/** What most runs met stays as it is, and what most runs did not say replaces nothing. */
+function doubtOf(runs: readonly AnsweredRun[], count: number): string | undefined {
+  const met = runs.filter(({ isMet }) => isMet).length;
+  if (met * 2 > runs.length)
+    return `${met} of ${counted(runs.length, "run")} met the expected answer`;
+  return count * 2 > runs.length
+    ? undefined
+    : `only ${count} of ${counted(runs.length, "run")} gave this answer`;
 }
 
 /** White space around an answer and the kind of its line ends do not matter. */
@@ -160,6 +173,8 @@ function mostFrequent(texts: readonly string[]) {
 /** A run that was judged and has an answer. */
 interface AnsweredRun {
   readonly answer: string;
+  /** Whether it was the expected one, as the test compares them. */
+  readonly isMet: boolean;
   readonly unmet: readonly string[];
 }
 
@@ -167,11 +182,13 @@ function runsOf({ results }: Json): AnsweredRun[] {
   return listOf(results).flatMap(({ status, answer, checks }) => {
     const isJudged = status === "passed" || status === "failed";
     if (!isJudged || typeof answer !== "string") return [];
-    const unmet = listOf(checks).filter(
-      // Whether the text is the expected one is what is reviewed.
-      ({ passed, check }) => passed === false && !String(check).startsWith("answer "),
-    );
-    return [{ answer, unmet: unmet.map(({ check }) => String(check)) }];
+    // Whether the text is the expected one is what is reviewed.
+    const isReviewed = ({ check }: Json) => String(check).startsWith("answer ");
+    const failed = listOf(checks).filter(({ passed }) => passed === false);
+    const unmet = failed.filter((each) => !isReviewed(each)).map(({ check }) => String(check));
+    const isCompared = listOf(checks).some(isReviewed);
+    const isMet = isCompared ? unmet.length === failed.length : status === "passed";
+    return [{ answer, unmet, isMet }];
   });
 }
 

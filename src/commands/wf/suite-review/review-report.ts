@@ -45,6 +45,7 @@ const dataOf = ({
   runs,
   unmet,
   obstacle,
+  doubt,
 }: ChangedAnswer) => ({
   name,
   suite: suite.name,
@@ -57,11 +58,12 @@ const dataOf = ({
   runs,
   unmet,
   obstacle: obstacle ?? null,
+  doubt: doubt ?? null,
 });
 
 /** The expected answer and the new one, with the words that differ. */
 export async function answerSection(changed: ChangedAnswer, place = ""): Promise<Section> {
-  const { name, expected, answer, count, runs, unmet, obstacle } = changed;
+  const { name, expected, answer, count, runs, unmet, obstacle, doubt } = changed;
   const [first = "", ...others] = expected;
   const or = others.length > 0 ? ` (or ${counted(others.length, "other")})` : "";
   const times = runs > 1 ? ` (${count} of ${runs})` : "";
@@ -75,6 +77,7 @@ export async function answerSection(changed: ChangedAnswer, place = ""): Promise
     notes: [
       ...(unmet.length > 0 ? [`not met: ${unmet.join("; ")}`] : []),
       ...(obstacle === undefined ? [] : [`cannot be accepted: ${obstacle}`]),
+      ...(doubt === undefined ? [] : [`accepted only if its test is named: ${doubt}`]),
     ],
   };
 }

@@ -50,8 +50,9 @@ async function accept({ suite, test, answer }: ChangedAnswer, context: Context):
 const replies = ["accept", "skip", "quit"] as const;
 type Reply = (typeof replies)[number];
 
-async function replyTo({ obstacle }: ChangedAnswer, context: Context): Promise<Reply> {
-  const possible = replies.filter((reply) => obstacle === undefined || reply !== "accept");
+async function replyTo({ obstacle, doubt }: ChangedAnswer, context: Context): Promise<Reply> {
+  const mayAccept = obstacle === undefined && doubt === undefined;
+  const possible = replies.filter((reply) => mayAccept || reply !== "accept");
   const names = possible.map((reply) => `${reply[0]} = ${reply}`).join(", ");
   const read = (typed: string) => {
     const word = typed.toLowerCase();
