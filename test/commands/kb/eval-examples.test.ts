@@ -36,4 +36,8 @@ test("hybrid search finds misspelt questions that full-text search misses", asyn
     [0.166667, exact],
     [0.916667, [...exact, ...inflected, ...misspelt].sort()],
   ]);
+  const bare = ["--matrix", "search_method=semantic_search,hybrid_search"];
+  expect((await done([...command, ...bare])).out).toContain(
+    "# identical results for every question: semantic_search, hybrid_search; hybrid search without weights and reranking returns the scores of semantic search; add --matrix vector_weight=0.5,0.7\n",
+  );
 });

@@ -273,6 +273,24 @@ test("a matrix evaluates every combination and reports the best", async () => {
   expect(data?.best["mrr"]).toEqual(["full_text_search top_k=2", "full_text_search top_k=3"]);
 });
 
+test.each([
+  [
+    "search_method=semantic_search,hybrid_search,full_text_search",
+    "semantic_search",
+    "hybrid_search",
+  ],
+  ["score_threshold=none,0.4", "score_threshold=none", "score_threshold=0.4"],
+])("settings that find the same are named: %s", async (axis, ...labels) => {
+  const server = await searchServer(({ retrieval_model: { search_method } }) =>
+    search_method === "full_text_search" ? ["c.md", "a.md"] : ["b.md", "a.md"],
+  );
+  const question = lines({ question: "q", documents: "a.md" });
+  const { data } = await server.evaluated([question, "--matrix", axis]);
+  expect(data).toMatchObject({ identical: [labels] });
+  const { out } = await server.run([question, "--matrix", axis]);
+  expect(out).toContain(`# identical results for every question: ${labels.join(", ")}\n`);
+});
+
 test("other settings of a matrix are sent in the format of the server", async () => {
   const server = await searchServer(() => []);
   const sent = async (axis: string) => {

@@ -1,3 +1,4 @@
+import { groupBy } from "../../../lib/collect.ts";
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section } from "../../../output/report-model.ts";
 import { asText } from "../../../operations/operation.ts";
@@ -76,6 +77,7 @@ function evaluationData({ kb, file, questions, results, conditions, baseline }: 
       })),
     })),
     best: Object.fromEntries(metrics.map((name) => [name, best(name, results)])),
+    identical: identical(results).map((same) => same.map(({ variant }) => variant.label)),
     conditions,
     baseline: baseline ?? null,
   };
@@ -100,6 +102,28 @@ function best(name: string, results: readonly VariantResult[]): string[] {
   return leaders.length === known.length ? [] : leaders.map(({ label }) => label);
 }
 
+/** Labels of variants that found the same documents in the same order for every question. */
+function identical(results: readonly VariantResult[]): VariantResult[][] {
+  const found = ({ answers }: VariantResult) =>
+    JSON.stringify(answers.map((answer) => answer.found.map(({ document }) => document)));
+  const searched = results.filter(({ answers, failed }) => failed < answers.length);
+  return [...groupBy(searched, found).values()].filter(({ length }) => length > 1);
+}
+
+function identicalText(same: readonly VariantResult[]): string {
+  const labels = same.map(({ variant }) => variant.label).join(", ");
+  const has = (method: string) =>
+    same.some(({ variant }) => variant.settings["search_method"] === method);
+  const isWeighted = same.some(
+    ({ variant: { settings } }) => settings["weights"] || settings["reranking_enable"] === true,
+  );
+  // Server §6.1.
+  const isVectorOnly = has("hybrid_search") && has("semantic_search") && !isWeighted;
+  const why = "hybrid search without weights and reranking returns the scores of semantic search";
+  const reason = isVectorOnly ? `; ${why}; add --matrix vector_weight=0.5,0.7` : "";
+  return `identical results for every question: ${labels}${reason}`;
+}
+
 const amount = (value: number | null | undefined): string | null => value?.toFixed(3) ?? null;
 
 /** `+0.050` */
@@ -121,6 +145,7 @@ function figureSection({ kb, questions, results }: Evaluation): Section {
         ({ variant: { label }, failed }) =>
           `${prefixFor(label)}${failed} of ${questions} searches failed and are not included`,
       ),
+    ...identical(results).map(identicalText),
   ];
   const rows = namesIn(results).figures.map((name): Cell[] => {
     const top = best(name, results);
