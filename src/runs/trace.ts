@@ -75,6 +75,12 @@ export class RunTrace {
   readonly #latest = new Map<string, NodeRun>();
   /** Whether events may have been lost since the last event of a node. */
   #hasGap = false;
+  #hasMessage = false;
+
+  /** Whether this is the reply of a basic chat or a completion, which has no nodes and no outputs. */
+  get isReply(): boolean {
+    return this.#hasMessage && this.runId === undefined;
+  }
 
   /** The streamed text, without the parts that were revoked. */
   get text(): string {
@@ -90,6 +96,7 @@ export class RunTrace {
     this.lastAt = at;
     this.runId ??= fields.workflow_run_id;
     if (/^(node|iteration|loop)_/.test(kind)) this.#hasGap = false;
+    if (/^(agent_)?message/.test(kind)) this.#hasMessage = true;
     own(this.#handlers, kind)?.(fields, at);
   }
 

@@ -268,3 +268,57 @@ test("reads one of the two runs from stdin", async () => {
   expect((await diff([path, "-", "--exit-code"], { stdin })).exit).toBe(0);
   expect((await diff(["-", "-"], { stdin })).exit).toBe(2);
 });
+
+describe("replies of a chat without nodes", () => {
+  const of = { task_id: "t", message_id: "m", conversation_id: "c", created_at: 1 };
+  async function reply(words: readonly string[], ...more: readonly object[]) {
+    const path = join(home, `${++number}.jsonl`);
+    const events = [
+      ...words.map((answer) => ({ event: "message", ...of, answer })),
+      ...more,
+      { event: "message_end", ...of, metadata: { usage: { total_tokens: 3 } } },
+    ];
+    const text = events.map((event, at) => JSON.stringify({ at, event }));
+    await writeFile(
+      path,
+      `{"recording":1}\n${text.join("\n")}\n{"end":{"exit":0,"why":"succeeded"}}\n`,
+    );
+    return path;
+  }
+
+  test("are equal if their texts are", async () => {
+    const [a, b] = [await reply(["good ", "answer"]), await reply(["good", " answer"])];
+    const ran = await diff([a, b, "--exit-code"]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.out).toContain("# No difference in status and text.\n");
+    expect(ran.out).not.toContain("Nodes");
+    expect(ran.out).not.toContain("unknown");
+  });
+
+  test("differ if their texts do", async () => {
+    const [a, b] = [await reply(["good answer"]), await reply(["bad answer"])];
+    const ran = await diff([a, b, "--exit-code"]);
+    expect(ran.exit).toBe(14);
+    expect(ran.err).toContain("error: the runs differ in text");
+    expect(rowsOf(ran.out).slice(-3)).toEqual([
+      "# Text, from where it differs",
+      "a | b",
+      "good answer | bad answer",
+    ]);
+  });
+
+  test("cannot be compared if events are missing, or with a workflow", async () => {
+    const [a, b] = [await reply(["good"]), await reply(["good"])];
+    await writeFile(b, (await readFile(b, "utf8")).replace(/^(.*\n.*\n)/, "$1{damaged\n"));
+    const ran = await diff([a, b, "--exit-code"]);
+    expect(ran.exit).toBe(14);
+    expect(ran.err).toContain("the runs cannot be compared completely: text unknown");
+    expect(ran.err).not.toContain("hint:");
+    expect(ran.out).toContain(`# Events of ${b} are missing, so its text is unknown.\n`);
+    const mixed = await diff([a, await written(runOf([node("A", 0, 1)])), "--exit-code"]);
+    expect(mixed.err).toContain("the runs differ in text");
+    expect(mixed.out).toContain(
+      `# ${a} is the reply of a chat, which has no nodes and no outputs.\n`,
+    );
+  });
+});

@@ -28,7 +28,8 @@ export interface Comparison {
 
 /** Compares two runs. `limit` is the share by which the second may be slower. */
 export function compareRuns(a: LoadedTrace, b: LoadedTrace, limit: number | undefined): Comparison {
-  const known = a.trace.nodes.length > 0 && b.trace.nodes.length > 0;
+  const areReplies = a.trace.isReply && b.trace.isReply;
+  const known = areReplies || (a.trace.nodes.length > 0 && b.trace.nodes.length > 0);
   const nodes = known ? pairNodes(spansOf(a.trace).top, spansOf(b.trace).top) : undefined;
   const reversed = nodes ? reversals(nodes) : [];
   const outputs =
@@ -45,9 +46,10 @@ export function compareRuns(a: LoadedTrace, b: LoadedTrace, limit: number | unde
   };
   const aspects = (Object.keys(differs) as Aspect[]).filter((aspect) => differs[aspect]); // its own keys
   const redacted = a.trace.redacted || b.trace.redacted;
+  const isSaid = areReplies ? hasWholeText(a) && hasWholeText(b) : outputs !== undefined;
   const unknown: readonly Aspect[] = [
     ...(nodes ? [] : (["path"] as const)),
-    ...(outputs || redacted ? [] : (["outputs"] as const)),
+    ...(isSaid || redacted ? [] : [areReplies ? ("text" as const) : ("outputs" as const)]),
   ];
   return { a, b, nodes, reversed, outputs, text, slower, aspects, unknown };
 }
@@ -62,11 +64,15 @@ export const hasOutputs = ({ trace }: LoadedTrace): boolean =>
 
 /** The streamed texts, if both are complete: pauses and lost connections skip parts (server §15.6, §18). */
 function textDifference(a: LoadedTrace, b: LoadedTrace): Comparison["text"] {
-  const isWhole = ({ trace }: LoadedTrace) =>
-    !trace.redacted && !trace.unwatched && trace.pauses === 0 && trace.nodes.length > 0;
-  if (!isWhole(a) || !isWhole(b) || a.trace.text === b.trace.text) return undefined;
+  if (!hasWholeText(a) || !hasWholeText(b) || a.trace.text === b.trace.text) return undefined;
   return [a.trace.text, b.trace.text];
 }
+
+const hasWholeText = ({ trace }: LoadedTrace): boolean =>
+  !trace.redacted &&
+  !trace.unwatched &&
+  trace.pauses === 0 &&
+  (trace.nodes.length > 0 || trace.isReply);
 
 /** Differences below this many ms are noise, whatever their share. */
 const MIN_SLOWER_MS = 100;

@@ -19,7 +19,7 @@ export function diffReport(comparison: Comparison): Report {
     data: dataOf(comparison),
     sections: [
       runSection(comparison),
-      ...(nodes ? [nodeSection(nodes, comparison.reversed)] : []),
+      ...(nodes && nodes.length > 0 ? [nodeSection(nodes, comparison.reversed)] : []),
       ...(outputs && outputs.length > 0
         ? [{ title: "Outputs that differ", ...tableOf(outputColumns, outputs) }]
         : []),
@@ -109,19 +109,36 @@ function runSection(comparison: Comparison): Section {
   return { columns: labels, rows, notes: [verdict(comparison), ...limits(comparison)] };
 }
 
-function verdict({ aspects, nodes, outputs }: Comparison): string {
+function verdict({ a, b, aspects, unknown, nodes, outputs }: Comparison): string {
   if (aspects.length > 0) return `The runs differ in ${aspects.join(", ")}.`;
-  const compared = ["status", ...(nodes ? ["path"] : []), ...(outputs ? ["outputs"] : [])];
+  const isRedacted = a.trace.redacted || b.trace.redacted;
+  const said = isRedacted || unknown.includes("text") ? [] : ["text"];
+  const compared = [
+    "status",
+    ...(a.trace.isReply && b.trace.isReply
+      ? said
+      : [...(nodes ? ["path"] : []), ...(outputs ? ["outputs"] : [])]),
+  ];
   return `No difference in ${compared.join(", ").replace(/, (?=[^,]*$)/, " and ")}.`;
 }
 
 /** Notes on slower parts and on missing data. */
 function limits({ a, b, slower }: Comparison): string[] {
-  const runs = [a, b];
+  const replies = [a, b].filter(({ trace }) => trace.isReply);
+  const runs = [a, b].filter(({ trace }) => !trace.isReply);
   return [
     ...(slower.length > 0 ? [`Slower than --timing allows: ${slower.join(", ")}.`] : []),
+    ...(runs.length === 1 ? replies : []).map(
+      ({ source }) => `${source} is the reply of a chat, which has no nodes and no outputs.`,
+    ),
+    ...replies
+      .filter(({ trace }) => trace.unwatched)
+      .map(({ source }) => `Events of ${source} are missing, so its text is unknown.`),
+    ...replies
+      .filter(({ trace }) => trace.redacted)
+      .map(({ source }) => `The text of ${source} is redacted, so it cannot be compared.`),
     ...runs
-      .filter(({ trace }) => trace.nodes.length === 0)
+      .filter(({ trace }) => trace.nodes.length === 0 && trace.gaps === 0)
       .map(({ source }) => `The nodes of ${source} are unknown: the run had already ended.`),
     ...runs
       .filter(({ trace }) => trace.gaps > 0)

@@ -31,9 +31,10 @@ export async function* run(
   throw new CliError("gate", message, {
     isResult: true,
     details: { differences: aspects, not_compared: unknown },
-    ...(aspects.length === 0 && {
-      hint: `record the runs with ${commandLine("wf run", [], { record: "FILE" })}`,
-    }),
+    ...(aspects.length === 0 &&
+      !unknown.includes("text") && {
+        hint: `record the runs with ${commandLine("wf run", [], { record: "FILE" })}`,
+      }),
   });
 }
 
