@@ -48,7 +48,13 @@ export const testRunParams = {
     required,
     placeholder: "suite",
   }),
-  only: local.text("Only tests with one of these tags", { many: true, placeholder: "tag" }),
+  only: local.text("Only tests with this tag or part of a name (* is any text)", {
+    many: true,
+    placeholder: "tag|name",
+  }),
+  failed_from: local.text("Only tests that did not pass in these results of --save", {
+    placeholder: "file",
+  }),
   repeat: local.integer("How often each test runs (default 1)", { range: [1, 1000] }),
   fail_fast: local.flag("Ask nothing more after the first failure"),
   shard: local.text("Run one share of the tests: 3/8, auto or auto/8", { placeholder: "share" }),

@@ -80,7 +80,55 @@ test("unmet expectations are shown beside the actual values, and the exit code i
 test("only tests with a tag are run", async () => {
   const ran = await wf("echo.yaml", "--only", "smoke");
   expect(ran.exit, ran.err).toBe(0);
-  expect((await wf("echo.yaml", "--only", "other")).err).toContain("error: no test is selected");
+  expect(ran.out).toContain("# 1 of 1 test passed");
+});
+
+const hello = "Echo: says hello";
+const holidays = "Echo: knows holidays";
+test.each<[words: readonly string[], names: readonly string[]]>([
+  [["says hello"], [hello]],
+  [["Says HELLO"], [hello]],
+  [["echo: *ho"], [holidays]],
+  [
+    ["knows", "smoke"],
+    [hello, holidays],
+  ],
+])("--only %j selects by tag or name", async (words, names) => {
+  const flags = words.flatMap((word) => ["--only", word]);
+  const ran = await wf("echo.yaml", "-o", "json", ...flags);
+  expect(testsOf(ran.out).map(({ name }) => name)).toEqual(names);
+});
+
+test("--only names no test: 2", async () => {
+  const ran = await wf("echo.yaml", "--only", "smoke", "--only", "says helo");
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain('error: --only: no test has the tag or name "says helo"\n');
+  expect(ran.err).toContain('hint: did you mean "says hello"?\n');
+  expect((await wf("echo.yaml", "--only", "ready")).err).toContain("error: no test is selected");
+});
+
+test("--failed-from runs the tests that did not pass", async () => {
+  await wf("echo.yaml", "--save", "all.json");
+  const ran = await wf("echo.yaml", "--failed-from", "all.json", "-o", "json");
+  expect(ran.exit).toBe(14);
+  expect(testsOf(ran.out).map(({ name }) => name)).toEqual([holidays]);
+  await wf("echo.yaml", "--only", "smoke", "--save", "good.json");
+  const none = await wf("echo.yaml", "--failed-from", "good.json");
+  expect(none.exit).toBe(2);
+  expect(none.err).toMatch(/^error: no test of these suites failed in .*good\.json\n/);
+});
+
+test("JUnit has the skipped tests, also after a merge", async () => {
+  await wf("echo.yaml", "--save", "all.json", "--junit", "tests.xml");
+  const merge = ["wf", "test", "merge", join(folder, "all.json"), "--junit", join(folder, "m.xml")];
+  await sandbox.cli(merge);
+  for (const name of ["tests.xml", "m.xml"]) {
+    const xml = await readFile(join(folder, name), "utf8");
+    expect(xml).toContain('<testsuite name="Echo" tests="3" failures="1" errors="0" skipped="1"');
+    expect(xml).toContain(
+      '<testcase classname="Echo" name="is not ready" time="0.000">\n      <skipped/>',
+    );
+  }
 });
 
 test("the turns of a test are one conversation", async () => {
@@ -218,7 +266,7 @@ test("--fail-fast asks nothing more", async () => {
 test("a JUnit report has a case for each test", async () => {
   await wf("echo.yaml", "--junit", "tests.xml");
   const xml = await readFile(join(folder, "tests.xml"), "utf8");
-  expect(xml).toContain('tests="2" failures="1"');
+  expect(xml).toContain('tests="3" failures="1"');
   expect(xml).toContain(
     '<failure message="output &quot;query&quot; contains &quot;holiday&quot;: it is &quot;leave&quot;">',
   );

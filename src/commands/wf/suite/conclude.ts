@@ -47,7 +47,7 @@ export async function prepareConclusion(
     if (save !== undefined)
       await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);
     if (junit !== undefined)
-      await writeOutput("--junit", junit, junitSuites("wf test", junitSuitesOf(tests)), host);
+      await writeOutput("--junit", junit, junitSuites("wf test", junitSuitesOf(outcome)), host);
     await onWritten?.();
     const error = stopped?.with({ outputFirst: true }) ?? verdictError(tests, compared, baseline);
     if (error) throw error;

@@ -8,7 +8,7 @@ import type { Context } from "../../command-spec.ts";
 import type { Shard } from "../../shard.ts";
 import type { testMergeParams } from "../test-specs.ts";
 import { prepareConclusion } from "./conclude.ts";
-import type { TestSelection } from "./plan-runs.ts";
+import type { SkippedTest, TestSelection } from "./plan-runs.ts";
 import { testResult } from "./results.ts";
 import type { TestResult } from "./results.ts";
 import type { TestRun } from "./run-tests.ts";
@@ -20,7 +20,7 @@ interface SavedShard {
   readonly file: string;
   readonly shard: Shard;
   readonly selection: TestSelection;
-  readonly skipped: number;
+  readonly skipped: readonly SkippedTest[];
   readonly tests: readonly TestResult[];
   readonly stopped: CliError | undefined;
 }
@@ -90,6 +90,7 @@ function differenceOf(one: SavedShard, other: SavedShard): string | undefined {
   );
   if (changed) return `the content of suite ${changed.name}`;
   if (!isSame(one.selection.only, other.selection.only)) return "--only";
+  if (one.selection.failed_from !== other.selection.failed_from) return "--failed-from";
   if (one.selection.repeat !== other.selection.repeat) return "--repeat";
   return one.selection.server === other.selection.server ? undefined : "the server";
 }
@@ -107,21 +108,22 @@ function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {
 
 /** Throws usage for a file that --save has not written as it is. */
 function savedShard({ file, data, tests }: SavedResults): SavedShard {
-  const { suites, only, repeat, server, shard, skipped, stopped } = data;
+  const { suites, only, failed_from = null, repeat, server, shard, skipped_tests, stopped } = data;
   const isWhole =
     isSuites(suites) &&
     isTexts(only) &&
     typeof repeat === "number" &&
+    (failed_from === null || typeof failed_from === "string") &&
     typeof server === "string" &&
-    typeof skipped === "number";
+    isSkipped(skipped_tests);
   if (!isWhole) throw notResults(file);
   const place = shardOf(shard);
   if (!place) throw notResults(file);
   return {
     file,
     shard: place,
-    selection: { suites, only, repeat, server, shard: place },
-    skipped,
+    selection: { suites, only, failed_from, repeat, server, shard: place },
+    skipped: skipped_tests,
     tests: tests.map(({ name, results }) => {
       if (typeof name !== "string" || !isRuns(results)) throw notResults(file);
       return testResult(name, results);
@@ -146,6 +148,10 @@ const isSuites = (value: unknown): value is TestSelection["suites"] =>
     (each) =>
       isObject(each) && typeof each["name"] === "string" && typeof each["sha256"] === "string",
   );
+
+const isSkipped = (value: unknown): value is SkippedTest[] =>
+  Array.isArray(value) &&
+  value.every((each) => isObject(each) && isTexts([each["suite"], each["test"]]));
 
 const statuses: readonly unknown[] = ["passed", "failed", "error", "not run"];
 

@@ -1,3 +1,5 @@
+import { usage } from "../../../errors.ts";
+import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Shard } from "../../shard.ts";
 import type { Context } from "../../command-spec.ts";
@@ -18,51 +20,94 @@ export interface PlannedRun {
 /** Which tests results belong to: shards of the same selection can be merged. */
 export interface TestSelection {
   readonly suites: readonly { readonly name: string; readonly sha256: string }[];
-  /** Tags of `--only`. */
+  /** Words of `--only`. */
   readonly only: readonly string[];
+  /** File of `--failed-from`. */
+  readonly failed_from: string | null;
   readonly repeat: number;
   /** Base URL. */
   readonly server: string;
   readonly shard: Shard | null;
 }
 
+/** The name of a test that is not run, and of its suite. */
+export interface SkippedTest {
+  readonly suite: string;
+  readonly test: string;
+}
+
 /** Suites with those of their tests that are run. */
 export interface SelectedSuites {
   readonly suites: readonly Suite[];
   readonly selection: TestSelection;
-  /** Number of tests that `skip`, `only` or a tag leaves out, in all shards. */
-  readonly skipped: number;
+  /** Tests that `skip`, `only` or the command line leaves out, in all shards. */
+  readonly skipped: readonly SkippedTest[];
 }
 
 /** The name of a test in results: unique among all suites. */
 export const testNameOf = (run: { readonly suite: string; readonly test: string }): string =>
   `${run.suite}: ${run.test}`;
 
-/** Selects the tests to run, and of these the share of a shard: every so many, in the order of the suites. */
+/**
+ * Selects the tests to run, and of these the share of a shard: every so many, in the order of the suites.
+ * Throws `usage` for a word of --only that no test has.
+ */
 export function selectTests(
   all: readonly Suite[],
-  { only, repeat, server, shard }: Omit<TestSelection, "suites">,
+  choice: Omit<TestSelection, "suites">,
+  failed?: ReadonlySet<string>,
 ): SelectedSuites {
-  let [index, skipped] = [0, 0];
+  const { only, shard } = choice;
+  const chosen =
+    only.length > 0 ? new Set(only.flatMap((word) => namedTests(word, all))) : undefined;
+  const skipped: SkippedTest[] = [];
+  let index = 0;
   const suites = all.map((suite) => {
-    const selected = selectedTests(suite, only);
-    skipped += suite.tests.length - selected.length;
+    const nameOf = ({ name: test }: SuiteTest) => ({ suite: suite.name, test });
+    const isMeant = (test: SuiteTest) =>
+      chosen?.has(test) !== false && failed?.has(testNameOf(nameOf(test))) !== false;
+    const selected = selectedTests(suite.tests.filter(isMeant));
+    skipped.push(...suite.tests.filter((test) => !selected.includes(test)).map(nameOf));
     const tests = selected.filter(
       () => shard === null || index++ % shard.count === shard.index - 1,
     );
     return { ...suite, tests };
   });
   const files = all.map(({ name, text }) => ({ name, sha256: sha256(text) }));
-  return { suites, skipped, selection: { suites: files, only, repeat, server, shard } };
+  return { suites, skipped, selection: { suites: files, ...choice } };
+}
+
+/** The tests with this tag; if none has it, those with this part of a name, in which `*` is any text. */
+function namedTests(word: string, suites: readonly Suite[]): SuiteTest[] {
+  const all = suites.flatMap(({ name: suite, tests }) =>
+    tests.map((test) => ({ test, name: testNameOf({ suite, test: test.name }) })),
+  );
+  const tagged = all.filter(({ test }) => test.tags.includes(word));
+  const parts = word.toLowerCase().split("*");
+  const isNamed = (name: string) => {
+    let at = 0;
+    return parts.every((part) => {
+      const found = name.indexOf(part, at);
+      at = found + part.length;
+      return found >= 0;
+    });
+  };
+  const found = tagged.length > 0 ? tagged : all.filter(({ name }) => isNamed(name.toLowerCase()));
+  if (found.length > 0) return found.map(({ test }) => test);
+  const near = didYouMean(
+    word,
+    all.flatMap(({ test }) => [...test.tags, test.name]),
+  );
+  throw usage(
+    `--only: no test has the tag or name ${JSON.stringify(word)}`,
+    near === undefined ? undefined : `did you mean ${JSON.stringify(near)}?`,
+  );
 }
 
 /** With `only` in a suite, those tests; otherwise all but skipped ones. */
-function selectedTests(suite: Suite, tags: readonly string[]): readonly SuiteTest[] {
-  const tagged = suite.tests.filter(
-    (test) => tags.length === 0 || test.tags.some((tag) => tags.includes(tag)),
-  );
-  const hasOnly = tagged.some(({ only }) => only);
-  return tagged.filter(({ only, skip }) => !skip && (only || !hasOnly));
+function selectedTests(tests: readonly SuiteTest[]): readonly SuiteTest[] {
+  const hasOnly = tests.some(({ only }) => only);
+  return tests.filter(({ only, skip }) => !skip && (only || !hasOnly));
 }
 
 /** The runs of the selected tests, each repeat after the other. Throws what keeps all from being asked. */

@@ -4,7 +4,7 @@ import { percentile } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { TestFigures } from "./comparison.ts";
 import { testNameOf } from "./plan-runs.ts";
-import type { TestSelection } from "./plan-runs.ts";
+import type { SkippedTest, TestSelection } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";
 import { passRate } from "./statistics.ts";
 import type { PassRate } from "./statistics.ts";
@@ -26,7 +26,7 @@ export interface TestResult extends TestFigures {
 export interface SuiteOutcome {
   readonly tests: readonly TestResult[];
   readonly selection: TestSelection;
-  readonly skipped: number;
+  readonly skipped: readonly SkippedTest[];
   /** What ended it before all tests were run. */
   readonly stopped: CliError | undefined;
 }

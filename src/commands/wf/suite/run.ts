@@ -13,6 +13,7 @@ import type { PlannedRun, SelectedSuites } from "./plan-runs.ts";
 import { filesIn, readSuite } from "../suite-file/index.ts";
 import type { Suite } from "../suite-file/index.ts";
 import { testResults } from "./results.ts";
+import { readFailedTests } from "./saved-results.ts";
 import type { TestRun } from "./run-tests.ts";
 import { openRunJournal } from "./run-journal.ts";
 import type { RunJournal } from "./run-journal.ts";
@@ -36,9 +37,9 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
     );
   }
   const { keep, keep_to: keepTo, redact } = input;
-  const { only, repeat, shard } = selection;
+  const { only, failed_from: failedFrom, repeat, shard } = selection;
   const { user } = context.options.flags;
-  const values = [only, repeat, shard, user, keep, keepTo, redact];
+  const values = [only, failedFrom, repeat, shard, user, keep, keepTo, redact];
   const journal = await openRunJournal(planned, values, context);
   try {
     await noticeResumed(planned, journal, context);
@@ -63,17 +64,23 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
 
 /** The tests of the command line. Throws usage if there are none, unless the shard has none. */
 async function readSelection(
-  { suites: paths, only = [], repeat = 1, shard: share }: TestRunInput,
+  { suites: paths, only = [], failed_from, repeat = 1, shard: share }: TestRunInput,
   { host, notice, baseUrl, options: { allowed } }: Context,
 ): Promise<SelectedSuites> {
+  const failed = failed_from === undefined ? undefined : await readFailedTests(failed_from, host);
   const shard = parseShard(share, host.env) ?? null;
   const all: Suite[] = [];
   for (const path of paths) all.push(await readSuite(path, host.files));
-  const selected = selectTests(all, { only, repeat, server: await baseUrl(), shard });
+  const server = await baseUrl();
+  const choice = { only, failed_from: failed_from ?? null, repeat, server, shard };
+  const selected = selectTests(all, choice, failed);
   for (const suite of selected.suites)
     for (const path of filesIn(suite)) await requireNear(path, { file: suite.path, allowed }, host);
   if (selected.suites.every(({ tests }) => tests.length === 0)) {
-    if (!shard) throw usage("no test is selected");
+    if (!shard)
+      throw usage(
+        failed ? `no test of these suites failed in ${failed_from}` : "no test is selected",
+      );
     await notice(`shard ${shard.index}/${shard.count} has no tests`);
   }
   return selected;

@@ -39,6 +39,12 @@ export const notResults = (file: string): CliError =>
     `create one with ${commandLine("wf test run", ["SUITE"], { save: "FILE" })}`,
   );
 
+/** The names of the tests of an earlier run that did not pass. */
+export async function readFailedTests(file: string, host: Host): Promise<ReadonlySet<string>> {
+  const { tests } = await readSavedResults("--failed-from ", file, host);
+  return new Set(tests.flatMap(({ name, status }) => (status === "passed" ? [] : [String(name)])));
+}
+
 /** An earlier run to compare with. */
 export interface SuiteBaseline {
   readonly file: string;

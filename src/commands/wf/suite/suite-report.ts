@@ -32,7 +32,8 @@ function suiteData(run: SuiteRun) {
     ...selection,
     level,
     baseline: baseline?.file ?? null,
-    skipped,
+    skipped: skipped.length,
+    skipped_tests: skipped,
     stopped: stopped ? { code: stopped.kind, message: stopped.message } : null,
     tests: rowsOf(run).map(({ test, compared }) => ({
       ...test,
@@ -115,7 +116,7 @@ function notesOf({ tests, skipped, stopped, baseline, level }: SuiteRun): string
   return [
     ...(stopped ? [`ended early: ${stopped.message}`] : []),
     ...(notRun > 0 ? [`${counted(notRun, "test")} not run`] : []),
-    ...(skipped > 0 ? [`${counted(skipped, "test")} skipped`] : []),
+    ...(skipped.length > 0 ? [`${counted(skipped.length, "test")} skipped`] : []),
     ...judgeNote(tests),
     ...(baseline ? comparisonNotes(baseline.compared, level) : []),
   ];
