@@ -35,8 +35,7 @@ const isUpload = ({ method, path }: Pick<ReceivedRequest, "method" | "path">): b
 
 /**
  * Repeatedly syncs a changing directory and kills the program after a random number of requests; one
- * more sync must make the knowledge base equal to the directory. A document that was sent without sync
- * fields conflicts with its changed file, so these syncs use --adopt.
+ * more sync must make the knowledge base equal to the directory, without a conflict.
  */
 export async function syncWithKills(
   server: TestSandbox,
@@ -58,17 +57,22 @@ export async function syncWithKills(
   const kb = made.out.trim();
   const tree: Record<string, string> = {};
   const change = async () => {
-    const changes: Record<string, string> = {};
+    const changes: Record<string, string | null> = {};
     for (let count = 0; count < 6; count++) {
       const path = `${Math.floor(random() * 4)}/${Math.floor(random() * 6)}.md`;
       changes[path] = tree[path] = `text ${Math.floor(random() * 1e9)}`;
+    }
+    const [gone] = Object.keys(tree);
+    if (gone !== undefined && changes[gone] === undefined) {
+      delete tree[gone];
+      changes[gone] = null;
     }
     await write(dir, changes);
   };
   for (let turn = 0; turn < kills; turn++) {
     await change();
     const after = server.seen.length + Math.floor(random() * 14);
-    const { child, ended } = start(server, home, ["sync", kb, dir, "--adopt"]);
+    const { child, ended } = start(server, home, ["sync", kb, dir, "--prune", "--yes"]);
     const watch = setInterval(() => {
       if (server.seen.length >= after) child.kill("SIGKILL");
     }, 1);
@@ -82,7 +86,7 @@ export async function syncWithKills(
   }
   await change();
   const before = server.seen.length;
-  const last = await start(server, home, ["sync", kb, dir, "--adopt"]).ended;
+  const last = await start(server, home, ["sync", kb, dir, "--prune", "--yes"]).ended;
   expect(last.exit, last.err).toBe(0);
   const uploads = server.seen.slice(before).filter(isUpload).length;
   const found = await contentsOf(server.sandbox.origin, kb);
@@ -90,7 +94,7 @@ export async function syncWithKills(
   // Six files changed; in addition, at most the uploads that were open or unmarked at the kill.
   expect(uploads).toBeLessThanOrEqual(Object.keys(tree).length);
   const again = server.seen.length;
-  expect((await start(server, home, ["sync", kb, dir, "--adopt"]).ended).exit).toBe(0);
+  expect((await start(server, home, ["sync", kb, dir, "--prune", "--yes"]).ended).exit).toBe(0);
   expect(server.seen.slice(again).filter(isUpload)).toEqual([]);
 }
 

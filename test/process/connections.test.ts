@@ -57,5 +57,7 @@ test("a sync that is killed leaves its connections to the others", async () => {
   await killed.ended;
   const next = await (await startSync(home, "next")).ended;
   expect(next.exit, next.err).toBe(0);
-  expect(await readdir(join(home, "state"))).toEqual([]);
+  const left = await readdir(join(home, "state"));
+  // The journal of the killed sync waits for the next one of that knowledge base.
+  expect(left.filter((name) => !name.startsWith("sync-"))).toEqual([]);
 });

@@ -40,7 +40,7 @@ const bundled = (name: string, other: Partial<SourceDocument> = {}): SourceDocum
 const existing = (
   name: string,
   { hash = "1", ...other }: Partial<DocumentState> & { readonly hash?: string } = {},
-) => ({ ...compared(name), error: null, id: `${name} ${hash}`, hash, ...other });
+) => ({ ...compared(name), error: null, from_api: false, id: `${name} ${hash}`, hash, ...other });
 
 const inError = { indexing_status: "error" };
 

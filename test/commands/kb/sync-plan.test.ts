@@ -33,6 +33,7 @@ const document = (name: string, other: Partial<DocumentState> = {}): DocumentSta
   name,
   stored: "f1",
   from_text: true,
+  from_api: false,
   enabled: true,
   archived: false,
   indexing_status: "completed",
@@ -83,6 +84,12 @@ describe("a sync: one file and its document", () => {
       document("a", { metadata: {} }),
       {},
       `conflict a ${conflict}`,
+    ],
+    [
+      "the same, created by the API",
+      document("a", { metadata: {}, from_api: true }),
+      {},
+      "conflict a probably left by an interrupted sync; --adopt replaces it",
     ],
     ["the same with --adopt", document("a", { metadata: {} }), { adopt: true }, "update a"],
     [

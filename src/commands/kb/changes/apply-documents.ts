@@ -11,7 +11,6 @@ import {
   indexingStatusOf,
   isDone,
   isIndexed,
-  METADATA_BATCH,
   metadataWriter,
   waitForIndexing,
   waitOnRateLimit,
@@ -19,6 +18,7 @@ import {
 import type { DocumentStatus, MetadataWriter, RateLimitWaiter } from "../documents/index.ts";
 import { rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
+import { Marker } from "./marker.ts";
 import { pendingHash, syncFields } from "./marks.ts";
 import { SourceReader } from "./read-ahead.ts";
 import { deleteActions, updateActions, uploadActions } from "./tally.ts";
@@ -39,6 +39,24 @@ export interface DocumentTarget extends UploadTarget, DocumentFlags {
   readonly source?: string;
   /** Requests at a time at first (default 3). */
   readonly start?: number;
+  /** Notes new documents on this machine until they have their marks. */
+  readonly journal?: MadeJournal;
+}
+
+/** A document in the journal; without an ID it may not exist yet. */
+export interface Noted {
+  readonly path: string;
+  readonly name: string;
+  readonly hash: string;
+  readonly id?: string;
+}
+
+/** A journal of the documents that a run makes. */
+export interface MadeJournal {
+  /** Notes documents that are about to be made, or have an ID now; resolves when it is on disk. */
+  note(documents: readonly Noted[]): Promise<void>;
+  /** The document of this path has its marks, or does not exist. */
+  settled(path: string): void;
 }
 
 /**
@@ -86,15 +104,29 @@ class DocumentRun {
   /** The rate limit after which nothing more is sent. */
   #limit: CliError | undefined;
   #reader: SourceReader;
+  readonly #marker: Marker;
   /** Documents that were being indexed when last looked at. */
   readonly #indexing: SentDocument[] = [];
 
   constructor(tools: RunTools) {
     this.#tools = tools;
     this.#reader = new SourceReader([], tools.context.host.files);
+    const { host } = tools.context;
+    // Should it fail, the write of their hashes fails in the same way.
+    const mark = (sent: readonly SentDocument[]) =>
+      this.#try(() => this.#write(sent, ({ hash }) => pendingHash(hash)));
+    this.#marker = new Marker(mark, host);
   }
 
   async *run(): AsyncGenerator<Change> {
+    try {
+      yield* this.#run();
+    } finally {
+      await this.#marker.end();
+    }
+  }
+
+  async *#run(): AsyncGenerator<Change> {
     const { limiter, tally } = this.#tools;
     const withContent = this.#changesWith(updateActions);
     yield* this.#finish(withContent.map((each) => unsent(each, each.document?.stored)));
@@ -143,16 +175,23 @@ class DocumentRun {
 
   /** Sends changes, and waits until at most `left` documents are being indexed. */
   async *#upload(changes: readonly DocumentChange[], left: number): AsyncGenerator<Change> {
-    const { no_wait } = this.#tools.target;
+    const { no_wait, journal, source } = this.#tools.target;
     const updates = changes.filter(({ document }) => document).map((each) => unsent(each));
     const problem = this.#limit ?? (await this.#try(() => this.#markPending(updates)));
     if (!problem) await this.#waitUntilEditable(updates);
+    const created = changes.filter(({ document }) => !document);
+    if (!this.#limit) await journal?.note(created.flatMap((change) => noted(change)));
     const sent: SentDocument[] = [];
-    const unmarked: SentDocument[] = [];
-    const send = (change: DocumentChange) =>
-      this.#counted(this.#tools.tally.uploads, "Uploading", change, async () =>
+    let unsentCount = changes.length;
+    const send = async (change: DocumentChange) => {
+      const result = await this.#counted(this.#tools.tally.uploads, "Uploading", change, async () =>
         problem && change.document ? failed(change, problem) : this.#send(change, false),
       );
+      const isMarked = no_wait || (source !== undefined && !change.document);
+      const marked = isMarked && isSent(result) ? this.#marker.add(result) : undefined;
+      if (--unsentCount === 0) this.#marker.writeNow();
+      return { result, marked: await marked };
+    };
     // Two documents of one name that are sent at the same time become one.
     const isLater = ({ source }: DocumentChange) => source?.exported?.isLater === true;
     const groups = [
@@ -162,17 +201,13 @@ class DocumentRun {
     const order = groups.flatMap(([group]) => group.flatMap(({ source }) => source ?? []));
     this.#reader = new SourceReader(order, this.#tools.context.host.files);
     for (const [group, limit] of groups) {
-      for await (const result of mapConcurrent(group, limit, send)) {
-        if (!isSent(result)) {
-          yield result;
-          continue;
-        }
-        if (!no_wait) sent.push(result);
-        if (no_wait || !result.change.document) unmarked.push(result);
-        if (unmarked.length === METADATA_BATCH) yield* this.#markSent(unmarked.splice(0));
+      for await (const { result, marked } of mapConcurrent(group, limit, send)) {
+        if (!isSent(result)) yield result;
+        else if (no_wait) yield this.#resultOf(result, await marked?.written);
+        else sent.push(result);
       }
     }
-    yield* this.#markSent(unmarked);
+    await this.#marker.flush();
     yield* this.#finish(sent, left);
   }
 
@@ -196,24 +231,13 @@ class DocumentRun {
       },
     }));
     await writer.set(changes.filter(({ values }) => Object.keys(values).length > 0));
+    for (const { change } of sent) target.journal?.settled(change.name);
   }
 
   /** Marks documents whose content will change or is not indexed yet. */
   async #markPending(sent: readonly SentDocument[]): Promise<void> {
     if (this.#tools.target.source !== undefined)
       await this.#write(sent, ({ hash }) => pendingHash(hash));
-  }
-
-  /**
-   * Marks new documents before they are indexed, so that a kill leaves few without marks. Should it
-   * fail, the write of their hashes fails in the same way. With --no-wait this completes all documents.
-   */
-  async *#markSent(sent: readonly SentDocument[]): AsyncGenerator<Change> {
-    if (sent.length === 0) return;
-    if (this.#tools.target.no_wait) return yield* this.#complete(sent);
-    await this.#markPending(sent).catch((error: unknown) => {
-      if (!this.#isRecoverable(error)) throw error;
-    });
   }
 
   /**
@@ -280,12 +304,14 @@ class DocumentRun {
       await this.#write(sent, (each) => (isReady(each) ? each.hash : pendingHash(each.hash)));
       await this.#setStatus(sent.filter(isReady));
     });
-    for (const each of sent) {
-      const { change, id, note } = each;
-      const result = problem ? failed(change, problem) : rowOf(change, { note });
-      if (!problem && !isUpload(each)) this.#tools.tally.updates.done++;
-      yield { ...result, id };
-    }
+    for (const each of sent) yield this.#resultOf(each, problem);
+  }
+
+  #resultOf(sent: SentDocument, problem: CliError | undefined): Change {
+    const { change, id, note } = sent;
+    const result = problem ? failed(change, problem) : rowOf(change, { note });
+    if (!problem && !isUpload(sent)) this.#tools.tally.updates.done++;
+    return { ...result, id };
   }
 
   /** Disables and archives documents like those of the export; only indexed ones can be. */
@@ -326,8 +352,17 @@ class DocumentRun {
 
   #send(change: DocumentChange, replace: boolean): Promise<SentDocument | Change> {
     const { context, target } = this.#tools;
-    const to = { target, reader: this.#reader };
-    return this.#attempt(change, () => sendDocument(change, replace, to, context));
+    const { journal } = target;
+    const isNew = !change.document && !replace;
+    const creating = async (hash: string) => {
+      if (isNew && hash !== change.source?.hash) await journal?.note(noted(change, { hash }));
+    };
+    const to = { target, reader: this.#reader, creating };
+    return this.#attempt(change, async () => {
+      const sent = await sendDocument(change, replace, to, context);
+      if (isNew) void journal?.note(noted(change, sent));
+      return sent;
+    });
   }
 
   #delete(change: DocumentChange): Promise<Change> {
@@ -338,6 +373,7 @@ class DocumentRun {
         const isDeleted = error instanceof ApiError && error.kind === "not-found";
         if (!isDeleted) throw error;
       });
+      target.journal?.settled(change.name);
       return rowOf(change);
     });
   }
@@ -349,7 +385,10 @@ class DocumentRun {
     const problem = await this.#try(async () => {
       result = await this.#tools.waiter(request);
     });
-    return problem ? failed(change, problem) : (result as T);
+    if (!problem) return result as T;
+    if (!change.document && problem.info.sideEffect !== "unknown")
+      this.#tools.target.journal?.settled(change.name);
+    return failed(change, problem);
   }
 
   /** Returns a recoverable failure, after noting a rate limit, and throws any other. */
@@ -396,6 +435,12 @@ const unsent = (change: DocumentChange, stored: string | null = null): SentDocum
   stored,
   note: change.note,
 });
+
+/** What the journal has of a document that is made. */
+const noted = (
+  { name: path, source }: DocumentChange,
+  { hash = source?.hash ?? "", id }: { readonly hash?: string; readonly id?: string } = {},
+): Noted[] => (source && hash ? [{ path, name: source.name, hash, ...(id && { id }) }] : []);
 
 const isSent = (result: SentDocument | Change): result is SentDocument => "hash" in result;
 

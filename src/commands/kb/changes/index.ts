@@ -1,11 +1,11 @@
 /** The change engine: what plans and makes the changes of a knowledge base. */
-export type { DocumentFlags } from "./apply-documents.ts";
+export type { DocumentFlags, MadeJournal, Noted } from "./apply-documents.ts";
 export { applySettings, createKb } from "./apply-settings.ts";
 export type { SettingsPlan } from "./apply-settings.ts";
 export { change } from "./change.ts";
 export type { Change, DocumentChange, SourceDocument } from "./change.ts";
 export { isChange, makeDocuments } from "./make-documents.ts";
-export { isCustomField, isSynced, syncFields } from "./marks.ts";
+export { isCustomField, isSynced, pendingHash, syncFields } from "./marks.ts";
 export { ambiguousContent, planDocuments } from "./plan-documents.ts";
 export { planSettings } from "./plan-settings.ts";
 export type { CurrentState, DesiredState } from "./plan-settings.ts";

@@ -17,6 +17,8 @@ export interface Wording {
   readonly noun: "file" | "document";
   /** Number of documents or files. */
   readonly count: number;
+  /** The command line that replaces the documents in conflict. */
+  readonly adopt?: string;
   /** Results of files that cannot become a document, part of the count. */
   readonly unfit?: readonly Change[];
 }
@@ -96,7 +98,7 @@ export const isChange = (row: Change): boolean => row.action !== "skip" || isOut
 function requireMade(
   results: readonly Change[],
   dataset_id: string,
-  { verb, noun, count, unfit = [] }: Wording,
+  { verb, noun, count, unfit = [], adopt }: Wording,
 ): void {
   const failed = results.filter(isOutOfSync);
   const [first] = failed;
@@ -109,13 +111,12 @@ function requireMade(
       failed,
       unfit: unfit.filter(isOutOfSync).map(({ name, note }) => ({ path: name, problem: note })),
     },
-    hint: hintFor(first, dataset_id, noun),
+    hint: first.action === "conflict" ? adopt : hintFor(first, dataset_id, noun),
   });
 }
 
 function hintFor(first: Change, dataset_id: string, noun: Wording["noun"]): string {
   const at = [dataset_id, first.id ?? ""];
-  if (first.action === "conflict") return "add --adopt to replace the document of that name";
   if (first.action === "skip")
     return commandLine(
       /archived/.test(first.note ?? "") ? "kb doc unarchive" : "kb doc enable",

@@ -32,6 +32,14 @@ export interface SentDocument {
   readonly note: string | null;
 }
 
+/** What sending a document takes. */
+interface Sending {
+  readonly target: UploadTarget;
+  readonly reader: SourceReader;
+  /** Called before content of this hash is sent as a new document. */
+  readonly creating: (hash: string) => Promise<void>;
+}
+
 /**
  * Sends the content of a document: creates it or updates it in place. A document in error is replaced by
  * creating one of its name, which keeps its ID (server §9.1); so does `replace`.
@@ -39,7 +47,7 @@ export interface SentDocument {
 export async function sendDocument(
   change: DocumentChange,
   replace: boolean,
-  { target, reader }: { readonly target: UploadTarget; readonly reader: SourceReader },
+  { target, reader, creating }: Sending,
   context: Context,
 ): Promise<SentDocument> {
   const source = change.source as SourceDocument; // every create and update has one
@@ -50,6 +58,7 @@ export async function sendDocument(
     readonly process_rule?: typeof automaticProcessRule;
   };
   const { bytes, text } = await readContent(source, reader);
+  const hash = sha256(bytes);
   const { name, exported } = source;
   const file = { path: source.location, name, bytes };
   const { dataset_id, settings } = target;
@@ -61,6 +70,7 @@ export async function sendDocument(
         ? await replaceFile({ ...input, file }, context)
         : await context.call(updateDocumentByText, { ...input, name, text });
   } else {
+    await creating(hash);
     const indexing_technique = (settings.indexing_technique ?? "economy") as "economy";
     const input = { dataset_id, indexing_technique, ...form };
     const beside = exported?.isLater && { duplicate: false };
@@ -72,7 +82,7 @@ export async function sendDocument(
   const { id, name: stored } = response.document;
   const isRenamed = exported !== undefined && stored !== undefined && stored !== source.path;
   const note = isRenamed ? `stored as ${stored}` : change.note;
-  return { change, id, hash: sha256(bytes), stored: storedFile(response.document), note };
+  return { change, id, hash, stored: storedFile(response.document), note };
 }
 
 /** Reads a source once, so that the hash is that of what is sent. Throws usage. */

@@ -18,7 +18,7 @@ export {
   waitForIndexing,
 } from "./indexing-status.ts";
 export type { DocumentStatus } from "./indexing-status.ts";
-export { METADATA_BATCH, metadataWriter } from "./metadata-writer.ts";
+export { metadataWriter } from "./metadata-writer.ts";
 export type { MetadataWriter } from "./metadata-writer.ts";
 export { ruleFor, ruleOf } from "./process-rule.ts";
 export { waitOnRateLimit } from "./rate-limit.ts";

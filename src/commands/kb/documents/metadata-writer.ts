@@ -13,7 +13,7 @@ import type { RateLimitWaiter } from "./rate-limit.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Number of documents whose values one request sets. */
-export const METADATA_BATCH = 50;
+const METADATA_BATCH = 50;
 
 /** New metadata values of one document. */
 export interface MetadataChange {
@@ -67,7 +67,9 @@ export async function metadataWriter(
       }
       const known = await currentFields();
       let done = 0;
-      await mapAll(batchesOf(changes), limiter, async (batch) => {
+      // A single request needs no place: a task that has one may be waiting for it.
+      const places = changes.length > METADATA_BATCH ? limiter : 1;
+      await mapAll(batchesOf(changes), places, async (batch) => {
         const operation_data = batch.map((change) => operationFor(known, change));
         await waiter(() => context.call(setDocumentMetadata, { dataset_id, operation_data }));
         done += batch.length;

@@ -57,6 +57,8 @@ export interface DocumentState {
   readonly stored: string | null;
   /** Was it created from text (server §9.1) and not from a file? */
   readonly from_text: boolean;
+  /** Was its content written by a create of the API? */
+  readonly from_api: boolean;
   readonly enabled: boolean;
   readonly archived: boolean;
   readonly indexing_status: string;
@@ -152,6 +154,7 @@ function documentState(document: Document, types: FieldTypes): DocumentState {
     name: document.name,
     stored: storedFile(document),
     from_text: extension === "txt" && !isFileName(document.name),
+    from_api: valueAt(document, "created_from") === "api",
     enabled: requireField(document.enabled, "enabled"),
     archived: requireField(document.archived, "archived"),
     indexing_status: requireField(document.indexing_status, "indexing_status"),

@@ -12,7 +12,7 @@ import type { DocumentState, FieldValues, KbProperties, KbSettings } from "../do
 import type { Context } from "../../command-spec.ts";
 
 /** A document of an export and its file. */
-export interface BundledDocument extends Omit<DocumentState, "error"> {
+export interface BundledDocument extends Omit<DocumentState, "error" | "from_api"> {
   /** Path below the directory, with `/`; null if the server has no file for it. */
   readonly file: string | null;
   readonly bytes: number;

@@ -3,7 +3,7 @@ import { planSettings } from "../changes/index.ts";
 import type { DocumentState, FieldValue, KbProperties } from "../documents/index.ts";
 
 /** A document with the hash of its content; null if it has none. */
-export interface ComparedDocument extends Omit<DocumentState, "error"> {
+export interface ComparedDocument extends Omit<DocumentState, "error" | "from_api"> {
   readonly sha256: string | null;
 }
 

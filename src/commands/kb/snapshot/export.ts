@@ -208,7 +208,8 @@ async function bundleDocuments(
       ? await writeChunks(exported, document, file.file ?? document.id, context)
       : undefined;
     if (written?.isEdited) edited.push(document);
-    documents.push({ ...document, ...file, ...(written && { chunks: written.file }) });
+    const { from_api: _, ...stored } = document;
+    documents.push({ ...stored, ...file, ...(written && { chunks: written.file }) });
   }
   return { documents, edited };
 }

@@ -1,8 +1,8 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { firstNames } from "../../../lib/plural.ts";
+import { counted, firstNames } from "../../../lib/plural.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
-import type { KbState } from "../documents/index.ts";
+import type { DocumentState, KbState } from "../documents/index.ts";
 import {
   ambiguousContent,
   change,
@@ -11,6 +11,9 @@ import {
   syncFields,
 } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
+import { uploadKind } from "./file-kinds.ts";
+import { openSyncJournal } from "./made-journal.ts";
+import type { SyncJournal } from "./made-journal.ts";
 import { isUnsupported, parsePrefix, presenceIn, requireDistinctNames } from "./local-files.ts";
 import type { SkippedFile } from "./local-files.ts";
 import { parsePatterns } from "./patterns.ts";
@@ -101,8 +104,22 @@ async function* syncOnce(
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
-  const { dataset_id, prefix, prune = false, adopt = false } = input;
-  const source = prefix ?? ".";
+  const source = input.prefix ?? ".";
+  const journal = await openSyncJournal(input.dataset_id, source, context);
+  try {
+    yield* syncWith(journal, { ...input, source }, shard, context);
+  } finally {
+    await journal.close();
+  }
+}
+
+async function* syncWith(
+  journal: SyncJournal,
+  input: SyncInput & { readonly source: string },
+  shard: Shard | undefined,
+  context: Context,
+): AsyncGenerator<SyncRow> {
+  const { dataset_id, prefix, source, prune = false, adopt = false } = input;
   const patterns = parsePatterns(input.metadata ?? [], input.match ?? []);
   const entries = await listEntries(input, context);
   // The state is read while files are; of the two counts, that of the files is shown first.
@@ -116,13 +133,14 @@ async function* syncOnce(
   const files = withMetadata(scanned.files, patterns, state);
   requireDistinctNames(files);
 
-  const { documents } = state;
+  const documents = await journal.withMarks(state.documents);
   const ambiguous = ambiguousContent(files, documents);
   const hashes = await contentHashes(dataset_id, ambiguous, context);
   const mayExist = presenceIn(entries, prefix);
   const rules = { source, prune, adopt, mayExist };
   const changes = planDocuments(files, { documents, hashes }, rules);
   await noticeUnused(scanned.files, input.match ? patterns : [], entries, context);
+  if (prune) await noticeUnmarked(documents, changes, { prefix, mayExist }, context);
   requireTechnique(changes, state, dataset_id);
   const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
   await confirmDeletes(changes, owned.length, input, context);
@@ -131,11 +149,60 @@ async function* syncOnce(
     noun: "file",
     count: scanned.files.length + scanned.skipped.length,
     unfit: scanned.skipped.map(unfitRow),
+    adopt: adoptLine(input),
   } as const;
   // The other shards send at the same time, as a rule from other machines.
-  const target = { ...input, ...state, source, ...(shard && { start: 1 }) };
+  const target = { ...input, ...state, source, journal, ...(shard && { start: 1 }) };
   for await (const row of makeDocuments(changes, target, wording, context))
     yield { ...row, path: row.name, document_id: row.id };
+}
+
+/** The same sync with --adopt. */
+const adoptLine = ({ dataset_id, directory, ...flags }: SyncInput): string =>
+  commandLine("kb sync", [dataset_id, directory], {
+    include: flags.include,
+    exclude: flags.exclude,
+    prefix: flags.prefix,
+    ...(flags.prune && { prune: true }),
+    adopt: true,
+    "metadata-from": flags.metadata_from,
+    metadata: flags.metadata,
+    match: flags.match,
+    shard: flags.shard,
+    since: flags.since,
+  });
+
+/**
+ * Names documents that --prune keeps although an interrupted sync of another machine may have left them:
+ * the API made them, no sync marked them, and they have the name of a file that does not exist.
+ */
+async function noticeUnmarked(
+  documents: readonly DocumentState[],
+  changes: readonly DocumentChange[],
+  {
+    prefix,
+    mayExist,
+  }: {
+    readonly prefix: string | undefined;
+    readonly mayExist: (path: string) => boolean;
+  },
+  { notice }: Context,
+): Promise<void> {
+  const planned = new Set(changes.map(({ id }) => id));
+  const names = documents
+    .filter((each) => each.from_api && each.metadata[syncFields.path] === undefined)
+    .filter(({ id }) => !planned.has(id))
+    .map(({ name }) => name)
+    .filter((name) => {
+      const path = name.replaceAll("∕", "/");
+      const isBelow = prefix === undefined || path.startsWith(`${prefix}/`);
+      return isBelow && uploadKind(path) !== undefined && !mayExist(path);
+    });
+  if (names.length === 0) return;
+  const isOne = names.length === 1;
+  const what = `${counted(names.length, "document")} that no sync marked ${isOne ? "has" : "have"} no file here`;
+  const maybe = `an interrupted sync may have left ${isOne ? "it" : "them"}`;
+  await notice(`${what}: ${firstNames(names)}; ${maybe}`);
 }
 
 /** The result of a file that cannot become a document. */

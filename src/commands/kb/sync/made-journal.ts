@@ -1,0 +1,131 @@
+import { join } from "node:path";
+import { CliError, reasonOf } from "../../../errors.ts";
+import { openJournal } from "../../../lib/journal.ts";
+import type { Journal } from "../../../lib/journal.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import { pendingHash, syncFields } from "../changes/index.ts";
+import type { MadeJournal, Noted } from "../changes/index.ts";
+import { contentHashes } from "../documents/index.ts";
+import type { DocumentState } from "../documents/index.ts";
+import type { Context } from "../../command-spec.ts";
+
+/** The journal of a sync, with what earlier ones on this machine did not complete. */
+export interface SyncJournal extends MadeJournal {
+  /** The documents with the marks that interrupted syncs did not write. */
+  withMarks(documents: readonly DocumentState[]): Promise<readonly DocumentState[]>;
+  /** Deletes the journals of ended syncs if nothing is left of them, and lets others use the rest. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the journals of the syncs of a source. Documents are created before they are marked, so a sync
+ * notes what it makes, in a file of its own, for the next sync on this machine. One JSON object per line:
+ *
+ *     {"path":"a.md","name":"a.md","hash":"9f86…"}              this content may be on the server
+ *     {"path":"a.md","name":"a.md","hash":"9f86…","id":"0190…"}  it is, as this document
+ *
+ * Files of syncs that have ended are continued or deleted; those of running ones are only read. Without
+ * a state directory a sync works the same, but an interrupted one leaves up to ten documents unmarked.
+ */
+export async function openSyncJournal(
+  dataset_id: string,
+  source: string,
+  context: Context,
+): Promise<SyncJournal> {
+  const { directories, files, process } = context.host;
+  const key = [await context.baseUrl(), dataset_id, source].join("\n");
+  const prefix = `sync-${sha256(key).slice(0, 32)}-`;
+  const made: Noted[] = [];
+  const own: { readonly journal: Journal; readonly release: () => void }[] = [];
+  const release = () => own.forEach((each) => each.release());
+  let isReadOnly = context.options.dryRun;
+  const stopWriting = async (error: unknown) => {
+    if (error instanceof CliError) throw error; // interrupted
+    if (!isReadOnly) await context.trace(1, `no journal of this sync: ${reasonOf(error)}`);
+    isReadOnly = true;
+  };
+  try {
+    if (!isReadOnly) await files.makeDirectory(directories.state, 0o700).catch(stopWriting);
+    const names = await files.list(directories.state).catch((error: unknown) => {
+      if (error instanceof CliError) throw error;
+      return [];
+    });
+    const last = Math.max(0, ...names.map((name) => numberIn(name, prefix)));
+    for (let number = 1; number <= last || (own.length === 0 && !isReadOnly); number++) {
+      const path = join(directories.state, `${prefix}${number}.jsonl`);
+      const lock = isReadOnly
+        ? undefined
+        : await files.lock(`${path}.lock`, process).catch(stopWriting);
+      const journal = await openJournal(path, files);
+      made.push(...journal.entries.flatMap(notedDocument));
+      if (lock && "release" in lock) own.push({ journal, release: lock.release });
+    }
+  } catch (error) {
+    release();
+    throw error;
+  }
+  const open = new Set<string>();
+  const append = async (entries: readonly object[]) => {
+    if (!isReadOnly && entries.length > 0) await own[0]?.journal.append(entries).catch(stopWriting);
+  };
+  return {
+    async withMarks(documents) {
+      const uncertain = uncertainDocuments(documents, made);
+      const hashes = await contentHashes(dataset_id, uncertain, context);
+      return documents.map((document) => {
+        const found = isUnmarked(document) ? madeAs(document, made, hashes) : undefined;
+        if (!found) return document;
+        open.add(found.path);
+        const marks = {
+          [syncFields.path]: found.path,
+          [syncFields.source]: source,
+          [syncFields.hash]: pendingHash(found.hash),
+        };
+        return { ...document, metadata: { ...document.metadata, ...marks } };
+      });
+    },
+    async note(documents) {
+      for (const { path } of documents) open.add(path);
+      await append(documents);
+    },
+    settled: (path) => void open.delete(path),
+    async close() {
+      const isDone = open.size === 0;
+      for (const { journal } of own) if (isDone) await journal.remove().catch(() => {}); // read again
+      release();
+    },
+  };
+}
+
+/** The number in the name of a journal; 0 for other files. */
+const numberIn = (name: string, prefix: string): number =>
+  name.startsWith(prefix) ? Number(/^(\d+)\.jsonl$/.exec(name.slice(prefix.length))?.[1] ?? 0) : 0;
+
+/** A document in an entry; none in a damaged one. */
+function notedDocument({ path, name, hash, id }: Readonly<Record<string, unknown>>): Noted[] {
+  const isValid = [path, name, hash].every((each) => typeof each === "string");
+  if (!isValid) return [];
+  return [{ path, name, hash, ...(typeof id === "string" && { id }) } as Noted];
+}
+
+/** Documents of which an interrupted sync may not have got the response. */
+function uncertainDocuments(
+  documents: readonly DocumentState[],
+  made: readonly Noted[],
+): readonly DocumentState[] {
+  const ids = new Set(made.map(({ id }) => id));
+  const names = new Set(made.map(({ name }) => name));
+  return documents.filter((each) => isUnmarked(each) && !ids.has(each.id) && names.has(each.name));
+}
+
+const isUnmarked = ({ metadata }: DocumentState): boolean =>
+  metadata[syncFields.path] === undefined;
+
+/** What a sync made a document as: by its ID, or else by the name and the content that was sent. */
+const madeAs = (
+  { id, name }: DocumentState,
+  made: readonly Noted[],
+  hashes: ReadonlyMap<string, string | null>,
+): Noted | undefined =>
+  made.findLast((each) => each.id === id) ??
+  made.find((each) => each.name === name && each.hash === hashes.get(id));
