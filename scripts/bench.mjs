@@ -8,7 +8,7 @@ import { writeFileSync } from "node:fs";
 import { binary } from "./bench/binary.mjs";
 import { bulk } from "./bench/bulk.mjs";
 import { clients } from "./bench/clients.mjs";
-import { sharedConnections } from "./bench/connections.mjs";
+import { connectionsAtOnce } from "./bench/connections.mjs";
 import { events } from "./bench/events.mjs";
 import { knowledge } from "./bench/knowledge.mjs";
 import { lists } from "./bench/lists.mjs";
@@ -30,7 +30,7 @@ const parts = {
   logs,
   stats,
   knowledge,
-  connections: sharedConnections,
+  connections: connectionsAtOnce,
   clients,
   binary,
 };

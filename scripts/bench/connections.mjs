@@ -47,8 +47,8 @@ async function syncs(name, number, flags) {
   return { seconds, failed: failed + retries };
 }
 
-/** Measures the throughput of several processes that share the connections of a server. */
-export async function sharedConnections() {
+/** Measures the throughput of several processes at a server with ten connections. */
+export async function connectionsAtOnce() {
   let best = Infinity;
   for (const max of [8, 10, 12]) {
     const { seconds } = await syncs(`one ${max}`, 1, ["--concurrency", String(max)]);

@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 
-/** Jobs of one process: killed programs stay in its memory, 3 MB a job of the governor. */
+/** Jobs of one process: killed programs stay in its memory, 3 MB a job of many programs. */
 const MAX_JOBS = 50;
 
 /** A process of the bundle: `ask` sends a job and resolves with the answer. */

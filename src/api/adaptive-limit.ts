@@ -2,8 +2,6 @@
 export interface LimitRange {
   readonly start: number;
   readonly max: number;
-  /** Steps back at the first sign that reads take longer, to below one request at a time. */
-  readonly polite?: boolean | undefined;
 }
 
 /** How an attempt to send a request ended. */
@@ -14,7 +12,6 @@ export interface AttemptEnd {
   readonly ms: number | undefined;
   /** The operation: latencies are compared within one kind. */
   readonly kind: string;
-  readonly isRead: boolean;
 }
 
 /** A latency of no importance, in ms: shorter ones vary by chance. */
@@ -23,14 +20,6 @@ const QUICK_MS = 50;
 const RISE = 0.01;
 /** Share of a faster latency that the usual one takes over. */
 const FALL = 0.25;
-/** The least limit with `polite`: one request, then seven times its duration without one. */
-const MIN_POLITE = 1 / 8;
-
-/** When a limit grows and shrinks, in the share of the usual speed that answers have. */
-const rules = {
-  normal: { growAbove: (limit: number) => 1 - 1 / limit, shrinkBelow: 1 / 2 },
-  polite: { growAbove: () => 4 / 5, shrinkBelow: 2 / 3 },
-} as const;
 
 /**
  * How many requests may be sent at a time, by the answers of the server. It grows by one after a round
@@ -55,14 +44,9 @@ export class AdaptiveLimit {
     this.#limit = Math.min(range.start, range.max);
   }
 
-  /** Below 1 it is the share of the time in which one request may be in flight. */
+  /** Requests at a time, at least one. */
   get value(): number {
     return this.#limit;
-  }
-
-  /** Whole requests at a time, at least one. */
-  get whole(): number {
-    return Math.max(1, Math.floor(this.#limit));
   }
 
   /** Notes that more requests were wanted than allowed; a limit that is not reached does not grow. */
@@ -81,9 +65,9 @@ export class AdaptiveLimit {
         return;
       }
       const speed = this.#speedOf(end);
-      if (!isCurrent || (this.#range.polite && !end.isRead)) return;
+      if (!isCurrent) return;
       this.#round.push(speed);
-      if (this.#round.length >= this.whole) this.#endRound();
+      if (this.#round.length >= this.#limit) this.#endRound();
     };
   }
 
@@ -98,20 +82,15 @@ export class AdaptiveLimit {
   #endRound(): void {
     const speed = this.#round.reduce((sum, each) => sum + each, 0) / this.#round.length;
     this.#round = [];
-    const { growAbove, shrinkBelow } = this.#range.polite ? rules.polite : rules.normal;
-    if (speed < shrinkBelow) this.#halve();
-    else if (speed > growAbove(this.#limit) && this.#wanted) this.#grow();
+    const { max } = this.#range;
+    if (speed < 1 / 2) this.#halve();
+    else if (speed > 1 - 1 / this.#limit && this.#wanted)
+      this.#change(Math.min(max, this.#limit + 1));
     this.#wanted = false;
   }
 
-  #grow(): void {
-    const { max } = this.#range;
-    this.#change(this.#limit < 1 ? this.#limit * 2 : Math.min(max, this.#limit + 1));
-  }
-
   #halve(): void {
-    const half = this.#limit / 2;
-    this.#change(this.#range.polite && half < 1 ? Math.max(MIN_POLITE, half) : Math.ceil(half));
+    this.#change(Math.ceil(this.#limit / 2));
   }
 
   #change(limit: number): void {

@@ -48,8 +48,6 @@ export interface Transport {
 export interface AttemptResult {
   /** It refused it because it is busy, or did not answer. */
   readonly refused: boolean;
-  /** ms that it asks to wait. */
-  readonly retryAfter?: number | undefined;
 }
 
 /** How to send one request. */
@@ -194,7 +192,6 @@ const noAnswer: readonly number[] = [502, 503, 504];
 const busyStateOf = (response: ErrorResponse): AttemptResult => ({
   refused:
     noAnswer.includes(response.status) || isNotStarted(response.status, parseErrorBody(response)),
-  retryAfter: retryAfterOf(response.headers),
 });
 
 function onErrorResponse(sending: Sending, received: ErrorResponse, last: boolean): RetryReason {

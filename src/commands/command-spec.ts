@@ -77,8 +77,6 @@ export interface ConcurrencyOptions {
   readonly start?: number | undefined;
   /** Maximum without --concurrency (default 8). */
   readonly max?: number | undefined;
-  /** They are event streams, which hold a connection for minutes. */
-  readonly streams?: boolean | undefined;
 }
 
 /** What a task works with: requests typed by the table, the host, and options. */
@@ -112,7 +110,7 @@ export interface Context {
     options?: CallOptions,
   ): Promise<EventBatches>;
   readonly raw: Raw;
-  /** A limit for parallel requests, which adapts to the server and shares it with other processes. */
+  /** A limit for parallel requests, which adapts to the server. */
   limitConcurrency(options?: ConcurrencyOptions): ConcurrencyLimiter;
   /** Identifies the server, its key, the values and the content. No key can be read from it. */
   fingerprint(values: readonly unknown[], content: Uint8Array): Promise<string>;
@@ -222,7 +220,7 @@ export interface Task<P extends Params = Params> {
   };
   /** Reads files that a file names, so it takes --allow-files. */
   readonly namesFiles?: true;
-  /** Sends many requests at a time, so it takes --concurrency and --polite. */
+  /** Sends many requests at a time, so it takes --concurrency. */
   readonly parallel?: true;
   /** Can prompt before a delete, so it takes --yes. */
   readonly confirms?: true;

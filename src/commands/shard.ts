@@ -45,6 +45,10 @@ export function parseShard(text: string | undefined, env: Env): Shard | undefine
   return { index, count };
 }
 
+/** Requests at a time at first: the other shards send at the same time, as a rule from other machines. */
+export const startIn = (shard: Shard | null | undefined): number | undefined =>
+  shard ? 1 : undefined;
+
 /** Is this path in the shard? The same on every machine, however many files there are. */
 export const isInShard = (path: string, shard: Shard | undefined): boolean =>
   shard === undefined || parseInt(sha256(path).slice(0, 8), 16) % shard.count === shard.index - 1;

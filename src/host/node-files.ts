@@ -194,5 +194,4 @@ export const diskFiles: Files = {
     return takeLock(path, { pid, isAlive, clock });
   },
   remove: async (path) => (await fs()).rm(path, { force: true, recursive: true }),
-  removeEmptyDirectory: async (path) => (await fs()).rmdir(path).catch(() => {}),
 };

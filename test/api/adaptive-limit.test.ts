@@ -3,7 +3,6 @@ import { AdaptiveLimit } from "../../src/api/adaptive-limit.ts";
 import type { LimitRange } from "../../src/api/adaptive-limit.ts";
 
 const normal = { start: 3, max: 8 };
-const polite = { start: 1, max: 8, polite: true };
 
 /** Ends of requests in words: `100` is a read in ms, `w100` a write, `429` a refusal; `3*100` three of them. */
 function limitAfter(range: LimitRange, words: string, wanted = true): number {
@@ -14,8 +13,7 @@ function limitAfter(range: LimitRange, words: string, wanted = true): number {
     const ends = Array.from({ length: Number(times) }, () => limit.sent());
     if (wanted) limit.wantMore();
     const refused = ms === "429";
-    const isRead = write === undefined;
-    for (const end of ends) end({ refused, ms: Number(ms), kind: write ?? "r", isRead });
+    for (const end of ends) end({ refused, ms: Number(ms), kind: write ?? "r" });
   }
   return limit.value;
 }
@@ -47,7 +45,7 @@ test("answers that tell nothing about the server count as quick", () => {
   const limit = new AdaptiveLimit({ start: 1, max: 8 });
   const end = limit.sent();
   limit.wantMore();
-  end({ refused: false, ms: undefined, kind: "r", isRead: true });
+  end({ refused: false, ms: undefined, kind: "r" });
   expect(limit.value).toBe(2);
 });
 
@@ -55,17 +53,4 @@ test("a slower server becomes the usual one in the end", () => {
   const slower = limitAfter(normal, `3*100 ${"1*300 ".repeat(10)}`);
   expect(slower).toBe(1);
   expect(limitAfter(normal, `3*100 ${"1*300 ".repeat(400)}`)).toBeGreaterThan(1);
-});
-
-test.each([
-  ["begins with one request", "", 1],
-  ["grows as long as reads stay quick", "100 2*100", 3],
-  ["is halved if reads take half as long again, and a bit", "100 2*160", 1],
-  ["stays if they take a third longer", "100 2*130", 2],
-  ["goes below one request at a time", "100 2*160 160", 1 / 2],
-  ["falls to an eighth", "100 2*300 300 300 300 300", 1 / 8],
-  ["recovers by doubling", "100 2*300 300 300 300 300 100", 1 / 4],
-  ["ignores how long writes take", "100 2*w100 2*w900", 2],
-] as const)("a polite limit %s", (_, words, expected) => {
-  expect(limitAfter(polite, words)).toBe(expected);
 });

@@ -20,35 +20,21 @@ async function rowsFile(name: string, count: number): Promise<string> {
   return path;
 }
 
-test("a command that sends one request at a time takes no lock", async () => {
-  const locked: string[] = [];
+test("a batch writes nothing but its journal", async () => {
+  const written: string[] = [];
   const lock: typeof diskFiles.lock = (path, owner) => {
-    locked.push(path);
+    written.push(path);
     return diskFiles.lock(path, owner);
   };
-  const world = { folder, files: { lock } };
-  await server.done(["kb", "list"], world);
-  await server.done(["kb", "tag", "create", "single"], world);
-  expect(locked).toEqual([]);
-  await server.done(["kb", "tag", "create", "--each", await rowsFile("locks", 3)], world);
-  expect(locked).toContainEqual(expect.stringMatching(/connections.127\.0\.0\.1%3A\d+.slot\.10$/));
-});
-
-test("a state directory that cannot be written changes nothing but the report of -v", async () => {
-  const readOnly = Object.assign(new Error("read-only"), { code: "EROFS", syscall: "mkdir" });
-  const world = { folder, files: { makeDirectory: () => Promise.reject(readOnly) } };
-  const ran = await server.done(
-    ["kb", "tag", "create", "--each", await rowsFile("read-only", 5), "-v"],
-    world,
-  );
-  expect(ran.err.match(/connections are not shared with other processes: /g)).toHaveLength(1);
+  const path = await rowsFile("locks", 3);
+  await server.done(["kb", "tag", "create", "--each", path], { folder, files: { lock } });
+  expect(written).toEqual([expect.stringMatching(/each-\w+\.jsonl\.lock$/)]);
 });
 
 test.each([
   [[], 8],
   [["--concurrency", "2"], 2],
   [["--concurrency", "12"], 12],
-  [["--polite"], 1],
 ])("with %j, rows are sent up to %d at a time", async (flags, expected) => {
   let most = 0;
   const open: ServerResponse[] = [];
@@ -74,55 +60,17 @@ test.each([
   expect(most).toBe(expected);
 });
 
-test.each([
-  [[], 0],
-  [["--polite"], 5],
-])("a sync with %j repeats a read before %d of its six uploads", async (flags, expected) => {
-  const dir = join(folder, `polite ${expected}`);
-  await write(
-    dir,
-    Object.fromEntries(
-      ["a.md", "b.md", "c.md", "d.md", "e.md", "f.md"].map((each) => [each, each]),
-    ),
-  );
-  const name = `Polite ${expected}`;
-  await server.done(["kb", "create", name, "--indexing-technique", "economy"]);
-  let time = 0;
-  const before = server.seen.length;
-  // An hour passes whenever a program looks at the clock.
-  await server.done(["kb", "sync", name, dir, "--no-wait", "--concurrency", "1", ...flags], {
-    folder,
-    elapsed: () => (time += 3_600_000),
+test("a shard of a suite begins with one run at a time", async () => {
+  const runs: string[] = [];
+  const isRun = ({ path }: { readonly path: string }) => path === "/v1/workflows/run";
+  const { cli } = await testSandbox({
+    onRequest: (request) => void (isRun(request) && runs.push("begins")),
+    onResponse: (request) => void (isRun(request) && runs.push("ends")),
   });
-  const seen = server.seen.slice(before).map(({ method, path }) => `${method} ${path}`);
-  const isCreate = (line: string) => line.includes("/create-by-");
-  const between = seen.slice(seen.findIndex(isCreate), seen.findLastIndex(isCreate));
-  expect(seen.filter(isCreate)).toHaveLength(6);
-  expect(between.filter((line) => line.startsWith("GET"))).toHaveLength(expected);
-});
-
-test("the other commands are told how long the server wants no requests", async () => {
-  let requests = 0;
-  const busy = createServer((request, response) => {
-    request.resume();
-    const json = { "content-type": "application/json" };
-    if (++requests === 1)
-      response.writeHead(429, { ...json, "retry-after": "7" }).end('{"code":"too_many_requests"}');
-    else response.writeHead(200, json).end('{"id":"one"}');
-  });
-  busy.listen(0, "127.0.0.1");
-  await once(busy, "listening");
-  afterFile(() => busy.close());
-  const { port } = busy.address() as AddressInfo; // it listens on a port
-  const written: string[] = [];
-  const writeAtomic: typeof diskFiles.writeAtomic = async (path) => void written.push(path);
-  const now = Date.parse("2026-11-22T00:00:00Z");
-  await server.done(["kb", "tag", "create", "--each", await rowsFile("busy", 3)], {
-    folder,
-    now: () => new Date(now),
-    files: { writeAtomic },
-    env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` },
-  });
-  const pauses = written.filter((path) => path.includes("pause."));
-  expect(pauses).toEqual([expect.stringContaining(`pause.${now + 7000}.`)]);
+  const tests = "abcd".replaceAll(/./g, "  - { name: $&, inputs: { query: $& } }\n");
+  await write(folder, { "slow.yaml": `name: Slow\ntests:\n${tests}` });
+  const suite = join(folder, "slow.yaml");
+  const { exit, err } = await cli(["wf", "--app", "slow", "test", "run", suite, "--shard", "1/1"]);
+  expect(exit, err).toBe(0);
+  expect(runs.slice(0, 2)).toEqual(["begins", "ends"]);
 });

@@ -9,10 +9,14 @@ import { seeded } from "./following.ts";
 import type { TestSandbox } from "./sandbox.ts";
 import { root } from "./paths.ts";
 
-const bin = join(root, "bin", "kb.js");
-
-/** Starts the built program. */
-export function start(server: TestSandbox, home: string, argv: readonly string[]) {
+/** Starts a built program. */
+export function start(
+  server: TestSandbox,
+  home: string,
+  argv: readonly string[],
+  program: string = "kb",
+) {
+  const bin = join(root, "bin", `${program}.js`);
   const child = spawn(process.execPath, [bin, ...argv], {
     env: {
       PATH: process.env["PATH"],

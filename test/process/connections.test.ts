@@ -1,63 +1,47 @@
+/** Commands at once that do not know of each other. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { write } from "../lib/directory.ts";
 import { parseFault } from "../../src/sandbox/http/faults.ts";
 import { testSandbox } from "../lib/sandbox.ts";
+import { runShards } from "../lib/shards.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { start } from "../lib/sync-kills.ts";
 
-/** Documents that are being created, of all processes. */
-const open = { now: 0, most: 0, onFive: () => {} };
-const isCreate = ({ path }: { readonly path: string }) => path.endsWith("/create-by-text");
+test("eight shards of a sync and eight of a suite share a server with ten connections", async () => {
+  const server = await testSandbox({
+    connections: 10,
+    faults: [parseFault("POST * delay=500ms")],
+  });
+  await runShards(server, { files: 40, tests: 32 });
+}, 120_000);
 
-const server = await testSandbox({
-  speed: 1,
-  faults: [parseFault("POST */create-by-text delay=30ms")],
-  onRequest(request) {
-    if (!isCreate(request)) return;
-    open.most = Math.max(open.most, ++open.now);
-    if (open.now === 5) open.onFive();
-  },
-  onResponse(record) {
-    if (isCreate(record)) open.now--;
-  },
-});
-
-/** Starts a sync of 40 files into a knowledge base of its own. */
-async function startSync(home: string, name: string, flags: readonly string[] = []) {
-  const dir = join(home, name);
-  await write(
-    dir,
-    Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`${at}.md`, `${name} ${at}`])),
-  );
-  await server.done(["kb", "create", name, "--indexing-technique", "economy"]);
-  return start(server, home, ["sync", name, dir, "--no-wait", "-v", ...flags]);
-}
-
-test("five syncs at once send no more than ten requests at a time, and none fails", async () => {
+test("commands that are stopped do not hold up another one", async () => {
+  const creates = { open: 0, onTen: () => {} };
+  const server = await testSandbox({
+    onRequest({ path }) {
+      if (path.endsWith("/create-by-text") && ++creates.open === 10) creates.onTen();
+    },
+  });
   const home = await temporaryDirectory();
-  const names = ["one", "two", "three", "four", "five"];
-  const syncs = await Promise.all(names.map((name) => startSync(home, name)));
-  for (const { exit, err } of await Promise.all(syncs.map(({ ended }) => ended))) {
-    expect(exit, err).toBe(0);
-    expect(err).not.toContain(": retry ");
-  }
-  expect(open.most).toBeGreaterThan(5);
-  expect(open.most).toBeLessThanOrEqual(10);
-  expect(await readdir(join(home, "state"))).toEqual([]);
-});
-
-test("a sync that is killed leaves its connections to the others", async () => {
-  const home = await temporaryDirectory();
-  const isBusy = new Promise<void>((resolve) => (open.onFive = resolve));
-  const killed = await startSync(home, "killed", ["--concurrency", "10"]);
-  await isBusy;
-  killed.child.kill("SIGKILL");
-  await killed.ended;
-  const next = await (await startSync(home, "next")).ended;
-  expect(next.exit, next.err).toBe(0);
+  const sync = async (name: string) => {
+    const files = Array.from({ length: 4 }, (_, at) => [`${at}.md`, `${name} ${at}`]);
+    await write(join(home, name), Object.fromEntries(files));
+    await server.done(["kb", "create", name, "--indexing-technique", "economy"]);
+    return start(server, home, ["sync", name, join(home, name), "--no-wait", "--timeout", "2m"]);
+  };
+  server.sandbox.setFaults([parseFault("POST */create-by-text silence")]);
+  const haveTen = new Promise<void>((resolve) => (creates.onTen = resolve));
+  const stopped = await Promise.all(["one", "two", "three", "four"].map(sync));
+  await haveTen;
+  for (const { child } of stopped) child.kill("SIGSTOP");
+  server.sandbox.setFaults([]);
+  const { exit, err } = await (await sync("next")).ended;
+  for (const { child } of stopped) child.kill("SIGKILL");
+  expect(exit, err).toBe(0);
+  await Promise.all(stopped.map(({ ended }) => ended));
+  // The journals of the killed ones wait for the next sync of their knowledge bases.
   const left = await readdir(join(home, "state"));
-  // The journal of the killed sync waits for the next one of that knowledge base.
   expect(left.filter((name) => !name.startsWith("sync-"))).toEqual([]);
-});
+}, 180_000);

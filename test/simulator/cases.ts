@@ -146,7 +146,7 @@ export const cases: readonly Case[] = [
       "reset before @ tests 0 again: POST /v1/chat-messages 4",
       "restart before @ tests 0 again: POST /v1/chat-messages 7",
       "full disk @ tests 0 again: append /home/user/state/suite-020b89102765cb9625861e93ead4903b.jsonl 3",
-      "kill @ tests 0 again: lock /home/user/state/connections/127.0.0.1%3A8080/slot.5 2",
+      "kill @ tests 0 again: POST /v1/chat-messages 8",
     ],
   },
 ];

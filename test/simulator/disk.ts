@@ -222,10 +222,6 @@ export function simulatedFiles({ disk, step, isFull, random }: Access): Files {
       await step(`remove ${path}`);
       disk.remove(path);
     },
-    async removeEmptyDirectory(path) {
-      await step(`rmdir ${path}`);
-      if (disk.isDirectory(path) && disk.list(path).length === 0) disk.remove(path);
-    },
   };
   return files;
 }

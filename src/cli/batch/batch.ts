@@ -91,7 +91,7 @@ async function* eachRow(
     {
       file,
       identity: [row.command, { typed, body, bodySet, user, ifExists, ifNotExists }],
-      concurrency: row.ordered ? { max: 1 } : {},
+      concurrency: row.ordered && { max: 1 },
       errorsTo: globals.errorsTo,
       stopOnError: globals.stopOnError,
       rows: (journal) =>

@@ -49,7 +49,6 @@ export async function* eachTaskRow(
     {
       file,
       identity: [task.command, { typed }],
-      concurrency: {},
       errorsTo: globals.errorsTo,
       stopOnError: globals.stopOnError,
       async rows(journal) {

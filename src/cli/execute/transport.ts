@@ -35,14 +35,11 @@ export function openTransport({ options, host, log, settings, trace }: Surroundi
   };
   // One dispatcher for all requests, so that connections are reused.
   let dispatcher: ReturnType<Host["dispatcher"]> | undefined;
-  const concurrency = concurrencyOf({ options, host, settings, trace });
+  const concurrency = concurrencyOf({ options, host });
   const transport: Transport = {
     dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
-    onExchange(outgoing, send) {
-      const logged = () =>
-        logRequests(log, outgoing, verbosity === 0 ? send : () => traced(outgoing, send), host);
-      return concurrency.reads?.exchange(outgoing, logged) ?? logged();
-    },
+    onExchange: (outgoing, send) =>
+      logRequests(log, outgoing, verbosity === 0 ? send : () => traced(outgoing, send), host),
     onAttempt: concurrency.onAttempt,
     // The client sleeps only before a retry.
     sleep(ms, signal) {
@@ -58,11 +55,8 @@ export function openTransport({ options, host, log, settings, trace }: Surroundi
   return {
     transport,
     limitConcurrency: concurrency.limit,
-    /** Gives back the connections that were shared, and ends the trace of -v. */
-    async close() {
-      await concurrency.close();
-      await wireTrace?.close();
-    },
+    /** Ends the trace of -v. */
+    close: async () => wireTrace?.close(),
   };
 }
 

@@ -87,7 +87,6 @@ const groups = {
       "Maximum number of parallel requests, 1 to 50 (default 8, or 1 if the order matters)",
       sendsMany,
     ),
-    flag("--polite", "Send fewer parallel requests as soon as reads take longer", sendsMany),
     flag(
       "--errors-to <file>",
       "With --each: write rows that failed or were not sent to a file of the same format",

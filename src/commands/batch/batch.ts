@@ -71,7 +71,7 @@ export interface Batch<T, R> {
   readonly file: BatchFile;
   /** The command and its values; with the rows and the target, they identify the journal. */
   readonly identity: readonly unknown[];
-  readonly concurrency: ConcurrencyOptions;
+  readonly concurrency?: ConcurrencyOptions | undefined;
   /** Path of the file for rows that can be sent again. */
   readonly errorsTo: string | undefined;
   readonly stopOnError: boolean | undefined;

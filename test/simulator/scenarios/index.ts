@@ -1,8 +1,8 @@
 import type { Scenario } from "../simulate.ts";
 import { each } from "./each.ts";
 import { following } from "./following.ts";
-import { governor } from "./governor.ts";
 import { logs } from "./logs.ts";
+import { parallel } from "./parallel.ts";
 import { snapshot } from "./snapshot.ts";
 import { state } from "./state.ts";
 import { sync } from "./sync.ts";
@@ -15,7 +15,7 @@ export const scenarios: readonly Scenario[] = [
   snapshot,
   state,
   logs,
-  governor,
+  parallel,
   following,
   tests,
 ];

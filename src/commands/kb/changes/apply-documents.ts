@@ -38,7 +38,7 @@ export interface DocumentTarget extends UploadTarget, DocumentFlags {
   /** Marks of this source are written to the documents; without it, none are. */
   readonly source?: string;
   /** Requests at a time at first (default 3). */
-  readonly start?: number;
+  readonly start?: number | undefined;
   /** Notes new documents on this machine until they have their marks. */
   readonly journal?: MadeJournal;
 }

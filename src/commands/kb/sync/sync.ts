@@ -18,7 +18,7 @@ import { isUnsupported, parsePrefix, presenceIn, requireDistinctNames } from "./
 import type { SkippedFile } from "./local-files.ts";
 import { parsePatterns } from "./patterns.ts";
 import { listEntries, noticeUnused, readFiles, withMetadata } from "./scan.ts";
-import { parseShard } from "../../shard.ts";
+import { parseShard, startIn } from "../../shard.ts";
 import type { Shard } from "../../shard.ts";
 import type { ProgressStep } from "../../../lib/progress-step.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -151,8 +151,7 @@ async function* syncWith(
     unfit: scanned.skipped.map(unfitRow),
     adopt: adoptLine(input),
   } as const;
-  // The other shards send at the same time, as a rule from other machines.
-  const target = { ...input, ...state, source, journal, ...(shard && { start: 1 }) };
+  const target = { ...input, ...state, source, journal, start: startIn(shard) };
   for await (const row of makeDocuments(changes, target, wording, context))
     yield { ...row, path: row.name, document_id: row.id };
 }

@@ -124,7 +124,7 @@ async function* checks(context: Context): AsyncGenerator<CheckResult> {
   }
   yield ok(
     "connections",
-    "parallel requests: up to 8 (--concurrency), 10 for all commands of this user on this machine",
+    "parallel requests: 3 at first, up to 8 (--concurrency); a default server serves 10 at a time",
   );
 }
 

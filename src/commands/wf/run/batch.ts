@@ -56,7 +56,6 @@ export async function* runEach(
     {
       file,
       identity: ["wf run", values],
-      concurrency: { streams: true },
       errorsTo: errors_to,
       stopOnError: stop_on_error,
       unknownPlace: ` in ${commandLine("wf logs")}`,

@@ -4,7 +4,7 @@ import { counted } from "../../../lib/plural.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../command-spec.ts";
-import { parseShard } from "../../shard.ts";
+import { parseShard, startIn } from "../../shard.ts";
 import type { testRunParams } from "../test-specs.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { openKeeper } from "./keep-recordings.ts";
@@ -44,7 +44,8 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
   try {
     await noticeResumed(planned, journal, context);
     const { fail_fast: failFast = false } = input;
-    const runner = new TestRunner(planned, { failFast, journal, keeper }, context);
+    const how = { start: startIn(shard), failFast, journal, keeper };
+    const runner = new TestRunner(planned, how, context);
     yield runner.board;
     const runs: TestRun[] = [];
     for await (const row of runner.results()) {

@@ -10,6 +10,8 @@ import { TestBoard } from "./test-board.ts";
 
 /** How runs of tests are carried out. */
 export interface RunnerOptions {
+  /** Requests at a time at first. */
+  readonly start?: number | undefined;
   readonly failFast: boolean;
   readonly journal: RunJournal;
   readonly keeper: Keeper | undefined;
@@ -38,7 +40,7 @@ export class TestRunner {
 
   /** The results in the order of the plan, each as soon as those before it are there. */
   async *results(): AsyncGenerator<TestRun> {
-    const limiter = this.#context.limitConcurrency({ streams: true });
+    const limiter = this.#context.limitConcurrency({ start: this.#options.start });
     yield* mapConcurrent(this.#planned, limiter, async (run) => {
       this.board.start(run);
       const result = await this.#resultOf(run);
