@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  openSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { codeOf } from "../errors.ts";
@@ -27,6 +17,20 @@ export interface LockOwner {
     readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   };
 }
+
+type FileCalls = "closeSync" | "openSync" | "readFileSync" | "readlinkSync" | "renameSync";
+type MoreFileCalls = "rmSync" | "statSync" | "writeFileSync" | "writeSync";
+
+/** The system below the locks; the simulator has one of its own. */
+export interface LockSystem {
+  readonly fs: Pick<typeof fs, FileCalls | MoreFileCalls>;
+  readonly hostname: () => string;
+  readonly randomBytes: (size: number) => Buffer;
+}
+const nodeSystem: LockSystem = { fs, hostname, randomBytes };
+
+/** A process on its system. */
+interface Self extends LockOwner, LockSystem {}
 
 /** Content of a lock file. */
 interface LockContent {
@@ -47,9 +51,6 @@ type Refused = Extract<Lock, { readonly heldBy: string }>;
 const STALE_AFTER_MS = 15_000;
 const REFRESH_INTERVAL_MS = 3000;
 
-/** Tokens of the locks of this process: a file with its pid may be that of an earlier process. */
-const ownTokens = new Set<string>();
-
 /** A lock that this process holds. */
 interface HeldLock {
   readonly file: string;
@@ -66,82 +67,82 @@ interface HeldLock {
  *     file.a1    created by pid 9, so that no other process replaces that owner, too
  *     file       renamed from file.a1: the lock of pid 9
  */
-export function takeLock(file: string, owner: LockOwner): Lock {
-  const lock = acquire(file, owner);
+export function takeLock(file: string, owner: LockOwner, system: LockSystem = nodeSystem): Lock {
+  const self: Self = { ...owner, ...system };
+  const lock = acquire(file, self);
   if ("heldBy" in lock) return lock;
   const released = new AbortController();
-  if (owner.clock) void refresh(lock, owner.clock, released.signal);
+  void refresh(lock, self, released.signal);
   return {
     release() {
       released.abort();
-      release(lock);
+      release(lock, self);
     },
   };
 }
 
-function acquire(file: string, owner: LockOwner): HeldLock | Refused {
+function acquire(file: string, self: Self): HeldLock | Refused {
   for (let turn = 0; turn < 3; turn++) {
-    const lock = create(file, owner);
+    const lock = create(file, self);
     if (lock) return lock;
-    const content = readLock(file);
+    const content = readLock(file, self);
     if (content === undefined) continue;
-    if (isOwnerAlive(file, content, owner)) return describe(content);
+    if (isOwnerAlive(file, content, self)) return describe(content, self);
     // Only the holder of the lock on a dead owner may replace it, by that lock itself.
-    const claim = acquire(`${file}.${content?.token ?? "unnamed"}`, owner);
+    const claim = acquire(`${file}.${content?.token ?? "unnamed"}`, self);
     if ("heldBy" in claim) return claim;
-    if (isUnchanged(file, content)) {
-      renameSync(claim.file, file);
+    if (isUnchanged(file, content, self)) {
+      self.fs.renameSync(claim.file, file);
       return { ...claim, file };
     }
-    release(claim);
+    release(claim, self);
   }
-  return describe(null);
+  return describe(null, self);
 }
 
 /** Undefined if the file exists: of two processes at once, `wx` fails for one. */
-function create(file: string, { pid, clock }: LockOwner): HeldLock | undefined {
-  const descriptor = unless("EEXIST", () => openSync(file, "wx", 0o600));
+function create(file: string, self: Self): HeldLock | undefined {
+  const { fs: system, pid } = self;
+  const descriptor = unless("EEXIST", () => system.openSync(file, "wx", 0o600));
   if (descriptor === undefined) return undefined;
-  const token = randomBytes(8).toString("hex");
-  const { start } = processStat(pid);
-  const since = clock?.now().toISOString();
-  const content: LockContent = { pid, start, place: currentPlace(), since, token };
+  const token = self.randomBytes(8).toString("hex");
+  const { start } = processStat(pid, self);
+  const since = self.clock?.now().toISOString();
+  const content: LockContent = { pid, start, place: currentPlace(self), since, token };
   const text = `${JSON.stringify(content)}\n`;
   try {
-    writeSync(descriptor, text, 0);
+    system.writeSync(descriptor, text, 0);
   } catch (error) {
-    closeSync(descriptor);
-    rmSync(file, { force: true });
+    system.closeSync(descriptor);
+    system.rmSync(file, { force: true });
     throw Object.assign(Object(error), { path: file }); // a failed write has no path
   }
-  ownTokens.add(token);
   return { file, descriptor, token, text };
 }
 
-function release({ file, descriptor, token }: HeldLock): void {
-  ownTokens.delete(token);
-  closeSync(descriptor);
-  if (readLock(file)?.token === token) rmSync(file, { force: true });
+function release({ file, descriptor, token }: HeldLock, self: Self): void {
+  self.fs.closeSync(descriptor);
+  if (readLock(file, self)?.token === token) self.fs.rmSync(file, { force: true });
 }
 
 /** Is the file of the dead owner still the same? An unreadable one may be a new one. */
-function isUnchanged(file: string, content: LockContent | null): boolean {
-  const current = readLock(file);
+function isUnchanged(file: string, content: LockContent | null, self: Self): boolean {
+  const current = readLock(file, self);
   return current === null
-    ? content === null && !isFresh(file)
+    ? content === null && !isFresh(file, self)
     : current !== undefined && current.token === content?.token;
 }
 
 /** Who holds a lock, since when, and how to get it. */
-function describe(content: LockContent | null): Refused {
+function describe(content: LockContent | null, self: Self): Refused {
   const next = "wait until it has finished";
   if (!content) return { heldBy: "another process", next };
   const { pid, place, since } = content;
   const [machine] = place.split(" ", 1);
   const heldBy = `pid ${pid} on ${machine}${since === undefined ? "" : ` since ${since}`}`;
   const kill = (...words: readonly string[]) => shownLine(["kill", ...words, String(pid)]);
-  if (place !== currentPlace()) return { heldBy, next: `${next}, or end it there: ${kill()}` };
-  return processStat(pid).state === "T"
+  if (place !== currentPlace(self)) return { heldBy, next: `${next}, or end it there: ${kill()}` };
+  return processStat(pid, self).state === "T"
     ? {
         heldBy,
         next: `it is stopped: resume it with ${kill("-CONT")}, or end it: ${kill("-KILL")}`,
@@ -149,60 +150,63 @@ function describe(content: LockContent | null): Refused {
     : { heldBy, next: `${next}, or end it: ${kill()}` };
 }
 
-function isOwnerAlive(file: string, content: LockContent | null, self: LockOwner): boolean {
-  if (content?.place !== currentPlace()) return isFresh(file);
-  if (content.pid === self.pid) return ownTokens.has(content.token);
+function isOwnerAlive(file: string, content: LockContent | null, self: Self): boolean {
+  if (content?.place !== currentPlace(self)) return isFresh(file, self);
   if (!self.isAlive(content.pid)) return false;
-  const { state, start } = processStat(content.pid);
+  const { state, start } = processStat(content.pid, self);
   if (state === "Z" || state === "X") return false; // ended, but its parent has not waited for it
   // Without start times, the pid may be that of another process: only the owner refreshes the file.
-  return content.start !== null && start !== null ? content.start === start : isFresh(file);
+  return content.start !== null && start !== null ? content.start === start : isFresh(file, self);
 }
 
 /** Was the file refreshed lately, by the clock of its disk? That of the owner may differ. */
-function isFresh(file: string): boolean {
-  const probe = `${file}.${randomBytes(8).toString("hex")}.now`;
+function isFresh(file: string, self: Self): boolean {
+  const { fs: system } = self;
+  const probe = `${file}.${self.randomBytes(8).toString("hex")}.now`;
   try {
-    writeFileSync(probe, "", { flag: "wx" });
-    const written = unless("ENOENT", () => statSync(file).mtimeMs) ?? -Infinity;
-    return statSync(probe).mtimeMs - written < STALE_AFTER_MS;
+    system.writeFileSync(probe, "", { flag: "wx" });
+    const written = unless("ENOENT", () => system.statSync(file).mtimeMs) ?? -Infinity;
+    return system.statSync(probe).mtimeMs - written < STALE_AFTER_MS;
   } finally {
-    rmSync(probe, { force: true });
+    system.rmSync(probe, { force: true });
   }
 }
 
 /** Rewrites the file until the lock is released, so that the disk updates its time. */
 async function refresh(
   { descriptor, text }: HeldLock,
-  clock: NonNullable<LockOwner["clock"]>,
+  { fs: system, clock }: Self,
   signal: AbortSignal,
 ): Promise<void> {
-  for (;;) {
+  while (clock) {
     await clock.sleep(REFRESH_INTERVAL_MS, signal).catch(() => {});
     if (signal.aborted) return;
-    attempt(() => writeSync(descriptor, text, 0)); // after a full disk, the next one may work
+    attempt(() => system.writeSync(descriptor, text, 0)); // after a full disk, the next one may work
   }
 }
 
 /** Machine, boot and pid namespace, as far as the system provides them. */
-const currentPlace = (): string =>
+const currentPlace = ({ fs: system, hostname: nameOf }: Self): string =>
   [
-    hostname(),
-    attempt(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
-    attempt(() => readlinkSync("/proc/self/ns/pid")),
+    nameOf(),
+    attempt(() => system.readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
+    attempt(() => system.readlinkSync("/proc/self/ns/pid")),
   ].join(" ");
 
 /** State of a process, and its start time in ticks since boot; Linux only. */
-function processStat(pid: number): { readonly state?: string; readonly start: string | null } {
-  const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "";
+function processStat(
+  pid: number,
+  { fs: system }: Self,
+): { readonly state: string; readonly start: string | null } {
+  const stat = attempt(() => system.readFileSync(`/proc/${pid}/stat`, "utf8")) ?? "";
   // The program name, in parentheses, may contain spaces; the start time is the 20th field after it.
   const { 0: state = "", 19: start = null } = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return { state, start };
 }
 
 /** Undefined if the file does not exist, null if it has no valid content (yet). */
-function readLock(file: string): LockContent | null | undefined {
-  const text = attempt(() => unless("ENOENT", () => readFileSync(file, "utf8")) ?? null);
+function readLock(file: string, { fs: system }: Self): LockContent | null | undefined {
+  const text = attempt(() => unless("ENOENT", () => system.readFileSync(file, "utf8")) ?? null);
   if (text === null) return undefined;
   const content = tryParseJson(text ?? "");
   const isValid =

@@ -1,17 +1,29 @@
-import { constants, lstat, readFile, stat } from "node:fs";
+import { constants, lstat, readFile, stat, type Stats } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { codeOf, isMissing } from "../errors.ts";
 import { bytesOf } from "../lib/collect.ts";
 import type { Files } from "./host.ts";
+import type { LockOwner, LockSystem } from "./lock.ts";
 import { untrustedPart } from "./trusted-path.ts";
+
+/** The system calls below `Files`, by the names of Node.js; the simulator has a disk of its own. */
+export interface FileSystem {
+  readonly fs: () => Promise<typeof import("node:fs/promises")>;
+  /** For thousands of small files these take a third of the time of `node:fs/promises`. */
+  readonly readContent: (path: string) => Promise<Buffer>;
+  readonly statPath: (path: string) => Promise<Stats>;
+  readonly lstatPath: (path: string) => Promise<Stats>;
+  readonly randomHex: (bytes: number) => Promise<string>;
+  /** The system below the locks (default: that of Node.js), and its clock. */
+  readonly lockSystem?: LockSystem;
+  readonly lockClock: () => Promise<NonNullable<LockOwner["clock"]>>;
+}
 
 /** Loaded on first use: it takes 2 ms that help and errors do not need. */
 let loaded: Promise<typeof import("node:fs/promises")> | undefined;
 const fs = () => (loaded ??= import("node:fs/promises"));
-
-/** For thousands of small files these take a third of the time of `node:fs/promises`. */
-const [readContent, statPath, lstatPath] = [promisify(readFile), promisify(stat), promisify(lstat)];
+const statPath = promisify(stat);
 
 /** Opens no link: others may have put one in the place of a file of our own. Windows has no such flag. */
 const noFollow = constants.O_NOFOLLOW ?? 0;
@@ -55,47 +67,54 @@ async function* pollChunks(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-const isRegular = async (path: string): Promise<boolean> => {
-  const stats = await statPath(path);
-  return stats.isFile() || stats.isDirectory();
-};
+const isRegular = (stats: Stats): boolean => stats.isFile() || stats.isDirectory();
 
 /**
  * Creates a directory and those above it. With `recursive`, Node.js never returns for a path below /proc,
  * where none can be created.
  */
-async function makeDirectory(path: string, mode = 0o777): Promise<void> {
-  const { mkdir } = await fs();
+async function createDirectory(path: string, mode: number, system: FileSystem): Promise<void> {
+  const { mkdir } = await system.fs();
   const make = () =>
     mkdir(path, mode).catch(async (error: unknown) => {
-      if (codeOf(error) !== "EEXIST" || !(await statPath(path)).isDirectory()) throw error;
+      if (codeOf(error) !== "EEXIST" || !(await system.statPath(path)).isDirectory()) throw error;
     });
   await make().catch(async (error: unknown) => {
     if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
-    await makeDirectory(dirname(path), mode).catch((cause: unknown) => {
+    await createDirectory(dirname(path), mode, system).catch((cause: unknown) => {
       throw withPath(path, cause);
     });
     await make();
   });
 }
 
-/** The real file system. */
-export const diskFiles: Files = {
+type Reads =
+  | "read"
+  | "bytes"
+  | "blob"
+  | "stat"
+  | "watch"
+  | "untrustedPart"
+  | "realPath"
+  | "list"
+  | "entries";
+
+const readsOf = (system: FileSystem): Pick<Files, Reads> => ({
   async read(path) {
-    if (await isRegular(path)) return readContent(path);
+    if (isRegular(await system.statPath(path))) return system.readContent(path);
     return bytesOf(pollChunks(path));
   },
   async *bytes(path) {
-    if (!(await isRegular(path))) return yield* pollChunks(path);
+    if (!isRegular(await statPath(path))) return yield* pollChunks(path);
     const { createReadStream } = await import("node:fs");
     yield* createReadStream(path) as AsyncIterable<Buffer>; // bytes, since no encoding is set
   },
   blob: async (path, type) => (await import("node:fs")).openAsBlob(path, { type }),
   async stat(path) {
     try {
-      const own = await lstatPath(path);
+      const own = await system.lstatPath(path);
       const isLink = own.isSymbolicLink();
-      const stats = isLink ? await statPath(path) : own;
+      const stats = isLink ? await system.statPath(path) : own;
       return {
         size: stats.size,
         isDirectory: stats.isDirectory(),
@@ -109,13 +128,13 @@ export const diskFiles: Files = {
     }
   },
   async *watch(directory, signal) {
-    yield* (await fs()).watch(directory, { recursive: true, signal });
+    yield* (await system.fs()).watch(directory, { recursive: true, signal });
   },
   untrustedPart,
-  realPath: async (path) => (await fs()).realpath(path),
-  list: async (path) => (await (await fs()).readdir(path)).sort(),
+  realPath: async (path) => (await system.fs()).realpath(path),
+  list: async (path) => (await (await system.fs()).readdir(path)).sort(),
   async entries(path) {
-    const entries = await (await fs()).readdir(path, { withFileTypes: true });
+    const entries = await (await system.fs()).readdir(path, { withFileTypes: true });
     return entries
       .map((entry) => ({
         name: entry.name,
@@ -125,15 +144,17 @@ export const diskFiles: Files = {
       }))
       .sort((a, b) => (a.name < b.name ? -1 : 1));
   },
+});
+
+const writesOf = (system: FileSystem): Omit<Files, Reads> => ({
   async writeAtomic(path, content, mode = 0o666) {
-    const { open, rename, rm, writeFile } = await fs();
-    const { randomBytes } = await import("node:crypto");
-    const temporary = `${path}.${randomBytes(4).toString("hex")}.tmp`;
+    const { open, rename, rm, writeFile } = await system.fs();
+    const temporary = `${path}.${await system.randomHex(4)}.tmp`;
     const openTemporary = () => open(temporary, "wx", mode);
     const file = await openTemporary()
       .catch(async (error: unknown) => {
         if (codeOf(error) !== "ENOENT") throw error;
-        await makeDirectory(dirname(path));
+        await createDirectory(dirname(path), 0o777, system);
         return openTemporary();
       })
       .catch((error: unknown) => {
@@ -157,7 +178,7 @@ export const diskFiles: Files = {
     });
   },
   async create(path) {
-    const file = await (await fs()).open(path, "wx");
+    const file = await (await system.fs()).open(path, "wx");
     return {
       write: (text) => file.appendFile(text),
       async close() {
@@ -166,32 +187,46 @@ export const diskFiles: Files = {
     };
   },
   async append(path, text, ownMode) {
-    const { appendFile } = await fs();
-    await makeDirectory(dirname(path));
+    const { appendFile } = await system.fs();
+    await createDirectory(dirname(path), 0o777, system);
     const { O_WRONLY, O_APPEND, O_CREAT } = constants;
     const flag = O_WRONLY | O_APPEND | O_CREAT | (ownMode === undefined ? 0 : noFollow);
     await appendFile(path, text, { flush: true, flag, mode: ownMode });
   },
   async truncate(path, size) {
-    const file = await (await fs()).open(path, constants.O_WRONLY | noFollow);
+    const file = await (await system.fs()).open(path, constants.O_WRONLY | noFollow);
     await file.truncate(size).finally(() => file.close());
   },
   async copy(from, to) {
-    const { copyFile, rm } = await fs();
+    const { copyFile, rm } = await system.fs();
     await rm(to, { force: true }); // copied over a link, it would replace what that leads to
     await copyFile(from, to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
   },
-  rename: async (from, to) => (await fs()).rename(from, to),
-  makeDirectory,
+  rename: async (from, to) => (await system.fs()).rename(from, to),
+  makeDirectory: (path, mode = 0o777) => createDirectory(path, mode, system),
   async lock(path, { pid, isAlive }) {
     const { takeLock } = await import("./lock.ts");
-    const { setTimeout: sleep } = await import("node:timers/promises");
-    // Unreferenced, so that the timer does not keep the process running.
-    const clock = {
-      now: () => new Date(),
-      sleep: (ms: number, signal: AbortSignal) => sleep(ms, undefined, { ref: false, signal }),
-    };
-    return takeLock(path, { pid, isAlive, clock });
+    return takeLock(path, { pid, isAlive, clock: await system.lockClock() }, system.lockSystem);
   },
-  remove: async (path) => (await fs()).rm(path, { force: true, recursive: true }),
-};
+  remove: async (path) => (await system.fs()).rm(path, { force: true, recursive: true }),
+});
+
+/** The files of a system. */
+export const filesOf = (system: FileSystem): Files => ({ ...readsOf(system), ...writesOf(system) });
+
+/** The real file system. */
+export const diskFiles: Files = filesOf({
+  fs,
+  readContent: promisify(readFile),
+  statPath,
+  lstatPath: promisify(lstat),
+  randomHex: async (bytes) => (await import("node:crypto")).randomBytes(bytes).toString("hex"),
+  async lockClock() {
+    const { setTimeout: sleep } = await import("node:timers/promises");
+    return {
+      now: () => new Date(),
+      // Unreferenced, so that the timer does not keep the process running.
+      sleep: (ms, signal) => sleep(ms, undefined, { ref: false, signal }),
+    };
+  },
+});

@@ -1,25 +1,46 @@
 import { dirname } from "node:path";
-import type { AppendFile, Files } from "../../src/host/host.ts";
-
-const systemError = (code: string, syscall: string, path: string): Error =>
-  Object.assign(new Error(`${code}: ${syscall} '${path}'`), { code, syscall, path });
 
 const utf8 = new TextEncoder();
-const bytesOf = (content: string | Uint8Array): Uint8Array =>
+export const bytesOf = (content: string | Uint8Array): Uint8Array =>
   typeof content === "string" ? utf8.encode(content) : content;
+
+export const systemError = (code: string, syscall: string, path: string): Error =>
+  Object.assign(new Error(`${code}: ${syscall} '${path}'`), { code, syscall, path });
+
+/** A file without its name: an open one lives on when its name is removed or given to another one. */
+export interface Inode {
+  content: Uint8Array;
+  /** What a power cut leaves for certain. */
+  flushed: Uint8Array;
+  /** When it was written, by the clock of the disk. */
+  written: number;
+}
+
+/** ms after which the system flushes what programs did not. */
+const NAMES_FLUSHED_MS = 5000;
+const CONTENT_FLUSHED_MS = 30_000;
 
 /** The disk of a machine: what is written stays, also if the process that wrote it ends. */
 export class Disk {
-  readonly #files = new Map<string, Uint8Array>();
+  readonly #files = new Map<string, Inode>();
   readonly #directories = new Set<string>(["/"]);
-  /** Pid that holds each lock file. */
-  readonly locks = new Map<string, number>();
+  /** Changes of names that a power cut may undo, in order. */
+  #unflushed: { readonly at: number; readonly undo: () => void }[] = [];
+  readonly #now: () => number;
 
-  /** The content of a file; throws ENOENT. */
-  read(path: string): Uint8Array {
-    const content = this.#files.get(normal(path));
-    if (content) return content;
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** The file of a name; throws ENOENT. */
+  inode(path: string): Inode {
+    const found = this.#files.get(normal(path));
+    if (found) return found;
     throw systemError(this.isDirectory(path) ? "EISDIR" : "ENOENT", "open", path);
+  }
+
+  read(path: string): Uint8Array {
+    return this.inode(path).content;
   }
 
   text(path: string): string {
@@ -34,13 +55,38 @@ export class Disk {
     return this.#directories.has(normal(path));
   }
 
-  /** Writes a file; throws ENOENT without its directory. */
-  write(path: string, content: string | Uint8Array): void {
+  /** Creates an empty file, or empties one; throws ENOENT without its directory. */
+  create(path: string): Inode {
     if (!this.isDirectory(dirname(normal(path)))) throw systemError("ENOENT", "open", path);
-    this.#files.set(normal(path), bytesOf(content));
+    const existing = this.#files.get(normal(path));
+    if (existing) this.set(existing, new Uint8Array());
+    if (existing) return existing;
+    const created = { content: new Uint8Array(), flushed: new Uint8Array(), written: this.#now() };
+    this.#name(normal(path), created);
+    return created;
   }
 
-  /** Writes a file and the directories around it, as a user does. */
+  /** Changes the content of a file, which is not flushed. */
+  set(inode: Inode, content: Uint8Array): void {
+    if (this.#now() - inode.written > CONTENT_FLUSHED_MS) inode.flushed = inode.content;
+    inode.content = content;
+    inode.written = this.#now();
+  }
+
+  /** Flushes a file and, as journaling file systems do, all names. */
+  flush(inode: Inode): void {
+    inode.flushed = inode.content;
+    this.#unflushed = [];
+  }
+
+  /** Writes a file as a user does: what they see is flushed. */
+  write(path: string, content: string | Uint8Array): void {
+    const inode = this.create(path);
+    this.set(inode, bytesOf(content));
+    this.flush(inode);
+  }
+
+  /** The same with the directories around it. */
   put(path: string, content: string | Uint8Array): void {
     this.makeDirectory(dirname(normal(path)));
     this.write(path, content);
@@ -48,22 +94,34 @@ export class Disk {
 
   makeDirectory(path: string): void {
     const at = normal(path);
-    if (at !== "/") this.makeDirectory(dirname(at));
+    if (this.#directories.has(at)) return;
+    this.makeDirectory(dirname(at));
     this.#directories.add(at);
+    this.#changed(() => this.#directories.delete(at));
   }
 
   rename(from: string, to: string): void {
-    const content = this.read(from);
-    this.write(to, content);
+    const inode = this.inode(from);
+    if (!this.isDirectory(dirname(normal(to)))) throw systemError("ENOENT", "rename", to);
+    const before = this.#files.get(normal(to));
     this.#files.delete(normal(from));
+    this.#files.set(normal(to), inode);
+    this.#changed(() => {
+      this.#files.set(normal(from), inode);
+      if (before) this.#files.set(normal(to), before);
+      else this.#files.delete(normal(to));
+    });
   }
 
   /** Removes a file, or a directory with its content. */
   remove(path: string): void {
     const at = normal(path);
     const isGone = (each: string) => each === at || each.startsWith(`${at}/`);
-    for (const each of [...this.#files.keys()].filter(isGone)) this.#files.delete(each);
-    for (const each of [...this.#directories].filter(isGone)) this.#directories.delete(each);
+    for (const each of [...this.#files.keys()].filter(isGone)) this.#name(each, undefined);
+    for (const each of [...this.#directories].filter(isGone)) {
+      this.#directories.delete(each);
+      this.#changed(() => this.#directories.add(each));
+    }
   }
 
   /** Sorted names in a directory; throws ENOENT. */
@@ -76,171 +134,45 @@ export class Disk {
       .filter((each) => !each.includes("/"));
     return below.sort();
   }
+
+  /**
+   * Forgets what was not flushed, as far as `random` decides: the last changes of names, and of each file all,
+   * or what is behind some byte of what was written.
+   */
+  losePower(random: (words: string) => number): void {
+    const names = this.#unflushed.filter(({ at }) => this.#now() - at < NAMES_FLUSHED_MS);
+    const kept = Math.floor(random("names that stay") * (names.length + 1));
+    for (const { undo } of names.slice(kept).reverse()) undo();
+    this.#unflushed = [];
+    for (const [path, inode] of this.#files) {
+      const isOld = this.#now() - inode.written > CONTENT_FLUSHED_MS;
+      if (!isOld && inode.content !== inode.flushed)
+        inode.content = remains(inode, random(`what stays of ${path}`));
+      inode.flushed = inode.content;
+    }
+  }
+
+  #name(path: string, inode: Inode | undefined): void {
+    const before = this.#files.get(path);
+    const set = (each: Inode | undefined) =>
+      each ? this.#files.set(path, each) : this.#files.delete(path);
+    set(inode);
+    this.#changed(() => set(before));
+  }
+
+  #changed(undo: () => void): void {
+    this.#unflushed.push({ at: this.#now(), undo });
+  }
 }
 
 const normal = (path: string): string => path.replace(/\/+/g, "/").replace(/(?<=.)\/$/, "");
 
-/** How the files of a process reach its disk. */
-interface Access {
-  readonly disk: Disk;
-  /** Takes one step: it may never come back. */
-  readonly step: (name: string) => Promise<string>;
-  /** Is the disk full for this step? */
-  readonly isFull: (place: string) => boolean;
-  /** Text for the names of temporary files. */
-  readonly random: (place: string) => string;
+/** What is left of a file that was not flushed: all, the old content, or a beginning of the new one. */
+function remains({ content, flushed }: Inode, chance: number): Uint8Array {
+  if (chance < 0.2) return content;
+  if (chance < 0.4) return flushed;
+  const isAppended = Buffer.from(content.subarray(0, flushed.length)).equals(flushed);
+  const from = isAppended ? flushed.length : 0;
+  const part = (chance - 0.4) / 0.6;
+  return content.slice(0, from + Math.floor((content.length - from) * part));
 }
-
-/** The files of a process, with the steps and the promises of node-files.ts. */
-export function simulatedFiles({ disk, step, isFull, random }: Access): Files {
-  /** A step that needs room; a full disk takes the first half of the content. */
-  const write = async (name: string, path: string, { before, content }: Written) => {
-    const place = await step(name);
-    const added = bytesOf(content);
-    const full = isFull(place);
-    const written = full ? added.subarray(0, Math.floor(added.length / 2)) : added;
-    disk.write(path, Buffer.concat([before(), written]));
-    if (full) throw systemError("ENOSPC", "write", path);
-  };
-  const append = (path: string, text: string) => {
-    const before = () => (disk.has(path) ? disk.read(path) : empty);
-    return write(`append ${path}`, path, { before, content: text });
-  };
-  const files: Files = {
-    async read(path) {
-      await step(`read ${path}`);
-      return disk.read(path).slice();
-    },
-    async *bytes(path) {
-      yield await files.read(path);
-    },
-    async blob(path, type) {
-      return new Blob([(await files.read(path)) as Uint8Array<ArrayBuffer>], { type });
-    },
-    // oxlint-disable-next-line require-yield
-    async *watch() {
-      throw new Error("no scenario watches a directory");
-    },
-    async stat(path) {
-      await step(`stat ${path}`);
-      if (!disk.has(path)) return null;
-      const isDirectory = disk.isDirectory(path);
-      const size = isDirectory ? 0 : disk.read(path).length;
-      return {
-        size,
-        isDirectory,
-        isFile: !isDirectory,
-        isLink: false,
-        mode: isDirectory ? 0o700 : 0o600,
-      };
-    },
-    async realPath(path) {
-      await step(`realpath ${path}`);
-      if (!disk.has(path)) throw systemError("ENOENT", "realpath", path);
-      return normal(path);
-    },
-    async list(path) {
-      await step(`list ${path}`);
-      return disk.list(path);
-    },
-    async entries(path) {
-      await step(`list ${path}`);
-      return disk.list(path).map((name) => {
-        const isDirectory = disk.isDirectory(`${path}/${name}`);
-        return { name, isDirectory, isFile: !isDirectory, isLink: false };
-      });
-    },
-    async writeAtomic(path, content) {
-      const place = await step(`create ${path}.tmp`);
-      disk.makeDirectory(dirname(normal(path)));
-      const temporary = `${path}.${random(place)}.tmp`;
-      disk.write(temporary, "");
-      try {
-        for await (const each of piecesOf(content))
-          await write(`write ${path}.tmp`, temporary, {
-            before: () => disk.read(temporary),
-            content: each,
-          });
-        await step(`rename ${path}.tmp`);
-        disk.rename(temporary, path);
-      } catch (error) {
-        await step(`remove ${path}.tmp`);
-        disk.remove(temporary);
-        throw withPath(error, path);
-      }
-    },
-    writeSettings: (path, value) =>
-      files.writeAtomic(path, `${JSON.stringify(value, null, "\t")}\n`),
-    async create(path) {
-      await step(`create ${path}`);
-      if (disk.has(path)) throw systemError("EEXIST", "open", path);
-      disk.write(path, "");
-      return {
-        write: (text) => append(path, text),
-        close: async () => void (await step(`close ${path}`)),
-      } satisfies AppendFile;
-    },
-    async append(path, text) {
-      await step(`open ${path}`);
-      disk.makeDirectory(dirname(normal(path)));
-      await append(path, text);
-    },
-    untrustedPart: () => undefined,
-    async truncate(path, size) {
-      await step(`truncate ${path}`);
-      disk.write(path, disk.read(path).slice(0, size));
-    },
-    async copy(from, to) {
-      await step(`read ${from}`);
-      await write(`write ${to}`, to, { before: () => empty, content: disk.read(from) });
-    },
-    async rename(from, to) {
-      await step(`rename ${from}`);
-      disk.rename(from, to);
-    },
-    async makeDirectory(path) {
-      await step(`mkdir ${path}`);
-      disk.makeDirectory(path);
-    },
-    async lock(path, owner) {
-      const place = await step(`lock ${path}`);
-      const holder = disk.locks.get(path);
-      if (holder !== undefined && owner.isAlive(holder) && disk.has(path))
-        return { heldBy: `pid ${holder} on this machine`, next: "wait" };
-      if (isFull(place)) throw systemError("ENOSPC", "write", path);
-      disk.write(path, `${owner.pid}\n`);
-      disk.locks.set(path, owner.pid);
-      return {
-        release() {
-          if (disk.locks.get(path) !== owner.pid) return;
-          disk.locks.delete(path);
-          disk.remove(path);
-        },
-      };
-    },
-    async remove(path) {
-      await step(`remove ${path}`);
-      disk.remove(path);
-    },
-  };
-  return files;
-}
-
-/** Content to write behind what is there. */
-interface Written {
-  /** What is there when it is written: others may write, too. */
-  readonly before: () => Uint8Array;
-  readonly content: string | Uint8Array;
-}
-
-const empty = new Uint8Array();
-
-async function* piecesOf(
-  content: string | Uint8Array | AsyncIterable<Uint8Array | string>,
-): AsyncGenerator<string | Uint8Array> {
-  if (typeof content === "string" || content instanceof Uint8Array) yield content;
-  else yield* content;
-}
-
-const withPath = (error: unknown, path: string): unknown =>
-  error instanceof Error && "syscall" in error ? Object.assign(error, { path }) : error;

@@ -4,12 +4,20 @@ import { draw } from "./random.ts";
 const rates = {
   /** The process ends at a step outside itself, which does not happen. */
   kill: 0.004,
+  /** The parent of a killed process does not wait for it: it stays in the process table. */
+  zombie: 0.3,
+  /** Ctrl-Z: the process does nothing for a while, and keeps what it has. */
+  stop: 0.002,
+  /** The machine loses power, with all that was not flushed to its disk. */
+  power: 0.0005,
   /** Ctrl-C. */
   interrupt: 0.001,
   /** The clock of the machine jumps; its monotonic one does not. */
   "clock jump": 0.003,
   /** A write finds the disk full. */
   "full disk": 0.02,
+  /** A write or flush fails because of the disk. */
+  "io error": 0.003,
   /** No connection. */
   refused: 0.01,
   /** The connection is reset before, or after, the server handles the request. */

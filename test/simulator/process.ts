@@ -1,18 +1,11 @@
 import type { Dispatcher } from "undici";
 import { run } from "../../src/cli/run.ts";
 import type { Output, RawHost } from "../../src/host/host.ts";
-import type { Disk } from "./disk.ts";
-import { simulatedFiles } from "./disk.ts";
+import type { Machine } from "./machine.ts";
 import { simulatedDispatcher } from "./network.ts";
 import { ORIGIN, START } from "./server.ts";
+import { simulatedFiles } from "./system.ts";
 import type { World } from "./world.ts";
-
-/** A machine: a disk and a clock that its processes share. */
-export interface Machine {
-  readonly disk: Disk;
-  /** ms by which its clock is wrong. */
-  clockOffset: number;
-}
 
 /** How a process is started. */
 export interface ProcessOptions {
@@ -32,13 +25,21 @@ export interface Ended {
 /** Longest time of a step at the disk or a stream, in ms. */
 const STEP_MS = 2;
 
+/** Thrown by calls of a process that has ended: nothing comes of what it does then. */
+export class ProcessEnded extends Error {}
+
 /** A run of a program with everything outside it simulated. */
 export class SimulatedProcess {
   readonly name: string;
   readonly pid: number;
   readonly argv: readonly string[];
   readonly ended: Promise<Ended>;
+  /** Does it take steps, now or once it is resumed? */
   isAlive = true;
+  /** State letter of the system: a killed process stays a zombie if its parent does not wait for it. */
+  state: "R" | "T" | "Z" | "X" = "R";
+  /** Start time in ticks. */
+  readonly start: number;
   out = "";
   err = "";
   /** Requests that it has sent and whose responses it has not read. */
@@ -47,22 +48,38 @@ export class SimulatedProcess {
   readonly #options: ProcessOptions;
   readonly #counts = new Map<string, number>();
   readonly #interrupted = new AbortController();
+  #stoppedUntil = 0;
   #resolve: (ended: Ended) => void = () => {};
 
-  constructor(world: World, pid: number, argv: readonly string[], options: ProcessOptions) {
+  constructor(world: World, argv: readonly string[], options: ProcessOptions) {
     this.#world = world;
     this.#options = options;
     this.name = options.name;
-    this.pid = pid;
     this.argv = argv;
+    const { machine } = options;
+    const isReused = world.happens("pid reuse", this.name, 0.2);
+    this.pid = machine.addProcess(this, isReused);
+    this.start = world.processes.length;
     this.ended = new Promise((resolve) => (this.#resolve = resolve));
     world.note(`${this.name}: ${argv.join(" ")}`);
-    void run(argv, this.#host()).then((exit) => this.#end(exit));
+    const program = async () => {
+      const ms = machine.power.isOffUntil - world.timeline.time;
+      if (ms > 0) await world.timeline.wait(ms);
+      return this.isAlive ? run(argv, this.#host()) : null;
+    };
+    void program().then((exit) => this.#end(exit));
   }
 
   /** Ends the process at once. */
   kill(): void {
     this.#end(null);
+  }
+
+  /** Stops it, as Ctrl-Z does, for so many ms. */
+  stop(ms: number): void {
+    this.#stoppedUntil = this.#world.timeline.time + ms;
+    this.state = "T";
+    this.#world.note(`${this.name}: stopped for ${Math.round(ms)} ms`);
   }
 
   /** Sends Ctrl-C. */
@@ -73,6 +90,9 @@ export class SimulatedProcess {
   #end(exit: number | null): void {
     if (!this.isAlive) return;
     this.isAlive = false;
+    const { faults } = this.#world;
+    const isLeft = exit === null && faults.strikes("zombie", this.name);
+    this.state = isLeft ? "Z" : "X";
     const { out, err } = this;
     this.#world.note(`${this.name}: ended with ${exit ?? "a kill"}`);
     this.#world.note(`${out}${err}`);
@@ -80,13 +100,14 @@ export class SimulatedProcess {
   }
 
   /** Waits for the turn of a step outside the program; never returns once the process has ended. */
-  async #step(step: string, ms = STEP_MS): Promise<string> {
+  async #step(step: string, ms = STEP_MS, cut = () => {}): Promise<string> {
     const { timeline, faults } = this.#world;
-    const count = (this.#counts.get(step) ?? 0) + 1;
-    this.#counts.set(step, count);
-    const place = `${this.name}: ${step} ${count}`;
+    const place = this.#place(step);
     await timeline.wait(this.#random(`duration of ${place}`) * ms);
-    if (this.isAlive && faults.strikes("kill", place)) this.kill();
+    if (this.isAlive && faults.strikes("stop", place))
+      this.stop(this.#random(`stop at ${place}`) * this.#options.machine.longestStop);
+    await this.#resumed();
+    this.#cutOff(place, cut);
     if (!this.isAlive) await new Promise(() => {});
     if (faults.strikes("interrupt", place)) this.interrupt();
     if (faults.strikes("clock jump", place)) {
@@ -95,6 +116,41 @@ export class SimulatedProcess {
     }
     this.#world.note(place);
     return place;
+  }
+
+  /** A step of a call that blocks: no time passes. Throws if the process has ended, which may be at it. */
+  #stepNow(step: string): string {
+    const place = this.#place(step);
+    this.#cutOff(place, () => {});
+    if (!this.isAlive) throw new ProcessEnded();
+    this.#world.note(place);
+    return place;
+  }
+
+  #place(step: string): string {
+    const count = (this.#counts.get(step) ?? 0) + 1;
+    this.#counts.set(step, count);
+    return `${this.name}: ${step} ${count}`;
+  }
+
+  /** Ends the process at a place, if a kill or a power cut strikes there. */
+  #cutOff(place: string, cut: () => void): void {
+    const { faults } = this.#world;
+    if (!this.isAlive) return;
+    if (faults.strikes("kill", place)) {
+      cut();
+      this.kill();
+    } else if (faults.strikes("power", place)) {
+      cut();
+      this.#options.machine.losePower(place);
+    }
+  }
+
+  async #resumed(): Promise<void> {
+    const { timeline } = this.#world;
+    while (this.isAlive && timeline.time < this.#stoppedUntil)
+      await timeline.wait(this.#stoppedUntil - timeline.time);
+    if (this.state === "T") this.state = "R";
   }
 
   #random(words: string): number {
@@ -141,7 +197,7 @@ export class SimulatedProcess {
       binDirectory: undefined,
       licenses: none("licenses"),
       pathSeparator: ":",
-      process: { pid: this.pid, isAlive: (pid) => this.#world.isAlive(pid) },
+      process: { pid: this.pid, isAlive: (pid) => machine.hasProcess(pid) },
       stdin: {
         isTTY: false,
         async *bytes() {
@@ -158,9 +214,20 @@ export class SimulatedProcess {
       },
       files: simulatedFiles({
         disk: machine.disk,
-        step: (step) => this.#step(step),
-        isFull: (place) => faults.strikes("full disk", place),
-        random: (place) => this.#random(`name at ${place}`).toString(16).slice(2, 10),
+        step: (step, cut) => this.#step(step, STEP_MS, cut),
+        stepNow: (step) => this.#stepNow(step),
+        strikes: (kind, place) => faults.strikes(kind, place),
+        random: (words) => this.#random(`${this.name}: ${words}`),
+        proc: (path) => machine.proc(path),
+        hostname: machine.name,
+        lockClock: {
+          now: () => new Date(START + Math.floor(timeline.time) + machine.clockOffset),
+          sleep: async (ms, signal) => {
+            await timeline.wait(ms, signal, "background");
+            await this.#resumed();
+            if (!this.isAlive) await new Promise(() => {});
+          },
+        },
       }),
       signal: this.#interrupted.signal,
       now: () => new Date(START + Math.floor(timeline.time) + machine.clockOffset),

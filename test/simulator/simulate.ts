@@ -1,4 +1,5 @@
 import type { SandboxOptions } from "../../src/sandbox/http/options.ts";
+import { ProcessEnded } from "./process.ts";
 import { World } from "./world.ts";
 
 /** A change of a source file that makes a bug, which a scenario must find. */
@@ -48,7 +49,9 @@ export async function simulate(
   const world = await World.open({ seed, faults, server: scenario.server?.(seed) });
   let failure: string | null = null;
   const unhandled: unknown[] = [];
-  const onUnhandled = (error: unknown) => void unhandled.push(error);
+  const onUnhandled = (error: unknown) => {
+    if (!(error instanceof ProcessEnded)) unhandled.push(error);
+  };
   process.on("unhandledRejection", onUnhandled);
   try {
     await world.timeline.until(scenario.play(world), () => world.running());

@@ -1,6 +1,8 @@
 interface Happening {
   readonly due: number;
   readonly run: () => void;
+  /** Nobody waits for it. */
+  readonly isBackground: boolean;
 }
 
 /** Limits of a run: what needs more never ends. */
@@ -24,8 +26,11 @@ export class Timeline {
   #external = 0;
   readonly #waiting = new Set<Happening>();
 
-  /** Resolves after `ms`. Rejects with the reason of the signal if that is aborted before. */
-  wait(ms: number, signal?: AbortSignal): Promise<void> {
+  /**
+   * Resolves after `ms`. Rejects with the reason of the signal if that is aborted before. If nothing but
+   * background work is left, programs wait for ever.
+   */
+  wait(ms: number, signal?: AbortSignal, kind?: "background"): Promise<void> {
     this.#steps++;
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
@@ -37,7 +42,7 @@ export class Timeline {
         signal?.removeEventListener("abort", stop);
         resolve();
       };
-      const happening = { due: this.time + ms, run };
+      const happening = { due: this.time + ms, run, isBackground: kind === "background" };
       this.#waiting.add(happening);
       signal?.addEventListener("abort", stop, { once: true });
     });
@@ -82,7 +87,11 @@ export class Timeline {
 
   #next(): Happening | undefined {
     let next: Happening | undefined;
-    for (const each of this.#waiting) if (!next || each.due < next.due) next = each;
-    return next;
+    let isLeft = false;
+    for (const each of this.#waiting) {
+      isLeft ||= !each.isBackground;
+      if (!next || each.due < next.due) next = each;
+    }
+    return isLeft ? next : undefined;
   }
 }

@@ -1,9 +1,10 @@
 import type { SandboxOptions } from "../../src/sandbox/http/options.ts";
 import { Disk } from "./disk.ts";
 import { FaultPlan } from "./faults.ts";
-import { SimulatedProcess, type Machine, type ProcessOptions } from "./process.ts";
+import { Machine } from "./machine.ts";
+import { SimulatedProcess, type ProcessOptions } from "./process.ts";
 import { draw } from "./random.ts";
-import { SimulatedServer } from "./server.ts";
+import { SimulatedServer, START } from "./server.ts";
 import { Timeline } from "./timeline.ts";
 
 /** What a seed and a list of faults determine. */
@@ -60,18 +61,15 @@ export class World {
   }
 
   machine(): Machine {
-    return { disk: new Disk(), clockOffset: 0 };
+    const disk = new Disk(() => START + this.timeline.time);
+    return new Machine(this, "vm", { disk, power: { machines: [], isOffUntil: 0, boots: 1 } });
   }
 
   /** Starts a program; its name begins the names of its faults. */
   start(argv: readonly string[], options: ProcessOptions): SimulatedProcess {
-    const process = new SimulatedProcess(this, 1000 + this.processes.length, argv, options);
+    const process = new SimulatedProcess(this, argv, options);
     this.processes.push(process);
     return process;
-  }
-
-  isAlive(pid: number): boolean {
-    return this.processes.some((process) => process.pid === pid && process.isAlive);
   }
 
   pause(ms: number): Promise<void> {

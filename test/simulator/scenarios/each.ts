@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { couldNotLock, requireOneWriter } from "../claims.ts";
-import type { Ended, Machine, SimulatedProcess } from "../process.ts";
+import type { Machine } from "../machine.ts";
+import type { Ended, SimulatedProcess } from "../process.ts";
 import type { Scenario } from "../simulate.ts";
 import type { World } from "../world.ts";
 import { makeWork, type Work } from "./each-works.ts";

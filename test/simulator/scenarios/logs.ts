@@ -2,7 +2,8 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { parse } from "csv-parse/sync";
 import { appKey } from "../../../src/sandbox/http/auth.ts";
 import { runsOf, startRun, stopRun } from "../applications.ts";
-import type { Ended, Machine, SimulatedProcess } from "../process.ts";
+import type { Machine } from "../machine.ts";
+import type { Ended, SimulatedProcess } from "../process.ts";
 import type { Scenario } from "../simulate.ts";
 import type { World } from "../world.ts";
 

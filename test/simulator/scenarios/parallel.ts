@@ -1,5 +1,6 @@
 import { equal, ok } from "node:assert/strict";
-import type { Machine, SimulatedProcess } from "../process.ts";
+import type { Machine } from "../machine.ts";
+import type { SimulatedProcess } from "../process.ts";
 import type { Scenario } from "../simulate.ts";
 import type { World } from "../world.ts";
 

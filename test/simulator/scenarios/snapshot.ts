@@ -2,7 +2,8 @@ import { deepEqual, equal, ok } from "node:assert/strict";
 import { sha256 } from "../../../src/lib/sha256.ts";
 import { requireOneWriter } from "../claims.ts";
 import { addText, createKb, documentsOf, type StoredDocument } from "../knowledge.ts";
-import type { Ended, Machine, SimulatedProcess } from "../process.ts";
+import type { Machine } from "../machine.ts";
+import type { Ended, SimulatedProcess } from "../process.ts";
 import type { Scenario } from "../simulate.ts";
 import type { World } from "../world.ts";
 

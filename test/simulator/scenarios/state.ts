@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { Ended, Machine, SimulatedProcess } from "../process.ts";
+import type { Machine } from "../machine.ts";
+import type { Ended, SimulatedProcess } from "../process.ts";
 import type { Scenario } from "../simulate.ts";
 import type { World } from "../world.ts";
 

@@ -1,7 +1,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { appKey } from "../../../src/sandbox/http/auth.ts";
 import { questionsTo, type StoredQuestion } from "../applications.ts";
-import type { Ended, Machine } from "../process.ts";
+import type { Machine } from "../machine.ts";
+import type { Ended } from "../process.ts";
 import type { Scenario } from "../simulate.ts";
 import type { World } from "../world.ts";
 import { talker } from "./follow-apps.ts";
