@@ -1,9 +1,10 @@
 import { ok } from "node:assert/strict";
+import type { SimulatedProcess } from "./process.ts";
 import type { World } from "./world.ts";
 
 /** Did a lock file find the disk full? Then a command works without it. */
 export const couldNotLock = ({ faults }: World): boolean =>
-  faults.happened.some((fault) => /^full disk.*: lock/.test(fault));
+  faults.happened.some((fault) => /^(full disk|io error).*: lock/.test(fault));
 
 /** Of two commands, neither takes steps such as `write` while the other one is at them, too. */
 export function requireOneWriter(
@@ -17,4 +18,22 @@ export function requireOneWriter(
   }));
   const isOverlap = a && b && Math.min(a.sent, b.sent) >= 0 && a.sent < b.end && b.sent < a.end;
   ok(!isOverlap, `${names.join(" and ")} do the same work at once`);
+}
+
+/**
+ * A command that refuses because of a lock names a process that ran at that time. After a power cut, and in
+ * another container, it may have ended up to 15 s before.
+ */
+export function requireHolder({ processes }: World, refused: SimulatedProcess): void {
+  const { machine, err } = refused;
+  const [, pid, name] = /pid (\d+) on (\S+) since /.exec(err) ?? [];
+  if (pid === undefined || name !== machine.name || machine.power.boots > 1) return;
+  const holder = processes.find(
+    (each) =>
+      each !== refused &&
+      each.machine === machine &&
+      each.pid === Number(pid) &&
+      each.endedAt >= refused.startedAt,
+  );
+  ok(holder, `${refused.name} waits for pid ${pid}, which has ended: ${err}`);
 }

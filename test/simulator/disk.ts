@@ -16,7 +16,7 @@ export interface Inode {
   written: number;
 }
 
-/** ms after which the system flushes what programs did not. */
+/** ms after which the system flushes names and content by itself. */
 const NAMES_FLUSHED_MS = 5000;
 const CONTENT_FLUSHED_MS = 30_000;
 
@@ -136,8 +136,8 @@ export class Disk {
   }
 
   /**
-   * Forgets what was not flushed, as far as `random` decides: the last changes of names, and of each file all,
-   * or what is behind some byte of what was written.
+   * Forgets changes that are not flushed, as far as `random` decides: the last ones of names, and the content of
+   * files, or the end of it.
    */
   losePower(random: (words: string) => number): void {
     const names = this.#unflushed.filter(({ at }) => this.#now() - at < NAMES_FLUSHED_MS);

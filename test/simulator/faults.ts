@@ -9,7 +9,7 @@ const rates = {
   /** Ctrl-Z: the process does nothing for a while, and keeps what it has. */
   stop: 0.002,
   /** The machine loses power, with all that was not flushed to its disk. */
-  power: 0.0005,
+  power: 0.002,
   /** Ctrl-C. */
   interrupt: 0.001,
   /** The clock of the machine jumps; its monotonic one does not. */
@@ -37,6 +37,8 @@ const rates = {
   /** The line is reset, or silent, in the middle of the body. */
   "half body": 0.02,
   "silent body": 0.01,
+  /** Lists of documents lack one of those that they count, several times. */
+  "short list": 0.01,
   /** The server takes long. */
   delay: 0.03,
   /** The server ends, with all that it has not stored, and starts again. */

@@ -59,7 +59,7 @@ export class Machine {
 
   /** The text of a file or link of /proc. */
   proc(path: string): string {
-    if (path.endsWith("/boot_id")) return `boot ${this.power.boots}`.replace(" ", "-");
+    if (path.endsWith("/boot_id")) return `boot-${this.power.boots}`;
     if (path === "/proc/self/ns/pid") return `pid:[${this.name}]`;
     const pid = Number(/^\/proc\/(\d+)\/stat$/.exec(path)?.[1]);
     const process = this.#processes.get(pid);
@@ -68,7 +68,7 @@ export class Machine {
     return `${pid} (node) ${process.state} ${fields} ${process.start} 0`;
   }
 
-  /** Ends all processes of the machine; what was not flushed may be lost. */
+  /** Ends all processes of the machine; changes that are not flushed may be lost. */
   losePower(place: string): void {
     const random = (words: string) => this.#world.random(`${words} after ${place}`);
     this.#world.note(`no power: ${place}`);

@@ -40,6 +40,10 @@ export class SimulatedProcess {
   state: "R" | "T" | "Z" | "X" = "R";
   /** Start time in ticks. */
   readonly start: number;
+  readonly machine: Machine;
+  /** Simulated times. */
+  readonly startedAt: number;
+  endedAt = Infinity;
   out = "";
   err = "";
   /** Requests that it has sent and whose responses it has not read. */
@@ -57,6 +61,8 @@ export class SimulatedProcess {
     this.name = options.name;
     this.argv = argv;
     const { machine } = options;
+    this.machine = machine;
+    this.startedAt = world.timeline.time;
     const isReused = world.happens("pid reuse", this.name, 0.2);
     this.pid = machine.addProcess(this, isReused);
     this.start = world.processes.length;
@@ -90,6 +96,7 @@ export class SimulatedProcess {
   #end(exit: number | null): void {
     if (!this.isAlive) return;
     this.isAlive = false;
+    this.endedAt = this.#world.timeline.time;
     const { faults } = this.#world;
     const isLeft = exit === null && faults.strikes("zombie", this.name);
     this.state = isLeft ? "Z" : "X";
@@ -186,7 +193,8 @@ export class SimulatedProcess {
       timeline,
       server,
       step: (step, ms) => this.#step(step, ms),
-      strikes: (kind, place) => faults.strikes(kind, place),
+      strikes: (kind, place) =>
+        (kind !== "short list" || this.#world.listsMayBeShort) && faults.strikes(kind, place),
       random: (words) => this.#random(words),
       note: (text) => this.#world.note(text),
     });

@@ -1,7 +1,7 @@
 interface Happening {
   readonly due: number;
   readonly run: () => void;
-  /** Nobody waits for it. */
+  /** Programs do not wait for it. */
   readonly isBackground: boolean;
 }
 

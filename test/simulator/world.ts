@@ -25,6 +25,8 @@ export class World {
   /** Called when a process sends a request, and when it has its response. */
   onRequest: (process: SimulatedProcess, isSent: boolean) => void = () => {};
   readonly processes: SimulatedProcess[] = [];
+  /** Do lists of documents lack some at times, as while others change them? */
+  listsMayBeShort = false;
   readonly #seed: number;
 
   constructor({ seed, faults }: WorldOptions, timeline: Timeline, server: SimulatedServer) {
@@ -63,6 +65,19 @@ export class World {
   machine(): Machine {
     const disk = new Disk(() => START + this.timeline.time);
     return new Machine(this, "vm", { disk, power: { machines: [], isOffUntil: 0, boots: 1 } });
+  }
+
+  /** A machine that sometimes has two containers with one disk. */
+  containers(): Machine {
+    const machine = this.machine();
+    if (this.random("containers") < 0.3) machine.beside();
+    return machine;
+  }
+
+  /** The container for a process: another one is a fault that can be dropped. */
+  somewhere(machine: Machine, name: string): Machine {
+    const other = machine.power.machines.find((each) => each !== machine);
+    return other && this.happens("elsewhere", name, 0.4) ? other : machine;
   }
 
   /** Starts a program; its name begins the names of its faults. */

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { couldNotLock, requireOneWriter } from "../claims.ts";
+import { couldNotLock, requireHolder, requireOneWriter } from "../claims.ts";
 import type { Machine } from "../machine.ts";
 import type { Ended, SimulatedProcess } from "../process.ts";
 import type { Scenario } from "../simulate.ts";
@@ -36,7 +36,11 @@ function start({ world, machine, work }: Stage, name: string): SimulatedProcess 
   const flags = ["--each", ROWS, "--errors-to", REST, "-o", "jsonl"];
   if (world.random("stop on error") < 0.2) flags.push("--stop-on-error");
   if (world.random("one at a time") < 0.2) flags.push("--concurrency", "1");
-  return world.start([...work.argv, ...flags], { name, machine, env: work.env });
+  return world.start([...work.argv, ...flags], {
+    name,
+    machine: world.somewhere(machine, name),
+    env: work.env,
+  });
 }
 
 const resultsOf = ({ out }: Ended): Result[] =>
@@ -116,13 +120,18 @@ async function playTurn(stage: Stage, turn: number): Promise<boolean> {
   const names = [name, `${name} again`] as const;
   const before = await work.counts();
   const process = start(stage, names[0]);
+  const processes = [process];
   const ends: Ended[] = [];
   const isTwice = world.happens("twice", name, 0.25);
   if (isTwice) {
     await world.pause(world.random(`twice ${name}`) * 1500);
-    if (process.isAlive) ends.push(await start(stage, names[1]).ended);
+    if (process.isAlive) {
+      processes.push(start(stage, names[1]));
+      ends.push(...(await Promise.all(processes.slice(1).map(({ ended }) => ended))));
+    }
   }
   ends.unshift(await process.ended);
+  for (const one of processes) requireHolder(world, one);
   stage.isForgetful ||= ends.some(({ err }) => err.includes("it cannot resume"));
   stage.isForgetful ||= couldNotLock(world);
   if (!stage.isForgetful && ends.length > 1) requireOneWriter(world, names, work.write);
@@ -148,7 +157,7 @@ function requireOnce({ work, isForgetful }: Stage, counts: readonly number[]): v
 }
 
 async function play(world: World): Promise<void> {
-  const machine = world.machine();
+  const machine = world.containers();
   const texts = Array.from({ length: 3 + world.below(6, "rows") }, (_, row) => `row${row + 1}`);
   const work = await makeWork(world, texts);
   machine.disk.put(ROWS, `${[work.header, ...work.rows].join("\n")}\n`);
@@ -193,6 +202,36 @@ export const each: Scenario = {
       file: "src/commands/batch/batch.ts",
       from: 'return earlier?.kind === "sent" && input !== undefined && !this.#spec.isRepeatable(input);',
       to: "return false && earlier !== undefined && input !== undefined;",
+    },
+    {
+      name: "a line cut off by a kill is joined with the next one",
+      file: "src/lib/journal.ts",
+      from: 'text === "" || text.endsWith("\\n") ? "" : "\\n";',
+      to: '"";',
+    },
+    {
+      name: "a living owner of a lock counts as dead",
+      file: "src/host/lock.ts",
+      from: "if (!self.isAlive(content.pid)) return false;",
+      to: "return false;",
+    },
+    {
+      name: "a zombie counts as alive",
+      file: "src/host/lock.ts",
+      from: 'if (state === "Z" || state === "X") return false;',
+      to: "",
+    },
+    {
+      name: "another process with the pid of a dead owner counts as the owner",
+      file: "src/host/lock.ts",
+      from: "? content.start === start :",
+      to: "? true :",
+    },
+    {
+      name: "a lock in another container counts as left at once",
+      file: "src/host/lock.ts",
+      from: "if (content?.place !== currentPlace(self)) return isFresh(file, self);",
+      to: "if (content?.place !== currentPlace(self)) return false;",
     },
     {
       name: "two commands send the same rows",

@@ -1,6 +1,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { parse } from "csv-parse/sync";
 import { appKey } from "../../../src/sandbox/http/auth.ts";
+import { requireHolder } from "../claims.ts";
 import { runsOf, startRun, stopRun } from "../applications.ts";
 import type { Machine } from "../machine.ts";
 import type { Ended, SimulatedProcess } from "../process.ts";
@@ -151,7 +152,8 @@ function start(stage: Stage, name: string): SimulatedProcess {
     ...(status === undefined ? [] : ["--status", status]),
   ];
   const argv = ["wf", "logs", "export", target, "-o", "json"].concat(options);
-  return world.start(argv, { name, machine, env: { KB_APP_KEY: appKey(APP) } });
+  const place = world.somewhere(machine, name);
+  return world.start(argv, { name, machine: place, env: { KB_APP_KEY: appKey(APP) } });
 }
 
 /** One export, or two at once, while more runs start. */
@@ -172,6 +174,7 @@ async function playTurn(stage: Stage, turn: string): Promise<void> {
   const ends = await Promise.all(processes.map(({ ended }) => ended));
   requireRows(stage);
   for (const end of ends) requireHonest(stage, end);
+  for (const one of processes) requireHolder(world, one);
   const [{ exit, out }] = ends as [Ended];
   if (ends.length > 1 || !isAnew || exit !== 0) return;
   equal((JSON.parse(out) as Summary).rows, rowsOf(stage).length - before, "rows of the summary");
@@ -224,7 +227,15 @@ async function play(world: World): Promise<void> {
   const target = `${HOME}/${world.pick(names, "target")}`;
   const hasDetails = world.random("details") < 0.3;
   const status = world.random("status") < 0.3 ? "succeeded" : undefined;
-  const stage = { world, machine: world.machine(), target, hasState, hasDetails, status, told: 0 };
+  const stage = {
+    world,
+    machine: world.containers(),
+    target,
+    hasState,
+    hasDetails,
+    status,
+    told: 0,
+  };
   await startRuns({ ...stage, begin: 0 }, "at first");
   await world.pause(2000);
   const begin = world.server.now().getTime();

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { sha256 } from "../../../src/lib/sha256.ts";
-import { requireOneWriter } from "../claims.ts";
+import { requireHolder, requireOneWriter } from "../claims.ts";
 import { addText, createKb, documentsOf, type StoredDocument } from "../knowledge.ts";
 import type { Machine } from "../machine.ts";
 import type { Ended, SimulatedProcess } from "../process.ts";
@@ -61,16 +61,21 @@ async function edit({ world }: Stage, kb: string, turn: string): Promise<boolean
 async function disturbed(stage: Stage, argv: readonly string[], name: string): Promise<Ended[]> {
   const { world, machine, source } = stage;
   stage.isEdited = false;
-  const processes: SimulatedProcess[] = [world.start(argv, { name, machine, env })];
+  const processes: SimulatedProcess[] = [
+    world.start(argv, { name, machine: world.somewhere(machine, name), env }),
+  ];
   if (world.happens("edited meanwhile", name, 0.3)) {
     await world.pause(world.random(`meanwhile ${name}`) * 2000);
     stage.isEdited = await edit(stage, source, `${name} meanwhile`);
   }
   if (world.happens("twice", name, 0.35)) {
     await world.pause(world.random(`twice ${name}`) * 600);
-    processes.push(world.start(argv, { name: `${name} again`, machine, env }));
+    const again = `${name} again`;
+    const place = world.somewhere(machine, again);
+    processes.push(world.start(argv, { name: again, machine: place, env }));
   }
   const ends = await Promise.all(processes.map(({ ended }) => ended));
+  for (const one of processes) requireHolder(world, one);
   for (const { exit, err } of ends) {
     if (exit === null || exit === 0) continue;
     const isTaken = exit === 5 && /already exists|409/.test(err);
@@ -169,7 +174,7 @@ async function prepare(world: World): Promise<Stage> {
     await server.call("POST", `/v1/datasets/${source}/documents/metadata`, body);
   }
   await world.pause(60_000); // until all are indexed
-  return { world, machine: world.machine(), source, other, isEdited: false };
+  return { world, machine: world.containers(), source, other, isEdited: false };
 }
 
 async function play(world: World): Promise<void> {

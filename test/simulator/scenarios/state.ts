@@ -107,18 +107,22 @@ interface Attempt {
   readonly end: Ended;
 }
 
-/** The stores that some order of the commands can leave: of those that were cut off, each may have done nothing. */
-function outcomes(store: Store, attempts: readonly Attempt[]): Store[] {
+/**
+ * The stores that some order of the commands can leave: of those that were cut off, each may have done nothing. A
+ * power cut may undo the last ones.
+ */
+function outcomes(store: Store, attempts: readonly Attempt[], isUndone = false): Store[] {
   if (attempts.length === 0) return [store];
-  return attempts.flatMap(({ command, end: { exit } }, at) => {
+  const later = attempts.flatMap(({ command, end: { exit } }, at) => {
     const rest = attempts.filter((_, index) => index !== at);
     const changed = command.change(store);
-    if (exit === 0) return changed ? outcomes(changed, rest) : [];
-    if (exit === 3) return changed ? [] : outcomes(store, rest);
+    if (exit === 0) return changed ? outcomes(changed, rest, isUndone) : [];
+    if (exit === 3) return changed ? [] : outcomes(store, rest, isUndone);
     const isCut = exit === null || exit === 130;
-    const untouched = outcomes(store, rest);
-    return isCut && changed ? [...untouched, ...outcomes(changed, rest)] : untouched;
+    const untouched = outcomes(store, rest, isUndone);
+    return isCut && changed ? [...untouched, ...outcomes(changed, rest, isUndone)] : untouched;
   });
+  return isUndone ? [store, ...later] : later;
 }
 
 const sorted = (value: unknown): string =>
@@ -138,7 +142,9 @@ function draw({ world }: Stage, place: string): Command {
 /** Commands at the same time: the file is as one of their orders leaves it. */
 async function playTurn(stage: Stage, turn: number): Promise<void> {
   const { world, machine } = stage;
+  await world.pause(6000); // until the system has flushed the names of files
   const before = storeOf(stage);
+  const { boots } = machine.power;
   const running: { command: Command; process: SimulatedProcess }[] = [];
   for (let index = 0; index < 3; index++) {
     const name = `command ${turn}.${index}`;
@@ -159,7 +165,7 @@ async function playTurn(stage: Stage, turn: number): Promise<void> {
   const { exit, err } = await reader.ended;
   ok([null, 0, 130].includes(exit), `a reader failed with ${exit}: ${err}`);
   const after = sorted(storeOf(stage));
-  const possible = outcomes(before, attempts).map(sorted);
+  const possible = outcomes(before, attempts, machine.power.boots > boots).map(sorted);
   ok(possible.includes(after), `the profiles are ${after}, not one of\n${possible.join("\n")}`);
   requireLog(stage, attempts);
 }
@@ -171,7 +177,7 @@ function requireLog({ world, machine: { disk } }: Stage, attempts: readonly Atte
     .list(FAILURES)
     .filter((name) => name.endsWith(".json"))
     .map((name) => (JSON.parse(disk.text(`${FAILURES}/${name}`)) as { command: string }).command);
-  if (world.faults.happened.some((fault) => fault.includes("full disk"))) return;
+  if (world.faults.happened.some((fault) => /^(full disk|io error|power)/.test(fault))) return;
   for (const { command, end } of attempts) {
     if (!command.isRemote || end.exit === null || end.exit === 130) continue;
     const line = command.argv.join(" ");
@@ -230,6 +236,18 @@ export const state: Scenario = {
       file: "src/config/profiles.ts",
       from: "await files.writeSettings(await files.realPath(path).catch(() => path), store);",
       to: "await files.remove(path); await files.append(path, JSON.stringify(store));",
+    },
+    {
+      name: "files are written in place",
+      file: "src/host/node-files.ts",
+      from: "const temporary = `${path}.${await system.randomHex(4)}.tmp`;",
+      to: "const temporary = path;",
+    },
+    {
+      name: "a file is renamed before it is flushed",
+      file: "src/host/node-files.ts",
+      from: "await file.sync();\n      await file.close();\n      await rename",
+      to: "await file.close();\n      await rename",
     },
     {
       name: "a damaged file counts as an empty one",

@@ -25,6 +25,8 @@ interface Stage {
    * tell it from that of a user once its file is gone, so it stays.
    */
   readonly deleted: Set<string>;
+  /** Paths that a document of someone else has, too. */
+  readonly doubled: Set<string>;
 }
 
 /** A sync that needs no one to answer. */
@@ -60,6 +62,27 @@ async function editOnServer({ world, kb }: Stage, turn: string): Promise<void> {
   }
 }
 
+/** A user copies a document with its metadata. */
+async function copyOnServer({ world, kb, doubled }: Stage, turn: string): Promise<void> {
+  if (!world.happens("copy", turn, 0.2)) return;
+  const documents = await documentsOf(world.server, kb);
+  const synced = documents.filter(({ fields }) => fields["kb_path"] !== undefined);
+  const original = synced[world.below(synced.length, `copy ${turn}`)];
+  if (!original) return;
+  const { name, text, fields } = original;
+  const id = await addText(world.server, kb, { name, text });
+  const known = await world.server.call<{ doc_metadata: { id: string; name: string }[] }>(
+    "GET",
+    `/v1/datasets/${kb}/metadata`,
+  );
+  const values = known.doc_metadata
+    .filter((field) => field.name in fields)
+    .map((field) => ({ ...field, value: fields[field.name] }));
+  const body = { operation_data: [{ document_id: id, metadata_list: values }] };
+  await world.server.call("POST", `/v1/datasets/${kb}/documents/metadata`, body);
+  doubled.add(String(fields["kb_path"]));
+}
+
 /** The shards of a turn, some of which start late or twice. */
 async function startShards(stage: Stage, turn: string): Promise<SimulatedProcess[]> {
   const { world, machine } = stage;
@@ -82,6 +105,8 @@ async function playTurn(stage: Stage, turn: string): Promise<void> {
   const { world } = stage;
   edit(stage, turn);
   await editOnServer(stage, `${turn} before`);
+  await copyOnServer(stage, turn);
+  const before = await documentsOf(world.server, stage.kb);
   const processes = await startShards(stage, turn);
   const isEdited = world.happens("edited meanwhile", turn, 0.2);
   if (isEdited) {
@@ -92,6 +117,9 @@ async function playTurn(stage: Stage, turn: string): Promise<void> {
   const ends = await Promise.all(processes.map(({ ended }) => ended));
   const documents = await documentsOf(world.server, stage.kb);
   requireValidHashes(documents);
+  const ids = new Set(documents.map(({ id }) => id));
+  const lost = before.find(({ id }) => !ids.has(id));
+  equal(lost?.name, undefined, "a sync without --prune has deleted a document");
   for (const end of ends) {
     if (end.exit === null || end.exit === 0) continue;
     ok(honest.includes(end.exit), `exit code ${end.exit} of a disturbed sync: ${end.err}`);
@@ -132,8 +160,9 @@ function requireValidHashes(documents: readonly StoredDocument[]): void {
 }
 
 /** Each file has one document with its content, and the hash of it. */
-function requireFiles({ tree }: Stage, documents: readonly StoredDocument[]): void {
+function requireFiles({ tree, doubled }: Stage, documents: readonly StoredDocument[]): void {
   for (const [path, text] of tree) {
+    if (doubled.has(path)) continue;
     const found = documents.filter(({ fields }) => fields["kb_path"] === path);
     deepEqual(
       found.map((each) => ({ text: each.text, hash: each.fields["kb_hash"], status: each.status })),
@@ -155,13 +184,22 @@ async function play(world: World): Promise<void> {
   const machine = world.machine();
   const kb = await createKb(world.server, "Handbook");
   const foreign = await addText(world.server, kb, FOREIGN);
-  const stage: Stage = { world, kb, machine, tree: new Map(), deleted: new Set() };
+  const stage: Stage = {
+    world,
+    kb,
+    machine,
+    tree: new Map(),
+    deleted: new Set(),
+    doubled: new Set(),
+  };
+  world.listsMayBeShort = true;
   const turns = 1 + world.below(3, "turns");
   for (let turn = 0; turn < turns; turn++) await playTurn(stage, `${turn}`);
 
   world.calm();
   await world.pause(60_000);
   await requireSuccess(stage, "undisturbed sync");
+  stage.doubled.clear(); // it has pruned
   const documents = await documentsOf(world.server, kb);
   requireFiles(stage, documents);
   const others = documents.filter(({ fields }) => fields["kb_path"] === undefined);
@@ -192,6 +230,18 @@ export const sync: Scenario = {
       file: "src/commands/kb/changes/plan-documents.ts",
       from: "isKnown || hashes.get(document.id) === file.hash",
       to: "isKnown || hashes.has(document.id)",
+    },
+    {
+      name: "an incomplete list counts as complete",
+      file: "src/api/pages.ts",
+      from: "if (complete && !maybeIncomplete && !lacksRows(progress)) return;",
+      to: "if (complete) return;",
+    },
+    {
+      name: "documents with the same path are deleted without --prune",
+      file: "src/commands/kb/changes/plan-documents.ts",
+      from: 'const action = rules.prune ? "delete" : "skip";',
+      to: 'const action = "delete";',
     },
     {
       name: "a document that a user changed counts as synced",
