@@ -187,18 +187,23 @@ const diskReasons: Readonly<Record<string, string>> = {
   ENOSPC: "disk full",
   EDQUOT: "disk quota exceeded",
   EFBIG: "file too large",
-  EMFILE: "too many open files",
+  EMFILE: "too many open files (`ulimit -n` shows the limit)",
+  ENFILE: "too many open files on this machine",
+  ENOMEM: "out of memory",
   EIO: "input/output error",
 };
 /** The reason of a file error in plain words; the message of any other error. */
 export const reasonOf = (error: unknown): string =>
   diskProblem(error)?.reason ?? (error instanceof Error ? error.message : String(error));
 
+/** The line for an error that nothing else can report. */
+export const lastLine = (error: unknown): string => `error: ${reasonOf(error)}\n`;
+
 /** Is this the system error for a directory in a place where none can be created, such as /proc? */
 export const isUncreatable = (error: unknown): boolean =>
   codeOf(error) === "ENOENT" && (error as NodeJS.ErrnoException).syscall === "mkdir";
 
-const machineErrors = ["ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "EIO"];
+const machineErrors = ["ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "ENFILE", "ENOMEM", "EIO"];
 
 /**
  * The reason of a file error and its failure kind: `usage` for a wrong path, `failure` for a full or

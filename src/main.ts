@@ -2,6 +2,7 @@ import { readyAnswer } from "./cli/ready-answer.ts";
 import { bundleFile } from "./host/bundle-file.ts";
 import { keepCompiledCode } from "./host/compile-cache.ts";
 import { directoriesOf } from "./host/directories.ts";
+import { endWithLastLine } from "./host/direct-write.ts";
 import { nodeOutput } from "./host/node-output.ts";
 import { platform } from "./host/platform.ts";
 
@@ -10,6 +11,7 @@ import { platform } from "./host/platform.ts";
  * Node 20, waiting for V8 to finish with undici's parser would take 80 ms.
  */
 export async function main(program: "kb" | "wf"): Promise<never> {
+  process.on("uncaughtException", endWithLastLine);
   const argv = [program, ...process.argv.slice(2)];
   const answer = readyAnswer(argv, { platform, file: bundleFile });
   if (answer !== undefined && (await isPrinted(answer))) process.exit(0);

@@ -1,5 +1,5 @@
 import type { Host, RawHost } from "../host/host.ts";
-import { CliError, diskProblem } from "../errors.ts";
+import { CliError, diskProblem, lastLine } from "../errors.ts";
 import { withWrite } from "../output/stream-wrap.ts";
 import { visible } from "../output/table/display-width.ts";
 import { newSecrets, withoutKeys } from "../redact/keys.ts";
@@ -29,22 +29,35 @@ export async function run(argv: readonly string[], rawHost: RawHost): Promise<nu
     await runLine({ argv, word: argv[1] }, host, reported);
     return 0;
   } catch (error) {
-    const { globals = {}, requests } = reported;
-    const { toCliError } = await import("./errors/error-text.ts");
-    const { scopeIn, withScope } = await import("./errors/line-scope.ts");
-    const failure = await withScope(toCliError(error, Object.values(rawHost.directories)), {
-      globals: reported.globals ?? scopeIn(argv),
-      names: requests.names,
+    return report(error, argv, host, reported).catch(async () => {
+      // Without descriptors, not even the code for errors can be loaded.
+      await host.stderr.write(lastLine(error));
+      return error instanceof CliError ? error.exit : 1;
     });
-    const { printError } = await import("./errors/print-error.ts");
-    await printError(failure, { argv, globals }, requests, host);
-    // The error of a wrong command line needs no report.
-    if (requests.count > 0 || failure.info.code === "bug") {
-      const { logError } = await import("./errors/log-error.ts");
-      await logError(failure, argv, requests, host);
-    }
-    return failure.exit;
   }
+}
+
+/** Prints and logs an error. Returns the exit code. */
+async function report(
+  error: unknown,
+  argv: readonly string[],
+  host: Host,
+  { globals, requests }: Reported,
+): Promise<number> {
+  const { toCliError } = await import("./errors/error-text.ts");
+  const { scopeIn, withScope } = await import("./errors/line-scope.ts");
+  const failure = await withScope(toCliError(error, Object.values(host.directories)), {
+    globals: globals ?? scopeIn(argv),
+    names: requests.names,
+  });
+  const { printError } = await import("./errors/print-error.ts");
+  await printError(failure, { argv, globals: globals ?? {} }, requests, host);
+  // The error of a wrong command line needs no report.
+  if (requests.count > 0 || failure.info.code === "bug") {
+    const { logError } = await import("./errors/log-error.ts");
+    await logError(failure, argv, requests, host);
+  }
+  return failure.exit;
 }
 
 /** A command line, and the first word of the commands to load for it; all of them without one. */

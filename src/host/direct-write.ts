@@ -1,6 +1,12 @@
 import { fstatSync, statSync, writeSync } from "node:fs";
-import { codeOf } from "../errors.ts";
+import { codeOf, lastLine } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
+
+/** Ends the process with one line for an error that was not caught, instead of a stack and minified code. */
+export function endWithLastLine(error: unknown): never {
+  attempt(() => writeSync(2, lastLine(error)));
+  process.exit(1);
+}
 
 /** An empty pipe takes this many bytes at once on every system. */
 const PIPE_BYTES = 4096;

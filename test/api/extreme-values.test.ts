@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 import { against, http, lines, say } from "../lib/raw-server.ts";
+import { cli } from "../lib/support.ts";
 
 const { read, create } = lines;
 const page = (row: string) =>
   say(http(200, `{"data":[${row}],"has_more":false,"limit":20,"total":1,"page":1}`));
+const env = { KB_BASE_URL: "http://127.0.0.1:1/v1", KB_KEY: "dataset-x" };
 const deep = `${'{"a":['.repeat(50_000)}${"]}".repeat(50_000)}`;
 
 test.each(["json", "jsonl", "yaml", "csv", "tsv", "md", "grid", "wide"])(
@@ -12,6 +14,15 @@ test.each(["json", "jsonl", "yaml", "csv", "tsv", "md", "grid", "wide"])(
     const ran = await against([page(`{"id":"1","name":${deep}}`)], ["kb", "list", "-o", format]);
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain("nested too deeply to display");
+  },
+);
+
+test.each(["Array buffer allocation failed", "Invalid string length"])(
+  "memory that is not there is no bug: %s",
+  async (message) => {
+    const read = () => Promise.reject(new RangeError(message));
+    const ran = await cli(["kb", "apply", "package.json"], { env, files: { read } });
+    expect(ran).toEqual({ exit: 1, out: "", err: "error: out of memory\n" });
   },
 );
 

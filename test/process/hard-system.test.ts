@@ -226,3 +226,24 @@ test("with umask 0, what is kept of a command is readable by its user only", asy
   expect(ran.out).not.toContain(state);
   expect((await readdir(state)).join(" ")).toMatch(/each-[0-9a-f]+\.jsonl/);
 });
+
+// From the first limit under which the programs start at all.
+test.runIf(process.platform === "linux")(
+  "without descriptors, there is one line that says so and claims nothing",
+  async () => {
+    const script = `n=10; until (ulimit -n $n; kb --version) > /dev/null 2>&1; do n=$((n + 1)); done
+      for more in 0 1 2 3 4 5 6; do
+        (ulimit -n $((n + more)); kb list -o name 2> "$T/limit.$more" > /dev/null; echo "$? $more")
+      done`;
+    const { out } = await run(script);
+    const ends = out.trimEnd().split("\n");
+    expect(ends).toHaveLength(7);
+    for (const end of ends) {
+      const [exit, more] = end.split(" ");
+      const text = await readFile(join(home, `limit.${more}`), "utf8");
+      if (exit === "0") expect(text).toBe("");
+      else expect(text).toMatch(/^error: .*too many open files \(`ulimit -n` shows the limit\)\n$/);
+    }
+    expect(ends.some((end) => !end.startsWith("0"))).toBe(true);
+  },
+);

@@ -28,7 +28,7 @@ export interface ErrorStyle {
 export const toCliError = (error: unknown, directories: readonly string[] = []): CliError =>
   error instanceof CliError
     ? error
-    : (fileError(error, directories) ?? nestingError(error) ?? internalError(error));
+    : (fileError(error, directories) ?? sizeError(error) ?? internalError(error));
 
 /** An error of the file system, such as a full disk. */
 function fileError(error: unknown, directories: readonly string[]): CliError | undefined {
@@ -46,14 +46,19 @@ function fileError(error: unknown, directories: readonly string[]): CliError | u
   });
 }
 
-/** JSON can be nested deeper than the call stack. */
-const nestingError = (error: unknown): CliError | undefined =>
-  error instanceof RangeError && error.message.includes("call stack")
-    ? new CliError("failure", "response is nested too deeply to display", {
-        cause: error,
-        hint: "the request succeeded; only its response cannot be displayed",
-      })
+/** JSON can be nested deeper than the call stack, and a text be longer than the memory. */
+function sizeError(error: unknown): CliError | undefined {
+  const text = error instanceof Error ? error.message : "";
+  if (error instanceof RangeError && text.includes("call stack")) {
+    return new CliError("failure", "response is nested too deeply to display", {
+      cause: error,
+      hint: "the request succeeded; only its response cannot be displayed",
+    });
+  }
+  return /allocation failed|string longer than|Invalid string length/.test(text)
+    ? new CliError("failure", "out of memory", { cause: error })
     : undefined;
+}
 
 /** The text for stderr: a few lines for people, or one JSON line. */
 export const errorText = (error: CliError, style: ErrorStyle): string =>

@@ -545,7 +545,9 @@ describe("an unfinished export", () => {
     };
     const { exit, out, err } = await exporting(path, [], { env, files: { append } });
     expect([exit, out]).toEqual([1, ""]);
-    expect(err).toContain(`error: ${path}.part: disk full\nhint: the progress is saved`);
+    expect(err).toContain(
+      `error: ${path}.part: disk full\nhint: fix the problem and run the same command again`,
+    );
     expect(existsSync(path)).toBe(false);
     const again = await exporting(path, [], { env });
     expect([again.exit, again.err]).toEqual([0, expect.stringContaining("resuming: ")]);

@@ -1,6 +1,7 @@
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { Files } from "../../../src/host/host.ts";
 import { diskFiles } from "../../../src/host/node-files.ts";
 import { valueAt } from "../../../src/lib/json.ts";
 import { runs } from "../../lib/following.ts";
@@ -128,26 +129,34 @@ describe("a recording", () => {
     expect(lines.at(-1)).toBe('{"end":{"exit":130,"why":"interrupted"}}');
   });
 
+  /** A disk that takes so many characters of a recording. */
+  const diskWith = (room: number): Partial<Files> => ({
+    async create(path) {
+      const file = await diskFiles.create(path);
+      return {
+        ...file,
+        async write(text) {
+          await file.write(text.slice(0, room));
+          room = Math.max(0, room - text.length);
+          if (room === 0) throw Object.assign(new Error("no room"), { code: "ENOSPC" });
+        },
+      };
+    },
+  });
+
+  test("on a disk that takes nothing leaves no file, and claims none", async () => {
+    const files = diskWith(0);
+    const ran = await recording(recordedRun("run, streaming"), [], { files });
+    expect(ran).toMatchObject({ exit: 1, text: undefined });
+    expect(ran.err).toContain("hint: the run itself continued; nothing was recorded\n");
+  });
+
   test.each([
-    ["run, streaming", 1, /incomplete recording: .*disk full/],
+    ["run, streaming", 1, /incomplete recording: .*disk full[^]*the recorded part can be used/],
     ["run that fails, streaming", 9, /run \S+ failed/],
   ])("%s on a full disk is followed to its end, which is %d", async (title, exit, message) => {
-    let room = 2000;
-    const ran = await recording(recordedRun(title), ["-o", "jsonl"], {
-      files: {
-        async create(path) {
-          const file = await diskFiles.create(path);
-          return {
-            ...file,
-            async write(text) {
-              await file.write(text.slice(0, room));
-              room -= text.length;
-              if (room < 0) throw Object.assign(new Error("no room"), { code: "ENOSPC" });
-            },
-          };
-        },
-      },
-    });
+    const files = diskWith(2000);
+    const ran = await recording(recordedRun(title), ["-o", "jsonl"], { files });
     expect(ran.exit, ran.err).toBe(exit);
     expect(ran.err).toMatch(message);
     expect(ran.err).toContain("disk full; following the run without recording");

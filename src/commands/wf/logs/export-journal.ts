@@ -254,7 +254,7 @@ async function onDisk<T>(path: string, work: () => Promise<T>): Promise<T> {
     throw new CliError(problem.kind, `${path}: ${problem.reason}`, {
       cause,
       code: "disk",
-      hint: "the progress is saved; fix the problem and run the same command to resume",
+      hint: "fix the problem and run the same command again; it resumes from what is on the disk",
     });
   }
 }

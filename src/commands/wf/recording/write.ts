@@ -49,6 +49,8 @@ class Recording implements EventStage<FollowResult> {
   private readonly context: Context;
   private file: AppendFile | undefined;
   private problem: CliError | undefined;
+  /** Whether the disk took nothing, so that there is no part to keep. */
+  private isLost = false;
 
   constructor(path: string, redact: boolean, context: Context) {
     this.path = path;
@@ -96,7 +98,7 @@ class Recording implements EventStage<FollowResult> {
     await this.file?.close().catch((error: unknown) => {
       this.problem ??= writeError(this.path, error);
     });
-    if (this.file && isEmpty) await this.context.host.files.remove(this.path);
+    if (this.file && (isEmpty || this.isLost)) await this.context.host.files.remove(this.path);
   }
 
   private async append(text: string): Promise<void> {
@@ -105,10 +107,12 @@ class Recording implements EventStage<FollowResult> {
       await this.file?.write(text);
     } catch (error) {
       const { message } = writeError(this.path, error);
+      const stat = await this.context.host.files.stat(this.path).catch(() => null);
+      this.isLost = stat?.size === 0;
       this.problem = new CliError("failure", `incomplete recording: ${message}`, {
         sideEffect: "applied",
         isResult: true,
-        hint: "the run itself continued; the recorded part can be used",
+        hint: `the run itself continued; ${this.isLost ? "nothing was recorded" : "the recorded part can be used"}`,
       });
       await this.context.notice(`${this.problem.message}; following the run without recording`);
     }
