@@ -1,4 +1,5 @@
 import { define } from "../lib/json.ts";
+import { firstNames } from "../lib/plural.ts";
 
 /**
  * An integer with more digits than a double holds, or an exponent of that size. Digits are
@@ -15,16 +16,16 @@ const finite = (value: number): number =>
 /** A parsed JSON text. */
 export interface ParsedNumbers {
   readonly value: unknown;
-  /** The field of an integer that may have lost digits. */
-  readonly inexact: string | undefined;
+  /** The fields of integers that may have lost digits. */
+  readonly inexact: ReadonlySet<string>;
 }
 
 /** Parses JSON. Numbers that overflow become the largest one, because JSON has no Infinity. */
 export function parseNumbers(text: string): ParsedNumbers {
   const value: unknown = JSON.parse(text);
-  if (!largeNumber.test(text)) return { value, inexact: undefined };
+  const inexact = new Set<string>();
+  if (!largeNumber.test(text)) return { value, inexact };
   const root = { value };
-  let inexact: string | undefined;
   // An explicit stack, because responses may be nested deeper than the call stack allows.
   const open: [holder: object, name: string][] = [[root, ""]];
   for (let next = open.pop(); next; next = open.pop()) {
@@ -34,21 +35,22 @@ export function parseNumbers(text: string): ParsedNumbers {
       if (typeof each === "object" && each !== null) open.push([each, field]);
       if (!isInexact(each)) continue;
       define(holder, key, finite(each));
-      inexact = field;
+      inexact.add(field);
     }
   }
   return { value: root.value, inexact };
 }
 
-/** Called with the field of a number that may have lost digits, or undefined. */
-export type OnInexact = (field: string | undefined) => Promise<void>;
+/** Called with the fields of numbers that may have lost digits. */
+export type OnInexact = (fields: ReadonlySet<string>) => Promise<void>;
 
-/** Prints a notice for the first field whose number may have lost digits. */
+/** Prints a notice for fields whose numbers may have lost digits, once for each. */
 export function inexactNotice(notice: (text: string) => Promise<void>): OnInexact {
-  let noticed = false;
-  return async (field) => {
-    if (field === undefined || noticed) return;
-    noticed = true;
-    await notice(`some numbers are too large to be exact: ${field}`);
+  const noticed = new Set<string>();
+  return async (fields) => {
+    const names = [...fields].filter((field) => !noticed.has(field));
+    if (names.length === 0) return;
+    for (const name of names) noticed.add(name);
+    await notice(`some numbers are too large to be exact: ${firstNames(names)}`);
   };
 }

@@ -11,6 +11,12 @@ test("a notice names the fields whose integers lose digits, once", async () => {
   expect([ran.exit, ran.err]).toEqual([0, "some numbers are too large to be exact: word_count\n"]);
 });
 
+test("it names the first fields of several, and how many more there are", async () => {
+  const row = Array.from({ length: 8 }, (_, n) => `"f${n}":${n === 7 ? "1e999" : 2 ** 53}`);
+  const { err } = await against([say(http(200, `{${row.join(",")}}`))], ["kb", "api", "GET", "/x"]);
+  expect(err).toBe("some numbers are too large to be exact: f0, f1, f2, f3, f4 and 3 more\n");
+});
+
 test("kb api prints the notice, too", async () => {
   const body = say(http(200, '{"a":[{"n":-9007199254740993}]}'));
   const ran = await against([body], ["kb", "api", "GET", "/x"]);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { diskFiles } from "../../src/host/node-files.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
-/** A file of another program, and a link to it in the place of a file of ours. */
+/** A file of another program, and a link to it in the place of its own one. */
 async function planted() {
   const folder = await temporaryDirectory();
   const [other, link] = [join(folder, "other"), join(folder, "link")];

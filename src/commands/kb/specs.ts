@@ -730,7 +730,9 @@ export const lintParams = {
     placeholder: "pattern",
     many: true,
   }),
-  max_size: local.text("Maximum file size of the server (default 15MiB)", { placeholder: "size" }),
+  max_size: local.text("Maximum file size (default 15MiB for uploads, none for text)", {
+    placeholder: "size",
+  }),
   strict: local.flag("Exit with code 14 on warnings, too"),
 };
 

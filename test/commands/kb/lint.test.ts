@@ -152,14 +152,15 @@ test("warnings give exit code 14 only with --strict", async () => {
   expect((await linted(folder({ "a.md": "Fine." }), ["--strict"])).exit).toBe(0);
 });
 
-test("the size limit is 15 MiB or --max-size", async () => {
-  const place = folder({ "a.md": "x".repeat(15 * 2 ** 20), "b.md": "x".repeat(15 * 2 ** 20 + 1) });
+test("the size limit is 15 MiB for uploads, none for text, or --max-size", async () => {
+  const long = "x".repeat(15 * 2 ** 20);
+  const place = folder({ "a.csv": long, "b.csv": `${long}x`, "c.md": `${long}xx` });
   const { found, rows } = await linted(place);
-  expect(found).toEqual(["b.md size"]);
+  expect(found).toEqual(["b.csv size"]);
   expect(rows[0]?.problem).toBe("15728641 bytes, more than the limit of 15728640");
   expect((await linted(place, ["--max-size", "16MB"])).found).toEqual([]);
   const small = await linted(place, ["--max-size", "1KiB"]);
-  expect(small.found).toEqual(["a.md size", "b.md size"]);
+  expect(small.found).toEqual(["a.csv size", "b.csv size", "c.md size"]);
   expect(small.rows[0]?.problem).toBe("15.0 MiB, more than the limit of 1.0 KiB");
   expect(await linted(place, ["--max-size", "big"])).toMatchObject({
     exit: 2,

@@ -138,17 +138,30 @@ describe("who may send requests", () => {
     ["http://example.com", 403],
     ["null", 403],
     ["http://127.0.0.1.example.com", 403],
-    ["http://localhost:3000", 400], // of this machine: only then the request itself is looked at
+    ["http://localhost:1", 403],
+    ["http://localhost", 403],
+    ["https://localhost:PORT", 403],
+    ["http://localhost:PORT", 400], // of this server: only then the request itself is looked at
+    ["http://127.0.0.1:PORT", 400],
   ])("Origin %s: %i", async (origin, status) => {
-    expect((await send({ ...withToken(), origin })).status).toBe(status);
+    const named = origin.replace("PORT", new URL(kb.url).port);
+    expect((await send({ ...withToken(), origin: named })).status).toBe(status);
   });
 
   test.each([
     ["example.com", 403],
     ["127.0.0.1.example.com:80", 403],
-    ["localhost", 400],
+    ["localhost", 403],
+    ["127.0.0.1:1", 403],
+    ["localhost:PORT", 400],
+    ["[::1]:PORT", 400],
   ])("Host %s: %i", async (host, status) => {
-    expect((await send({ ...withToken(), host })).status).toBe(status);
+    const named = host.replace("PORT", new URL(kb.url).port);
+    expect((await send({ ...withToken(), host: named })).status).toBe(status);
+  });
+
+  test("TRACE is no method of the protocol", async () => {
+    expect((await send(withToken(), "/mcp", "TRACE")).status).toBe(405);
   });
 
   test("other paths are not found", async () => {

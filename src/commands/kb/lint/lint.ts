@@ -3,7 +3,7 @@ import { CliError } from "../../../errors.ts";
 import { parseBytes, formatBytes } from "../../../lib/bytes.ts";
 import { counted } from "../../../lib/plural.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { MAX_NAME_LENGTH, obstacle, walkFiles } from "../sync/index.ts";
+import { MAX_NAME_LENGTH, obstacle, uploadKind, walkFiles } from "../sync/index.ts";
 import type { FoundFile, Obstacle } from "../sync/index.ts";
 import { contentProblems, found, kindProblems } from "./checks.ts";
 import type { LintProblem } from "./checks.ts";
@@ -16,8 +16,8 @@ interface LintRow extends LintProblem {
   readonly file: string;
 }
 
-/** Default upload limit of a server (server §9.3). */
-const defaultMaxBytes = 15 * 2 ** 20;
+/** Default upload limit of a server (server §9.3); what is sent as text is no upload. */
+const uploadLimit = 15 * 2 ** 20;
 /** Number of files read at a time. */
 const concurrency = 8;
 
@@ -30,14 +30,13 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<LintRow> {
   const { files } = context.host;
-  const maxBytes =
-    input.max_size === undefined ? defaultMaxBytes : parseBytes("--max-size", input.max_size);
+  const limit = input.max_size === undefined ? undefined : parseBytes("--max-size", input.max_size);
   const entries: (FoundFile | Obstacle)[] = [];
   for await (const entry of walkFiles(input.directory, input, files)) {
     if (context.signal.aborted) throw context.abortError();
     if (entry.kind !== "excluded") entries.push(entry);
   }
-  const check = (entry: FoundFile | Obstacle) => checkEntry(entry, maxBytes, context);
+  const check = (entry: FoundFile | Obstacle) => checkEntry(entry, limit, context);
   const names = new Map<string, string>();
   const contents = new Map<string, string>();
   const rows: LintRow[] = [];
@@ -78,11 +77,12 @@ interface CheckedEntry {
 
 async function checkEntry(
   entry: FoundFile | Obstacle,
-  maxBytes: number,
+  limit: number | undefined,
   context: Context,
 ): Promise<CheckedEntry> {
   if (entry.kind !== "file") return { entry, problems: [found(entry.kind, entry.problem)] };
   const { files } = context.host;
+  const maxBytes = limit ?? (uploadKind(entry.path) === "text" ? Infinity : uploadLimit);
   let bytes: Uint8Array;
   try {
     const size = (await files.stat(entry.location))?.size ?? 0;

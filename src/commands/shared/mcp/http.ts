@@ -7,11 +7,7 @@ import {
   isLegacyRequest,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import {
-  localhostHostValidation,
-  localhostOriginValidation,
-  toNodeHandler,
-} from "@modelcontextprotocol/node";
+import { toNodeHandler } from "@modelcontextprotocol/node";
 import type { NodeIncomingMessageLike } from "@modelcontextprotocol/node";
 import { codeOf, CliError, reasonOf, usage } from "../../../errors.ts";
 import type { Context } from "../../command-spec.ts";
@@ -94,17 +90,25 @@ const aborted = (signal: AbortSignal) =>
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
 
-/** Passes on requests to this machine's name, from no foreign page, with the token. */
+/** Passes on requests that name this server, from no foreign page, with the token. */
 function guarded(token: string, next: RequestListener): RequestListener {
-  const isHostAllowed = localhostHostValidation();
-  const isOriginAllowed = localhostOriginValidation();
   return (request, response) => {
-    if (!isHostAllowed(request, response) || !isOriginAllowed(request, response)) return;
+    const { host = "", origin } = request.headers;
+    const isOwn = origin === undefined || namesServer(origin.replace("http://", ""), request);
+    if (!namesServer(host, request) || !isOwn)
+      return refuse(response, 403, "Host and Origin must name this server and its port");
     if (!hasToken(request, token)) return refuse(response, 401, "missing or wrong token");
     const [path] = request.url?.split("?") ?? [];
     if (path !== PATH) return refuse(response, 404, `the path is ${PATH}`);
+    if (request.method === "TRACE") return refuse(response, 405, "TRACE is not supported");
     next(request, response);
   };
+}
+
+/** Is it a name of this machine with the port of this server? */
+function namesServer(text: string, { socket }: IncomingMessage): boolean {
+  const name = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d+))?$/i.exec(text);
+  return name !== null && Number(name[1] ?? 80) === socket.localPort;
 }
 
 function hasToken({ headers }: IncomingMessage, token: string): boolean {
