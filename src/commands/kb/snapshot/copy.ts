@@ -37,7 +37,6 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   let copy: string | undefined;
   try {
     copy = yield* copyThrough(directory, { dataset_id, ...flags }, target, context);
-    await files.remove(directory);
   } finally {
     release();
   }
@@ -59,7 +58,9 @@ async function* copyThrough(
     for await (const _row of exportBundle({ dataset_id, directory }, quiet)) {
       // the import reports each document
     }
-    return yield* importBundle({ ...flags, directory }, target);
+    return yield* importBundle({ ...flags, directory }, target, () =>
+      context.host.files.remove(directory),
+    );
   } catch (error) {
     if ((await context.host.files.stat(directory)) !== null) {
       await context.notice(

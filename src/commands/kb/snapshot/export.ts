@@ -58,7 +58,7 @@ export async function* run(input: ExportInput, context: Context): AsyncGenerator
   try {
     yield* exportBundle(input, context);
   } finally {
-    release();
+    await release();
   }
 }
 
@@ -239,9 +239,10 @@ function noticeResult(
 
 /**
  * Locks a directory, also against other containers, and creates it if it is missing. Throws usage, and
- * writes nothing, if it has anything but an export. Returns what releases the lock.
+ * writes nothing, if it has anything but an export. Returns what releases the lock, and removes the directory
+ * again if nothing was written.
  */
-async function lockExport(directory: string, host: Host): Promise<() => void> {
+async function lockExport(directory: string, host: Host): Promise<() => Promise<void>> {
   const { files } = host;
   const status = await files.stat(directory);
   if (status && !status.isDirectory) throw unusable(directory, "is not a directory");
@@ -252,7 +253,11 @@ async function lockExport(directory: string, host: Host): Promise<() => void> {
     throw unusable(directory, "is not empty and not an export");
   await files.makeDirectory(directory);
   const busy = `another command is exporting to ${directory}`;
-  return lockWork(join(directory, journalName), busy, host);
+  const release = await lockWork(join(directory, journalName), busy, host);
+  return async () => {
+    release();
+    if (!status) await files.removeEmptyDirectory(directory);
+  };
 }
 
 const unusable = (directory: string, message: string): CliError =>

@@ -20,15 +20,13 @@ export interface ImportTarget {
   readonly note?: string;
 }
 
-/** Finds the knowledge base to fill: that of --into, that of an interrupted import, or none yet. */
+/** Finds the knowledge base to fill: that of --into, which has an ID, that of an interrupted import, or none yet. */
 export async function findTarget(
-  input: { readonly name?: string | undefined; readonly into?: string | undefined },
-  { source, state: { settings } }: Manifest,
+  { name, id: existing }: ImportTarget,
+  { source }: Manifest,
   context: Context,
 ): Promise<ImportTarget> {
-  if (input.into !== undefined)
-    return { id: await context.resolveId("kb", input.into), name: input.into };
-  const name = input.name ?? settings.name;
+  if (existing !== undefined) return { name, id: existing };
   const note = await importNotePath(name, source.id, context);
   const id = await interruptedImport(note, name, context);
   if (id !== undefined) await context.notice(`resuming the import into ${name}`);
@@ -36,17 +34,17 @@ export async function findTarget(
 }
 
 /**
- * Locks the import of this export into a new knowledge base of this name, so that no other command
- * creates or fills it, too. Throws failure if it is locked. Returns what releases the lock.
+ * Locks an import into an existing knowledge base, or of this export into a new one of this name, so that no
+ * other command creates or fills it, too. Throws failure if it is locked. Returns what releases the lock.
  */
 export async function lockImport(
-  name: string,
-  sourceId: string,
+  { name, id }: ImportTarget,
+  { source }: Manifest,
   context: Context,
 ): Promise<() => void> {
   const { host, options } = context;
   if (options.dryRun) return () => {};
-  const note = await importNotePath(name, sourceId, context);
+  const note = await importNotePath(id === undefined ? name : "", id ?? source.id, context);
   await host.files.makeDirectory(dirname(note), 0o700);
   return lockWork(note, `another command is importing into ${name}`, host);
 }
@@ -60,10 +58,14 @@ export async function createTarget(
 ): Promise<string> {
   const { files } = context.host;
   await files.makeDirectory(dirname(note), 0o700);
+  const isRepeated = (await files.stat(note)) !== null;
   // Written before the request, whose response may be lost.
   await files.writeAtomic(note, `${JSON.stringify({ name })}\n`, 0o600);
   const dataset_id = await createKb(plan, context).catch(async (error: unknown) => {
     if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
+    // A server under load may create that of a lost response only now.
+    const late = isRepeated ? await interruptedImport(note, name, context) : undefined;
+    if (late !== undefined) return late;
     await files.remove(note);
     throw error.with({
       hint: `use --name for another name, or --into ${shellQuote(name)} to fill the existing one`,

@@ -18,6 +18,7 @@ import { activeModels } from "../models/index.ts";
 import { readManifest, requireUndamaged } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
 import { createTarget, findTarget, lockImport } from "./import-target.ts";
+import type { ImportTarget } from "./import-target.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { importParams } from "../specs.ts";
@@ -35,40 +36,50 @@ export async function* run(input: ImportInput, context: Context): AsyncGenerator
 
 /**
  * Creates a knowledge base from an export and returns its name; undefined in a dry run. All files are
- * checked before anything is sent. Running an interrupted import again resumes it.
+ * checked before anything is sent. An interrupted import is resumed by the next one; `beforeEnd` is its last
+ * step but one.
  */
 export async function* importBundle(
   input: ImportInput,
   context: Context,
+  beforeEnd?: () => Promise<void>,
 ): AsyncGenerator<Change, string | undefined> {
   const { directory } = input;
   const manifest = await readManifest(directory, context.host.files);
   if (!manifest) {
     throw usage(`no export found in ${directory}`, "create one with kb export <kb> <dir>");
   }
-  const { source, state } = manifest;
+  const { state } = manifest;
   await requireUndamaged(directory, manifest, context);
   sourceDocuments(directory, manifest, []); // throws for an invalid value before any request
   const settings = await targetSettings(state, input.map_model, context);
-  const name = input.name ?? state.settings.name;
-  const release = input.into === undefined ? await lockImport(name, source.id, context) : () => {};
+  const target =
+    input.into === undefined
+      ? { name: input.name ?? state.settings.name }
+      : { name: input.into, id: await context.resolveId("kb", input.into) };
+  const release = await lockImport(target, manifest, context);
   try {
-    return yield* fillTarget(input, manifest, settings, context);
+    const found = await findTarget(target, manifest, context);
+    yield* fillTarget(found, input, { manifest, settings }, context);
+    if (context.options.dryRun) return undefined;
+    await beforeEnd?.();
+    // Without the wait, the same command finishes the import.
+    if (found.note !== undefined && !input.no_wait) await context.host.files.remove(found.note);
+    return found.name;
   } finally {
     release();
   }
 }
 
-/** Finds or creates the knowledge base of an import and makes what it lacks; returns its name. */
+/** Creates the knowledge base of an import if there is none yet, and makes what it lacks. */
 async function* fillTarget(
+  found: ImportTarget,
   input: ImportInput,
-  manifest: Manifest,
-  settings: TargetSettings,
+  { manifest, settings }: { readonly manifest: Manifest; readonly settings: TargetSettings },
   context: Context,
-): AsyncGenerator<Change, string | undefined> {
+): AsyncGenerator<Change> {
   const { directory } = input;
   const { state } = manifest;
-  const found = await findTarget(input, manifest, context);
   const current = found.id === undefined ? undefined : await readKbState(found.id, context);
   const sources = sourceDocuments(directory, manifest, current?.fields ?? []);
   const documents = current?.documents ?? [];
@@ -83,10 +94,6 @@ async function* fillTarget(
   // Every document brings its rule, so those of the target do not matter.
   const target = { ...input, dataset_id, settings: state.settings, documents: [] };
   yield* makeDocuments(changes, target, wording, context);
-  if (dryRun) return undefined;
-  // Without the wait, the same command finishes the import.
-  if (found.note !== undefined && !input.no_wait) await context.host.files.remove(found.note);
-  return found.name;
 }
 
 /** Yields what an import would create; checks the embedding model as an import does. */
