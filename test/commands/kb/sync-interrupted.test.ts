@@ -48,6 +48,9 @@ async function unmarked(files: Readonly<Record<string, string>>) {
 test("takes over what an interrupted sync of this machine made", async () => {
   await unmarked({ "a.md": "a", "b.md": "b", "gone.md": "gone", "prices.csv": "a,b\n" });
   expect(await journals()).toHaveLength(1);
+  faults("GET /datasets/*/documents status=401");
+  expect((await sync()).exit).toBe(4);
+  server.sandbox.setFaults([]);
   await write(dir, { "a.md": "edited", "gone.md": null, "prices.csv": "c,d\n" });
   const ran = await sync("--prune", "--yes");
   expect(ran.exit, ran.err).toBe(0);

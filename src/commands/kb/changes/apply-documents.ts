@@ -360,7 +360,8 @@ class DocumentRun {
     const to = { target, reader: this.#reader, creating };
     return this.#attempt(change, async () => {
       const sent = await sendDocument(change, replace, to, context);
-      if (isNew) void journal?.note(noted(change, sent));
+      // Should it fail, the name and the content identify the document.
+      if (isNew) journal?.note(noted(change, sent)).catch(() => {});
       return sent;
     });
   }

@@ -65,14 +65,19 @@ export async function openSyncJournal(
     throw error;
   }
   const open = new Set<string>();
+  let isRead = false;
+  let written = Promise.resolve();
   const append = async (entries: readonly object[]) => {
-    if (!isReadOnly && entries.length > 0) await own[0]?.journal.append(entries).catch(stopWriting);
+    const journal = own[0]?.journal;
+    if (!journal || isReadOnly || entries.length === 0) return;
+    written = journal.append(entries);
+    await written.catch(stopWriting);
   };
   return {
     async withMarks(documents) {
       const uncertain = uncertainDocuments(documents, made);
       const hashes = await contentHashes(dataset_id, uncertain, context);
-      return documents.map((document) => {
+      const marked = documents.map((document) => {
         const found = isUnmarked(document) ? madeAs(document, made, hashes) : undefined;
         if (!found) return document;
         open.add(found.path);
@@ -83,6 +88,8 @@ export async function openSyncJournal(
         };
         return { ...document, metadata: { ...document.metadata, ...marks } };
       });
+      isRead = true;
+      return marked;
     },
     async note(documents) {
       for (const { path } of documents) open.add(path);
@@ -90,8 +97,9 @@ export async function openSyncJournal(
     },
     settled: (path) => void open.delete(path),
     async close() {
-      const isDone = open.size === 0;
-      for (const { journal } of own) if (isDone) await journal.remove().catch(() => {}); // read again
+      const isDone = isRead && open.size === 0;
+      await written.catch(() => {}); // traced
+      for (const { journal } of own) if (isDone) await journal.remove().catch(() => {}); // it is read again
       release();
     },
   };
