@@ -293,23 +293,26 @@ test.each([
 
 test("other settings of a matrix are sent in the format of the server", async () => {
   const server = await searchServer(() => []);
-  const sent = async (axis: string) => {
+  const sent = async (axis: string, search_method: string) => {
     server.requests.length = 0;
     const ran = await server.evaluated([
       lines({ question: "q", documents: "a.md" }),
       "--matrix",
       axis,
+      "--search-method",
+      search_method,
     ]);
     expect(ran.exit).toBe(0);
     return server.requests.map(({ retrieval_model }) => retrieval_model);
   };
-  expect(await sent("score_threshold=none,0.4")).toEqual([
+  expect(await sent("score_threshold=none,0.4", "keyword_search")).toEqual([
     { ...stored, score_threshold_enabled: false },
     { ...stored, score_threshold_enabled: true, score_threshold: 0.4 },
   ]);
-  expect(await sent("vector_weight=0.3")).toEqual([
+  expect(await sent("vector_weight=0.3", "hybrid_search")).toEqual([
     {
       ...stored,
+      search_method: "hybrid_search",
       reranking_mode: "weighted_score",
       weights: {
         weight_type: "customized",
@@ -327,7 +330,9 @@ test("other settings of a matrix are sent in the format of the server", async ()
 describe("a matrix with reranking and settings without a rerank model", () => {
   const stub = { provider: "langgenius/stub/stub", models: [{ model: "stub-rerank" }] };
   const other = { provider: "langgenius/jina/jina", models: [{ model: "jina-rerank" }] };
-  const line = ["--matrix", "reranking_enable=true,false"];
+  const hybrid = { ...stored, search_method: "hybrid_search" };
+  const method = ["--search-method", "hybrid_search"];
+  const line = ["--matrix", "reranking_enable=true,false", ...method];
   const question = lines({ question: "q", documents: "a.md" });
 
   test.each<[string, readonly object[], readonly string[]]>([
@@ -345,9 +350,51 @@ describe("a matrix with reranking and settings without a rerank model", () => {
       },
     };
     expect(server.requests.map(({ retrieval_model }) => retrieval_model)).toEqual([
-      { ...stored, ...reranks, reranking_enable: true },
-      { ...stored, ...reranks, reranking_enable: false },
+      { ...hybrid, ...reranks, reranking_enable: true },
+      { ...hybrid, ...reranks, reranking_enable: false },
     ]);
+  });
+
+  test("--rerank-model alone turns reranking on, also in place of weights", async () => {
+    const server = await searchServer(() => [], [], [stub]);
+    const weighted = { ...hybrid, reranking_mode: "weighted_score", weights: {} };
+    const flags = ["--rerank-model", "stub-rerank", "--retrieval-model", JSON.stringify(weighted)];
+    const ran = await server.evaluated([question, ...flags]);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(server.requests.map(({ retrieval_model }) => retrieval_model)).toEqual([
+      {
+        ...weighted,
+        reranking_enable: true,
+        reranking_mode: "reranking_model",
+        reranking_model: {
+          reranking_provider_name: "langgenius/stub/stub",
+          reranking_model_name: "stub-rerank",
+        },
+      },
+    ]);
+  });
+
+  test.each<[string, string]>([
+    ["--rerank-model stub-rerank --search-method keyword_search", "keyword_search does not rerank"],
+    [
+      "--rerank-model stub-rerank --search-method hybrid_search --matrix reranking_enable=false",
+      "reranking_enable is only false",
+    ],
+    [
+      "--rerank-model stub-rerank --search-method hybrid_search --matrix vector_weight=0,1",
+      "vector_weight ranks with weights instead",
+    ],
+    ["--matrix reranking_enable=true --search-method keyword_search", "does not rerank"],
+    [
+      "--matrix vector_weight=0,1 --search-method semantic_search",
+      "only hybrid_search has weights",
+    ],
+  ])("%s has no effect, so it is rejected", async (flags, why) => {
+    const server = await searchServer(() => [], [], [stub]);
+    const ran = await server.run([question, ...flags.split(" ")]);
+    expect([ran.exit, ran.err]).toEqual([2, expect.stringContaining(why)]);
+    expect(ran.err).toContain("has no effect");
+    expect(server.requests).toEqual([]);
   });
 
   test.each<[readonly object[], readonly string[], number, string]>([

@@ -131,10 +131,40 @@ async function searchVariants(
     ? input.retrieval_model
     : requireField(kb.retrieval_model_dict, "retrieval_model_dict");
   const settings = await withReranker(changedSettings({ ...stored }, input), axes, input, context);
-  return variantsOf(settings, axes, {
+  const variants = variantsOf(settings, axes, {
     embedding_provider_name: kb.embedding_model_provider,
     embedding_model_name: kb.embedding_model,
   });
+  requireEffect(input, variants, axes);
+  return variants;
+}
+
+/** Throws usage for a setting that changes no search (server §6.1): equal figures would look measured. */
+function requireEffect(
+  { rerank_model }: EvalInput,
+  variants: readonly SearchVariant[],
+  axes: readonly MatrixAxis[],
+): void {
+  const isUsed = (test: (settings: EvalSettings) => boolean) =>
+    variants.some(({ settings }) => test(settings));
+  const hasAxis = (axis: string) => axes.some(({ name }) => name === axis);
+  if (hasAxis("vector_weight") && !isUsed((each) => each["search_method"] === "hybrid_search")) {
+    const message = "--matrix vector_weight has no effect: only hybrid_search has weights";
+    throw usage(message, "add --search-method hybrid_search");
+  }
+  const flag = rerank_model === undefined ? "--matrix reranking_enable" : "--rerank-model";
+  if (rerank_model === undefined && !hasAxis("reranking_enable")) return;
+  if (!isUsed((each) => each["search_method"] !== "keyword_search")) {
+    const message = `${flag} has no effect: keyword_search does not rerank`;
+    throw usage(message, "add --search-method hybrid_search, for example");
+  }
+  if (rerank_model === undefined) return;
+  if (!isUsed((each) => each["reranking_mode"] === "reranking_model")) {
+    throw usage("--rerank-model has no effect: --matrix vector_weight ranks with weights instead");
+  }
+  if (!isUsed((each) => each["reranking_enable"] === true)) {
+    throw usage("--rerank-model has no effect: --matrix reranking_enable is only false");
+  }
 }
 
 /**
@@ -148,14 +178,16 @@ async function withReranker(
   context: Context,
 ): Promise<EvalSettings> {
   const axis = axes.find(({ name }) => name === "reranking_enable");
-  const reranks = axis?.values.includes("true") === true || rerank_model !== undefined;
+  const isNamed = rerank_model !== undefined;
+  const reranks = axis?.values.includes("true") === true || isNamed;
   const storedName = valueAt(settings, "reranking_model.reranking_model_name");
-  const hasModel =
-    rerank_model === undefined && typeof storedName === "string" && storedName !== "";
-  if (!reranks || hasModel || settings["reranking_mode"] === "weighted_score") return settings;
+  const isWeighted = settings["reranking_mode"] === "weighted_score";
+  const hasModel = typeof storedName === "string" && storedName !== "";
+  if (!reranks || (!isNamed && (hasModel || isWeighted))) return settings;
   const { provider, model } = await rerankModel(rerank_model, context);
   return {
     ...settings,
+    ...(isNamed && { reranking_enable: true }),
     reranking_mode: "reranking_model",
     reranking_model: { reranking_provider_name: provider, reranking_model_name: model },
   };
