@@ -61,6 +61,7 @@ describe("an event lost before the subscription", () => {
     const kinds = ran.out.match(/(?<="event": ?")\w+/g);
     expect(kinds?.slice(-2)).toEqual(["_gap", "workflow_finished"]);
     expect(ran.err).toMatch(/^\d+ events, 1 gap in /m);
+    expect(ran.err).toMatch(/^the server did not send some events, such as nodes$/m);
   });
 
   test.each([

@@ -144,6 +144,7 @@ export class EventFilter {
     this.counts.gaps++;
     this.hasGap = true;
     return this.createEvent("_gap", {
+      reconnected: this.hasReconnected,
       missing: [...more, "text", "reasoning", "iterations", "loops", "agent logs"],
     });
   }

@@ -39,14 +39,19 @@ function warnAboutGaps(context: Context): EventStage {
       isResumed ||= batch.some(isResumedChatflow);
       // The text after the pause of a chatflow is always filled in at the end (server §18).
       const isFilled = isResumed && batch.some(({ event }) => event === "_gap_filled");
-      if (!isFilled && batch.some(({ event }) => event === "_gap"))
-        await context.notice("events sent while disconnected, such as text, may be missing here");
+      const gap = batch.find(({ event }) => event === "_gap");
+      if (gap && !isFilled) await context.notice(gapNotice(gap));
       return batch.some(isForm)
         ? Promise.all(batch.map((event) => withForm(event, pauseIn(batch), context)))
         : batch;
     },
   };
 }
+
+const gapNotice = ({ data, fields }: ServerEvent): string =>
+  data["reconnected"] === true
+    ? "events sent while disconnected, such as text, may be missing here"
+    : `the server did not send some events, such as ${fields.missing?.[0] ?? "text"}`;
 
 /**
  * Saves what the record of a run does not show: its task ID, so that the run can be stopped by its own
