@@ -2,6 +2,7 @@ import { getAppParameters } from "../../operations/apps.ts";
 import { sendMessage, sendMessageBlocking } from "../../operations/chats.ts";
 import type { ChatResponse } from "../../operations/chats.ts";
 import type { Input } from "../../operations/operation.ts";
+import { isObject } from "../../lib/json.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { serverEvent } from "../../lib/server-event.ts";
 import { finalOutcome } from "../../runs/outcome.ts";
@@ -85,8 +86,8 @@ export async function warnAboutConversation(
 async function warnAboutFiles({ files }: ChatInput, context: Context): Promise<void> {
   if (!Array.isArray(files) || files.length === 0) return;
   const { file_upload: upload } = await context.call(getAppParameters, {});
-  const switches = [upload?.enabled, upload?.image?.enabled];
-  if (switches.includes(true) || !switches.includes(false)) return;
+  // Without the feature it is {} since 1.16.
+  if (!isObject(upload) || upload.enabled === true || upload.image?.enabled === true) return;
   await context.notice(
     "the application does not accept files with a message; the server drops them",
   );

@@ -377,6 +377,7 @@ test("warns if the app accepts no files", async () => {
   const taken = { file_upload: { enabled: true, image: { enabled: false } } };
   for (const [body, info] of [
     [none, true],
+    [{ file_upload: {} }, true], // 1.16
     [taken, false],
     [{}, false],
   ] as const) {
