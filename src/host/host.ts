@@ -97,6 +97,8 @@ export interface Files {
   /** Takes a lock until it is released or the process ends, even by a kill. Throws the system error. */
   lock(path: string, owner: RawHost["process"]): Promise<Lock>;
   remove(path: string): Promise<void>;
+  /** Does nothing if it is not empty or does not exist. */
+  removeEmptyDirectory(path: string): Promise<void>;
 }
 
 /** A child process. */

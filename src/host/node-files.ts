@@ -209,6 +209,7 @@ const writesOf = (system: FileSystem): Omit<Files, Reads> => ({
     return takeLock(path, { pid, isAlive, clock: await system.lockClock() }, system.lockSystem);
   },
   remove: async (path) => (await system.fs()).rm(path, { force: true, recursive: true }),
+  removeEmptyDirectory: async (path) => (await system.fs()).rmdir(path).catch(() => {}),
 });
 
 /** The files of a system. */

@@ -100,6 +100,14 @@ class Calls {
     this.#access.disk.remove(path);
   };
 
+  readonly rmdir = async (path: string): Promise<void> => {
+    await this.#step("rmdir", path);
+    const { disk } = this.#access;
+    if (!disk.isDirectory(path)) throw systemError("ENOENT", "rmdir", path);
+    if (disk.list(path).length > 0) throw systemError("ENOTEMPTY", "rmdir", path);
+    disk.remove(path);
+  };
+
   readonly mkdir = async (path: string): Promise<void> => {
     await this.#step("mkdir", path);
     const { disk } = this.#access;

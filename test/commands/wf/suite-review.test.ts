@@ -96,6 +96,24 @@ test("changed answers are shown beside the expected ones", async () => {
   });
 });
 
+test("an answer that holds the expected part, or fits the pattern, has not changed", async () => {
+  const codes = '"GAMMA\\n5"';
+  await write(folder, {
+    "parts.yaml": `tests:
+  - { name: part, inputs: { query: ${codes} }, answer: GAMMA, compare: contains }
+  - { name: pattern, inputs: { query: ${codes} }, answer: '/[0-9]/', compare: regex }
+  - { name: other, inputs: { query: ${codes} }, answer: DELTA, compare: contains }
+`,
+  });
+  await save("parts.yaml", "parts.json");
+  const { out } = await wf(["review", file("parts.json")]);
+  expect(out.split("\n").slice(2)).toEqual([
+    "parts: other\tDELTA\tGAMMA\\n5\t1\t1",
+    "# 2 tests with the expected answer",
+    "",
+  ]);
+});
+
 test("a terminal shows the words that differ, side by side from 120 columns", async () => {
   const at = (columns: number) =>
     wf(["review", file("results.json"), "--test", "days", "-o", "grid", "--color", "never"], {

@@ -123,7 +123,11 @@ function reviewedTest(
   const expected = before ? (before.get(name) ?? []) : turn.answer;
   if (expected.length === 0 && !isNamed) return "unknown";
   const known = new Set(expected.map(plainEnds));
-  const others = runs.filter(({ answer }) => !known.has(plainEnds(answer)));
+  // A part of a text or a pattern is met by many answers; without a baseline none of these is new.
+  const areMetKnown = before === undefined && isPartial(turn);
+  const others = runs.filter(
+    ({ answer, isMet }) => !known.has(plainEnds(answer)) && !(areMetKnown && isMet),
+  );
   const frequent = mostFrequent(others.map(({ answer }) => answer));
   if (!frequent) return "same";
   const { text: answer, count } = frequent;
@@ -155,8 +159,12 @@ function doubtOf(runs: readonly AnsweredRun[], count: number): string | undefine
 /** White space around an answer and the kind of its line ends do not matter. */
 const plainEnds = (text: string): string => text.replaceAll("\r\n", "\n").trim();
 
-function obstacleOf({ answer, compare }: SuiteTurn, text: string): string | undefined {
-  if (answer.length > 0 && (compare === "regex" || compare === "contains"))
+const isPartial = ({ answer, compare }: SuiteTurn): boolean =>
+  answer.length > 0 && (compare === "regex" || compare === "contains");
+
+function obstacleOf(turn: SuiteTurn, text: string): string | undefined {
+  const { compare } = turn;
+  if (isPartial(turn))
     return `its expected answer is ${compare === "regex" ? "a pattern" : "a part of a text"} (compare: ${compare})`;
   return text.trim() === "" ? "the answer is empty" : undefined;
 }
