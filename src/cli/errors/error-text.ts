@@ -107,9 +107,10 @@ function plainText(error: CliError, { color, verbosity, visible, columns }: Erro
   return `${lines.join("\n")}\n`;
 }
 
-/** A table of the objects that an ambiguous name matches. */
+/** A table of the objects that an ambiguous name matches, or the other mistakes of a file. */
 function candidateLines(details: unknown): string[] {
-  const candidates = isObject(details) ? details["candidates"] : undefined;
+  const { candidates, mistakes } = isObject(details) ? details : {};
+  if (Array.isArray(mistakes)) return mistakes.slice(1).map((mistake) => `  ${String(mistake)}`);
   if (!Array.isArray(candidates)) return [];
   return candidates
     .filter(isObject)

@@ -22,9 +22,14 @@ export async function parseYaml(text: string, { strict = false } = {}): Promise<
       lineCounter: lines,
       logLevel: "error",
       uniqueKeys: false,
+      merge: true, // <<
     });
     const [broken] = [...document.errors, ...(strict ? document.warnings : [])];
-    if (broken) return { problem: wordsOf(broken), line: lineAt(broken.pos[0]) };
+    if (broken) {
+      const isSecond = broken.code === "MULTIPLE_DOCS";
+      const problem = isSecond ? "expected one document, not a second one" : wordsOf(broken);
+      return { problem, line: lineAt(broken.pos[0]) };
+    }
     let duplicate: number | undefined;
     visit(document, {
       Map(_, map: YAMLMap) {

@@ -1,5 +1,6 @@
 /** The keys of a suite: what is read, and what the documentation says about them. */
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { withSuiteKeys } from "../../../scripts/reference/suites.ts";
@@ -7,7 +8,7 @@ import { readSuite } from "../../../src/commands/wf/suite-file/read-suite.ts";
 import { diskFiles } from "../../../src/host/node-files.ts";
 import { write } from "../../lib/directory.ts";
 import { root } from "../../lib/paths.ts";
-import { temporaryDirectory } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 test("docs/test-suites.md has the table of keys", () => {
   const page = readFileSync(join(root, "docs/test-suites.md"), "utf8");
@@ -70,6 +71,84 @@ tests:
       ],
     },
   ]);
+});
+
+test("a merge key adds what a mapping has not, the first of a list before others", async () => {
+  const { tests } = await read(`
+x-one: &one { tags: [one], repeat: 2, inputs: { a: 1 } }
+x-two: &two { tags: [two], query: two }
+tests:
+  - { name: a, repeat: 3, <<: [*one, *two] }
+  - { name: b, inputs: { <<: { c: 1, d: 1 }, c: 2 } }
+`);
+  const input = (inputs: object) => [{ inputs }];
+  expect(tests).toMatchObject([
+    { repeat: 3, tags: ["one"], turns: [{ query: "two", inputs: { a: 1 } }] },
+    { turns: input({ c: 2, d: 1 }) },
+  ]);
+});
+
+test("merge keys that name their own mapping, or double at each step, are refused", async () => {
+  const steps = Array.from(
+    { length: 40 },
+    (_, n) => `x-${n + 1}: &s${n + 1} { <<: [*s${n}, *s${n}] }\n`,
+  );
+  const doubled = `x-0: &s0 { tags: [a] }\n${steps.join("")}tests: [{ name: a, <<: *s40 }]\n`;
+  for (const text of [doubled, "tests: [&a { name: a, <<: *a }]"])
+    await expect(read(text)).rejects.toMatchObject({ kind: "usage" });
+});
+
+test("all mistakes of a file are reported at once, with their lines", async () => {
+  const text = `
+nam: a
+tests:
+  - { name: a, quer: b }
+  - c
+  - name: d
+    repeat: 0
+    turns: [{ similarity: 2 }]
+`;
+  await write(folder, { "wrong.yaml": text });
+  const ran = await cli(["wf", "test", "run", join(folder, "wrong.yaml")]);
+  expect(ran.exit).toBe(2);
+  expect(
+    ran.err
+      .replaceAll(`${folder}/`, "")
+      .replaceAll(/is not one of .*/g, "…")
+      .split("\n"),
+  ).toEqual([
+    'error: wrong.yaml line 2: "nam" …',
+    '  wrong.yaml line 4: "quer" …',
+    "  wrong.yaml line 5: expected a mapping",
+    "  wrong.yaml line 7: expected a whole number from 1 to 1000",
+    "  wrong.yaml line 8: expected a number from 0 to 1",
+    "hint: did you mean name?",
+    "",
+  ]);
+  const names = read("tests: [{ query: a }, { name: b, turns: [] }, { name: c }]");
+  await expect(names).rejects.toMatchObject({
+    info: {
+      details: {
+        mistakes: [
+          expect.stringContaining("line 1: the test has no name"),
+          expect.stringContaining("line 1: the test has no turns"),
+        ],
+      },
+    },
+  });
+});
+
+test.each([
+  ["UTF-16", Buffer.from("\ufefftests: [{ name: a }]", "utf16le"), "is not UTF-8 (UTF-16?)"],
+  [
+    "two documents",
+    "tests: [{ name: a }]\n---\na: 1\n",
+    "line 2: expected one document, not a second one",
+  ],
+])("%s is refused in plain words", async (_, content, problem) => {
+  await writeFile(join(folder, "suite.yaml"), content);
+  const reading = readSuite(join(folder, "suite.yaml"), diskFiles);
+  await expect(reading).rejects.toThrow(problem);
 });
 
 test("without defaults, answers are compared by similarity and nothing judges", async () => {

@@ -62,8 +62,17 @@ defaults:
 tests:
   - { name: a, inputs: *inputs, judge: { criteria: c } }
 `,
+  `
+x-one: &one { judge: { app: a }, tags: [b] }
+x-two: &two { tags: [c], repeat: 2 }
+description: a
+metadata: { owner: [b] }
+tests:
+  - { <<: *one, name: a, description: b, metadata: { c: d } }
+  - { <<: [*one, *two], name: b, inputs: { <<: { a: 1 } } }
+`,
 ])("right: %s", async (text) => {
-  expect(isValid(parse(text)), JSON.stringify(isValid.errors)).toBe(true);
+  expect(isValid(parse(text, { merge: true })), JSON.stringify(isValid.errors)).toBe(true);
   expect(await isRead(text)).toBe(true);
 });
 
@@ -81,6 +90,9 @@ test.each([
   "tests: [{ name: a }]\ndefaults: { answer: a }",
   "tests: [{ name: a }]\ndefaults: [a]",
   having("quer: a"),
+  having("x-a: a"),
+  having("metadata: a"),
+  "tests: [{ <<: { quer: a }, name: a }]",
   having("query: [a]"),
   having("query: { a: b }"),
   having("inputs: [a]"),
@@ -130,7 +142,7 @@ test.each([
   having("expect: { outputs: { a: { exists: 1 } } }"),
   having("expect: { outputs: { a: { contains: [b] } } }"),
 ])("wrong: %s", async (text) => {
-  expect(isValid(parse(text))).toBe(false);
+  expect(isValid(parse(text, { merge: true }))).toBe(false);
   expect(await isRead(text)).toBe(false);
 });
 

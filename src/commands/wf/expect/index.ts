@@ -6,5 +6,5 @@ export { noForms, runFields } from "./run-scope.ts";
 export { expectationsSchema, textSchema } from "./schema.ts";
 export { quoted } from "./texts.ts";
 export { expectationKeys } from "./yaml-file.ts";
-export { MAX_YAML_SIZE, readYamlNodes, valueNodes } from "./yaml-nodes.ts";
+export { MAX_YAML_SIZE, readEach, readYamlNodes, valueNodes } from "./yaml-nodes.ts";
 export type { YamlNode, YamlNodes } from "./yaml-nodes.ts";

@@ -1,10 +1,10 @@
 import type { Document, Node } from "yaml";
-import { usage } from "../../../errors.ts";
-import type { CliError } from "../../../errors.ts";
+import { CliError, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
-import { own } from "../../../lib/json.ts";
+import { decodeUtf8 } from "../../../lib/utf8.ts";
+import { own, valueAt } from "../../../lib/json.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
 import { parseValue } from "../../conditions/index.ts";
 import type { Check, ConditionReader } from "../../conditions/index.ts";
@@ -28,6 +28,27 @@ interface NodesOfFile {
   readonly text: string;
   /** The error for a problem of the whole file. */
   error(problem: string): CliError;
+}
+
+/** Reads each of several parts. Throws the first mistake, with all others in its details. */
+export function readEach<Part, T>(parts: readonly Part[], read: (part: Part) => T[]): T[] {
+  const mistakes: CliError[] = [];
+  const values = parts.flatMap((part) => {
+    try {
+      return read(part);
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      mistakes.push(error);
+      return [];
+    }
+  });
+  const [first] = mistakes;
+  if (!first) return values;
+  const all = mistakes.flatMap(({ message, info }) => {
+    const inner = valueAt(info.details, "mistakes"); // its own message included
+    return Array.isArray(inner) ? inner.map(String) : [message];
+  });
+  throw all.length > 1 ? first.with({ details: { mistakes: all } }) : first;
 }
 
 /** Reads a YAML file. Throws `usage`: with the label and the hint if that is impossible, or with the line of a mistake. */
@@ -68,6 +89,13 @@ export async function valueNodes(
   return { nodes, root: document.contents ?? document.createNode(null) };
 }
 
+/** A key of a mapping and its value. */
+interface Entry {
+  readonly key: Node;
+  readonly name: string;
+  readonly value: Node;
+}
+
 export type YamlNodes = ReturnType<typeof yamlNodes>;
 
 /** Typed access to the nodes of a YAML document. Its functions throw `usage` for a node of another type. */
@@ -103,12 +131,22 @@ function yamlNodes(
     if (!resolved) throw error(key, "missing value");
     return resolved;
   };
-  const entries = (node: Node) => {
+  /** With those of merge keys (<<), of which the parser allows few and none that name themselves. */
+  const entries = (node: Node): Entry[] => {
     if (!isMap(node)) throw error(node, "expected a mapping");
-    return node.items.map((pair) => {
+    const all = node.items.map((pair) => {
       const key = resolve(pair.key, node);
       return { key, name: text(key), value: resolve(pair.value, key) };
     });
+    const merged = all.flatMap(({ key, name, value }) => {
+      if (name !== "<<") return [];
+      return (isSeq(value) ? value.items : [value]).flatMap((each) => entries(resolve(each, key)));
+    });
+    const unmerged = all.filter(({ name }) => name !== "<<");
+    if (merged.length === 0) return unmerged;
+    // Those before win.
+    const byName = new Map([...unmerged, ...merged].toReversed().map((each) => [each.name, each]));
+    return [...byName.values()].toReversed();
   };
   return {
     error,
@@ -148,10 +186,11 @@ function yamlNodes(
       from: from(node),
     }),
     /** What a mapping with known keys contains. */
-    keys: <T>(node: Node, table: Keys<T>): T[] =>
-      entries(node).flatMap(({ key, name, value }) => {
+    keys: <T>(node: Node, table: Keys<T>, isFree = (_name: string) => false): T[] =>
+      readEach(entries(node), ({ key, name, value }) => {
         const known = own(table, name);
         if (known) return known(value);
+        if (isFree(name)) return [];
         throw error(key, ...unknownWord(name, Object.keys(table)));
       }),
   };
@@ -174,5 +213,7 @@ async function contentOf(
   if (stat === null) throw fail("file not found");
   if (stat.isDirectory) throw fail("is a directory");
   if (stat.size > MAX_YAML_SIZE) throw fail("file larger than 1 MiB");
-  return new TextDecoder().decode(await files.read(path));
+  const text = decodeUtf8(await files.read(path));
+  if (text === undefined) throw fail("is not UTF-8 (UTF-16?)");
+  return text;
 }

@@ -47,6 +47,8 @@ export const suiteKeys = [
     type: "text",
     description: "name in reports (default of a suite: the name of its file)",
   },
+  { name: "description", where: ["suite", "test"], type: "text", description: "not used" },
+  { name: "metadata", where: ["suite", "test"], type: "inputs", description: "not used" },
   {
     name: "app",
     where: ["suite"],

@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { readYamlNodes } from "../expect/index.ts";
+import { readEach, readYamlNodes } from "../expect/index.ts";
 import type { Expectation } from "../expect/index.ts";
 import { turnKeys } from "./keys.ts";
 import type { CompareMode } from "./keys.ts";
@@ -129,7 +129,7 @@ async function yamlValues(path: string, files: Files): Promise<SuiteText> {
 /** The tests with the values of all. Throws `usage` for a name that is missing or there twice. */
 function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefined): SuiteTest[] {
   const names = new Set<string>();
-  return tests.map((test) => {
+  return readEach(tests, (test) => {
     const { name, from } = test;
     if (name === undefined) throw mistake(from, "the test has no name");
     if (names.has(name)) throw mistake(from, `another test is named ${JSON.stringify(name)}`);
@@ -138,7 +138,7 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
     const misplaced = test.turns && turnKeys.find((key) => test[key] !== undefined);
     if (misplaced) throw mistake(from, `the test has turns, so ${misplaced} belongs to a turn`);
     const search = searchOf({ ...test, name }, defaults);
-    return {
+    const values = {
       name,
       from,
       tags: [...(defaults?.tags ?? []), ...(test.tags ?? [])],
@@ -148,6 +148,7 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
       turns: turnsOf(test).map((turn) => turnOf(turn, test, defaults)),
       search,
     };
+    return [values];
   });
 }
 

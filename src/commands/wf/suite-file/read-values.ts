@@ -1,5 +1,5 @@
 import { isObject } from "../../../lib/json.ts";
-import { expectationKeys } from "../expect/index.ts";
+import { expectationKeys, readEach } from "../expect/index.ts";
 import type { Expectation, YamlNode as Node, YamlNodes } from "../expect/index.ts";
 import { keysAt } from "./keys.ts";
 import type { SuiteKey, SuiteKeyType, SuiteLevel, suiteKeys } from "./keys.ts";
@@ -72,8 +72,8 @@ const readers: Readers = {
       : { app: nodes.text(node), from: nodes.from(node) },
   search: (nodes, node) => readValues("search", nodes, node),
   defaults: (nodes, node) => readValues("defaults", nodes, node),
-  turns: (nodes, node) => nodes.items(node).map((turn) => readValues("turn", nodes, turn)),
-  tests: (nodes, node) => nodes.items(node).map((test) => readValues("test", nodes, test)),
+  turns: (nodes, node) => readEach(nodes.items(node), (turn) => [readValues("turn", nodes, turn)]),
+  tests: (nodes, node) => readEach(nodes.items(node), (test) => [readValues("test", nodes, test)]),
 };
 
 function numberIn(nodes: YamlNodes, node: Node, { type, range }: SuiteKey): number {
@@ -93,6 +93,7 @@ export function readValues(level: SuiteLevel, nodes: YamlNodes, node: Node): Sui
     key.name,
     (value: Node) => [{ [key.name]: readers[key.type](nodes, value, key) }],
   ]);
-  const values = nodes.keys<object>(node, Object.fromEntries(table));
+  const isFree = (name: string) => level === "suite" && name.startsWith("x-");
+  const values = nodes.keys<object>(node, Object.fromEntries(table), isFree);
   return Object.assign({ from: nodes.from(node) }, ...values) as SuiteValues;
 }

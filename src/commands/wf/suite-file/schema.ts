@@ -18,6 +18,7 @@ export const suiteSchema = (): Schema => ({
   $schema: "http://json-schema.org/draft-07/schema#",
   title: "Suite of tests for wf test run",
   ...mappingAt("suite"),
+  patternProperties: { "^x-": true },
   required: ["tests"],
   definitions: {
     defaults: mappingAt("defaults"),
