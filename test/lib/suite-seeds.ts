@@ -64,7 +64,15 @@ export function drawnSuite(experiment: Experiment, seed: number): SeedResult {
         () => draws.draw(rules, { app, question: name, earlier: [] }).answer,
       );
       const passes = drawn.filter((answer) => answer === "right").length;
-      return { name, passes, runs: drawn.length, answers: [], seconds: null, tokens: null };
+      return {
+        name,
+        passes,
+        runs: drawn.length,
+        answers: [],
+        results: [],
+        seconds: null,
+        tokens: null,
+      };
     });
   const [before, now] = [figuresOf("before"), figuresOf("now")];
   const compared = compareSuites(now, before, LEVEL).tests;

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { compareSuites } from "../../../src/commands/wf/suite/comparison.ts";
+import { testResult } from "../../../src/commands/wf/suite/results.ts";
+import type { TestRun } from "../../../src/commands/wf/suite/run-tests.ts";
 import type { TestFigures, Verdict } from "../../../src/commands/wf/suite/comparison.ts";
 
 const figures = (
@@ -7,7 +9,16 @@ const figures = (
   passes: number,
   runs: number,
   more: Partial<TestFigures> = {},
-): TestFigures => ({ name, passes, runs, answers: [], seconds: null, tokens: null, ...more });
+): TestFigures => ({
+  name,
+  passes,
+  runs,
+  answers: [],
+  results: [],
+  seconds: null,
+  tokens: null,
+  ...more,
+});
 
 const alone = (before: readonly [number, number], now: readonly [number, number]) =>
   compareSuites([figures("a", ...now)], [figures("a", ...before)], 0.05);
@@ -71,6 +82,24 @@ test("a test that passes with other answers has changed", () => {
   expect(verdict(["30 days"], ["14 days"])).toBe("changed");
   expect(verdict(["30 days", "thirty days"], ["a month", "thirty days"])).toBe("same");
   expect(verdict(["30 days"], [])).toBe("same");
+});
+
+test("similar answers count as the same", () => {
+  const of = (hash: string, ...texts: readonly (string | null)[]) =>
+    figures("a", 2, 2, { answers: [hash], results: texts.map((answer) => ({ answer })) });
+  const verdict = (before: TestFigures, now: TestFigures) =>
+    compareSuites([now], [before], 0.05).tests[0]?.verdict;
+  const before = of("1", null, "You have thirty days of leave.");
+  expect(verdict(before, of("2", "x", "You have thirty days of vacation."))).toBe("same");
+  expect(verdict(before, of("3", "You have twenty weeks of vacation."))).toBe("changed");
+});
+
+test("a test of which only some repeats were run has their status", () => {
+  const run = (status: TestRun["status"]) => ({ status, answer: null }) as TestRun;
+  const status = (...all: readonly TestRun["status"][]) => testResult("t", all.map(run)).status;
+  expect(status("passed", "not run")).toBe("passed");
+  expect(status("not run", "failed")).toBe("failed");
+  expect(status("not run", "not run")).toBe("not run");
 });
 
 test("time and tokens are compared over all tests", () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { write } from "../../lib/directory.ts";
+import { root } from "../../lib/paths.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
@@ -179,6 +180,15 @@ test("rows become tests by the names of their columns", async () => {
   expect(other.err).toContain(
     "other.csv: no column for the question\nhint: name it one of query, ",
   );
+  await write(folder, { "half.csv": "q\na\n" });
+  const half = await init("chat", "rows", file("half.csv"));
+  const page = await readFile(join(root, "docs/test-suites.md"), "utf8");
+  const [row = ""] = /^\| `rows` .*/m.exec(page) ?? [];
+  const named = [other, half].flatMap(
+    ({ err }) => /name it one of (.*)/.exec(err)?.[1]?.split(", ") ?? [],
+  );
+  expect(named).toHaveLength(16);
+  expect(named.filter((name) => !row.includes(`\`${name}\``))).toEqual([]);
 });
 
 test("an existing file is kept, and wrong flags are errors", async () => {

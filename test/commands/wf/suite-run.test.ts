@@ -244,6 +244,34 @@ test("a comment about tests that have all passed has one heading", async () => {
   expect(ran.out).toMatch(/^### 1 of 1 test passed\n\n\| result \| test \| time \| tokens \|\n/);
 });
 
+test("what a chat without nodes cannot meet is said so", async () => {
+  const expectations = [
+    "no errors",
+    "node Start did not run",
+    "run used at most 3 steps",
+    "node Start ran",
+  ];
+  await write(folder, {
+    "basic.yaml": `app: answers\ntests: [{ name: a, query: hi, expect: ${JSON.stringify(expectations)} }]`,
+  });
+  const ran = await wf("basic.yaml", "-o", "json");
+  expect(ran.exit, ran.err).toBe(14);
+  const none = "this application has no nodes, so no steps";
+  const [{ results = [] } = {}] = testsOf(ran.out) as { results: { checks: object[] }[] }[];
+  expect(results[0]?.checks.slice(1)).toMatchObject([
+    { check: "no errors", passed: true },
+    { check: "node Start did not run", passed: true },
+    { passed: false, actual: none },
+    { passed: false, actual: none },
+  ]);
+});
+
+test("JSON names the repeats that a baseline needs", async () => {
+  await wf("echo.yaml", "--only", "smoke", "--save", "one.json");
+  const ran = await wf("echo.yaml", "--only", "smoke", "--baseline", "one.json", "-o", "json");
+  expect(JSON.parse(ran.out)).toMatchObject({ needed_repeats: 4 });
+});
+
 test("--fail-fast asks nothing more", async () => {
   const ran = await wf(
     "broken.yaml",

@@ -3,7 +3,7 @@ import { didYouMean } from "../../../lib/did-you-mean.ts";
 import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
 import { readAmount, readDuration, readTimeLimit, meetsLimit } from "../../conditions/index.ts";
 import type { ConditionReader, Forms, Limit, Result } from "../../conditions/index.ts";
-import { countWithin, ifAllEventsSeen, ifAllNodesSeen, nodesUnknown } from "./missing-events.ts";
+import { countWithin, ifAllEventsSeen, ifAllNodesSeen, withoutNodes } from "./missing-events.ts";
 import { because, inSeconds, quoted } from "./texts.ts";
 import { counted } from "../../../lib/plural.ts";
 
@@ -29,7 +29,7 @@ const isContinued = (node: NodeRun, nodes: readonly NodeRun[], index: number): b
   node.finishedAt === undefined && nodes.slice(index + 1).some(({ id }) => id === node.id);
 
 const absent = (trace: RunTrace, { text, byType }: NodeName): Result => {
-  if (trace.nodes.length === 0) return { passed: undefined, actual: nodesUnknown };
+  if (trace.nodes.length === 0) return { passed: undefined, actual: withoutNodes(trace) };
   const known = [...new Set(trace.nodes.map(({ type, title }) => (byType ? type : title)))];
   const near = didYouMean(text, known);
   const meant = near === undefined ? "" : ` (did you mean ${quoted(near)}?)`;

@@ -13,7 +13,7 @@ import type {
   Result,
   Scope,
 } from "../../conditions/index.ts";
-import { ifAllEventsSeen, ifAllNodesSeen } from "./missing-events.ts";
+import { ifAllEventsSeen, ifAllNodesSeen, withoutNodes } from "./missing-events.ts";
 import { nodeForms, readNode, readOrder } from "./node-checks.ts";
 import { because, inSeconds, quoted } from "./texts.ts";
 import { counted } from "../../../lib/plural.ts";
@@ -35,6 +35,8 @@ const count = (unit: "token" | "step"): ConditionField<RunTrace> => ({
   kind: "number",
   read(trace) {
     const value = trace[`${unit}s`];
+    if (trace.isReply && unit === "step")
+      return { value, missing: "unknown", actual: withoutNodes(trace) };
     if (value === undefined)
       return { value, missing: "unknown", actual: `the server did not count the ${unit}s` };
     return { value, actual: `it used ${counted(value, unit)}` };

@@ -1,6 +1,9 @@
 /** Ways to compare an answer with the expected one. */
 export const compareModes = ["exact", "contains", "regex", "json", "similar"] as const;
 
+/** The lowest similarity that passes, unless a test has its own. */
+export const usualSimilarity = 0.8;
+
 /** How an answer is compared with the expected one. */
 export type CompareMode = (typeof compareModes)[number];
 

@@ -4,7 +4,7 @@ import type { Files } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { readEach, readYamlNodes } from "../expect/index.ts";
 import type { Expectation } from "../expect/index.ts";
-import { turnKeys } from "./keys.ts";
+import { turnKeys, usualSimilarity } from "./keys.ts";
 import type { CompareMode } from "./keys.ts";
 import { readRowTests } from "./read-rows.ts";
 import { readValues } from "./read-values.ts";
@@ -211,7 +211,7 @@ function turnOf(
     expectations: [...(defaults?.expect ?? []), ...(turn.expect ?? [])],
     answer: turn.answer ?? [],
     compare: compare ?? (judge ? undefined : "similar"),
-    similarity: similarity ?? 0.8,
+    similarity: similarity ?? usualSimilarity,
     judge,
   };
 }

@@ -1,11 +1,14 @@
+import { compareWords } from "../suite-answers/index.ts";
+import { usualSimilarity } from "../suite-file/index.ts";
 import { fisherExact, holm, neededRuns, signTest } from "./statistics.ts";
 import type { Passes } from "./statistics.ts";
 
 /** What the runs of one test gave. */
 export interface TestFigures extends Passes {
   readonly name: string;
-  /** The different answers, or their hashes. */
+  /** Hashes of the different answers. */
   readonly answers: readonly string[];
+  readonly results: readonly { readonly answer: string | null }[];
   /** Median of the runs; null if unknown. */
   readonly seconds: number | null;
   readonly tokens: number | null;
@@ -13,7 +16,7 @@ export interface TestFigures extends Passes {
 
 /**
  * How a test compares with its baseline: `broken` and `fixed` passed less or more often; `noise` too,
- * but that may be chance; `changed` passed as often with other answers; `new` has no baseline.
+ * but that may be chance; `changed` passed as often with answers that are not similar; `new` has no baseline.
  */
 export type Verdict = "broken" | "fixed" | "noise" | "changed" | "same" | "new";
 
@@ -84,8 +87,21 @@ function verdictOf(before: TestFigures, now: TestFigures, significant: boolean):
   const change = now.passes / now.runs - before.passes / before.runs;
   if (significant || Math.abs(change) === 1) return change < 0 ? "broken" : "fixed";
   if (change !== 0) return "noise";
-  const isKnown = (answer: string) => before.answers.includes(answer);
-  return now.answers.length > 0 && !now.answers.some(isKnown) ? "changed" : "same";
+  return now.answers.length > 0 && !isAlike(before, now) ? "changed" : "same";
+}
+
+/** Answers of each side that are compared: two long ones take a second. */
+const MAX_COMPARED = 5;
+
+/** Whether an answer is one of those before, or similar to one. */
+function isAlike(before: TestFigures, now: TestFigures): boolean {
+  if (now.answers.some((answer) => before.answers.includes(answer))) return true;
+  const textsOf = ({ results }: TestFigures) =>
+    results.flatMap(({ answer }) => answer ?? []).slice(0, MAX_COMPARED);
+  const others = textsOf(before);
+  return textsOf(now).some((text) =>
+    others.some((other) => (compareWords(text, other).similarity ?? 0) >= usualSimilarity),
+  );
 }
 
 function shiftOf(pairs: readonly (readonly [number | null, number | null])[]): Shift {

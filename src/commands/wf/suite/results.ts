@@ -61,11 +61,11 @@ export function testResult(name: string, results: readonly TestRun[]): TestResul
   };
 }
 
-/** The worst status of the repeats. */
+/** The worst status of the repeats that were run. */
 const statusOf = (results: readonly TestRun[]): TestResult["status"] =>
-  (["error", "failed", "not run"] as const).find((status) =>
+  (["error", "failed", "passed"] as const).find((status) =>
     results.some((result) => result.status === status),
-  ) ?? "passed";
+  ) ?? "not run";
 
 const medianOf = (values: readonly (number | null)[]): number | null =>
   percentile(Float64Array.from(values.filter((value) => value !== null)).sort(), 50);

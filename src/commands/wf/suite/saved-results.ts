@@ -74,7 +74,7 @@ const failedChecks = ({ name, results }: Json): string[] =>
 
 const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
-function figuresOf({ name, passes, runs, answers, seconds, tokens }: Json): TestFigures[] {
+function figuresOf({ name, passes, runs, answers, results, seconds, tokens }: Json): TestFigures[] {
   if (typeof name !== "string" || typeof passes !== "number" || typeof runs !== "number") return [];
   return [
     {
@@ -82,6 +82,9 @@ function figuresOf({ name, passes, runs, answers, seconds, tokens }: Json): Test
       passes,
       runs,
       answers: Array.isArray(answers) ? answers.map(String) : [],
+      results: listOf(results).map(({ answer }) => ({
+        answer: typeof answer === "string" ? answer : null,
+      })),
       seconds: typeof seconds === "number" ? seconds : null,
       tokens: typeof tokens === "number" ? tokens : null,
     },

@@ -44,6 +44,7 @@ function suiteData(run: SuiteRun) {
     shifts: baseline
       ? { seconds: baseline.compared.seconds, tokens: baseline.compared.tokens }
       : null,
+    needed_repeats: baseline?.compared.needed ?? null,
   };
 }
 
