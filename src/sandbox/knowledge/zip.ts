@@ -1,4 +1,4 @@
-import { Zip, ZipDeflate } from "fflate";
+import { zipSync } from "fflate";
 
 /** A file to archive; the name has no directories. */
 export interface ZipEntry {
@@ -6,24 +6,15 @@ export interface ZipEntry {
   readonly bytes: Uint8Array;
 }
 
-/**
- * Creates a ZIP archive without compression, in order: keys of an object would put `2` before `a.md`, and
- * lose `__proto__`.
- */
-export function createZip(entries: readonly ZipEntry[], modified: Date): Uint8Array {
-  const pieces: Uint8Array[] = [];
-  const zip = new Zip((error, piece) => {
-    if (error) throw error;
-    pieces.push(piece);
+/** Creates a ZIP archive without compression, in order. */
+export const createZip = (entries: readonly ZipEntry[], modified: Date): Uint8Array =>
+  zipSync(Object.fromEntries(entries.map(({ name, bytes }) => [keyOf(name), bytes])), {
+    level: 0,
+    mtime: modified,
   });
-  for (const { name, bytes } of entries) {
-    const file = Object.assign(new ZipDeflate(name, { level: 0 }), { mtime: modified });
-    zip.add(file);
-    file.push(bytes, true);
-  }
-  zip.end();
-  return Buffer.concat(pieces);
-}
+
+/** A name as the key of an object: as such, numbers would come first, and `__proto__` would be lost. */
+const keyOf = (name: string): string => (/^(\d+|__proto__)$/.test(name) ? `./${name}` : name);
 
 /** Names in the server's archives: the last path part, made unique by a number (server §9.7). */
 export function uniqueNames(names: readonly string[]): string[] {
