@@ -127,7 +127,7 @@ export const cases: readonly Case[] = [
       "twice @ copy 1",
       "full disk @ copy 1 again: write /home/user/cache/copies/566a49d16e2ce63d991b8dbe5cadabfd/documents/d.md.tmp 1",
       "twice @ copy 2",
-      "full disk @ copy 2: lock /home/user/cache/copies/566a49d16e2ce63d991b8dbe5cadabfd.lock 1",
+      "full disk @ copy 2: lock /home/user/cache/copies/566a49d16e2ce63d991b8dbe5cadabfd.lock: write 1",
       "502 after @ copy 2 again: GET /v1/datasets/ID/metadata 1",
       "reset after @ copy 2 again: GET /v1/datasets/ID/documents/ID 2",
     ],
@@ -140,7 +140,7 @@ export const cases: readonly Case[] = [
     seed: 6910,
     faults: [
       "twice @ tests 0",
-      "full disk @ tests 0: lock /home/user/state/suite-020b89102765cb9625861e93ead4903b.jsonl.lock 1",
+      "full disk @ tests 0: lock /home/user/state/suite-020b89102765cb9625861e93ead4903b.jsonl.lock: write 1",
       "504 after @ tests 0: POST /v1/chat-messages 3",
       "silent body @ tests 0 again: POST /v1/chat-messages 3",
       "reset before @ tests 0 again: POST /v1/chat-messages 4",

@@ -1,4 +1,5 @@
-import { ok } from "node:assert/strict";
+import { equal, ok } from "node:assert/strict";
+import type { Machine } from "./machine.ts";
 import type { SimulatedProcess } from "./process.ts";
 import type { World } from "./world.ts";
 
@@ -18,6 +19,16 @@ export function requireOneWriter(
   }));
   const isOverlap = a && b && Math.min(a.sent, b.sent) >= 0 && a.sent < b.end && b.sent < a.end;
   ok(!isOverlap, `${names.join(" and ")} do the same work at once`);
+}
+
+/** Each entry of a journal begins a line, also behind one that a kill or a full disk cut off. */
+export function requireLines({ disk }: Machine, directory: string, name: RegExp): void {
+  const names = disk.isDirectory(directory) ? disk.list(directory) : [];
+  for (const each of names.filter((one) => name.test(one))) {
+    const lines = disk.text(`${directory}/${each}`).split("\n");
+    const joined = lines.find((line) => /.\{"(sent|done|failed|row|resolved|key)":/.test(line));
+    equal(joined, undefined, `two entries in one line of ${each}`);
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { couldNotLock, requireHolder, requireOneWriter } from "../claims.ts";
+import { couldNotLock, requireHolder, requireLines, requireOneWriter } from "../claims.ts";
 import type { Machine } from "../machine.ts";
 import type { Ended, SimulatedProcess } from "../process.ts";
 import type { Scenario } from "../simulate.ts";
@@ -132,6 +132,7 @@ async function playTurn(stage: Stage, turn: number): Promise<boolean> {
   }
   ends.unshift(await process.ended);
   for (const one of processes) requireHolder(world, one);
+  requireLines(stage.machine, "/home/user/state", /^each-.*\.jsonl$/);
   stage.isForgetful ||= ends.some(({ err }) => err.includes("it cannot resume"));
   stage.isForgetful ||= couldNotLock(world);
   if (!stage.isForgetful && ends.length > 1) requireOneWriter(world, names, work.write);

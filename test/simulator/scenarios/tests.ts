@@ -1,6 +1,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { appKey } from "../../../src/sandbox/http/auth.ts";
 import { questionsTo, type StoredQuestion } from "../applications.ts";
+import { isObject, tryParseJson } from "../../../src/lib/json.ts";
+import { requireLines } from "../claims.ts";
 import type { Machine } from "../machine.ts";
 import type { Ended } from "../process.ts";
 import type { Scenario } from "../simulate.ts";
@@ -92,11 +94,10 @@ function recorded({ machine: { disk } }: Stage): Result[] {
       .text(`${STATE}/${name}`)
       .split("\n")
       .slice(0, -1)
-      .flatMap((line) => {
-        if (!line.endsWith("}")) return []; // the disk was full
-        const { result } = JSON.parse(line) as { result: Result };
-        return ["passed", "failed"].includes(result.status) ? [result] : [];
-      }),
+      .map(tryParseJson)
+      .filter(isObject) // a full disk or a kill cuts lines
+      .map(({ result }) => result as Result)
+      .filter(({ status }) => ["passed", "failed"].includes(status)),
   );
 }
 
@@ -181,6 +182,7 @@ async function runTests(stage: Stage, more: readonly string[] = []): Promise<Res
       const results = requireReport(stage, each, report);
       if (report.stopped === null) return results;
     }
+    requireLines(stage.machine, STATE, /^suite-.*\.jsonl$/);
     if (end.exit !== null) ok(honest.includes(end.exit), `exit code ${end.exit}: ${end.err}`);
     // A slow server may still receive questions of a command that was killed.
     await world.pause(60_000 + world.random(`after ${name}`) * 20_000);
