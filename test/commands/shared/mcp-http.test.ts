@@ -160,7 +160,7 @@ describe("who may send requests", () => {
     expect((await send({ ...withToken(), host: named })).status).toBe(status);
   });
 
-  test("TRACE is no method of the protocol", async () => {
+  test("TRACE is refused", async () => {
     expect((await send(withToken(), "/mcp", "TRACE")).status).toBe(405);
   });
 

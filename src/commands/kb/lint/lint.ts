@@ -16,7 +16,7 @@ interface LintRow extends LintProblem {
   readonly file: string;
 }
 
-/** Default upload limit of a server (server §9.3); what is sent as text is no upload. */
+/** Default upload limit of a server (server §9.3); text is not uploaded. */
 const uploadLimit = 15 * 2 ** 20;
 /** Number of files read at a time. */
 const concurrency = 8;
