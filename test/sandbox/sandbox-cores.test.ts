@@ -13,6 +13,9 @@ import { parseMetadataFilter } from "../../src/sandbox/knowledge/retrieval/metad
 import { parseProcessRule } from "../../src/sandbox/knowledge/indexing/process-rules.ts";
 import { extractKeywords, matchAny, tokenize } from "../../src/sandbox/models/words.ts";
 import { uniqueNames } from "../../src/sandbox/knowledge/zip.ts";
+import { createContext } from "../../src/sandbox/storage/knowledge-store.ts";
+import type { KnowledgeDependencies } from "../../src/sandbox/storage/knowledge-store.ts";
+import { openStore } from "../../src/sandbox/storage/sqlite.ts";
 
 test.each([
   ["1.14.2", "1.14.2", true],
@@ -200,4 +203,15 @@ test.each([
 test("renderTemplate fills variables and keeps the placeholders of inputs", () => {
   const template = "{{#s.query#}} {{#s.none#}}{{#$output.comment#}}";
   expect(renderTemplate(template, { s: { query: "x" } })).toBe("x {{#$output.comment#}}");
+});
+
+// What every new document asks for: it must not read all others.
+test.each([
+  ["id FROM documents WHERE dataset_id IS 'a' AND name IS 'b' AND enabled IS 1", "name=?"],
+  ["max(position) FROM documents WHERE dataset_id IS 'a'", "dataset_id_position"],
+])("an index answers %s", async (query, expected) => {
+  const store = await openStore(null);
+  createContext({ store } as KnowledgeDependencies); // creates the tables
+  const [plan] = store.all<{ detail: string }>(`EXPLAIN QUERY PLAN SELECT ${query}`);
+  expect(plan?.detail).toContain(expected);
 });

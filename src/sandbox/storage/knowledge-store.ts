@@ -92,7 +92,17 @@ const tables = {
       archived: flag,
       metadata: json<Readonly<Record<string, MetadataValue>>>(),
     },
-    { indexes: ["dataset_id", "batch", "indexing_status, queued_at", "summary_due"] },
+    {
+      indexes: [
+        "dataset_id",
+        // Each new document looks for its name and the last position.
+        "dataset_id, name",
+        "dataset_id, position",
+        "batch",
+        "indexing_status, queued_at",
+        "summary_due",
+      ],
+    },
   ),
   segments: defineTable(
     {
