@@ -197,7 +197,10 @@ export const reasonOf = (error: unknown): string =>
   diskProblem(error)?.reason ?? (error instanceof Error ? error.message : String(error));
 
 /** The line for an error that nothing else can report. */
-export const lastLine = (error: unknown): string => `error: ${reasonOf(error)}\n`;
+export const lastLine = (error: unknown): string =>
+  `error: ${diskProblem(error) ? reasonOf(error) : asCliError(error).message}\n`;
+
+const asCliError = (error: unknown) => (error instanceof CliError ? error : internalError(error));
 
 /** Is this the system error for a directory in a place where none can be created, such as /proc? */
 export const isUncreatable = (error: unknown): boolean =>
