@@ -146,16 +146,18 @@ export async function requireNear(
   { file, allowed }: NamingFile,
   { cwd, files }: Pick<RawHost, "cwd" | "files">,
 ): Promise<void> {
-  const real = await realPathOf(path, files);
-  if (real === undefined) return; // the error of reading it says more
+  const stat = await files.stat(path).catch(() => null);
+  if (stat === null) return; // the error of reading it says more
+  // Undefined for what has no path, such as a deleted file that another process holds open.
+  const real = await files.realPath(path).catch(() => undefined);
   const source = file === "-" ? undefined : await realPathOf(file, files);
   for (const each of [source === undefined ? cwd : dirname(source), ...allowed]) {
     const directory = await realPathOf(each, files);
-    if (directory !== undefined && isInside(directory, real)) return;
+    if (directory !== undefined && real !== undefined && isInside(directory, real)) return;
   }
   throw usage(
     `${file === "-" ? "stdin" : file} names ${path}, which is outside the directory of that file`,
-    `if it is meant to be read, add --allow-files ${shellQuote(dirname(path))}`,
+    `if it is meant to be read, add --allow-files ${shellQuote(stat.isDirectory ? path : dirname(path))}`,
   );
 }
 

@@ -74,11 +74,12 @@ describe.each(Object.entries(naming))("%s", (file, write) => {
     const path = join(project, "../outside/secret.md");
     const refused = await run(await named(path));
     const shown = file === "kb.yaml" ? outside : path;
+    const directory = file === "kb.yaml" ? outside : join(path, "..");
     expect(refused.err).toContain(
       `${at(file)} names ${shown}, which is outside the directory of that file`,
     );
     expect(refused.err).toContain(
-      `hint: if it is meant to be read, add --allow-files ${join(shown, "..")}\n`,
+      `hint: if it is meant to be read, add --allow-files ${directory}\n`,
     );
     expect(refused).toMatchObject({ exit: 2, out: "", writes: 0 });
     const line = [...(await named(path)), "--allow-files", home, "--allow-files", "nowhere"];
@@ -120,6 +121,13 @@ test("the command line names what it likes", async () => {
 });
 
 test("a text input may start with @", async () => {
+  const long = `{ name: long, inputs: { query: "@${"x".repeat(5000)}" } }`;
+  await writeFile(
+    at("text.yaml"),
+    `app: echo\ntests: [{ name: nul, inputs: { query: "@\\0" } }, ${long}]`,
+  );
+  const tested = await server.cli(["wf", "test", "run", at("text.yaml")], { folder: home });
+  expect(tested.exit, tested.err).toBe(0);
   await writeFile(at("at.csv"), `query\n@${secret}\n`);
   const line = ["wf", "run", "--each", at("at.csv")];
   const ran = await server.cli(line, { env: { KB_APP_KEY: "app-echo" } });
