@@ -102,7 +102,7 @@ const moments = (["import", "copy"] as const).flatMap((command) =>
 );
 
 test.each(sampled(4, moments))(
-  "%s killed while it waits for response %i goes on",
+  "%s killed while it waits for response %i is continued",
   async (command, number) => {
     const name = `${command} ${number}`;
     const folder = join(home, name);
@@ -121,16 +121,19 @@ test("the numbers of requests above are all there are", async () => {
   }
 });
 
-test.each(["import", "copy"] as const)("%s killed while it cleans up goes on", async (command) => {
-  for (const number of command === "import" ? [1] : [1, 2]) {
-    const name = `${command} end ${number}`;
-    const folder = join(home, name);
-    const isCleanUp = nth(number, /^remove .*(copies|imports)\/[0-9a-f]+(\.json)?$/);
-    expect(await killedAt(isCleanUp, commands[command](name), folder)).toBeDefined();
-    await repeated(commands[command](name), folder);
-    await requireCopy(name);
-  }
-});
+test.each(["import", "copy"] as const)(
+  "%s killed while it cleans up is continued",
+  async (command) => {
+    for (const number of command === "import" ? [1] : [1, 2]) {
+      const name = `${command} end ${number}`;
+      const folder = join(home, name);
+      const isCleanUp = nth(number, /^remove .*(copies|imports)\/[0-9a-f]+(\.json)?$/);
+      expect(await killedAt(isCleanUp, commands[command](name), folder)).toBeDefined();
+      await repeated(commands[command](name), folder);
+      await requireCopy(name);
+    }
+  },
+);
 
 test("import finds the knowledge base that the server creates late for a killed one", async () => {
   const folder = join(home, "late");
@@ -156,7 +159,7 @@ test("import finds the knowledge base that the server creates late for a killed 
 });
 
 test.each(sampled(2, [6, 5, 4, 3, 2, 1]))(
-  "export killed while it waits for response %i goes on",
+  "export killed while it waits for response %i is continued",
   async (number) => {
     const directory = join(home, `export ${number}`);
     const argv = ["kb", "export", "Source", directory];
