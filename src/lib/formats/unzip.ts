@@ -67,7 +67,9 @@ async function skipPart(begin: number, input: Input): Promise<void> {
     const head = await input.take(42);
     await input.take(head.readUInt16LE(24) + head.readUInt16LE(26) + head.readUInt16LE(28));
   } else if (begin === signature.end64) {
-    await input.take(lengthOf(await input.take(8), 0));
+    const length = lengthOf(await input.take(8), 0);
+    if (length > MAX_FILE) throw broken("wrong length of its directory");
+    await input.take(length);
   } else if (begin === signature.locator64) await input.take(16);
   else throw broken("unknown data between its files");
 }
@@ -75,9 +77,7 @@ async function skipPart(begin: number, input: Input): Promise<void> {
 /** A 64-bit length. */
 function lengthOf(bytes: Buffer, at: number): number {
   if (at + 8 > bytes.length) throw broken("a length is missing");
-  const length = Number(bytes.readBigUInt64LE(at));
-  if (length > MAX_FILE) throw tooLarge();
-  return length;
+  return Number(bytes.readBigUInt64LE(at));
 }
 
 /** The header of a file; lengths are undefined if they follow the file. */
@@ -136,15 +136,21 @@ function wideLengths(extra: Buffer): Buffer | undefined {
 
 async function fileOf(input: Input): Promise<Uint8Array> {
   const head = await headOf(input);
-  if ((head.length ?? 0) > MAX_FILE || (head.compressedLength ?? 0) > MAX_FILE) throw tooLarge();
   const content = head.compressed
     ? await inflated(input, head.compressedLength)
-    : await input.take(head.compressedLength ?? 0);
+    : await stored(input, head.compressedLength ?? 0);
   const { checksum, length } =
     head.compressedLength === undefined ? await readDescriptor(input, head.wide) : head;
   if (content.length !== length) throw broken(wrongLength);
   if (crc32(content) !== checksum) throw broken("wrong checksum of a file");
   return content;
+}
+
+/** The next `length` bytes. In a damaged ZIP it can be any number, so a file is too large once its bytes came. */
+async function stored(input: Input, length: number): Promise<Buffer> {
+  if (length <= MAX_FILE) return input.take(length);
+  for (let left = MAX_FILE; left > 0;) left -= (await input.some(left)).length;
+  throw tooLarge();
 }
 
 /** Checksum and length that follow a file, with or without a signature. */

@@ -38,6 +38,18 @@ test.each(bad)("an invalid ZIP is rejected: %s", async (_, zip, message) => {
   }
 });
 
+test("a stored file is called too large once so much of it came", async () => {
+  const head = zipWith([{ text: "", inside: 2e9, length: 2e9 }]).subarray(0, 30 + 4);
+  async function* all() {
+    yield head;
+    for (const mebibyte = Buffer.alloc(2 ** 20); ;) yield mebibyte;
+  }
+  await expect(unzip(all()).next()).rejects.toMatchObject({
+    kind: "failure",
+    message: "a file in the ZIP is larger than 256 MiB",
+  });
+});
+
 test("a ZIP truncated after any byte is rejected", async () => {
   for (const [, zip] of good.filter(([, { length }]) => length < 2000)) {
     for (let cut = 0; cut < zip.length; cut++) {
