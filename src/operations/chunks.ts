@@ -28,6 +28,7 @@ export interface Chunk {
   readonly keywords: readonly string[] | null;
   readonly enabled: boolean;
   readonly updated_by: string | null;
+  readonly summary?: string | null;
   /** Parts of a chunk in a hierarchical document. */
   readonly child_chunks: readonly { readonly content: string; readonly type: string }[];
 }

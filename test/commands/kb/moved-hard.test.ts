@@ -266,7 +266,7 @@ describe("verify", () => {
     expect(ran.err).toContain("; documents without content: 1");
   });
 
-  test("and export report which chunks they omit, for each form", async () => {
+  test("export and copy report which chunks they omit, for each form", async () => {
     const forms = [
       ["text_model", "edited chunks, summaries"],
       ["hierarchical_model", "edited chunks, child chunks, summaries"],
@@ -279,7 +279,10 @@ describe("verify", () => {
       await done("doc", "wait", base);
       const place = `${folder} ${form}`;
       const exported = await kb("export", base, place);
-      expect(exported.err).toContain(`not exported: ${words}`);
+      const hint = `\`kb export '${base}' '${place}' --chunks\``;
+      expect(exported.err).toContain(`not exported: ${words}; to see where: ${hint}\n`);
+      const copied = await kb("copy", base, "--name", `${base} copy`);
+      expect(copied.err).toContain(`\nnot copied: ${words}\n`);
       const ran = await kb("verify", place, base);
       expect(ran.err).toContain("no differences; compared 1 and 1 documents");
       expect(ran.err).toContain(`not compared: ${words}`);
@@ -293,6 +296,8 @@ describe("verify", () => {
     const ran = await done("export", name, folder, "--chunks");
     expect(ran.err).toContain("a.md has edited chunks");
     expect(ran.err).not.toContain("b.md has edited chunks");
+    expect(ran.err).not.toContain("not exported");
+    expect(ran.err).toContain("\nin chunks/*.jsonl, but not imported: edited chunks, summaries\n");
   });
 
   test("takes names with slashes and quotes, with and without name:", async () => {

@@ -32,8 +32,8 @@ export interface Manifest {
   readonly rules: Readonly<Record<string, unknown>>;
 }
 
-/** What exports and comparisons do not include, as an import chunks the documents again. */
-export function notExported({ doc_form }: KbSettings): string {
+/** What imports and comparisons do not include, as an import chunks the documents again. */
+export function notImported({ doc_form }: Pick<KbSettings, "doc_form">): string {
   const parts = ["edited chunks"];
   if (doc_form === "hierarchical_model") parts.push("child chunks");
   if (doc_form === "qa_model") parts.push("questions and answers");

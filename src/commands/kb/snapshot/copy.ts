@@ -4,8 +4,10 @@ import { sha256 } from "../../../lib/sha256.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { readKbState } from "../documents/index.ts";
+import type { KbSettings } from "../documents/index.ts";
 import { lockWork } from "../../lock-work.ts";
 import { findKb } from "../find-kb.ts";
+import { notImported } from "./bundle.ts";
 import { exportBundle } from "./export.ts";
 import { importBundle, planImport } from "./import.ts";
 import { importNotePath } from "./import-target.ts";
@@ -34,16 +36,19 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   await files.makeDirectory(copies, 0o700);
   const busy = "another command is copying this knowledge base";
   const release = await lockWork(directory, busy, context.host);
-  let copy: string | undefined;
+  let copy: Pick<KbSettings, "name" | "doc_form"> | undefined;
   try {
     copy = yield* copyThrough(directory, { dataset_id, ...flags }, target, context);
   } finally {
     release();
   }
-  const verify = commandLine("kb verify", [dataset_id, `name:${copy}`], {
+  if (copy === undefined) return; // a dry run
+  const { name } = copy;
+  const verify = commandLine("kb verify", [dataset_id, `name:${name}`], {
     "to-profile": to_profile,
   });
-  context.summary(`copied ${context.enteredName(dataset_id)} to ${copy}; to compare: ${verify}`);
+  context.summary(`copied ${context.enteredName(dataset_id)} to ${name}; to compare: ${verify}`);
+  context.summary(`not copied: ${notImported(copy)}`);
 }
 
 /** Exports into a directory and imports from there; if that fails, a notice says how to resume. */
@@ -52,7 +57,7 @@ async function* copyThrough(
   { dataset_id, ...flags }: Omit<CopyInput, "to_profile">,
   target: Context,
   context: Context,
-): AsyncGenerator<unknown, string | undefined> {
+): AsyncGenerator<unknown, Pick<KbSettings, "name" | "doc_form"> | undefined> {
   const quiet = { ...context, notice: () => Promise.resolve(), summary: () => {} };
   try {
     for await (const _row of exportBundle({ dataset_id, directory }, quiet)) {

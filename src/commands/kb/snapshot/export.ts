@@ -9,17 +9,17 @@ import {
   safePath,
   uniquePath,
 } from "../../../host/safe-path.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { own } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { listChunks } from "../../../operations/chunks.ts";
-import type { Chunk } from "../../../operations/chunks.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { fieldValue, readContents, readKbState, readRules } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { lockWork } from "../../lock-work.ts";
-import { isBundle, notExported, fileHash, readManifest, writeManifest } from "./bundle.ts";
+import { writeChunks } from "./chunk-files.ts";
+import { isBundle, notImported, fileHash, readManifest, writeManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
 import type { Context } from "../../command-spec.ts";
 import type { exportParams } from "../specs.ts";
@@ -205,7 +205,7 @@ async function bundleDocuments(
         current: document.name,
       });
     const written = exported.chunks
-      ? await writeChunks(exported, document, file.file ?? document.id, context)
+      ? await writeChunks(exported, document, file.file ?? safePath(document.id), context)
       : undefined;
     if (written?.isEdited) edited.push(document);
     const { from_api: _, ...stored } = document;
@@ -215,7 +215,7 @@ async function bundleDocuments(
 }
 
 function noticeResult(
-  { directory, state, changed }: ExportRun,
+  { dataset_id, directory, chunks, state, changed }: ExportRun,
   withoutFile: number,
   edited: readonly DocumentState[],
   { summary }: Context,
@@ -230,7 +230,12 @@ function noticeResult(
     const files = encoded.map(({ name }) => `documents/${safePath(name)}`);
     summary(`${counted(encoded.length, "name")} encoded in paths: ${firstNames(files, 3)}`);
   }
-  summary(`not exported: ${notExported(settings)}`);
+  const again = commandLine("kb export", [dataset_id, directory], { chunks: true });
+  summary(
+    chunks
+      ? `in chunks/*.jsonl, but not imported: ${notImported(settings)}`
+      : `not exported: ${notImported(settings)}; to see where: ${again}`,
+  );
   for (const { name } of edited)
     summary(`${name} has edited chunks; an import chunks its text again`);
   for (const { name } of documents.filter((document) => hasInvalidValue(document, state)))
@@ -297,30 +302,6 @@ function documentPaths(
 /** A path without the numbers that make it unique: `a (2)/b (3).md` → `a/b.md`. */
 const withoutNumbers = (path: string): string =>
   path.replaceAll(/ \(\d+\)(?=(\.[^./]*)?(\/|$))/g, "");
-
-async function writeChunks(
-  { dataset_id, directory }: ExportInput,
-  { id: document_id }: DocumentState,
-  documentFile: string,
-  context: Context,
-): Promise<{ readonly file: string; readonly isEdited: boolean }> {
-  const { files } = context.host;
-  const lines: string[] = [];
-  let isEdited = false;
-  for await (const chunk of context.each(listChunks, { dataset_id, document_id })) {
-    const { position, content, answer, keywords, enabled } = chunk;
-    isEdited ||= isEditedChunk(chunk);
-    const children = (chunk.child_chunks ?? []).map((child) => child.content);
-    lines.push(`${JSON.stringify({ position, content, answer, keywords, enabled, children })}\n`);
-  }
-  const file = `${documentFile.replace(/^documents\//, "chunks/")}.jsonl`;
-  await files.writeAtomic(await newPathInside(directory, file, files), lines.join(""));
-  return { file, isEdited };
-}
-
-/** Was a chunk or one of its children edited? Added ones look like any other. */
-const isEditedChunk = ({ updated_by, child_chunks }: Chunk): boolean =>
-  typeof updated_by === "string" || (child_chunks ?? []).some(({ type }) => type === "customized");
 
 /** Has a document a value that its field cannot hold? */
 const hasInvalidValue = ({ metadata }: DocumentState, { fields }: KbState): boolean =>

@@ -13,7 +13,7 @@ import {
 } from "../changes/index.ts";
 import type { Change, SettingsPlan, SourceDocument } from "../changes/index.ts";
 import { contentHashes, convertValues, readKbState } from "../documents/index.ts";
-import type { FieldState, KbProperties, KbState } from "../documents/index.ts";
+import type { FieldState, KbProperties, KbSettings, KbState } from "../documents/index.ts";
 import { activeModels } from "../models/index.ts";
 import { readManifest, requireUndamaged } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
@@ -27,15 +27,15 @@ import { commandLine } from "../../../lib/command-line.ts";
 type ImportInput = Input<typeof importParams>;
 
 export async function* run(input: ImportInput, context: Context): AsyncGenerator<Change> {
-  const name = yield* importBundle(input, context);
-  if (name === undefined) return;
-  const target = input.into ?? `name:${name}`;
+  const made = yield* importBundle(input, context);
+  if (made === undefined) return;
+  const target = input.into ?? `name:${made.name}`;
   const verify = commandLine("kb verify", [input.directory, target]);
   context.summary(`to compare: ${verify}`);
 }
 
 /**
- * Creates a knowledge base from an export and returns its name; undefined in a dry run. All files are
+ * Creates a knowledge base from an export and returns what became of it; undefined in a dry run. All files are
  * checked before anything is sent. An interrupted import is resumed by the next one; `beforeEnd` is its last
  * step but one.
  */
@@ -43,7 +43,7 @@ export async function* importBundle(
   input: ImportInput,
   context: Context,
   beforeEnd?: () => Promise<void>,
-): AsyncGenerator<Change, string | undefined> {
+): AsyncGenerator<Change, Pick<KbSettings, "name" | "doc_form"> | undefined> {
   const { directory } = input;
   const manifest = await readManifest(directory, context.host.files);
   if (!manifest) {
@@ -65,7 +65,7 @@ export async function* importBundle(
     await beforeEnd?.();
     // Without the wait, the same command finishes the import.
     if (found.note !== undefined && !input.no_wait) await context.host.files.remove(found.note);
-    return found.name;
+    return { name: found.name, doc_form: state.settings.doc_form };
   } finally {
     release();
   }

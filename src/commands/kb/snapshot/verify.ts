@@ -1,7 +1,7 @@
 import { counted } from "../../../lib/plural.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
-import { hashedDocuments, notExported, readManifest } from "./bundle.ts";
+import { hashedDocuments, notImported, readManifest } from "./bundle.ts";
 import { diffKb } from "./diff.ts";
 import type { ComparedKb, KbDifference } from "./diff.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -35,7 +35,7 @@ function scopeOf(a: ComparedKb, b: ComparedKb): string {
   const documents = `${a.documents.length} and ${b.documents.length} documents with their content and metadata`;
   const missing = a.documents.filter((document) => document.sha256 === null).length;
   const withoutContent = missing > 0 ? `; documents without content: ${missing}` : "";
-  return `compared ${documents}, ${counted(a.fields.length, "field")}, ${counted(a.tags.length, "tag")} and the settings${withoutContent}; not compared: ${notExported(a.settings)}`;
+  return `compared ${documents}, ${counted(a.fields.length, "field")}, ${counted(a.tags.length, "tag")} and the settings${withoutContent}; not compared: ${notImported(a.settings)}`;
 }
 
 /** Reads a knowledge base or the directory of an export; `name:` and `id:` are never a path. */
