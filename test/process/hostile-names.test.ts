@@ -1,6 +1,6 @@
 /** Hostile names and archives: nothing outside of the target is written, read or removed. */
 import { createHash } from "node:crypto";
-import { lstat, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createZip } from "../lib/zip.ts";
@@ -260,6 +260,33 @@ describe("kb export and kb import", () => {
     }
     const writes = server.seen.slice(before).filter(({ method }) => method !== "GET");
     expect(writes).toEqual([]);
+    await expectUntouched();
+  });
+
+  test.each([
+    ["in place of its journal", "manifest.part.jsonl", "precious.md"],
+    ["in place of its journal, to a file that does not exist", "manifest.part.jsonl", "new.md"],
+    ["in place of its lock", "manifest.part.jsonl.lock", "precious.md"],
+    ["in place of its manifest", "manifest.json", "precious.md"],
+    ["in place of a document", "documents/a.md", "precious.md"],
+    ["in place of all documents", "documents", ""],
+  ])("a link %s is not followed", async (_what, name, to) => {
+    const base = await filled("a.md");
+    const links = async () => {
+      await rm(join(target, name), { recursive: true, force: true });
+      await symlink(join(around, "other", to), join(target, name));
+    };
+    await mkdir(target);
+    await links().catch(() => mkdir(join(target, "documents")).then(links));
+    const planted = await sandboxed("export", base, target);
+    expect([planted.exit, planted.err], planted.err).toEqual([2, expect.stringContaining(target)]);
+    await rm(target, { recursive: true });
+    await sandboxed("export", base, target);
+    await links();
+    await sandboxed("doc", "update", base, "a.md", "--text", "changed");
+    await sandboxed("doc", "wait", base);
+    const ran = await sandboxed("export", base, target);
+    expect([ran.exit, ran.err], ran.err).toEqual([2, expect.stringContaining("link")]);
     await expectUntouched();
   });
 

@@ -251,9 +251,11 @@ async function lockExport(directory: string, host: Host): Promise<() => Promise<
   const { files } = host;
   const status = await files.stat(directory);
   if (status && !status.isDirectory) throw unusable(directory, "is not a directory");
-  const names = status ? await files.list(directory) : [];
+  const entries = status ? await files.entries(directory) : [];
+  const link = entries.find(({ name, isLink }) => isLink && /^manifest\./.test(name));
+  if (link) throw unusable(directory, `has a link that no export made, ${link.name}`);
   // Also the lock of an export that was killed before it wrote anything else.
-  const isOwn = names.length === 0 || names.some((name) => name.startsWith(journalName));
+  const isOwn = entries.length === 0 || entries.some(({ name }) => name.startsWith(journalName));
   if (!isOwn && !(await isBundle(directory, files)))
     throw unusable(directory, "is not empty and not an export");
   await files.makeDirectory(directory);
