@@ -211,6 +211,8 @@ const fileReasons: Readonly<Record<number, string>> = {
   415: "file type not supported by the server",
 };
 
+const rewriting = `index the documents again: ${commandLine("kb sync", ["KB", "DIR"], { rewrite: true })}`;
+
 /** Rejections that a code or a text of the server tells apart. */
 const rejections: readonly (Partial<Explanation> & {
   readonly matches: (body: ErrorBody) => boolean;
@@ -231,7 +233,18 @@ const rejections: readonly (Partial<Explanation> & {
     matches: ({ message }) =>
       /^relation "embedding_vector_index_\w+" does not exist/i.test(message),
     text: "the knowledge base has no indexed documents for this search method",
-    hint: `${commandLine("kb doc list", ["KB"])} shows its documents; without an embedding model, use keyword_search`,
+    hint: `without documents (${commandLine("kb doc list", ["KB"])}), or with economy indexing, use keyword_search; after a change to high_quality, ${rewriting}`,
+  },
+  {
+    // The index has vectors of an earlier embedding model (server §8).
+    matches: ({ message }) => /^different vector dimensions/i.test(message),
+    hint: `the documents were indexed with another embedding model: ${rewriting}`,
+  },
+  {
+    // The lock of a status change ends after ten minutes at the latest (server §9.7).
+    matches: ({ code, message }) =>
+      code === "invalid_action" && message.endsWith(" is being indexed, please try again later"),
+    hint: "an earlier change of its status can lock a document for ten minutes: wait that long and run the same command again",
   },
   {
     matches: modelFailed,

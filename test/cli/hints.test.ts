@@ -341,6 +341,8 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/kb/documents/rename.ts", "kb doc replace", "needs a server that truncates a file"],
   ["commands/kb/documents/rename.ts", "kb metadata set", "needs a server that loses metadata"],
   ["commands/kb/models/embedding-model.ts", "kb doc list", "needs a failing embedding model"],
+  ["commands/kb/models/embedding-model.ts", "kb sync", "the same: embedding-model.test.ts"],
+  ["commands/kb/models/embedding-model.ts", "kb doc update", "the same"],
   [
     "commands/wf/annotation-reply.ts",
     "annotation reply status",

@@ -17,14 +17,17 @@ type SearchInput = Input<typeof searchParams>;
  */
 export async function* run(input: SearchInput, context: Context): AsyncGenerator<SearchRecord> {
   const { search_method, top_k, score_threshold, retrieval_model, ...request } = input;
-  const stored = isObject(retrieval_model)
-    ? retrieval_model
-    : await storedSettings(input.dataset_id, context);
-  const settings = changedSettings(stored, { search_method, top_k, score_threshold });
+  const given = isObject(retrieval_model) ? retrieval_model : undefined;
+  const kb = given
+    ? undefined
+    : await context.call(getKnowledgeBase, { dataset_id: input.dataset_id });
+  const stored = given ?? requireField(kb?.retrieval_model_dict, "retrieval_model_dict");
+  const settings = changedSettings({ ...stored }, { search_method, top_k, score_threshold });
   const records = await context.call(searchKnowledgeBase, {
     ...request,
     retrieval_model: settings,
   });
+  await noticeMethod(settings, records.length, kb?.indexing_technique, context);
   yield* showsHits(context) ? await withChunkCounts(records, input.dataset_id, context) : records;
 }
 
@@ -74,11 +77,17 @@ export const changedSettings = (
   ...(score_threshold !== undefined && { score_threshold, score_threshold_enabled: true }),
 });
 
-/** Settings from the detail, which has keyword search if nothing else works. */
-async function storedSettings(
-  dataset_id: string,
-  context: Context,
-): Promise<Record<string, unknown>> {
-  const { retrieval_model_dict } = await context.call(getKnowledgeBase, { dataset_id });
-  return { ...requireField(retrieval_model_dict, "retrieval_model_dict") };
+/** Explains numbers of results that only the search method causes (server §6.1). */
+async function noticeMethod(
+  { search_method, top_k }: Readonly<Record<string, unknown>>,
+  count: number,
+  technique: string | null | undefined,
+  { notice }: Context,
+): Promise<void> {
+  if (search_method === "keyword_search" && technique === "high_quality" && count === 0)
+    await notice("keyword_search finds nothing with high_quality indexing; use full_text_search");
+  if (search_method === "hybrid_search" && count > Number(top_k))
+    await notice(
+      `hybrid_search without weights or reranking returns up to ${Number(top_k)} results of each of its two searches`,
+    );
 }

@@ -424,6 +424,7 @@ export const syncParams = {
   }),
   prune: local.flag("Delete documents whose file no longer exists"),
   adopt: local.flag("Take over documents that have the name of a file"),
+  rewrite: local.flag("Send unchanged files, too, so that they are indexed again"),
   max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
   metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
   metadata: local.text("Metadata as field=value; {1} is the first wildcard", {

@@ -24,6 +24,8 @@ const actions = {
   length: count,
   /** Leaves the record of a stopped run at `running`; only its stream shows the stop (server §13). */
   "stays-running": nothing,
+  /** A change of the status of a document locks it against others for ten minutes (server §9.7). */
+  "stays-locked": nothing,
   /** Loses this number of events between the snapshot and the live stream (server §15.3). */
   lose: count,
   /** Imitates this version of the server. */

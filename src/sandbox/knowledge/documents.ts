@@ -33,6 +33,16 @@ import { automaticRule } from "./indexing/process-rules.ts";
 import { knowledgeError } from "./responses.ts";
 import { createZip, uniqueNames } from "./zip.ts";
 
+/** ms for which a change of its status can lock a document (server §9.7). */
+const LOCK_MS = 600_000;
+/** When the locks of documents end, by document ID; the server does not store them either. */
+const locks = new WeakMap<object, Map<string, number>>();
+function locksOf({ store }: KnowledgeContext): Map<string, number> {
+  const known = locks.get(store) ?? new Map<string, number>();
+  locks.set(store, known);
+  return known;
+}
+
 /** Documents: lists, creation, changes, status and downloads. */
 const handlers: Handlers<typeof operations, KnowledgeContext> = {
   listDocuments(context, { dataset_id, keyword, status }, call) {
@@ -116,6 +126,10 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
       if (document.indexing_status !== "completed" && action === "disable") {
         throw knowledgeError("document not indexed", { name: document.name });
       }
+      if ((locksOf(context).get(id) ?? 0) > now()) {
+        throw knowledgeError("document locked", { name: document.name });
+      }
+      if (call.plan["stays-locked"]) locksOf(context).set(id, now() + LOCK_MS);
       documents.update({ id }, { ...change(document, now()), updated_at: now() });
     }
     return { json: { result: "success" } };

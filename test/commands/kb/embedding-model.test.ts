@@ -15,12 +15,31 @@ const dimensions: Readonly<Record<string, number>> = {
   "BAAI/bge-m3": 1024,
 };
 
+/** Search settings with weights, which name their model. */
+const weighted = (embedding_model_name: string, provider_name = provider) => ({
+  search_method: "hybrid_search",
+  reranking_enable: false,
+  top_k: 2,
+  score_threshold_enabled: false,
+  reranking_mode: "weighted_score",
+  weights: {
+    weight_type: "customized",
+    vector_setting: {
+      vector_weight: 0.7,
+      embedding_provider_name: provider_name,
+      embedding_model_name,
+    },
+    keyword_setting: { keyword_weight: 0.3 },
+  },
+});
+
 /** State of a knowledge base on a server with models (recordings: model-change, switch-model). */
 let base = {
   indexing_technique: "high_quality" as string,
   embedding_model: "stub-embed" as string | null,
   embedding_model_provider: provider as string | null,
 };
+let storedSearch: object | undefined;
 /** The model of its index; null if there is none. */
 let indexedWith: string | null = "stub-embed";
 /** Does indexing fail? And the number of polls until a worker starts. */
@@ -46,7 +65,6 @@ const document = () => ({
 });
 
 const shown = () => ({
-  ...base,
   id,
   name: "Handbook",
   description: "",
@@ -59,7 +77,9 @@ const shown = () => ({
     reranking_enable: false,
     top_k: 2,
     score_threshold_enabled: false,
-  },
+  } as object,
+  ...(storedSearch && { retrieval_model_dict: storedSearch }),
+  ...base,
 });
 
 /** Changes settings like the server: without a technique, a model is only stored. */
@@ -68,7 +88,9 @@ function patch(body: Record<string, unknown>): readonly [number, unknown] {
   if (technique === "high_quality" && base.indexing_technique === "economy" && !model)
     return [500, { code: "unknown", message: "Internal Server Error", status: 500 }];
   const changed = model !== undefined && model !== base.embedding_model;
-  base = { ...base, ...body } as typeof base;
+  const { retrieval_model, ...rest } = body;
+  base = { ...base, ...rest } as typeof base;
+  if (retrieval_model) storedSearch = retrieval_model;
   if (technique === "high_quality" && changed) indexedWith = failing ? null : String(model);
   return [200, shown()];
 }
@@ -122,6 +144,7 @@ beforeEach(() => {
     embedding_model: "stub-embed",
     embedding_model_provider: provider,
   };
+  storedSearch = undefined;
   [indexedWith, failing, lag, models, sent] = ["stub-embed", false, 0, Object.keys(dimensions), []];
 });
 
@@ -172,6 +195,7 @@ describe("another embedding model in a file", () => {
     const broken = await withFile("apply", "embedding_model: stub-embed-64");
     expect(broken.exit).toBe(9);
     expect(broken.err).toContain("searches fail: failed to search");
+    expect(broken.err).toMatch(/`kb sync name:Handbook DIR --rewrite` or `kb doc update/);
   });
 
   test.each([
@@ -259,4 +283,26 @@ test("high_quality without a model is rejected by plan and apply before anything
     expect(ran.err).toContain(`hint: add embedding_model: ${provider}/stub-embed`);
   }
   expect(writes()).toEqual([]);
+});
+
+test("the weights of the search settings name the new model", async () => {
+  const run = (...argv: readonly string[]) =>
+    cli(["kb", ...argv], { env: { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" }, folder });
+  storedSearch = weighted("stub-embed");
+  const updated = await run("update", id, "--embedding-model", "stub-embed-64");
+  expect(updated.exit, updated.err).toBe(0);
+  expect(writes().map(([, body]) => body)).toMatchObject([
+    { embedding_model: "stub-embed-64", retrieval_model: weighted("stub-embed-64") },
+  ]);
+  // A file in which only the model was changed; applying it twice changes nothing.
+  const file = (await run("pull", "Handbook")).out;
+  const path = join(folder, "weights.yml");
+  const model = (name: string) => `embedding_model: ${provider}/${name}\n`;
+  expect(file).toContain(model("stub-embed-64"));
+  await writeFile(path, file.replace(model("stub-embed-64"), model("stub-embed")));
+  sent = [];
+  const applied = await run("apply", path);
+  expect(applied.exit, applied.err).toBe(0);
+  expect(storedSearch).toEqual(weighted("stub-embed"));
+  expect((await run("plan", path)).out).toBe("");
 });

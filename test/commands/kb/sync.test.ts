@@ -114,6 +114,23 @@ describe("sync", () => {
     expect(Object.keys(await contents())).toHaveLength(2);
   });
 
+  test("--rewrite sends unchanged files, too", async () => {
+    await write(dir, three);
+    await sync();
+    const before = server.seen.length;
+    const ran = await sync("--rewrite");
+    expect(ran.exit, ran.err).toBe(0);
+    expect(actions(ran.out)).toEqual([
+      "update a.md",
+      "update people/leave.md",
+      "update prices.csv",
+    ]);
+    expect(
+      writes(before).filter(({ path }) => /update-by-text|\/documents\/[^/]{36}$/.test(path)),
+    ).toHaveLength(3);
+    expect((await sync()).err).toContain("3 files: 3 unchanged");
+  });
+
   test("--dry-run prints the plan with the size to embed, and sends nothing", async () => {
     await write(dir, three);
     const before = server.seen.length;

@@ -21,6 +21,8 @@ export interface DocumentRules {
   readonly prune?: boolean;
   /** Replace documents that no sync created and that have the name of a file. */
   readonly adopt?: boolean;
+  /** Update documents whose content is the same, too. */
+  readonly rewrite?: boolean;
   /** May the file of this path exist? Its document is not deleted then. */
   readonly mayExist?: (path: string) => boolean;
 }
@@ -89,7 +91,7 @@ function syncChange(
   file: SourceDocument,
   document: DocumentState | undefined,
   { hashes }: RemoteDocuments,
-  { adopt }: DocumentRules,
+  { adopt, rewrite }: DocumentRules,
 ): DocumentChange {
   const plan = (action: Action, note?: string) =>
     documentChange(action, file.path, { source: file, document }, note);
@@ -105,6 +107,7 @@ function syncChange(
   }
   if (document.indexing_status === "error") return plan("update", failedBefore);
   if (!hasContent) return plan("update", isTouched(document, file) ? touched : undefined);
+  if (rewrite) return plan("update", "indexed again");
   if (!isKnown) return plan("adopt");
   return plan(hasValues(document, file) ? "unchanged" : "metadata");
 }

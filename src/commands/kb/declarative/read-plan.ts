@@ -1,12 +1,13 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { usage, refused } from "../../../errors.ts";
 import { requireNear } from "../../../host/safe-path.ts";
+import { valueAt } from "../../../lib/json.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
 import { planSettings } from "../changes/index.ts";
 import type { CurrentState, DesiredState, SettingsPlan } from "../changes/index.ts";
 import { readKb } from "../documents/index.ts";
-import { activeModels, embeddingModel, withoutModel } from "../models/index.ts";
+import { activeModels, embeddingModel, weightedWith, withoutModel } from "../models/index.ts";
 import { findKb } from "../find-kb.ts";
 import { readKbFile } from "./file.ts";
 import type { KbFile } from "./file.ts";
@@ -85,7 +86,17 @@ async function withModel(
     if (!current && all.length > 0) return unchanged;
     throw withoutModel("embedding_model:", all);
   }
-  if (written === existing) return unchanged;
+  if (written === existing) {
+    // Its weights may still name the model before, as the file did when that was changed.
+    const now = valueAt(current?.settings.retrieval_model, "weights.vector_setting");
+    const [provider, name] = ["embedding_provider_name", "embedding_model_name"].map((key) =>
+      String(valueAt(now, key)),
+    ) as [string, string];
+    const isStored = modelName({ provider, model: name }) === existing;
+    return isStored
+      ? { file: weighted(file, { provider, model: name }), model: undefined }
+      : unchanged;
+  }
   if (indexing_technique === "economy") {
     throw usage(
       "economy indexing does not use an embedding model",
@@ -97,5 +108,11 @@ async function withModel(
     embedding_model: modelName(model),
     indexing_technique: "high_quality",
   } as const;
-  return { file: { ...file, ...indexed }, model };
+  return { file: weighted({ ...file, ...indexed }, model), model };
+}
+
+/** The file with this model in the weights of its search settings, if it has any. */
+function weighted(file: KbFile, model: Model): KbFile {
+  const retrieval_model = weightedWith(model, file.retrieval_model);
+  return retrieval_model ? { ...file, retrieval_model } : file;
 }

@@ -1,6 +1,6 @@
 import { ApiError, CliError, usage, notFound, refused } from "../../../errors.ts";
 import { delays, poll } from "../../../lib/backoff.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isObject, valueAt, withoutNulls } from "../../../lib/json.ts";
 import { collect } from "../../../lib/collect.ts";
 import type { Document } from "../../../operations/documents.ts";
 import {
@@ -102,8 +102,18 @@ async function withModelAndTechnique(
   before: KnowledgeBase,
   context: Context,
 ): Promise<SettingChanges> {
-  if (input.embedding_model !== undefined)
-    return { ...input, indexing_technique: "high_quality" as const };
+  if (input.embedding_model !== undefined) {
+    const model = {
+      provider: input.embedding_model_provider ?? before.embedding_model_provider ?? "",
+      model: input.embedding_model,
+    };
+    const retrieval_model = weightedWith(model, before.retrieval_model_dict);
+    return {
+      ...(retrieval_model && { retrieval_model }),
+      ...input,
+      indexing_technique: "high_quality" as const,
+    };
+  }
   if (input.indexing_technique !== "high_quality") return input;
   if (!before.embedding_model)
     throw withoutModel("--embedding-model", await activeModels("text-embedding", context));
@@ -111,6 +121,19 @@ async function withModelAndTechnique(
   return before.indexing_technique === "high_quality"
     ? input
     : { ...input, ...modelFields(before) };
+}
+
+/** Search settings whose weights name this model; undefined for settings without weights of vectors. */
+export function weightedWith(
+  { provider, model }: Model,
+  settings: unknown,
+): Record<string, unknown> | undefined {
+  const weights = valueAt(settings, "weights");
+  const vector = valueAt(weights, "vector_setting");
+  if (!isObject(settings) || !isObject(weights) || !isObject(vector)) return undefined;
+  const names = { embedding_provider_name: provider, embedding_model_name: model };
+  const vector_setting = { ...vector, ...names };
+  return withoutNulls({ ...settings, weights: { ...weights, vector_setting } });
 }
 
 const modelFields = ({ embedding_model, embedding_model_provider }: KnowledgeBase) => ({
@@ -137,9 +160,9 @@ const maxPolls = 15;
 
 /** Waits until all documents are indexed and a search succeeds. */
 async function verifyIndex({ id, name }: KnowledgeBase, context: Context): Promise<void> {
-  const failure = (why: string, details: unknown) => {
+  const list = `see its documents: ${commandLine("kb doc list", [id])}`;
+  const failure = (why: string, details: unknown, hint = list) => {
     const message = `failed to index knowledge base ${JSON.stringify(name)}: ${why}`;
-    const hint = `see its documents: ${commandLine("kb doc list", [id])}`;
     return new CliError("remote-failed", message, {
       isResult: true,
       sideEffect: "applied",
@@ -160,7 +183,11 @@ async function verifyIndex({ id, name }: KnowledgeBase, context: Context): Promi
     return problem === undefined ? true : undefined;
   };
   await poll(check, { every: delays.search, giveUpAfter: maxPolls, pause: context.pause });
-  if (problem !== undefined) throw failure(`searches fail: ${problem}`, {});
+  if (problem === undefined) return;
+  const rewrite = commandLine("kb sync", [id, "DIR"], { rewrite: true });
+  const update = commandLine("kb doc update", [id, "DOC"], { "text-file": "FILE" });
+  const hint = `the settings are stored, but the server indexed with the earlier ones (server versions from 1.16): write each document again with ${rewrite} or ${update}`;
+  throw failure(`searches fail: ${problem}`, {}, hint);
 }
 
 async function waitForAll(dataset_id: string, context: Context) {

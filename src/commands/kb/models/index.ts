@@ -4,5 +4,6 @@ export {
   changeSettings,
   embeddingModel,
   rerankModel,
+  weightedWith,
   withoutModel,
 } from "./embedding-model.ts";

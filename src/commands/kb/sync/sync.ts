@@ -119,7 +119,7 @@ async function* syncWith(
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
-  const { dataset_id, prefix, source, prune = false, adopt = false } = input;
+  const { dataset_id, prefix, source, prune = false, adopt = false, rewrite = false } = input;
   const patterns = parsePatterns(input.metadata ?? [], input.match ?? []);
   const entries = await listEntries(input, context);
   // The state is read while files are; of the two counts, that of the files is shown first.
@@ -137,7 +137,7 @@ async function* syncWith(
   const ambiguous = ambiguousContent(files, documents);
   const hashes = await contentHashes(dataset_id, ambiguous, context);
   const mayExist = presenceIn(entries, prefix);
-  const rules = { source, prune, adopt, mayExist };
+  const rules = { source, prune, adopt, rewrite, mayExist };
   const changes = planDocuments(files, { documents, hashes }, rules);
   await noticeUnused(scanned.files, input.match ? patterns : [], entries, context);
   if (prune) await noticeUnmarked(documents, changes, { prefix, mayExist }, context);
