@@ -140,7 +140,9 @@ async function* itemValues(run: CheckedCommand, row: AnyOperation): AsyncGenerat
   for (const name of itemsOf(command, input)) {
     // A name that is not found fails only its own item.
     const ids = resolvedInput(command, { ...shared, [last.name]: name }, lookup);
-    items.push({ name: itemName(name), ...(await ids.then((ids) => ({ ids }), nameProblem)) });
+    const item = { name: itemName(name), ...(await ids.then((ids) => ({ ids }), nameProblem)) };
+    // What is named twice is deleted once.
+    if (!row.destructive || !items.some((other) => isSameItem(item, other))) items.push(item);
   }
   if (items.some((item) => "ids" in item)) await confirmDelete(run);
   const done: string[] = [];
@@ -172,6 +174,9 @@ export function idOf(returns: Returns<never>, response: unknown): string | undef
   const id = isObject(response) ? valueAt(response, path) : undefined;
   return typeof id === "string" ? id : undefined;
 }
+
+const isSameItem = (one: object, other: object): boolean =>
+  "ids" in one && "ids" in other && JSON.stringify(one.ids) === JSON.stringify(other.ids);
 
 /** A file by its path, anything else as given. */
 const itemName = (item: unknown): string =>

@@ -1,4 +1,5 @@
 import { CliError } from "../../errors.ts";
+import { valueAt } from "../../lib/json.ts";
 import { backoff, delays } from "../../lib/backoff.ts";
 import {
   disableAnnotationReply,
@@ -8,6 +9,7 @@ import {
 import type { ReplyStatus } from "../../operations/annotations.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
+import { embeddingModel } from "../kb/models/index.ts";
 import { commandLine } from "../../lib/command-line.ts";
 
 type Action = "enable" | "disable";
@@ -23,6 +25,7 @@ const MAX_PENDING = 60_000;
 /** `wf annotation reply enable` and `disable`: starts the job; with --wait also waits for its end. */
 const toggle = (action: Action) => ({
   async *run({ wait, ...input }: ToggleInput, context: Context): AsyncGenerator<unknown> {
+    if (action === "enable") await requireModel(input, context);
     const operation = action === "enable" ? enableAnnotationReply : disableAnnotationReply;
     const { job_id, job_status } = await context.call(operation, input);
     const job = wait ? await waitForJob(action, job_id, context) : undefined;
@@ -44,6 +47,22 @@ export const status = {
     requireSuccess(job);
   },
 };
+
+/**
+ * Throws not-found for a model that the workspace does not have: its job fails, and annotations answer
+ * nothing from then on. Only a knowledge key can list models (server §17).
+ */
+async function requireModel(input: ToggleInput, context: Context): Promise<void> {
+  const model = `${input.embedding_provider_name}/${input.embedding_model_name}`;
+  try {
+    await embeddingModel(model, context.withKnowledgeKey());
+  } catch (error) {
+    if (!(error instanceof CliError) || context.signal.aborted) throw error;
+    const active = valueAt(error.info.details, "active");
+    if (Array.isArray(active) && active.length > 0) throw error;
+    await context.notice(`the embedding model ${model} was not checked: ${error.message}`);
+  }
+}
 
 async function waitForJob(action: Action, job_id: string, context: Context): Promise<ReplyStatus> {
   const { host } = context;

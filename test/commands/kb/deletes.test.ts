@@ -247,3 +247,11 @@ test("a sync that deletes too many names them, in a dry run as well", async () =
     "would ask before deleting 2 of 3 documents (more than --max-delete): a.md, b.md",
   );
 });
+
+test("a document that is named twice is deleted once", async () => {
+  await done("create", "Twice", "--indexing-technique", "economy");
+  await done("doc", "add", "Twice", "x.md", "--text", "x");
+  const ran = await run(["doc", "delete", "Twice", "x.md", "x.md", "--yes", "-o", "json"]);
+  expect(ran.exit, ran.err).toBe(0);
+  expect(JSON.parse(ran.out)).toMatchObject([{ name: "x.md", status: "ok" }]);
+});

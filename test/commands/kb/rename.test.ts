@@ -469,6 +469,8 @@ describe("kb doc rename --each", () => {
       2,
       /row 2.*another row has the name "1\.md"/,
     ],
+    ["a swap", "doc,name\nc.md,1.md\na.md,b.md\nb.md,a.md\n", 2, /row \d.*swaps or chains names/],
+    ["a chain", "doc,name\na.md,1.md\nb.md,a.md\n", 2, /row \d.*swaps or chains names/],
     [
       "an unknown document",
       "doc,name\na.md,1.md\nz.md,2.md\n",

@@ -306,6 +306,9 @@ test("a document completed without chunks counts as failed in sync and import", 
   expect(actions(ran.out)).toEqual(["failed a.md", "failed blank.md"]);
   expect(ran.out).toContain("indexing completed without any chunks");
   expect(ran.out).toContain("failed\tblank.md\tthe file contains only whitespace\t");
+  const planned = await sync("--dry-run");
+  expect(planned.exit).toBe(10);
+  expect(actions(planned.out)).toEqual(["failed a.md", "failed blank.md"]);
   const folder = join(home, `export ${number}`);
   await done("export", kb, folder);
   const imported = await run("import", folder, "--name", `${kb} copy`);

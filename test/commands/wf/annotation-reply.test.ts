@@ -10,10 +10,11 @@ const wf = (app: string, ...words: readonly string[]) =>
   server.cli(["wf", ...words], { env: { KB_APP_KEY: `app-${app}` } });
 
 /** Starts a job and waits for it. */
-const reply = (app: string, action: string, embeddingModel = "stub-embed") => {
+const reply = (app: string, action: string, embeddingModel = "stub-embed", env = {}) => {
   const model = `--embedding-provider-name stub --embedding-model-name ${embeddingModel}`;
   const options = `${model} --score-threshold 0.9 --wait --jq .job_status`;
-  return wf(app, "annotation", "reply", action, ...options.split(" "));
+  const line = ["wf", "annotation", "reply", action, ...options.split(" ")];
+  return server.cli(line, { env: { KB_APP_KEY: `app-${app}`, ...env } });
 };
 
 describe.each([
@@ -46,10 +47,16 @@ describe.each([
   });
 });
 
-test("a job whose model is unknown exits with 9", async () => {
+test("an unknown model is rejected with a knowledge key; without one its job exits with 9", async () => {
   const note = ["--question", "Why?", "--answer", "Because."];
   await wf("llm-chat-plain", "annotation", "create", ...note);
-  const failed = await reply("llm-chat-plain", "enable", "none");
+  const since = server.seen.length;
+  const rejected = await reply("llm-chat-plain", "enable", "none");
+  expect(rejected.exit).toBe(3);
+  expect(rejected.err).toContain('"code":"model-not-found"');
+  expect(server.seen.slice(since).map(({ method }) => method)).toEqual(["GET"]);
+  const failed = await reply("llm-chat-plain", "enable", "none", { KB_KEY: "dataset-wrong" });
+  expect(failed.err).toContain("the embedding model stub/none was not checked: ");
   expect([failed.exit, failed.out]).toEqual([9, "error\n"]);
   expect(failed.err).toContain("This model's maximum context length is 32768 tokens");
 });

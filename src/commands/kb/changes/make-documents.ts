@@ -75,11 +75,13 @@ async function endedEarly(error: CliError, tally: RunTally, context: Context): P
 }
 
 /** The row of a change in a dry run. */
-const plannedRow = (change: DocumentChange): Change =>
-  rowOf(
-    change,
-    isIndexed(change) && change.source ? { note: `${sizeOf([change.source])} to index` } : {},
-  );
+const plannedRow = (change: DocumentChange): Change => {
+  if (isIndexed(change) && change.source)
+    return rowOf(change, { note: `${sizeOf([change.source])} to index` });
+  // It is sent once more, but the same content had no chunks before.
+  const error = change.action === "adopt" ? change.document?.error : undefined;
+  return rowOf(change, error ? { action: "failed", note: `indexing failed: ${error}` } : {});
+};
 
 const isIndexed = ({ action }: Pick<Change, "action">): boolean =>
   action === "create" || action === "update";
