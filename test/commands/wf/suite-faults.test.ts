@@ -4,8 +4,17 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { readAnswerRules } from "../../../src/sandbox/apps/rules/read-rules.ts";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { interruptedWhen } from "../../lib/after-append.ts";
 import { write } from "../../lib/directory.ts";
-import { eventsText, inTurn, json, runServer, sleptTime, streaming } from "../../lib/run-server.ts";
+import {
+  eventsText,
+  inTurn,
+  json,
+  pinging,
+  runServer,
+  sleptTime,
+  streaming,
+} from "../../lib/run-server.ts";
 import type { Route } from "../../lib/run-server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
@@ -120,6 +129,67 @@ test.each([
   expect(ran.exit, ran.out + ran.err).toBe(exit);
   expect(ran.rows.map(({ status }) => status)).toEqual(statuses);
   expect(messages()).toBe(sent);
+});
+
+describe("a run of a workflow that was under way when the command ended", () => {
+  const event = (kind: string, run: string, data: object) => ({
+    event: kind,
+    workflow_run_id: run,
+    task_id: `task-${run}`,
+    data: { id: run, ...data },
+  });
+  const start = (run: string) => event("workflow_started", run, { reason: "initial" });
+  const end = (run: string) =>
+    event("workflow_finished", run, {
+      status: "succeeded",
+      outputs: { text: "Yes." },
+      error: null,
+    });
+
+  test.each([
+    ["is followed: nothing is asked twice", 'text contains "Yes"', 2],
+    ["is asked again if the server no longer tells what is expected", 'node "Fetch" ran', 3],
+  ])("%s", async (_, sentence, posts) => {
+    const { baseUrl, requests } = await runServer({
+      "POST /v1/workflows/run": inTurn(
+        streaming(eventsText(start("r1"), end("r1"))),
+        pinging(eventsText(start("r2"))),
+        streaming(
+          eventsText(
+            start("r3"),
+            event("node_started", "r3", {
+              id: "n",
+              node_id: "n",
+              title: "Fetch",
+              inputs_truncated: false,
+            }),
+            event("node_finished", "r3", {
+              id: "n",
+              node_id: "n",
+              title: "Fetch",
+              status: "succeeded",
+            }),
+            end("r3"),
+          ),
+        ),
+      ),
+      "GET /v1/workflow/r2/events": streaming(eventsText(end("r2"))),
+    });
+    const tests = [
+      { name: "a", inputs: { query: "x" } },
+      { name: "b", inputs: { query: "y" }, expect: [sentence] },
+    ];
+    await write(folder, { "named.yaml": JSON.stringify({ tests }) });
+    const line = ["wf", "test", "run", join(folder, "named.yaml"), "--concurrency", "1"];
+    const world = { env: { KB_BASE_URL: baseUrl, KB_APP_KEY: "app-x" }, folder };
+    const press = interruptedWhen((text) => text.includes('"run":"r2"'));
+    expect((await cli(line, { ...world, ...press })).exit).toBe(130);
+    const ran = await cli([...line, "-o", "jsonl"], world);
+    expect(ran.exit, ran.out + ran.err).toBe(0);
+    expect(rowsOf(ran.out).map(({ status }) => status)).toEqual(["passed", "passed"]);
+    expect(requests.filter((each) => each.startsWith("POST"))).toHaveLength(posts);
+    if (posts === 2) expect(rowsOf(ran.out)[1]).toMatchObject({ run: "r2", seconds: null });
+  });
 });
 
 test("a new agent (since 1.16) is asked as a chat is, and its whole answer is judged", async () => {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
-import { interruptedWhen } from "../../lib/after-append.ts";
+import { hasResult, interruptedWhen } from "../../lib/after-append.ts";
 import { write } from "../../lib/directory.ts";
 import {
   chatJudge,
@@ -328,7 +328,7 @@ test("after an interrupt, no judge is asked again about an answer that has its v
   const interrupted = await sandbox.cli(line, {
     env,
     folder,
-    ...interruptedWhen(() => askedJudges().length - before === 2),
+    ...interruptedWhen((text) => hasResult(text) && askedJudges().length - before === 2),
   });
   expect(interrupted.exit).toBe(130);
   const first = askedJudges().length - before;

@@ -2,7 +2,7 @@
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { interruptedWhen } from "../../lib/after-append.ts";
+import { hasResult, interruptedWhen } from "../../lib/after-append.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { write } from "../../lib/directory.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -213,7 +213,7 @@ test("the same command continues after an interrupt and asks nothing twice", asy
   const before = starts();
   const interrupted = await sandbox.cli(line(args), {
     folder,
-    ...interruptedWhen(() => starts() - before === 4),
+    ...interruptedWhen((text) => hasResult(text) && starts() - before === 4),
   });
   expect(interrupted.exit).toBe(130);
   const asked = starts() - before;

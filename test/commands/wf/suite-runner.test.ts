@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { diskFiles } from "../../../src/host/node-files.ts";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
-import { afterAppend, interruptedWhen } from "../../lib/after-append.ts";
+import { afterAppend, hasResult, interruptedWhen } from "../../lib/after-append.ts";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -48,7 +48,7 @@ function lateAfterOne(args: readonly string[]) {
   let expire = () => {};
   const expired = new Promise<void>((resolve) => (expire = resolve));
   return wf(args, {
-    ...afterAppend((text) => text !== "" && expire()),
+    ...afterAppend((text) => hasResult(text) && expire()),
     around: (host) => ({
       ...host,
       sleep: (ms, signal) => (ms === 90_000 ? expired : host.sleep(ms, signal)),
@@ -120,7 +120,7 @@ describe("an early end", () => {
     const before = starts();
     const ran = await wf(
       line,
-      interruptedWhen(() => starts() > before),
+      interruptedWhen((text) => hasResult(text) && starts() > before),
     );
     expect(ran.exit).toBe(130);
     expect(ran.out).toBe("");
@@ -154,7 +154,7 @@ describe("an early end", () => {
       ],
       {
         folder: await temporaryDirectory(),
-        ...afterAppend((text) => text !== "" && ++asked === 1 && gone.sandbox.stop()),
+        ...afterAppend((text) => hasResult(text) && ++asked === 1 && gone.sandbox.stop()),
       },
     );
     expect(ran.exit, ran.err).toBe(11);

@@ -9,6 +9,6 @@ export { requireFiles, uploadInputFiles } from "./files.ts";
 export type { NamedInputs } from "./files.ts";
 export { formAnswerer } from "./pauses.ts";
 export type { AnswerPause } from "./pauses.ts";
-export type { ListedForm } from "./list.ts";
+export type { ListedForm } from "./open-forms.ts";
 export { noticeForms } from "./print-forms.ts";
 export { checkAndSubmitForm, requireAction } from "./submission.ts";

@@ -5,13 +5,10 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { formListParams } from "../specs.ts";
 import { openForms } from "./open-forms.ts";
-import type { OpenForm } from "./open-forms.ts";
+import type { ListedForm } from "./open-forms.ts";
 
 /** Seconds for which a run waits for its form by default (server §14). */
 const WEEK = 7 * 86_400;
-
-/** A form; one that has expired can no longer be submitted, even while its run still waits. */
-export type ListedForm = OpenForm & { readonly status: "expired" | null };
 
 /** Lists the forms that wait, and says which of them cannot be seen. */
 export async function* run(

@@ -9,7 +9,7 @@ import { openStream } from "../follow/index.ts";
 import { pausedRuns, saveRunPaused } from "../task-ids.ts";
 
 /** A form that a paused run is waiting for. */
-export interface OpenForm {
+interface OpenForm {
   /** Title of the node that asks; null if the form cannot be read. */
   readonly node: string | null;
   readonly run: string;
@@ -20,6 +20,9 @@ export interface OpenForm {
   /** Null if the form cannot be submitted through the API. */
   readonly token: string | null;
 }
+
+/** A form; one that has expired can no longer be submitted, even while its run still waits. */
+export type ListedForm = OpenForm & { readonly status: "expired" | null };
 
 /** A run that may be paused. */
 interface PausedRun {

@@ -14,6 +14,7 @@ import { citedDocuments, RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../command-spec.ts";
 import { isChatMode } from "../application.ts";
 import { runFields } from "../expect/index.ts";
+import type { Expectation } from "../expect/index.ts";
 import { followDisplayed, startStream } from "../follow/index.ts";
 import { assignedInputs } from "../forms/index.ts";
 import { isModelLimit, ReplyPrinter } from "../reply-events.ts";
@@ -27,10 +28,12 @@ export interface SuiteAnswer {
   readonly conversation: string | undefined;
   /** Whether there is none because the model limits its rate. */
   readonly limited?: boolean;
+  /** Whether it is that of a run that was started before. */
+  readonly followed?: boolean;
 }
 
 /** Takes events as they arrive; `again`: the question is repeated, and the events so far do not count. */
-type OnEvents = (events: readonly ServerEvent[] | "again") => void;
+type OnEvents = (events: readonly ServerEvent[] | "again") => void | Promise<void>;
 
 /** Sends the turns of a suite to its application. */
 export interface Asker {
@@ -39,6 +42,11 @@ export interface Asker {
    * while the model limits its rate. Throws what kept the answer from being known.
    */
   ask(turn: SuiteTurn, conversation: string | undefined, onEvents?: OnEvents): Promise<SuiteAnswer>;
+  /**
+   * Follows a run of the workflow instead; undefined if what the server still tells about it does not
+   * decide every condition.
+   */
+  follow(run: string, turn: SuiteTurn, onEvents?: OnEvents): Promise<SuiteAnswer | undefined>;
   readonly context: Context;
   readonly searches: Searches;
 }
@@ -76,8 +84,8 @@ export async function openApp(
   const isChat = isChatMode(mode);
   const sendOnce: SuiteApp["send"] = async ({ query, inputs, onEvents }, conversation) => {
     if (mode === "workflow") {
-      const start = await startStream(runWorkflow, { inputs }, context);
-      return runAnswer(start, onEvents, context);
+      const first = await startStream(runWorkflow, { inputs }, context);
+      return runAnswer({ first }, onEvents, context);
     }
     if (!isChat) {
       const said = query === undefined ? {} : { query };
@@ -106,7 +114,7 @@ export async function openApp(
         if (!answer.limited || attempt === repeats) return answer;
         await context.trace(1, `${answer.trace.error}; asking again`);
         await context.pause(backoff(attempt, delays.model));
-        question.onEvents?.("again");
+        await question.onEvents?.("again");
       }
     },
   };
@@ -115,8 +123,10 @@ export async function openApp(
 /** The asker of a suite's application. Throws `usage` if a test does not suit its kind. */
 export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
   const searches = await openSearches(suite, common);
-  if (suite.tests.every(({ turns }) => turns.length === 0))
-    return { context: common, searches, ask: () => Promise.reject(new Error("nothing to ask")) };
+  if (suite.tests.every(({ turns }) => turns.length === 0)) {
+    const ask = () => Promise.reject(new Error("nothing to ask"));
+    return { context: common, searches, ask, follow: ask };
+  }
   const { name: app, mode, isChat, context, send } = await openApp(suite, common);
   const unsuitable = (problem: string, needs: string) =>
     usage(
@@ -139,6 +149,17 @@ export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
       const inputs = await assignedInputs(filesApart(turn), context);
       return send({ query: turn.query, inputs, onEvents }, conversation);
     },
+    async follow(runId, { expectations }, onEvents) {
+      try {
+        const answer = await runAnswer({ runId }, onEvents, context);
+        const isDecided = ({ check }: Expectation) =>
+          check.evaluate(answer.trace).passed !== undefined;
+        return expectations.every(isDecided) ? { ...answer, followed: true } : undefined;
+      } catch (error) {
+        if (context.signal.aborted || stopsSuite(error)) throw error;
+        return undefined;
+      }
+    },
   };
 }
 
@@ -146,12 +167,12 @@ type Stream = Awaited<ReturnType<typeof startStream>>;
 
 /** Follows a run to its end or its first pause. */
 async function runAnswer(
-  first: Stream,
+  which: { readonly first: Stream } | { readonly runId: string },
   onEvents: OnEvents | undefined,
   context: Context,
 ): Promise<SuiteAnswer> {
   const trace = new RunTrace();
-  const options = { first, reconnect: true, throughPauses: false, snapshot: true };
+  const options = { ...which, reconnect: true, throughPauses: false, snapshot: true };
   const { outcome } = await resultOfStream(
     recorded(followDisplayed(options, context), { trace, onEvents }, context),
   );
@@ -230,7 +251,7 @@ async function* recorded<R>(
   for (;;) {
     const next = await events.next();
     if (next.done) return next.value;
-    onEvents?.(next.value);
+    await onEvents?.(next.value);
     for (const event of next.value)
       trace.add(redactKeys(event, host.secrets), event.at ?? host.now().getTime());
     yield next.value;

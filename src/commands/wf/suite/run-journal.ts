@@ -15,6 +15,10 @@ export interface RunJournal {
   readonly path: string;
   /** The result that an earlier command has recorded. */
   known(run: PlannedRun): TestRun | undefined;
+  /** The ID of the last run of a workflow that was started for it. */
+  started(run: PlannedRun): string | undefined;
+  /** Resolves when the ID is on disk, or cannot be. */
+  addStart(run: PlannedRun, id: string): Promise<void>;
   /** Resolves when the result is on disk. A disk that is full ends recording, with a notice. */
   add(run: PlannedRun, result: TestRun): Promise<void>;
   /** Whether the results of this command are recorded. */
@@ -42,6 +46,7 @@ export async function openRunJournal(
     : await lockJournal(path, busy, host);
   const journal = await openJournal(path, files);
   const results = new Map(journal.entries.flatMap(({ key, result }) => entryOf(key, result)));
+  const started = new Map(journal.entries.map(({ key, run }) => [key, run]));
   let isRecording = !options.dryRun;
   const orNotice = (written: Promise<void>) =>
     written.catch(async (error: unknown) => {
@@ -50,12 +55,15 @@ export async function openRunJournal(
       await notice(`if this command is interrupted, it cannot resume: ${reasonOf(error)}`);
     });
   if (isRecording) await orNotice(journal.append([])); // fails before anything is asked
+  const append = async (run: PlannedRun, entry: object) => {
+    if (isRecording) await orNotice(journal.append([{ key: keyOf(run), ...entry }]));
+  };
   return {
     path,
     known: (run) => results.get(keyOf(run)),
-    async add(run, result) {
-      if (isRecording) await orNotice(journal.append([{ key: keyOf(run), result }]));
-    },
+    started: (run) => textOf(started.get(keyOf(run))),
+    addStart: (run, id) => append(run, { run: id }),
+    add: (run, result) => append(run, { result }),
     get isRecording() {
       return isRecording;
     },
@@ -99,6 +107,8 @@ async function fileHash(path: string, { host }: Context): Promise<string | undef
 
 const keyOf = ({ suite, test, repeat }: PlannedRun): string =>
   JSON.stringify([suite.path, test.name, repeat]);
+
+const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 /** A result of an earlier command; none for a damaged line. Errors are tried again. */
 function entryOf(key: unknown, result: unknown): [string, TestRun][] {

@@ -2,6 +2,7 @@ import { CliError } from "../../../errors.ts";
 import { checkSearch, answerText, stopsSuite } from "../suite-answers/index.ts";
 import type { AnswerCheck, SuiteAnswer } from "../suite-answers/index.ts";
 import type { Tape } from "./keep-recordings.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 
 /** A check of the answer to one of the turns. */
@@ -59,9 +60,14 @@ export const testNotRun = (run: PlannedRun): TestRun => ({ ...blank(run), status
 
 /**
  * Asks the turns of a test, one after the other, and checks the answers. Throws what would keep every
- * further test from being asked.
+ * further test from being asked. A run of a workflow that was `started` before is followed, if that
+ * tells enough.
  */
-export async function runTest(each: PlannedRun, tape: Tape | undefined): Promise<TestRun> {
+export async function runTest(
+  each: PlannedRun,
+  tape: Tape | undefined,
+  { started, onStart }: { started: string | undefined; onStart: (run: string) => Promise<void> },
+): Promise<TestRun> {
   const { test, asker, checker } = each;
   const { host, signal, abortError } = asker.context;
   const checks: TurnCheck[] = [];
@@ -73,10 +79,19 @@ export async function runTest(each: PlannedRun, tape: Tape | undefined): Promise
   try {
     for (const [index, turn] of test.turns.entries()) {
       let start = host.elapsed();
-      last = await asker.ask(turn, last?.conversation, (events) => {
-        if (events === "again") start = host.elapsed();
+      let run = started;
+      const onEvents = async (events: readonly ServerEvent[] | "again") => {
         tape?.add(index, events);
-      });
+        if (events === "again") start = host.elapsed();
+        const id = events === "again" ? undefined : events[0]?.fields.workflow_run_id;
+        // With a query it is a chat, whose answer is more than its run.
+        if (id === undefined || id === run || turn.query !== undefined) return;
+        await onStart((run = id));
+      };
+      const followed =
+        started === undefined ? started : await asker.follow(started, turn, onEvents);
+      if (started !== undefined && !followed) await onEvents("again");
+      last = followed ?? (await asker.ask(turn, last?.conversation, onEvents));
       milliseconds += host.elapsed() - start;
       await tape?.endTurn(index, last.trace);
       tokens = sumOf(tokens, last.trace.tokens);
@@ -105,7 +120,7 @@ export async function runTest(each: PlannedRun, tape: Tape | undefined): Promise
     checks,
     answer: last ? answerText(last) : null,
     cited: last?.trace.citations ?? [],
-    seconds: last ? milliseconds / 1000 : null,
+    seconds: last && !last.followed ? milliseconds / 1000 : null,
     tokens,
     judge_tokens: judgeTokens,
     run: last?.trace.runId ?? null,

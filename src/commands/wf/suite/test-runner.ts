@@ -60,7 +60,10 @@ export class TestRunner {
     if (signal.aborted) this.#stopped ??= abortError();
     if (this.#stopped || (failFast && this.#failed)) return testNotRun(run);
     try {
-      const result = await runTest(run, keeper?.tape(run));
+      const result = await runTest(run, keeper?.tape(run), {
+        started: journal.started(run),
+        onStart: (id) => journal.addStart(run, id),
+      });
       await journal.add(run, result);
       return result;
     } catch (error) {
