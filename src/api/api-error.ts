@@ -225,7 +225,6 @@ const rejections: readonly (Partial<Explanation> & {
   },
   {
     matches: ({ code }) => code === "human_input_form_expired",
-    text: "the form has expired",
     hint: `it can no longer be submitted; ${commandLine("wf logs")} shows the status of its run`,
   },
   {

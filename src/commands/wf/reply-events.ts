@@ -22,10 +22,7 @@ interface ReplyEnd {
   readonly outcome?: RunOutcome | undefined;
 }
 
-/**
- * How often to read the stored message: the answer is there only if the server had sent its end, and
- * then at once (server §18).
- */
+/** How often to read the stored message: its answer is there at once or never (server §18). */
 const MAX_POLLS = 3;
 
 /**
@@ -215,23 +212,21 @@ async function readMessage(
 }
 
 /** The model or the application failed; message and conversation are stored nevertheless. */
-function replyFailed(message: unknown, reply: ReplyCollector, code = ""): CliError {
-  const isRate = code === "rate_limit_error"; // of the model: an exhausted quota has other codes here
-  return new CliError(
+const replyFailed = (message: unknown, reply: ReplyCollector, code = ""): CliError =>
+  new CliError(
     isQuotaCode(code) ? "limited" : "remote-failed",
     `the reply failed: ${asText(message)}`,
     {
       isResult: true,
       sideEffect: "applied",
       effect: "the message was stored without an answer",
-      retryable: isRate,
-      hint: isRate
-        ? "wait until the model takes requests again, then send it once more"
-        : undefined,
+      // Of the model: an exhausted quota has other codes in a stream.
+      ...(code === "rate_limit_error" && { retryable: true, hint: waitForModel }),
       details: idsOf(reply),
     },
   );
-}
+
+const waitForModel = "wait until the model takes requests again, then send it once more";
 
 /** Whether the model of a reply limits its rate: a later question may be answered. */
 export const isModelLimit = (error: CliError): boolean =>

@@ -614,7 +614,7 @@ test("an expired form is marked, and a submission says what became of its run", 
   const ran = await cli(["wf", "form", "submit", "Soon", "--action", "ok"], world);
   expect([ran.exit, ran.err]).toEqual([
     5,
-    "error: failed to get form: the form has expired (412 human_input_form_expired)\nhint: it can no longer be submitted; `wf logs` shows the status of its run\n",
+    "error: failed to get form: This form has expired, form_id=x (412 human_input_form_expired)\nhint: it can no longer be submitted; `wf logs` shows the status of its run\n",
   ]);
 });
 

@@ -14,7 +14,6 @@ import { citedDocuments, RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../command-spec.ts";
 import { isChatMode } from "../application.ts";
 import { runFields } from "../expect/index.ts";
-import type { Expectation } from "../expect/index.ts";
 import { followDisplayed, startStream } from "../follow/index.ts";
 import { assignedInputs } from "../forms/index.ts";
 import { isModelLimit, ReplyPrinter } from "../reply-events.ts";
@@ -39,14 +38,15 @@ type OnEvents = (events: readonly ServerEvent[] | "again") => void | Promise<voi
 export interface Asker {
   /**
    * Asks and passes on the events as they arrive. Repeats only the first question of a conversation,
-   * while the model limits its rate. Throws what kept the answer from being known.
+   * while the model limits its rate. `started` is a run of the workflow to follow instead, if what the
+   * server still tells about it decides every condition. Throws what kept the answer from being known.
    */
-  ask(turn: SuiteTurn, conversation: string | undefined, onEvents?: OnEvents): Promise<SuiteAnswer>;
-  /**
-   * Follows a run of the workflow instead; undefined if what the server still tells about it does not
-   * decide every condition.
-   */
-  follow(run: string, turn: SuiteTurn, onEvents?: OnEvents): Promise<SuiteAnswer | undefined>;
+  ask(
+    turn: SuiteTurn,
+    conversation: string | undefined,
+    onEvents: OnEvents,
+    started: string | undefined,
+  ): Promise<SuiteAnswer>;
   readonly context: Context;
   readonly searches: Searches;
 }
@@ -123,10 +123,8 @@ export async function openApp(
 /** The asker of a suite's application. Throws `usage` if a test does not suit its kind. */
 export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
   const searches = await openSearches(suite, common);
-  if (suite.tests.every(({ turns }) => turns.length === 0)) {
-    const ask = () => Promise.reject(new Error("nothing to ask"));
-    return { context: common, searches, ask, follow: ask };
-  }
+  if (suite.tests.every(({ turns }) => turns.length === 0))
+    return { context: common, searches, ask: () => Promise.reject(new Error("nothing to ask")) };
   const { name: app, mode, isChat, context, send } = await openApp(suite, common);
   const unsuitable = (problem: string, needs: string) =>
     usage(
@@ -145,23 +143,23 @@ export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
   return {
     context,
     searches,
-    async ask(turn, conversation, onEvents) {
+    async ask(turn, conversation, onEvents, started) {
+      const answer =
+        started && (await runAnswer({ runId: started }, onEvents, context).catch(orAsk(context)));
+      const results = answer && turn.expectations.map(({ check }) => check.evaluate(answer.trace));
+      if (results && results.every(({ passed }) => passed !== undefined))
+        return { ...answer, followed: true };
+      if (started !== undefined) await onEvents("again");
       const inputs = await assignedInputs(filesApart(turn), context);
       return send({ query: turn.query, inputs, onEvents }, conversation);
     },
-    async follow(runId, { expectations }, onEvents) {
-      try {
-        const answer = await runAnswer({ runId }, onEvents, context);
-        const isDecided = ({ check }: Expectation) =>
-          check.evaluate(answer.trace).passed !== undefined;
-        return expectations.every(isDecided) ? { ...answer, followed: true } : undefined;
-      } catch (error) {
-        if (context.signal.aborted || stopsSuite(error)) throw error;
-        return undefined;
-      }
-    },
   };
 }
+
+/** The server may have forgotten a run. */
+const orAsk = (context: Context) => (error: unknown) => {
+  if (context.signal.aborted || stopsSuite(error)) throw error;
+};
 
 type Stream = Awaited<ReturnType<typeof startStream>>;
 

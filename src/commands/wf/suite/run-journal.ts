@@ -46,7 +46,8 @@ export async function openRunJournal(
     : await lockJournal(path, busy, host);
   const journal = await openJournal(path, files);
   const results = new Map(journal.entries.flatMap(({ key, result }) => entryOf(key, result)));
-  const started = new Map(journal.entries.map(({ key, run }) => [key, run]));
+  const starts = journal.entries.filter(({ run }) => typeof run === "string");
+  const started = new Map(starts.map(({ key, run }) => [key, String(run)]));
   let isRecording = !options.dryRun;
   const orNotice = (written: Promise<void>) =>
     written.catch(async (error: unknown) => {
@@ -61,7 +62,7 @@ export async function openRunJournal(
   return {
     path,
     known: (run) => results.get(keyOf(run)),
-    started: (run) => textOf(started.get(keyOf(run))),
+    started: (run) => started.get(keyOf(run)),
     addStart: (run, id) => append(run, { run: id }),
     add: (run, result) => append(run, { result }),
     get isRecording() {
@@ -107,8 +108,6 @@ async function fileHash(path: string, { host }: Context): Promise<string | undef
 
 const keyOf = ({ suite, test, repeat }: PlannedRun): string =>
   JSON.stringify([suite.path, test.name, repeat]);
-
-const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 /** A result of an earlier command; none for a damaged line. Errors are tried again. */
 function entryOf(key: unknown, result: unknown): [string, TestRun][] {

@@ -88,10 +88,7 @@ export async function runTest(
         if (id === undefined || id === run || turn.query !== undefined) return;
         await onStart((run = id));
       };
-      const followed =
-        started === undefined ? started : await asker.follow(started, turn, onEvents);
-      if (started !== undefined && !followed) await onEvents("again");
-      last = followed ?? (await asker.ask(turn, last?.conversation, onEvents));
+      last = await asker.ask(turn, last?.conversation, onEvents, started);
       milliseconds += host.elapsed() - start;
       await tape?.endTurn(index, last.trace);
       tokens = sumOf(tokens, last.trace.tokens);
