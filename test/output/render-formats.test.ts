@@ -110,7 +110,7 @@ const cases: readonly [
     rows,
     { format: "md", columns: ["id", "name"] },
     undefined,
-    '| id | name |\n| --- | --- |\n| a1 | Über 日本 |\n| b2 | tab\t"quote", \\| pipe<br>line \\ |\n',
+    '| id | name |\n| --- | --- |\n| a1 | Über 日本 |\n| b2 | tab\t"quote", \\| pipe<br>line \\\\ |\n',
   ],
   [
     "json is the array of rows",
@@ -151,6 +151,57 @@ const cases: readonly [
     { format: "yaml" },
     undefined,
     '- a: "yes"\n  b: "1.0"\n  c: "null"\n  d: "2026-11-21"\n  e: 5\n',
+  ],
+  [
+    "yaml escapes what the strictest readers refuse or change",
+    books,
+    ["a\tb", "a\u007fb", "a\u0085b", "a\u2028b", "a\ufeffb", "a\uffffb", "=", "<<"].map((id) => ({
+      id,
+    })),
+    { format: "yaml" },
+    undefined,
+    String.raw`- id: "a\tb"
+- id: "a\u007fb"
+- id: "a\u0085b"
+- id: "a\u2028b"
+- id: "a\ufeffb"
+- id: "a\uffffb"
+- id: "="
+- id: "<<"
+`,
+  ],
+  [
+    "md shows texts as they are",
+    books,
+    [
+      "<b>x</b>",
+      "![i](x)",
+      "*e* _e_ a_b `c`",
+      "&amp; ~~s~~",
+      "a\\|b",
+      "a\\",
+      "https://a.b www.c.d $x$",
+    ].map((id) => ({ id })),
+    { format: "md", columns: ["id"] },
+    undefined,
+    String.raw`| id |
+| --- |
+| \<b>x\</b> |
+| !\[i](x) |
+| \*e\* \_e\_ a_b ${"\\`c\\`"} |
+| \&amp; \~\~s\~\~ |
+| a\\\|b |
+| a\\ |
+| https\://a.b www\.c.d \$x\$ |
+`,
+  ],
+  [
+    "a filter has the largest number for larger ones",
+    { kind: "json" },
+    [1],
+    { jq: "1e1000, [-1e1000], 1e99" },
+    undefined,
+    "1.7976931348623157e+308\n[-1.7976931348623157e+308]\n1e+99\n",
   ],
   ["name prints ids", books, rows, { format: "name" }, undefined, "a1\nb2\n"],
   [

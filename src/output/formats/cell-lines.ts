@@ -55,7 +55,14 @@ const tsvCell = (cell: string): string =>
 const mdLines = (rows: readonly (readonly string[])[]): string => rows.map(mdLine).join("");
 
 const mdLine = (cells: readonly string[]): string =>
-  `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replace(/\r?\n|\r/g, "<br>")).join(" | ")} |\n`;
+  `| ${cells.map((cell) => mdText(cell).replace(/\r?\n|\r/g, "<br>")).join(" | ")} |\n`;
+
+/** A text that GitHub's Markdown shows as it is, addresses included: no marks, links, tags or formulas. */
+export const mdText = (text: string): string =>
+  text.replace(
+    /[\\`*[<&~$|]|:(?=\/\/)|(?<=www)\.|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/giu,
+    String.raw`\$&`,
+  );
 
 /** The first two lines of a GitHub table, which are mandatory; `right` aligns columns right. */
 const mdHead = (labels: readonly string[], right: readonly boolean[] = []): string =>

@@ -107,7 +107,9 @@ export async function applyFilter(
     // jq collects the results itself, since output before an error would hide the error. The line end
     // terminates a comment at the end of the filter.
     const output = await run(JSON.stringify(value), `[${filter}\n]`, style);
-    results = output === "" ? [] : (JSON.parse(output) as unknown[]); // the brackets make it a list
+    const isLarge = /\d[eE]\+?\d{3}/.test(output);
+    // The brackets make it a list.
+    results = output === "" ? [] : (JSON.parse(output, isLarge ? finite : undefined) as unknown[]);
   } catch (error) {
     if (error instanceof CliError) throw error;
     throw new CliError("failure", `--jq: ${messageOf(error)}`);
@@ -120,6 +122,12 @@ export async function applyFilter(
     })
     .join("");
 }
+
+/** jq prints numbers beyond the largest as they were written, or as the largest. */
+const finite = (_: string, value: unknown): unknown =>
+  typeof value === "number"
+    ? Math.min(Math.max(value, -Number.MAX_VALUE), Number.MAX_VALUE)
+    : value;
 
 /** Messages of jq or the thread about a lack of memory. */
 const outOfMemory = /^(Aborted\(|RuntimeError|Worker terminated due to reaching memory)[^]*/;

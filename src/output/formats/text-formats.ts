@@ -71,12 +71,6 @@ export function* jsonArray(rows: readonly unknown[], terminal: boolean): Generat
   }
 }
 
-/** YAML in which every string reads back as a string, with readers of YAML 1.1 as well. */
-export async function yamlText(value: unknown): Promise<string> {
-  const { stringify } = await import("yaml");
-  return stringify(value, { compat: "yaml-1.1", lineWidth: 0, aliasDuplicateObjects: false });
-}
-
 /** Full text in a pipe; made safe on a terminal, except for line ends and tabs, which the format handles. */
 export const sanitize = (text: string, { isTTY }: Output): string =>
   isTTY ? text.replace(/[^\n\t]+/g, (part) => visible(part)) : text;

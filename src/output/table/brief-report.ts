@@ -1,6 +1,6 @@
 import type { Output } from "../../host/host.ts";
 import { counted, shortened } from "../../lib/plural.ts";
-import { cellLines, safeCell } from "../formats/cell-lines.ts";
+import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { CellLines } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
 import type { Cell, Section } from "../report-model.ts";
@@ -54,11 +54,11 @@ function briefSection(section: Section, room: number, { lines, out }: Writing): 
   }
   const rest = rows.length - shown;
   const all = rest > 0 ? [...notes, `${counted(rest, "more row")} not shown`] : notes;
-  const below = all.map((note) => `\n${oneLine(note, out)}\n`).join("");
+  const below = all.map((note) => `\n${mdText(oneLine(note, out))}\n`).join("");
   const head = oneLine(title, out);
   return folded
     ? `<details>\n<summary>${head}</summary>\n\n${table}${below}\n</details>\n`
-    : `### ${head}\n\n${table}${below}`;
+    : `### ${mdText(head)}\n\n${table}${below}`;
 }
 
 const mdRow = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`;
@@ -66,7 +66,7 @@ const mdRow = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`
 function mdCell(cell: Cell, isLiteral: boolean, out: Output): string {
   const text = oneLine(String(plainCell(cell) ?? ""), out);
   const shown = shortened(text, MAX_CELL);
-  return isLiteral ? code(shown) : shown.replaceAll("|", "\\|");
+  return isLiteral ? code(shown) : mdText(shown);
 }
 
 /**

@@ -2,7 +2,7 @@ import { usage } from "../../errors.ts";
 import type { Output } from "../../host/host.ts";
 import type { Cell, Chart, Report, Section, Tone, Toned } from "../report-model.ts";
 import { textChart } from "./charts.ts";
-import { cellLines, safeCell } from "../formats/cell-lines.ts";
+import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import { sanitize } from "../formats/text-formats.ts";
 import type { Style } from "../formats/text-formats.ts";
@@ -126,8 +126,8 @@ const textsAround = {
   },
   csv: { title: () => "", notes: () => "" },
   md: {
-    title: (text: string) => `### ${text}\n\n`,
-    notes: (texts: readonly string[]) => texts.map((text) => `\n${text}\n`).join(""),
+    title: (text: string) => `### ${mdText(text)}\n\n`,
+    notes: (texts: readonly string[]) => texts.map((text) => `\n${mdText(text)}\n`).join(""),
   },
 };
 
