@@ -1,3 +1,4 @@
+import changelog from "../../CHANGELOG.md?raw";
 import { commandGroups, groupPurposes } from "../../src/cli/help/groups.ts";
 import { argumentRows, childRows, exitsOf, requestFlagsText } from "../../src/cli/help/help.ts";
 import { wrapCommand } from "../../src/cli/help/layout.ts";
@@ -41,11 +42,17 @@ export async function manPages(): Promise<ReadonlyMap<string, string>> {
   return pages;
 }
 
+/** The day of this version, from the changelog; empty before its release. */
+function released(): string {
+  const head = changelog.split("\n").find((line) => line.startsWith(`## [${version}] - `));
+  return head?.slice(-"2026-11-21".length) ?? "";
+}
+
 function page(name: string, section: 1 | 7, purpose: string, blocks: readonly string[]): string {
   const title = roff(name.toUpperCase());
   const manual = section === 1 ? "User Commands" : "Topics";
   return `${[
-    `.TH ${title} ${section} "" "kb-wf ${version}" "${manual}"`,
+    `.TH ${title} ${section} "${released()}" "kb-wf ${version}" "${manual}"`,
     ".ad l",
     ".nh",
     ".SH NAME",

@@ -20,6 +20,10 @@ test("docs/reference.md is up to date", async () => {
 
 const manuals = await manPages();
 
+test("manual pages have the day of their version", () => {
+  expect(manuals.get("kb.1")).toMatch(/^\.TH KB 1 "2026-11-21" "kb-wf 0\.1\.0" "User Commands"\n/);
+});
+
 test("docs/man is up to date", () => {
   expect(readdirSync(join(docs, "man")).sort(), hint).toEqual([...manuals.keys()].sort());
   for (const [name, text] of manuals) expect(stored(join("man", name)), hint).toBe(text);
@@ -62,7 +66,7 @@ test("the overview of a program names the page of each of its commands", async (
 
 /** Macros that the pages use, with the pattern of what follows them on the line. */
 const macros: Readonly<Record<string, RegExp>> = {
-  TH: /^ [A-Z\-\\]+ [17] "" "kb-wf [\d.]+" "[\w ]+"$/,
+  TH: /^ [A-Z\-\\]+ [17] "[\d-]{10}" "kb-wf [\d.]+" "[\w ]+"$/,
   SH: /^ [A-Z \-\\]+$/,
   SS: /^ (?:"[^"]+"|[A-Za-z ]+)$/,
   B: /^ (kb|wf)$/,

@@ -207,7 +207,13 @@ describe("pauses", () => {
         requestedSchema: {
           properties: {
             comment: { type: "string", default: "looks fine" },
-            action: { type: "string", enum: ["approve", "reject"] },
+            action: {
+              type: "string",
+              oneOf: [
+                { const: "approve", title: "Approve" },
+                { const: "reject", title: "Reject" },
+              ],
+            },
           },
           required: ["action"],
         },

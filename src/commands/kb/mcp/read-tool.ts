@@ -1,6 +1,6 @@
 import { own } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
-import { objectSchema, readingTool, structuredResult } from "../../shared/mcp/index.ts";
+import { objectSchema, orNull, readingTool, structuredResult } from "../../shared/mcp/index.ts";
 import type { ClientRequest, OfferedTool } from "../../shared/mcp/index.ts";
 import { readChunk } from "./documents.ts";
 import type { Documents, ReadChunk } from "./documents.ts";
@@ -24,7 +24,7 @@ const chunkSchema = {
   type: "object",
   properties: {
     id: { type: "string" },
-    position: { type: ["number", "null"] },
+    position: orNull({ type: "number" }),
     text: { type: "string" },
   },
   required: ["id", "text"],

@@ -1,7 +1,7 @@
 import { valueAt } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
 import { searchMethods } from "../../../operations/shared.ts";
-import { objectSchema, readingTool, structuredResult } from "../../shared/mcp/index.ts";
+import { objectSchema, orNull, readingTool, structuredResult } from "../../shared/mcp/index.ts";
 import type { OfferedTool } from "../../shared/mcp/index.ts";
 import { readChunk } from "./documents.ts";
 import type { Documents } from "./documents.ts";
@@ -25,7 +25,7 @@ interface Found {
   readonly uri: string | null;
 }
 
-const nullable = (type: string) => ({ type: [type, "null"] });
+const nullable = (type: string) => orNull({ type });
 
 const resultSchema = {
   type: "object",

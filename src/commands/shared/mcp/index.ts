@@ -3,7 +3,7 @@ export { commandTool, isOffered, isPermitted, toolName } from "./command-tools.t
 export type { Permissions } from "./command-tools.ts";
 export { structuredResult, withErrorResults } from "./results.ts";
 export type { ToolCallOf } from "./results.ts";
-export { objectSchema } from "./schema.ts";
+export { objectSchema, orNull } from "./schema.ts";
 export { serveClients } from "./serve.ts";
 export type {
   ClientRequest,

@@ -118,10 +118,12 @@ function shapeSchema(shape: Shape): Schema {
   }
 }
 
+/** A value or null. Some clients do not read lists of types. */
+export const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: "null" }] });
+
 /** Unknown fields are allowed, and null where a field is not required. */
 function fieldsSchema(fields: Readonly<Record<string, Shape>>): Schema {
   const entries = Object.entries(fields);
-  const orNull = (schema: Schema) => ({ anyOf: [schema, { type: "null" }] });
   const required = entries.filter(([, field]) => field.required).map(([name]) => name);
   return {
     type: "object",
@@ -189,7 +191,7 @@ const scalars: Readonly<Record<string, Schema>> = {
   number: { type: "number" },
   time: { type: "number", description: "Unix seconds" },
   flag: { type: "boolean" },
-  scalar: { type: ["string", "number", "boolean"] },
+  scalar: { anyOf: [{ type: "string" }, { type: "number" }, { type: "boolean" }] },
 };
 
 function requiredSchema(fields: RequiredFields): Schema {
@@ -205,9 +207,7 @@ function requiredSchema(fields: RequiredFields): Schema {
     properties: Object.fromEntries(
       named.map(([name, each]) => [
         name.replace(/\?$/, ""),
-        name.endsWith("?")
-          ? { anyOf: [requiredSchema(each), { type: "null" }] }
-          : requiredSchema(each),
+        name.endsWith("?") ? orNull(requiredSchema(each)) : requiredSchema(each),
       ]),
     ),
     ...(required.length > 0 && { required }),

@@ -113,8 +113,6 @@ export async function questionFor(
   const form = await context.call(getForm, { form_token: open.token });
   const fields = fieldsOf(form);
   if (fields.some(({ control }) => control.startsWith("file"))) return undefined;
-  const ids = form.user_actions.map(({ id }) => id);
-  const titles = form.user_actions.map(({ title }) => title);
   const requestedSchema = {
     type: "object" as const,
     properties: {
@@ -122,8 +120,7 @@ export async function questionFor(
       [actionKey(fields)]: {
         type: "string" as const,
         title: "Action",
-        enum: ids,
-        enumNames: titles,
+        oneOf: form.user_actions.map(({ id, title }) => ({ const: id, title })),
       },
     },
     required: [actionKey(fields)],
