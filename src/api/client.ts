@@ -33,8 +33,8 @@ export interface Transport {
     outgoing: OutgoingRequest,
     send: () => Promise<IncomingResponse>,
   ): Promise<IncomingResponse>;
-  /** Called when an attempt is sent; returns what to call when it has ended. */
-  onAttempt?(options: SendOptions): (end: AttemptResult) => void;
+  /** Called before an attempt is sent; resolves when it may be, to what to call when it has ended. */
+  onAttempt?(options: SendOptions): Promise<(end: AttemptResult) => void>;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   random(): number;
   blob(file: TypedFile): Promise<Blob>;
@@ -55,6 +55,8 @@ export interface SendOptions {
   readonly key: string | undefined;
   /** Absent for `api`. */
   readonly row?: AnyOperation | undefined;
+  /** Identifies the end user of the request, with key and server. */
+  readonly endUser?: string | undefined;
   readonly retry: Retry;
   /** Attempts after the first one. */
   readonly retries: number;
@@ -135,8 +137,11 @@ async function sendAttempt<T>(
   last: boolean,
 ): Promise<{ readonly value: T } | RetryReason> {
   const { request, options, transport, writes, mayHaveRun } = sending;
-  if (options.signal.aborted) throw abortError(options.signal, writes && mayHaveRun);
-  const report = transport.onAttempt?.(options);
+  const report = await transport.onAttempt?.(options);
+  if (options.signal.aborted) {
+    report?.({ refused: true });
+    throw abortError(options.signal, writes && mayHaveRun);
+  }
   // An aborted request rejects with the signal's reason, which is not an Error.
   const response = await sendOnce(request, options, transport).catch((error: unknown) =>
     error instanceof Error ? error : new Error(String(error)),

@@ -25,6 +25,10 @@ const DEFAULT_IDLE_TIMEOUT = 30_000;
 /** ms without a byte for requests without a row: a server may compute that long (server §20). */
 const MAX_IDLE_TIMEOUT = 1_260_000;
 
+/** The parameter of a row that names the end user. */
+const userParam = (row: AnyOperation): string | undefined =>
+  Object.keys(row.params).find((param) => row.params[param]?.from === "user");
+
 /** Options of a request beyond those of tasks. */
 export interface RequestOptions extends CallOptions, Additions {
   /** Does a task act on the response? Then its fields are checked. */
@@ -170,7 +174,10 @@ export class Requests {
       options.onHeaders?.(response.headers);
       return reader(response);
     };
-    const sending = this.#sendOptions(row, input, target.key, options);
+    const user = input[userParam(row) ?? ""];
+    const ids = [target.baseUrl, target.key, user];
+    const endUser = user === undefined ? undefined : JSON.stringify(ids);
+    const sending = { ...this.#sendOptions(row, input, target.key, options), endUser };
     try {
       const body = await sendRequest(request, sending, this.#deps.connection.transport, read);
       if (writes) this.writes++;
@@ -216,7 +223,7 @@ export class Requests {
   }
 
   async #withUser(row: AnyOperation, input: Values): Promise<Values> {
-    const name = Object.keys(row.params).find((param) => row.params[param]?.from === "user");
+    const name = userParam(row);
     if (name === undefined || input[name] !== undefined) return input;
     const { value, source } = (await this.#deps.settings()).user;
     await this.#deps.trace(1, `end user ${value} (${source})`);

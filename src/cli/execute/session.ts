@@ -1,3 +1,4 @@
+import { FirstRequests } from "../../api/first-requests.ts";
 import type { PageCounter, RowLimit } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import type { CallScope } from "../../commands/command-runner.ts";
@@ -54,6 +55,7 @@ interface Opening {
   readonly host: Host;
   readonly progress?: Context["progress"];
   readonly log?: RequestLog;
+  readonly firsts?: FirstRequests;
   /** Runs other commands of the program (default: none can be run). */
   readonly commands?: Context["commands"];
   /** Throws for a request that is not allowed. */
@@ -66,12 +68,12 @@ const noCommands: Context["commands"] = () =>
 /** Opens the session of one command. Nothing is read or sent before it is needed. */
 export function openSession(opening: Opening): Session {
   const { command, options, host, progress = () => {}, log = emptyRequestLog() } = opening;
-  const { commands = noCommands, permit } = opening;
+  const { commands = noCommands, permit, firsts = new FirstRequests() } = opening;
   const flags: TargetFlags = options.globals;
   const settings = settingsOnce(command, flags, host);
   let format = unset;
   const messages = messagesOf(options, host, log);
-  const connection = openTransport({ options, host, log, settings, ...messages });
+  const connection = openTransport({ options, host, log, settings, firsts, ...messages });
   const requests = new Requests({ options, host, connection, settings, permit, ...messages });
   const summaries: string[] = [];
   const afterOutput: (() => Promise<void>)[] = [];
@@ -79,7 +81,13 @@ export function openSession(opening: Opening): Session {
   const others: Session[] = [];
   const withGlobals = (globals: Options["globals"], key = command.key): Context => {
     const as = { ...command, key };
-    const other = openSession({ ...opening, command: as, log, options: { ...options, globals } });
+    const other = openSession({
+      ...opening,
+      command: as,
+      log,
+      firsts,
+      options: { ...options, globals },
+    });
     others.push(other);
     return { ...other.context, summary: context.summary, afterOutput: context.afterOutput };
   };

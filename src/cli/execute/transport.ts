@@ -1,4 +1,5 @@
 import type { Transport } from "../../api/client.ts";
+import type { FirstRequests } from "../../api/first-requests.ts";
 import type { TypedFile } from "../../api/request.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
@@ -18,10 +19,12 @@ interface Surroundings {
   readonly log: RequestLog;
   readonly settings: () => Promise<Settings>;
   readonly trace: Transport["trace"];
+  /** Those of all sessions of a command. */
+  readonly firsts: FirstRequests;
 }
 
 /** Opens the transport of one command; it connects when the first request is sent. */
-export function openTransport({ options, host, log, settings, trace }: Surroundings) {
+export function openTransport({ options, host, log, settings, trace, firsts }: Surroundings) {
   const { verbosity } = options;
   const startedAt = verbosity === 0 ? 0 : host.now().getTime();
   let wireTrace: WireTrace | undefined;
@@ -40,7 +43,15 @@ export function openTransport({ options, host, log, settings, trace }: Surroundi
     dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
     onExchange: (outgoing, send) =>
       logRequests(log, outgoing, verbosity === 0 ? send : () => traced(outgoing, send), host),
-    onAttempt: concurrency.onAttempt,
+    async onAttempt(sending) {
+      const { endUser, signal } = sending;
+      const onHead = endUser === undefined ? () => {} : await firsts.enter(endUser, signal);
+      const report = concurrency.onAttempt(sending);
+      return (result) => {
+        onHead(!result.refused);
+        report(result);
+      };
+    },
     // The client sleeps only before a retry.
     sleep(ms, signal) {
       const last = log.attempts.at(-1);

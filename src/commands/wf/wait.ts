@@ -4,6 +4,7 @@ import type { WorkflowRun } from "../../operations/workflows.ts";
 import { raiseOutcome } from "../../runs/outcome.ts";
 import { isEnded } from "../../runs/status.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
+import type { RunState } from "./run-state.ts";
 import type { Context } from "../command-spec.ts";
 import { commandLine } from "../../lib/command-line.ts";
 
@@ -17,14 +18,25 @@ const LONG_RUN = 20 * 60_000;
 /** ms of `running` before giving up, unless --timeout is set. */
 const MAX_RUN = 60 * 60_000;
 
+interface WaitInput {
+  readonly workflow_run_id: string;
+  readonly through_pauses?: boolean | undefined;
+}
+
+/** Waits for the end of a run or a pause, yields its record, and throws its outcome. */
+export async function* run(input: WaitInput, context: Context): AsyncGenerator<WorkflowRun> {
+  const { workflow_run_id } = input;
+  const state = await waitForRun(input, context);
+  if (state.outdated) await context.notice(outdatedNotice(workflow_run_id, state));
+  yield state.record;
+  await raiseOutcome(workflow_run_id, state, context.notice);
+}
+
 /**
- * Polls the record of a run until the run has ended or is paused, yields it, and throws its outcome.
- * Tolerates temporary failures. Throws `cut` if the record shows `running` for too long.
+ * Polls the record of a run until the run has ended or is paused. Tolerates temporary failures. Throws
+ * `cut` if the record shows `running` for too long.
  */
-export async function* run(
-  input: { readonly workflow_run_id: string; readonly through_pauses?: boolean | undefined },
-  context: Context,
-): AsyncGenerator<WorkflowRun> {
+export async function waitForRun(input: WaitInput, context: Context): Promise<RunState> {
   const { workflow_run_id } = input;
   let failures = 0;
   let runningSince = context.host.elapsed();
@@ -33,13 +45,8 @@ export async function* run(
     try {
       const state = await readRunState(workflow_run_id, context);
       failures = 0;
-      const { status, record } = state;
-      if (isEnded(status) || (status === "paused" && !input.through_pauses)) {
-        if (state.outdated) await context.notice(outdatedNotice(workflow_run_id, state));
-        yield record;
-        await raiseOutcome(workflow_run_id, state, context.notice);
-        return;
-      }
+      const { status } = state;
+      if (isEnded(status) || (status === "paused" && !input.through_pauses)) return state;
       if (status === "paused") runningSince = context.host.elapsed();
       const running = context.host.elapsed() - runningSince;
       if (running > MAX_RUN && !context.options.deadline) throw gaveUp(workflow_run_id);

@@ -5,7 +5,7 @@ import { bindHandlers, type Clock, type Handler, type Handlers } from "../http/h
 import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import type { ModelAccess } from "../models/model-access.ts";
-import { openRunStore } from "../storage/runs-store.ts";
+import { openRunStore, type RunStore } from "../storage/runs-store.ts";
 import type { Store } from "../storage/sqlite.ts";
 import { annotationReplyHandlers, shownSettings } from "./chats/annotation-reply.ts";
 import { annotationHandlers } from "./chats/annotations.ts";
@@ -28,6 +28,7 @@ export interface Apps {
   readonly handlers: readonly Handler[];
   /** Returns the application that a key belongs to. */
   findAppByKey(key: string): AppDefinition | undefined;
+  readonly records: RunStore;
   /** Ends all background work; unfinished runs resume when the sandbox starts again. */
   stop(): void;
 }
@@ -90,6 +91,7 @@ export function openApps(deps: {
   return {
     handlers: sections.flatMap((handlers) => handlers(context)),
     findAppByKey: (key) => byKey.get(key),
+    records,
     stop() {
       closing.abort();
       engine.close();

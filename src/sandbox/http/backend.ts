@@ -104,6 +104,13 @@ export class Backend {
 
     const query = new URLSearchParams(request.path.slice(path.length + 1));
     const { input, body, files } = parseRequest(match, query, request);
+    const { user } = input;
+    if (app && plan["split-users"] !== undefined && typeof user === "string") {
+      const { records } = this.apps;
+      const known = records.findEndUser(app.name, user);
+      if (!known) await this.clock.sleep(plan["split-users"], signal);
+      if (!known) records.addEndUser(app.name, user);
+    }
     // The input was built from the handler's row.
     const reply = await handler.handle(input as never, {
       app,

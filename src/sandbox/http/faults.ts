@@ -28,6 +28,8 @@ const actions = {
   "stays-locked": nothing,
   /** Loses this number of events between the snapshot and the live stream (server §15.3). */
   lose: count,
+  /** Takes this long to look up an end user, so that several of one name are created (server §2.1). */
+  "split-users": milliseconds,
   /** Imitates this version of the server. */
   version: versionNumber,
 } as const satisfies Record<string, (text: string | undefined) => unknown>;

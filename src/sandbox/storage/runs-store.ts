@@ -72,7 +72,7 @@ type RunStatus = "running" | "paused" | "succeeded" | "partial-succeeded" | "fai
 const definitions = {
   end_users: defineTable(
     { id: key, app: text, session_id: text, created_at: integer },
-    { constraint: "UNIQUE (app, session_id)" },
+    { indexes: ["app, session_id"] },
   ),
   runs: defineTable(
     {
@@ -235,6 +235,16 @@ export function openRunStore({ store, clock, random, newId }: RunStoreDependenci
   const tables = openTables(store, definitions);
   const { end_users, runs, messages } = tables;
 
+  /** The newest one with that name; with a fault there are several. */
+  const findEndUser = (app: string, session_id: string): StoredEndUser | undefined =>
+    end_users.list({ app, session_id }, "rowid DESC LIMIT 1")[0];
+
+  const addEndUser = (app: string, session_id: string): StoredEndUser => {
+    const user = { id: newId(), app, session_id, created_at: now() };
+    end_users.insert(user);
+    return user;
+  };
+
   const saveRun = ({ id, ...row }: StoredRun): void => runs.update({ id }, row);
 
   return {
@@ -244,14 +254,12 @@ export function openRunStore({ store, clock, random, newId }: RunStoreDependenci
     random,
     newId,
 
-    /** Returns the end user with that name, created on first use (server §2). */
-    endUser(app: string, session_id: string): StoredEndUser {
-      const known = end_users.find({ app, session_id });
-      if (known) return known;
-      const user = { id: newId(), app, session_id, created_at: now() };
-      end_users.insert(user);
-      return user;
-    },
+    findEndUser,
+    addEndUser,
+
+    /** Returns the end user with that name, created on first use (server §2.1). */
+    endUser: (app: string, session_id: string): StoredEndUser =>
+      findEndUser(app, session_id) ?? addEndUser(app, session_id),
 
     saveRun,
 

@@ -5,11 +5,10 @@ import { commandLine } from "../../../lib/command-line.ts";
 /** Returns why to reconnect. Throws errors that a new connection would not repair. */
 export function reasonToReconnect(
   thrown: unknown,
-  isReconnect: boolean,
   runId: string | undefined,
   context: Context,
 ): string {
-  const error = explainError(thrown, isReconnect, runId, context);
+  const error = explainError(thrown, runId, context);
   if (context.signal.aborted) throw error;
   if (error instanceof ApiError && error.response.status < 500 && !error.info.retryable)
     throw error;
@@ -23,25 +22,16 @@ export function reasonToReconnect(
 }
 
 /** Adds a hint: how to resume, or why the run was not found. */
-export function explainError(
-  error: unknown,
-  isReconnect: boolean,
-  runId: string | undefined,
-  context: Context,
-): unknown {
+export function explainError(error: unknown, runId: string | undefined, context: Context): unknown {
   if (context.signal.aborted) return withResumeHint(error, runId);
   return error instanceof ApiError && error.kind === "not-found"
-    ? explainNotFound(error, isReconnect)
+    ? error.with({ hint: whyNotFound() })
     : error;
 }
 
 /** Four causes look alike (server §15.1). */
-const explainNotFound = (error: ApiError, isReconnect: boolean): ApiError =>
-  error.with({
-    hint: isReconnect
-      ? "the run was readable before; check that --user is the end user that started it"
-      : `a run is visible only to the end user that started it (--user) with the key of its application (--app), and console runs are not visible; check the ID with ${commandLine("wf logs")}`,
-  });
+const whyNotFound = (): string =>
+  `a run is visible only to the end user that started it (--user) with the key of its application (--app), and console runs are not visible; check the ID with ${commandLine("wf logs")}`;
 
 /** Explains a failed form submission. */
 export function explainFormError(

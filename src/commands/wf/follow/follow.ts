@@ -18,7 +18,7 @@ import {
   streamLost,
   withResumeHint,
 } from "./follow-errors.ts";
-import { openStream } from "./open-stream.ts";
+import { openStream, recordedEnd } from "./open-stream.ts";
 import type { EventStream } from "./open-stream.ts";
 import { SilenceWatch } from "./silence.ts";
 
@@ -27,6 +27,8 @@ export interface FollowOptions {
   readonly runId?: string | undefined;
   /** A stream that is already open: that of `wf run`. */
   readonly first?: EventStream | undefined;
+  /** This program started the run, also if `first` is missing. */
+  readonly isOwn?: boolean;
   /** Reconnect until the run has ended. */
   readonly reconnect: boolean;
   readonly throughPauses: boolean;
@@ -149,15 +151,21 @@ class RunFollower {
     return undefined;
   }
 
-  private connect(): Promise<EventStream> {
-    const { snapshot, throughPauses } = this.options;
+  private async connect(): Promise<EventStream> {
+    const { snapshot, throughPauses, answer, isOwn = this.hasConnected } = this.options;
     const input = {
       workflow_run_id: this.runId(),
       ...(snapshot && { include_state_snapshot: true }),
       ...(throughPauses && { continue_on_pause: true }),
     };
     const options = this.hasConnected ? { retries: 0 } : {};
-    return openStream(streamRunEvents, input, this.context, options);
+    try {
+      return await openStream(streamRunEvents, input, this.context, options);
+    } catch (error) {
+      // It belongs to another end user of the same name; its record can be read (server §2.1).
+      if (!isOwn || !(error instanceof CliError) || error.kind !== "not-found") throw error;
+      return recordedEnd(this.runId(), throughPauses && answer === undefined, this.context);
+    }
   }
 
   /** Without its snapshot a paused run sends nothing (server §15.3), so its record is read. */
@@ -210,8 +218,8 @@ class RunFollower {
       return `the stream sends only pings, but the run's status is ${missedStatus}`;
     const isOpening = this.stream === undefined;
     // The first connection failed: nothing was followed yet.
-    if (!hasConnected && isOpening) throw explainError(error, false, filter.runId, context);
-    return reasonToReconnect(error, isOpening, filter.runId, context);
+    if (!hasConnected && isOpening) throw explainError(error, filter.runId, context);
+    return reasonToReconnect(error, filter.runId, context);
   }
 
   /** After a connection ended: returns the result if the run has ended, or waits to reconnect. */

@@ -145,6 +145,7 @@ async function* follow(
 ): EventBatches<FollowResult> {
   const options = {
     ...("runId" in run ? run : { first: await start(input, run.body, context) }),
+    isOwn: true,
     reconnect: true,
     throughPauses: input.through_pauses || answer !== undefined,
     snapshot: true,

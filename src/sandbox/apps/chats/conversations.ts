@@ -162,6 +162,11 @@ export function openConversation(
 ): StoredConversation {
   const known = findConversation(records, endUser, message.conversation_id);
   if (known) return known;
+  const isForeign = records.conversations.find({
+    app: app.name,
+    id: message.conversation_id ?? "",
+  });
+  if (isForeign) throw appError("conversation missing");
   const now = records.now();
   const times = { created_at: now, updated_at: now };
   const conversation = {
