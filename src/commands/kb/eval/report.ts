@@ -111,17 +111,16 @@ function identical(results: readonly VariantResult[]): VariantResult[][] {
 }
 
 function identicalText(same: readonly VariantResult[]): string {
-  const labels = same.map(({ variant }) => variant.label).join(", ");
-  const has = (method: string) =>
-    same.some(({ variant }) => variant.settings["search_method"] === method);
-  const isWeighted = same.some(
-    ({ variant: { settings } }) => settings["weights"] || settings["reranking_enable"] === true,
-  );
+  const all = same.map(({ variant: { settings } }) => settings);
+  const methods = all.map((settings) => settings["search_method"]);
+  const isWeighted = all.some(({ weights, reranking_enable: reranks }) => weights || reranks);
   // Server §6.1.
-  const isVectorOnly = has("hybrid_search") && has("semantic_search") && !isWeighted;
-  const why = "hybrid search without weights and reranking returns the scores of semantic search";
-  const reason = isVectorOnly ? `; ${why}; add --matrix vector_weight=0.5,0.7` : "";
-  return `identical results for every question: ${labels}${reason}`;
+  const isVectorOnly =
+    !isWeighted && methods.includes("hybrid_search") && methods.includes("semantic_search");
+  const reason = isVectorOnly
+    ? "; hybrid search without weights and reranking returns the scores of semantic search; add --matrix vector_weight=0.5,0.7"
+    : "";
+  return `identical results for every question: ${same.map(({ variant }) => variant.label).join(", ")}${reason}`;
 }
 
 const amount = (value: number | null | undefined): string | null => value?.toFixed(3) ?? null;
