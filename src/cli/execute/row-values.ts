@@ -175,6 +175,7 @@ export function idOf(returns: Returns<never>, response: unknown): string | undef
   return typeof id === "string" ? id : undefined;
 }
 
+/** Do two items have the same IDs? */
 const isSameItem = (one: object, other: object): boolean =>
   "ids" in one && "ids" in other && JSON.stringify(one.ids) === JSON.stringify(other.ids);
 
