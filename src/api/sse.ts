@@ -6,7 +6,7 @@ import type { Stage } from "../lib/pipe.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import { streamDecoder } from "../lib/utf8.ts";
-import { parseNumbers } from "./exact-numbers.ts";
+import { parseFinite } from "./exact-numbers.ts";
 
 /** Maximum size of an event, in characters; a larger one is not an event stream. */
 const MAX_EVENT = 64 * 1024 * 1024;
@@ -66,7 +66,7 @@ export async function* eachEvent(events: EventBatches): AsyncGenerator<ServerEve
 
 function read(message: EventSourceMessage): ServerEvent {
   try {
-    const data = parseNumbers(message.data).value;
+    const data = parseFinite(message.data);
     if (isObject(data)) {
       // Data of several lines is one JSON text; we write one event per line.
       return serverEvent(data, message.data.replaceAll("\n", " "));

@@ -39,7 +39,7 @@ export class AgentAnswer {
  */
 export class RunTexts {
   /** Text of each source of a running node since the node was last started. */
-  readonly #running = new Map<string, Map<string, TextBuffer>>();
+  readonly #running = new Map<string, Map<string, TextDigest>>();
   readonly #agent = new AgentAnswer();
 
   /** Returns the change that an event makes. */
@@ -86,7 +86,7 @@ export class RunTexts {
     const source = selector.join(".");
     const node = String(selector[0] ?? "");
     const sources = this.#running.get(node);
-    if (sources) sources.set(source, (sources.get(source) ?? new TextBuffer()).add(text));
+    if (sources) digestIn(sources, source).add(text);
     return { kind: "piece", piece: { source, node, text } };
   }
 
@@ -94,8 +94,8 @@ export class RunTexts {
   #revoked(node: string, outputs: unknown): TextChange | undefined {
     const sources = new Set<string>();
     for (const [source, text] of this.#running.get(node) ?? []) {
-      const value = valueAt(outputs, source.slice(node.length + 1));
-      if (printedValue(value) !== text.whole()) sources.add(source);
+      const value = printedValue(valueAt(outputs, source.slice(node.length + 1)));
+      if (value === undefined || !text.equals(value)) sources.add(source);
     }
     return sources.size === 0 ? undefined : { kind: "void", node, sources };
   }
@@ -121,6 +121,51 @@ export class TextSoFar {
   text(): string {
     return this.#parts.map(({ text }) => text.whole()).join("");
   }
+}
+
+/** Length and hash of a growing text: all that comparing it takes, however long it is. */
+export class TextDigest {
+  /** UTF-16 units. */
+  length = 0;
+  /** Whether it has nothing but line ends. */
+  isBlank = true;
+  private first = 0;
+  private second = 0;
+
+  add(text: string): this {
+    let { first, second } = this;
+    for (let at = 0; at < text.length; at++) {
+      const unit = text.charCodeAt(at);
+      first = Math.imul(first ^ unit, 2654435761);
+      second = Math.imul(second ^ unit, 1597334677);
+    }
+    this.first = first;
+    this.second = second;
+    this.length += text.length;
+    this.isBlank &&= /^\n*$/.test(text);
+    return this;
+  }
+
+  copy(): TextDigest {
+    return Object.assign(new TextDigest(), this);
+  }
+
+  equals(text: string): boolean {
+    return text.length === this.length && this.isPrefixOf(text);
+  }
+
+  isPrefixOf(text: string): boolean {
+    if (text.length < this.length) return false;
+    const { first, second } = new TextDigest().add(text.slice(0, this.length));
+    return first === this.first && second === this.second;
+  }
+}
+
+/** The digest of a name, which begins empty. */
+export function digestIn(digests: Map<string, TextDigest>, name: string): TextDigest {
+  let digest = digests.get(name);
+  if (digest === undefined) digests.set(name, (digest = new TextDigest()));
+  return digest;
 }
 
 const MAX_PIECES = 1024;

@@ -1,6 +1,6 @@
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { isObject } from "../../../lib/json.ts";
-import { TextBuffer, printedValue, RunTexts } from "../../../runs/text.ts";
+import { digestIn, printedValue, RunTexts, TextDigest } from "../../../runs/text.ts";
 
 /** Text that was missed, and its place in the outputs. */
 export interface MissingText {
@@ -23,11 +23,11 @@ export interface MissingText {
 export class TextGaps {
   private readonly texts = new RunTexts();
   /** Text of each source; all messages of a chatflow are one source, its answer. */
-  private readonly sources = new Map<string, TextBuffer>();
-  /** Length of each of them before the first gap; undefined while there is none. */
-  private beforeGap: Map<string, number> | undefined;
-  /** For chatflows: length of the answer before the first text of each source of a running node. */
-  private readonly answerBefore = new Map<string, number>();
+  private readonly sources = new Map<string, TextDigest>();
+  /** Each of them before the first gap; undefined while there is none. */
+  private beforeGap: Map<string, TextDigest> | undefined;
+  /** For chatflows: the answer before the first text of each source of a running node. */
+  private readonly answerBefore = new Map<string, TextDigest>();
   private readonly late: boolean;
   /** Whether an event came before the last one: of an ended run, only that is sent (server §15.3). */
   private hasFollowed = false;
@@ -54,14 +54,14 @@ export class TextGaps {
       const { source, node, text } = change.piece;
       if (!this.texts.isRunning(node)) this.answerBefore.delete(source);
       else if (!this.answerBefore.has(source))
-        this.answerBefore.set(source, this.sources.get("answer")?.length ?? 0);
+        this.answerBefore.set(source, digestIn(this.sources, "answer").copy());
       this.append("answer", text);
     }
   }
 
   /** Records that text may be missing from here on. */
   markGap(): void {
-    this.beforeGap ??= new Map([...this.sources].map(([name, { length }]) => [name, length]));
+    this.beforeGap ??= new Map([...this.sources].map(([name, text]) => [name, text.copy()]));
   }
 
   /**
@@ -70,9 +70,9 @@ export class TextGaps {
    */
   missingIn(outputs: unknown): readonly MissingText[] | undefined {
     const printed = printedOutputs(outputs);
-    const shown = [...this.sources].map(([name, text]) => [name, text.whole()] as const);
-    const matches = shown
-      .filter(([, text]) => !isSeparator(text))
+    // A text of line ends only separates two outputs (server §15.5).
+    const matches = [...this.sources]
+      .filter(([, text]) => !text.isBlank)
       .map(([name, text]) => this.missingOf(name, text, printed));
     const placed = matches.filter((match) => match !== undefined);
     if (placed.length === matches.length) {
@@ -89,20 +89,19 @@ export class TextGaps {
 
   private missingOf(
     name: string,
-    all: string,
+    all: TextDigest,
     printed: readonly Output[],
   ): MissingText | undefined {
     // The gap may have fallen between two pieces, so that nothing is missing.
-    const complete = printed.find(([, text]) => text === all);
+    const complete = printed.find(([, text]) => all.equals(text));
     if (complete) return restOf(complete, all.length);
-    const length = this.beforeGap ? this.beforeGap.get(name) : all.length;
-    if (length === undefined) return undefined;
-    const output = printed.find(([, text]) => text.startsWith(all.slice(0, length)));
-    return output && restOf(output, length);
+    const shown = this.beforeGap ? this.beforeGap.get(name) : all;
+    const output = printed.find(([, text]) => shown?.isPrefixOf(text));
+    return shown && output && restOf(output, shown.length);
   }
 
   private append(name: string, text: string): void {
-    this.sources.set(name, (this.sources.get(name) ?? new TextBuffer()).add(text));
+    digestIn(this.sources, name).add(text);
   }
 
   /** Discards the text of these sources. */
@@ -114,10 +113,10 @@ export class TextGaps {
       const start = this.answerBefore.get(name);
       if (start === undefined) continue;
       this.answerBefore.delete(name);
-      const answer = sources.get("answer")?.whole() ?? "";
-      if (answer.length > start) sources.set("answer", new TextBuffer(answer.slice(0, start)));
-      const known = beforeGap?.get("answer") ?? 0;
-      if (known > start) beforeGap?.set("answer", start);
+      for (const texts of [sources, beforeGap]) {
+        const length = texts?.get("answer")?.length ?? 0;
+        if (length > start.length) texts?.set("answer", start.copy());
+      }
     }
   }
 }
@@ -140,9 +139,6 @@ const restOf = ([output, text]: Output, from: number): MissingText => ({
 
 const isPlaced = (name: string, placed: readonly MissingText[]): boolean =>
   placed.some(({ output }) => output === name);
-
-/** Returns whether a text only separates two outputs (server §15.5). */
-const isSeparator = (text: string): boolean => /^\n*$/.test(text);
 
 /** A resumed chatflow sends its first text again and never sends the rest (server §18). */
 export const isResumedChatflow = ({ event, fields }: ServerEvent): boolean =>
