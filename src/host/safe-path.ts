@@ -4,7 +4,7 @@ import { sha256 } from "../lib/sha256.ts";
 import { shellQuote } from "../lib/command-line.ts";
 import type { Files, RawHost } from "./host.ts";
 
-/** Names that Windows reserves for devices, with any extension, and the file that makes a directory a bare repository. */
+/** Devices of Windows, with any extension, and the file by which git takes a directory for a bare repository. */
 const reserved = String.raw`(?:con|prn|aux|nul|(?:com|lpt)[\d¹²³]|con(?:in|out)\$)\s*(?:[./]|$)|head(?:/|$)`;
 
 /** What the names of files cannot have on every system, or what gives them a meaning of their own. */

@@ -391,10 +391,13 @@ describe("a sync of the files of an export", () => {
 
   test("takes the names of files where no export wrote them", async () => {
     const files = await readdir(join(folder, "documents"));
-    await writeFile(join(folder, "manifest.json"), '{"manifest_version": 3, "name": "extension"}');
-    expect(await synced(join(folder, "documents"))).toEqual(
-      creates(...files.filter((file) => file !== "%2Ehidden"), "%2Ehidden/a b.md"),
-    );
+    const own = creates(...files.filter((file) => file !== "%2Ehidden"), "%2Ehidden/a b.md");
+    const manifest = join(folder, "manifest.json");
+    await writeFile(manifest, '{"manifest_version": 3, "name": "extension"}');
+    expect(await synced(join(folder, "documents"))).toEqual(own);
+    await rm(manifest);
+    await mkdir(manifest);
+    expect(await synced(join(folder, "documents"))).toEqual(own);
   });
 });
 

@@ -255,7 +255,7 @@ export const snapshot: Scenario = {
     {
       name: "two imports into one name",
       file: "src/commands/kb/snapshot/import.ts",
-      from: "input.into === undefined ? await lockImport(name, source.id, context) : () => {};",
+      from: "await lockImport(target, manifest, context);",
       to: "() => {};",
     },
     {

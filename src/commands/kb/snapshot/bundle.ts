@@ -94,10 +94,12 @@ export async function documentNames(
   files: Files,
 ): Promise<ReadonlyMap<string, string>> {
   const path = await files.realPath(directory);
-  const isInner = basename(path) === "documents" && !(await isBundle(path, files));
+  // Not a pipe, which may have no end.
+  const hasManifest = async (at: string) => (await files.stat(join(at, fileName)))?.isFile === true;
+  const isInner = basename(path) === "documents" && !(await hasManifest(path));
   const top = isInner ? dirname(path) : path;
   const names = new Map<string, string>();
-  if (!(await isBundle(top, files))) return names;
+  if (!(await hasManifest(top))) return names;
   const text = new TextDecoder().decode(await files.read(join(top, fileName)));
   // Other programs have a manifest.json, too.
   if (valueAt(tryParseJson(text), "kb_export") !== 1) return names;

@@ -252,7 +252,7 @@ async function lockExport(directory: string, host: Host): Promise<() => Promise<
   const status = await files.stat(directory);
   if (status && !status.isDirectory) throw unusable(directory, "is not a directory");
   const entries = status ? await files.entries(directory) : [];
-  const link = entries.find(({ name, isLink }) => isLink && /^manifest\./.test(name));
+  const link = entries.find(({ name, isLink }) => isLink && name.startsWith("manifest."));
   if (link) throw unusable(directory, `has a link that no export made, ${link.name}`);
   // Also the lock of an export that was killed before it wrote anything else.
   const isOwn = entries.length === 0 || entries.some(({ name }) => name.startsWith(journalName));

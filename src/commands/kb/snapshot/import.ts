@@ -36,8 +36,8 @@ export async function* run(input: ImportInput, context: Context): AsyncGenerator
 
 /**
  * Creates a knowledge base from an export and returns what became of it; undefined in a dry run. All files are
- * checked before anything is sent. An interrupted import is resumed by the next one; `beforeEnd` is its last
- * step but one.
+ * checked before anything is sent. The next import resumes one that was interrupted before the end of
+ * `beforeEnd`.
  */
 export async function* importBundle(
   input: ImportInput,
