@@ -44,6 +44,14 @@ test.each([
   expect(ran.requests).toHaveLength(2);
 });
 
+test("a create is not retried after a truncated response", async () => {
+  const half = http(200, createdKb).slice(0, -20);
+  const ran = await against([say(half), say(http(200, createdKb))], create);
+  expect(ran.exit).toBe(11);
+  expect(ran.requests).toHaveLength(1);
+  expect(ran.err).toContain("the change may have been applied");
+});
+
 test("a rename is retried after a reset: it is idempotent", async () => {
   const ran = await against(
     [reset, say(http(200, '{"id":"x","name":"B","type":"knowledge","binding_count":"0"}'))],

@@ -536,6 +536,40 @@ test("the journal holds ids, and neither names nor the key", async () => {
   ]);
 });
 
+test("a row is in the journal before its request is sent", async () => {
+  const path = await file("ahead.csv", `name\n${word()}\n${word()}\n`);
+  const before = seen.length;
+  const posts: number[] = [];
+  const append: Files["append"] = async (at, text) => {
+    // A request that does not wait for the journal would arrive meanwhile.
+    if (text.includes('"sent"'))
+      for (let turn = 0; turn < 2000; turn++) await new Promise((resolve) => setImmediate(resolve));
+    if (text.includes('"sent"'))
+      posts.push(seen.slice(before).filter(({ method }) => method === "POST").length);
+    return diskFiles.append(at, text);
+  };
+  const argv = ["kb", "tag", "create", "--each", path, "--concurrency", "1"];
+  expect((await run(argv, { files: { append } })).exit).toBe(0);
+  expect(posts).toEqual([0, 1]);
+});
+
+test("an interrupted run whose journal cannot be written is not continued", async () => {
+  const [a, b] = [word(), word()];
+  await tags(b);
+  const path = await file("stuck.csv", `name\n${a}\n${b}\n`);
+  const argv = ["kb", "tag", "create", "--each", path];
+  expect((await run(argv)).exit).toBe(10);
+  await run(["kb", "tag", "delete", b, "--yes"]);
+  const full = Object.assign(new Error("full"), { code: "ENOSPC" });
+  const append = () => Promise.reject(full);
+  const sent = await sentBy(async () => {
+    const again = await run(argv, { files: { append } });
+    expect(again.exit).toBe(1);
+    expect(again.err).toContain("failed to write the journal of the interrupted run: ");
+  });
+  expect(sent).toEqual([]);
+});
+
 test("a journal that fails at the end of the last row does not matter", async () => {
   const name = word();
   const path = await file("last.csv", `name\n${name}\n`);

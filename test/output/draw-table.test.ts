@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { list, record } from "../../src/operations/operation.ts";
 import { render } from "../../src/output/print.ts";
 import type { Style } from "../../src/output/print.ts";
+import { sharedWidths } from "../../src/output/table/column-widths.ts";
 import { collecting, plain, printed } from "../lib/printed.ts";
 import { differentWidths } from "../lib/widths.ts";
 
@@ -94,4 +95,11 @@ test.each([
 // All of them: test/long/widths.test.ts.
 test("widths are those of string-width 8", () => {
   expect(differentWidths(11)).toEqual([]);
+});
+
+test("half of the line is for the name before another text takes the rest", () => {
+  const column = (role: "name" | "text") => ({ role, min: 10, full: 100 });
+  const widths = sharedWidths([column("name"), column("text")], 82);
+  // 40 of 80 for the name; of the other 30 beside the minimum, both take 15.
+  expect(widths).toEqual([55, 25]);
 });

@@ -456,6 +456,11 @@ describe("a data directory", () => {
     await expect(stat(join(path, "sandbox.pid"))).rejects.toThrow("ENOENT");
   });
 
+  test("is not locked by an earlier process with its own PID, as PID 1 of containers", async () => {
+    await lockFor("same", {});
+    await (await open("same", process.pid, () => true)).stop();
+  });
+
   test("is not locked by another program with the PID of a dead owner", async () => {
     await lockFor("reused", { start: "1" });
     await (await open("reused", process.pid + 1, () => true)).stop();

@@ -100,6 +100,14 @@ describe("kb doc rename", () => {
     expect(await names()).toEqual(["other.md", "time/off.md", ""]);
   });
 
+  test("a name that another document has in other letters is free", async () => {
+    await add("Leave.md", "x");
+    await add("other.md", "y");
+    await done("doc", "wait", kb);
+    expect(await rename("other.md", "leave.md")).toMatchObject({ exit: 0, err: "" });
+    expect(await names()).toEqual(["Leave.md", "leave.md", ""]);
+  });
+
   test("a document from a file stays a file of its kind", async () => {
     const path = join(folder, "prices.csv");
     await writeFile(path, umlauts);

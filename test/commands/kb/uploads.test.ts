@@ -33,6 +33,24 @@ beforeEach(async () => {
 });
 
 describe("kb doc upload", () => {
+  test.each([
+    ["is retried: the document of its name is replaced", [], [0, 2]],
+    [
+      "is sent once with --no-duplicate: a second one would add a document",
+      ["--no-duplicate"],
+      [1, 1],
+    ],
+  ] as const)("after a 503 of a proxy, it %s", async (_, flags, [exit, requests]) => {
+    await upload(path("a.md"));
+    const since = server.seen.length;
+    server.sandbox.setFaults([
+      parseFault("POST /datasets/*/document/create-by-file html=503 times=1"),
+    ]);
+    const ran = await upload(path("a.md"), ...flags);
+    expect(ran.exit, ran.err).toBe(exit);
+    expect(writesSince(since)).toHaveLength(requests);
+  });
+
   test("takes several files, the first of an empty knowledge base without a rule", async () => {
     const ran = await upload(path("a.md"), path("b.md"), "-o", "json");
     expect(ran).toMatchObject({ exit: 0, err: "" });
