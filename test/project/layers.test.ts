@@ -140,6 +140,32 @@ test.each(files.filter((file) => !/^(main|host\/[\w-]+)\.ts$/.test(file)))(
   },
 );
 
+/** Modules of Node.js that compute, and reach nothing outside the process. */
+const pure = ["buffer", "crypto", "events", "path", "stream", "util", "zlib"];
+/** Files that use other modules, and what for. */
+const modules: Readonly<Record<string, readonly string[]>> = {
+  "cli/trace/wire-log.ts": ["diagnostics_channel"], // what undici sends and receives
+  "commands/conditions/claims.ts": ["vm"], // a time limit for regular expressions
+  "commands/shared/mcp/http.ts": ["http"], // a server
+  "lib/thread.ts": ["worker_threads", "sea"], // a thread for code that may not end
+  "sandbox/http/errors.ts": ["http"], // the words of statuses
+  "sandbox/http/response.ts": ["http"], // the words of statuses
+  "sandbox/http/server.ts": ["http"], // a server
+  "sandbox/storage/directory-lock.ts": ["fs"], // removes the lock directory of a killed SQLite
+};
+
+test.each(files.filter((file) => !/^(host|loader)\//.test(file)))(
+  "%s imports no module of Node.js that reaches outside",
+  (file) => {
+    const text = readFileSync(join(source, file), "utf8");
+    const imported = [...text.matchAll(/^import type [^;]*;|["`]node:([\w/]+)["`]/gm)].flatMap(
+      ([, name]) => (name === undefined ? [] : [name]),
+    );
+    const known = [...pure, ...(modules[file] ?? [])];
+    expect(imported.filter((name) => !known.includes(name))).toEqual([]);
+  },
+);
+
 test("every section of docs/server.md that the code cites exists", () => {
   const facts = readFileSync(join(source, "..", "docs", "server.md"), "utf8");
   const sections = new Set([...facts.matchAll(/^#+ ([\d.]+?)\.? /gm)].map(([, number]) => number));
