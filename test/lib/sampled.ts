@@ -1,3 +1,12 @@
 /** Every nth row of a table; in the long tests, which also run the files that import this, all rows. */
 export const sampled = <const T>(nth: number, rows: readonly T[]): readonly T[] =>
-  process.env["TEST_ROWS"] === "all" ? rows : rows.filter((_, at) => at % nth === 0);
+  process.env["TEST_ROWS"] === "all" ? rows : everyNth(nth, rows);
+
+/** Is everything tested, by `npm run prove`? */
+export const isProof = process.env["PROVE"] === "all";
+
+/** Every nth row of a table of the long tests; with `npm run prove`, all rows. */
+export const proved = <const T>(nth: number, rows: readonly T[]): readonly T[] =>
+  isProof ? rows : everyNth(nth, rows);
+
+const everyNth = <T>(nth: number, rows: readonly T[]) => rows.filter((_, at) => at % nth === 0);

@@ -1,11 +1,15 @@
-/** Every recorded response with hostile text in all its strings, printed in every format. */
+/** Recorded responses with hostile text in all its strings, printed in every format. */
 import { expect, test } from "vitest";
 import { formats } from "../../src/output/formats-list.ts";
 import { runOnTerminal, lineFor } from "../lib/hostile-responses.ts";
 import { exchanges } from "../lib/recordings.ts";
+import { proved } from "../lib/sampled.ts";
 
 const flagSets = [[], ["-v"], ["-vvv"], ...formats.map((format) => ["-o", format]), ["--jq", ".."]];
-const withRequest = exchanges.filter(({ request }) => request);
+const withRequest = proved(
+  5,
+  exchanges.filter(({ request }) => request),
+);
 
 test.each(flagSets.map((flags) => [flags.join(" ") || "no flags", flags] as const))(
   "%s: no response controls the terminal",

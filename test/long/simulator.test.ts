@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { root } from "../lib/paths.ts";
 
 test.each([
-  ["300 seeds of each scenario, played twice", ["--twice", "--from", "1", "--seeds", "300"]],
+  ["60 seeds of each scenario, played twice", ["--twice", "--from", "1", "--seeds", "60"]],
   ["the bug that each guard prevents", ["--guards", "--from", "1", "--seeds", "300"]],
 ])("the simulator: %s", (_, argv) => {
   const script = join(root, "scripts", "simulate.mjs");
