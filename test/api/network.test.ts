@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { against, createdKb, emptyPage, http, lines, reset, say } from "../lib/raw-server.ts";
+import { against, createdKb, emptyPage, http, keys, lines, reset, say } from "../lib/raw-server.ts";
+import { cli } from "../lib/support.ts";
 
 const { read: list, create, rename, remove } = lines;
 
@@ -42,6 +43,22 @@ test.each([
   const ran = await against([say(http(status, body)), say(http(200, createdKb))], create);
   expect(ran.exit).toBe(0);
   expect(ran.requests).toHaveLength(2);
+});
+
+test("a request of api that writes is not retried after a 503", async () => {
+  const line = ["kb", "api", "POST", "/datasets", "-F", "name=A"];
+  const ran = await against([say(http(503, "{}")), say(http(200, createdKb))], line);
+  expect(ran.exit).toBe(1);
+  expect(ran.requests).toEqual(["POST /v1/datasets HTTP/1.1"]);
+});
+
+test.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+])("after %s the exit code is %d", async (name, exit) => {
+  const env = { ...keys, KB_BASE_URL: "http://127.0.0.1:9/v1" };
+  expect((await cli(list, { env, signal: AbortSignal.abort(name) })).exit).toBe(exit);
 });
 
 test("a create is not retried after a truncated response", async () => {

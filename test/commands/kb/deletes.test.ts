@@ -102,6 +102,13 @@ describe("the prompt before a delete", () => {
     expect(ran.questions).toEqual([question]);
   });
 
+  test("without a terminal, nothing is deleted without --yes", async () => {
+    const ran = await run(["delete", "Empty"]);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("hint: pass --yes to skip the prompt");
+    expect((await run(["show", "Empty"])).exit).toBe(0);
+  });
+
   test("an answer of no is an error in JSON", async () => {
     const ran = await asked(["delete", "Empty", "-o", "json"], "n");
     expect(JSON.parse(ran.err)).toMatchObject({
