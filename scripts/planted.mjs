@@ -84,14 +84,20 @@ async function control(chosen) {
 /** Plants each of these bugs; returns how many were not found. */
 async function plantAll(some) {
   const projects = [];
-  for (const bug of some) {
-    const file = fileOf(bug);
-    const transform = (code, id) => (id.split("?")[0] === file ? planted(bug, code) : null);
-    projects.push(projectOf(bug.name, bug.tests, transform));
-  }
-  const results = await run(projects, new Map(some.map(({ name, only }) => [name, only])));
   let missed = 0;
-  for (const { name, tests } of some) {
+  for (const bug of some) {
+    try {
+      const file = fileOf(bug);
+      const transform = (code, id) => (id.split("?")[0] === file ? planted(bug, code) : null);
+      projects.push(projectOf(bug.name, bug.tests, transform));
+    } catch (error) {
+      missed++;
+      console.log(`NOT FOUND  ${bug.name}  (${error.message})`);
+    }
+  }
+  if (projects.length === 0) return missed;
+  const results = await run(projects, new Map(some.map(({ name, only }) => [name, only])));
+  for (const { name, tests } of some.filter((bug) => results.has(bug.name))) {
     const { tests: all, errors } = results.get(name);
     const [seen] = namesOf(all, "failed");
     if (seen === undefined) missed++;
