@@ -211,7 +211,8 @@ function readLock(file: string, { fs: system }: Self): LockContent | null | unde
   const content = tryParseJson(text ?? "");
   const isValid =
     isObject(content) &&
-    ["pid", "start", "place"].every((field) => field in content) &&
+    "start" in content &&
+    typeof content["place"] === "string" &&
     Number(content["pid"]) > 0 && // it becomes part of a command
     /^[\dTZ:.-]*$/.test(String(content["since"] ?? "")) &&
     /^[0-9a-f]{16}$/.test(String(content["token"]));

@@ -44,7 +44,7 @@ export function requireHolder({ processes }: World, refused: SimulatedProcess): 
       each !== refused &&
       each.machine === machine &&
       each.pid === Number(pid) &&
-      each.endedAt >= refused.startedAt,
+      each.endedAt > refused.startedAt,
   );
   ok(holder, `${refused.name} waits for pid ${pid}, which has ended: ${err}`);
 }

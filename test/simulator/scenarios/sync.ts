@@ -83,6 +83,7 @@ async function copyOnServer({ world, kb, doubled }: Stage, turn: string): Promis
     "GET",
     `/v1/datasets/${kb}/metadata`,
   );
+  await world.pause(30_000); // it can be deleted once it is indexed
   const values = known.doc_metadata
     .filter((field) => field.name in fields)
     .map((field) => ({ ...field, value: fields[field.name] }));
