@@ -26,8 +26,10 @@ export interface LockSystem {
   readonly fs: Pick<typeof fs, FileCalls | MoreFileCalls>;
   readonly hostname: () => string;
   readonly randomBytes: (size: number) => Buffer;
+  /** Tokens of the locks of this process: a file with its pid may be that of an earlier process. */
+  readonly ownTokens: Set<string>;
 }
-const nodeSystem: LockSystem = { fs, hostname, randomBytes };
+const nodeSystem: LockSystem = { fs, hostname, randomBytes, ownTokens: new Set() };
 
 /** A process on its system. */
 interface Self extends LockOwner, LockSystem {}
@@ -117,10 +119,12 @@ function create(file: string, self: Self): HeldLock | undefined {
     system.rmSync(file, { force: true });
     throw Object.assign(Object(error), { path: file }); // a failed write has no path
   }
+  self.ownTokens.add(token);
   return { file, descriptor, token, text };
 }
 
 function release({ file, descriptor, token }: HeldLock, self: Self): void {
+  self.ownTokens.delete(token);
   self.fs.closeSync(descriptor);
   if (readLock(file, self)?.token === token) self.fs.rmSync(file, { force: true });
 }
@@ -152,6 +156,7 @@ function describe(content: LockContent | null, self: Self): Refused {
 
 function isOwnerAlive(file: string, content: LockContent | null, self: Self): boolean {
   if (content?.place !== currentPlace(self)) return isFresh(file, self);
+  if (content.pid === self.pid) return self.ownTokens.has(content.token);
   if (!self.isAlive(content.pid)) return false;
   const { state, start } = processStat(content.pid, self);
   if (state === "Z" || state === "X") return false; // ended, but its parent has not waited for it

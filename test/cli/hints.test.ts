@@ -354,6 +354,7 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/wf/stop.ts", "wf chat stop", "needs a running reply of another machine"],
   ["commands/wf/wait.ts", "[workflow_run_id]", "takes 20 minutes"],
   ["commands/wf/wait.ts", "wf events", "takes an hour"],
+  ["host/lock.ts", "kill", "ends a process that holds a lock: cli/at-once.test.ts"],
   [
     "commands/wf/follow/follow-errors.ts",
     "see whether",

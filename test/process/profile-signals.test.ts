@@ -86,13 +86,12 @@ test("conf adds no signal handlers", async () => {
       const names = Object.keys(constants.signals).filter((name) => process.listenerCount(name) > 0);
       require("node:fs").writeFileSync(${JSON.stringify(listeners)}, JSON.stringify([conf, names]));
     });
-    const vm = require("node:vm");
+    const Module = require("node:module");
+    const load = Module._load;
     let conf = false;
-    vm.Script = class extends vm.Script {
-      constructor(source, options) {
-        super(source, options);
-        conf ||= /\\bconf-\\w+\\.cjs$/.test(options.filename);
-      }
+    Module._load = function (id, ...rest) {
+      conf ||= /\\bconf-\\w+\\.cjs$/.test(id);
+      return load.call(this, id, ...rest);
     };`,
   );
   const ran = await shell(`kb login x --base-url ${url} --key-command true --no-check`, {

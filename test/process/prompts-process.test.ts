@@ -127,7 +127,7 @@ test.each([{}, { KB_ACCESSIBLE: "1" }])(
   },
 );
 
-test("Ctrl-C during a reply stops following it and says how to stop it", async () => {
+test("Ctrl-C during a reply of a basic chat says that the answer is lost, and how to continue", async () => {
   const first = { event: "message", message_id: "m", conversation_id: "c", task_id: "t" };
   const server = await runServer({
     "POST /v1/chat-messages": pinging(eventsText({ ...first, answer: "Hel" })),
@@ -139,7 +139,7 @@ test("Ctrl-C during a reply stops following it and says how to stop it", async (
   chat.type("\u0003");
   expect(await chat.exit).toBe(130);
   const text = (await chat.lines()).join("\n").replaceAll(/\n {4}(?=\S)/g, " ");
-  expect(text).toContain("stop it with `wf chat stop t`");
+  expect(text).toContain("the server stores the message without its answer");
   expect(text).toContain("continue the conversation with `wf chat --conversation-id c`");
 });
 

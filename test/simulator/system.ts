@@ -253,6 +253,7 @@ function lockSystem({ disk, stepNow, strikes, random, proc, hostname }: Access):
   return {
     fs: fs as unknown as LockSystem["fs"], // all that locks use
     hostname: () => hostname,
+    ownTokens: new Set(),
     randomBytes: (size) =>
       Buffer.from(Array.from({ length: size }, () => random(`byte ${drawn++} of locks`) * 256)),
   };

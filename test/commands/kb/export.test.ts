@@ -457,7 +457,7 @@ test("a link in the place of the journal is not written through", async () => {
   const { exit, err } = await kb("export", name, folder);
   expect([exit, err]).toEqual([
     2,
-    `error: ${folder}/manifest.part.jsonl: is a link that is not followed\n`,
+    `error: ${folder} has a link that no export made, manifest.part.jsonl\nhint: choose another directory\n`,
   ]);
   expect(await readFile(other, "utf8")).toBe("theirs");
 });

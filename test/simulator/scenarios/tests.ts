@@ -96,7 +96,7 @@ function recorded({ machine: { disk } }: Stage): Result[] {
       .slice(0, -1)
       .map(tryParseJson)
       .filter(isObject) // a full disk or a kill cuts lines
-      .map(({ result }) => result as Result)
+      .flatMap(({ result }) => (isObject(result) ? [result as unknown as Result] : [])) // not starts
       .filter(({ status }) => ["passed", "failed"].includes(status)),
   );
 }
