@@ -88,6 +88,13 @@ async function createDirectory(path: string, mode: number, system: FileSystem): 
   });
 }
 
+/** Flushes the names of a directory, so that a power cut does not undo a rename; not all systems can. */
+async function flushNames(path: string, system: FileSystem): Promise<void> {
+  const directory = await (await system.fs()).open(path, "r").catch(() => undefined);
+  await directory?.sync().catch(() => {});
+  await directory?.close().catch(() => {});
+}
+
 type Reads =
   | "read"
   | "bytes"
@@ -165,6 +172,7 @@ const writesOf = (system: FileSystem): Omit<Files, Reads> => ({
       await file.sync();
       await file.close();
       await rename(temporary, path);
+      await flushNames(dirname(path), system);
     } catch (error) {
       await file.close().catch(() => {});
       await rm(temporary, { force: true });
@@ -202,7 +210,10 @@ const writesOf = (system: FileSystem): Omit<Files, Reads> => ({
     await rm(to, { force: true }); // copied over a link, it would replace what that leads to
     await copyFile(from, to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
   },
-  rename: async (from, to) => (await system.fs()).rename(from, to),
+  async rename(from, to) {
+    await (await system.fs()).rename(from, to);
+    await flushNames(dirname(to), system);
+  },
   makeDirectory: (path, mode = 0o777) => createDirectory(path, mode, system),
   async lock(path, { pid, isAlive }) {
     const { takeLock } = await import("./lock.ts");

@@ -75,7 +75,9 @@ class Calls {
       typeof flags === "number" ? (flags & bit) !== 0 : text.test(flags);
     if (!disk.has(path) && !has(constants.O_CREAT, /[wa]/))
       throw systemError("ENOENT", "open", path);
-    if (disk.isDirectory(path)) throw systemError("EISDIR", "open", path);
+    if (disk.isDirectory(path) && has(constants.O_WRONLY, /[wa]/))
+      throw systemError("EISDIR", "open", path);
+    if (disk.isDirectory(path)) return new Handle(this, path, directoryInode());
     if (disk.has(path) && has(constants.O_EXCL, /x/)) throw systemError("EEXIST", "open", path);
     const isKept = disk.has(path) && !has(constants.O_TRUNC, /w/);
     return new Handle(this, path, isKept ? disk.inode(path) : disk.create(path));
@@ -191,6 +193,13 @@ class Calls {
     return this.#access.step(`${name} ${stable(path)}`, cut);
   }
 }
+
+/** A directory has no content to flush; flushing it flushes all names. */
+const directoryInode = (): Inode => ({
+  content: new Uint8Array(),
+  flushed: new Uint8Array(),
+  written: 0,
+});
 
 const kindOf = (disk: Disk, path: string) => {
   const isDirectory = disk.isDirectory(path);

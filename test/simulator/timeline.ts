@@ -12,6 +12,9 @@ const MAX_TIME_MS = 14 * 24 * 3_600_000;
 /** Lets everything run that is ready, up to the next step outside a program. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
+/** Does a program let others run before it goes on with long work? */
+const isYielding = () => process.getActiveResourcesInfo().includes("Immediate");
+
 /**
  * Virtual time: nothing takes time but what waits here, and what is due next happens next. Waits have
  * drawn durations, so they decide the order of everything.
@@ -78,7 +81,7 @@ export class Timeline {
   }
 
   async #settle(): Promise<void> {
-    for (let before = -1; before !== this.#steps || this.#external > 0;) {
+    for (let before = -1; before !== this.#steps || this.#external > 0 || isYielding();) {
       before = this.#steps;
       await settled();
       await settled();
