@@ -12,7 +12,7 @@ const MAX_TIME_MS = 14 * 24 * 3_600_000;
 /** Lets everything run that is ready, up to the next step outside a program. */
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** Does a program let others run before it goes on with long work? */
+/** Does a program let others run before it continues long work? */
 const isYielding = () => process.getActiveResourcesInfo().includes("Immediate");
 
 /**
