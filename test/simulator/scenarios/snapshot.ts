@@ -237,7 +237,7 @@ export const snapshot: Scenario = {
     {
       name: "an import notes its knowledge base only once it is created",
       file: "src/commands/kb/snapshot/import-target.ts",
-      from: "await files.writeAtomic(note, `${JSON.stringify({ name })}\\n`);",
+      from: "await files.writeAtomic(note, `${JSON.stringify({ name })}\\n`, 0o600);",
       to: "",
     },
     {

@@ -228,8 +228,8 @@ export const state: Scenario = {
     {
       name: "profiles are changed without a lock",
       file: "src/config/profiles.ts",
-      from: "const release = await lockProfiles(host);",
-      to: "const release = () => {};",
+      from: "const release = await lockProfiles({ host, notice });",
+      to: "const release = () => void notice;",
     },
     {
       name: "profiles are written in place",
