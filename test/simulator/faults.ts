@@ -38,7 +38,7 @@ const rates = {
   "half body": 0.02,
   "silent body": 0.01,
   /** Lists of documents lack one of those that they count, several times. */
-  "short list": 0.03,
+  "short list": 0.02,
   /** The server takes long. */
   delay: 0.03,
   /** The server ends, with all that it has not stored, and starts again. */

@@ -193,8 +193,11 @@ export class SimulatedProcess {
       timeline,
       server,
       step: (step, ms) => this.#step(step, ms),
-      strikes: (kind, place) =>
-        (kind !== "short list" || this.#world.listsMayBeShort) && faults.strikes(kind, place),
+      strikes: (kind, place) => {
+        const { lists } = this.#world;
+        if (kind === "short list" && lists !== "short at times") return lists === "short";
+        return faults.strikes(kind, place);
+      },
       random: (words) => this.#random(words),
       note: (text) => this.#world.note(text),
     });

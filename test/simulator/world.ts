@@ -25,8 +25,8 @@ export class World {
   /** Called when a process sends a request, and when it has its response. */
   onRequest: (process: SimulatedProcess, isSent: boolean) => void = () => {};
   readonly processes: SimulatedProcess[] = [];
-  /** Do lists of documents lack some at times, as while others change them? */
-  listsMayBeShort = false;
+  /** Do lists of documents lack one, as while others change them? */
+  lists: "whole" | "short at times" | "short" = "whole";
   readonly #seed: number;
 
   constructor({ seed, faults }: WorldOptions, timeline: Timeline, server: SimulatedServer) {
