@@ -64,11 +64,23 @@ beforeAll(async () => {
   await sandbox.done(["kb", "doc", "wait", "Handbook"]);
 });
 
-/** Adds the token to each request: the suite cannot send one. */
+/**
+ * Adds the token to each request: the suite cannot send one. Host and Origin that name the proxy become those
+ * of the server, others stay as they are sent.
+ */
 async function withToken({ url, token }: Listening): Promise<string> {
-  const { hostname, port } = new URL(url);
+  const { host, hostname, port } = new URL(url);
   const proxy = createServer((incoming, outgoing) => {
-    const headers = { ...incoming.headers, authorization: `Bearer ${token}` };
+    const own = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const named = (["host", "origin"] as const).flatMap((name) => {
+      const value = incoming.headers[name];
+      return value === undefined ? [] : [[name, value.replace(own, host)]];
+    });
+    const headers = {
+      ...incoming.headers,
+      ...Object.fromEntries(named),
+      authorization: `Bearer ${token}`,
+    };
     const { method, url: path } = incoming;
     const passed = request({ hostname, port, path, method, headers }, (response) => {
       outgoing.writeHead(response.statusCode ?? 500, response.headers);
