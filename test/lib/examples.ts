@@ -296,7 +296,9 @@ export async function checkExample(example: string): Promise<void> {
   const run = (line: string) =>
     cli(wordsOf(line, values), { env, folder: join(place, "home"), spawn });
 
-  const first = firstDone.find(([pattern]) => pattern.test(example))?.[1] ?? [];
+  const first = firstDone
+    .filter(([pattern]) => pattern.test(example))
+    .flatMap(([, lines]) => lines);
   for (const line of first) expect((await run(line)).exit, line).toBe(0);
 
   const [, code] = otherEnds.find(([pattern]) => pattern.test(example)) ?? [undefined, 0];
