@@ -259,7 +259,7 @@ export const tests: Scenario = {
   guards: [
     {
       name: "recorded results are not used",
-      file: "src/commands/wf/suite/test-runner.ts",
+      file: "src/commands/wf/suite/run.ts",
       from: "if (known) return known;",
       to: "",
     },

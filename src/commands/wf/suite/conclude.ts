@@ -1,6 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { junitSuites } from "../../../lib/formats/junit.ts";
+import type { JUnitCase, JUnitSuite } from "../../../lib/formats/junit.ts";
 import { counted, firstNames } from "../../../lib/plural.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../command-spec.ts";
@@ -9,11 +10,13 @@ import { gateError } from "../expect/index.ts";
 import type { resultParams } from "../test-specs.ts";
 import { compareSuites } from "./comparison.ts";
 import type { SuiteComparison } from "./comparison.ts";
+import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import { readSuiteBaseline } from "./saved-results.ts";
 import type { SuiteBaseline } from "./saved-results.ts";
 import { suiteReport } from "./suite-report.ts";
-import { junitSuitesOf } from "./junit-cases.ts";
+import { groupBy } from "../../../lib/collect.ts";
+import { sum } from "../../../lib/numbers.ts";
 
 type ResultInput = Input<typeof resultParams>;
 
@@ -81,4 +84,33 @@ function verdictError(
   return gateError(`${counted(failed.length, "test")} failed${what}: ${names}`, {
     tests: failed.map(({ name }) => name),
   });
+}
+
+/**
+ * The suites with one case for each test; its time is that of all repeats. Of shards, the first one has
+ * the tests that were skipped.
+ */
+function junitSuitesOf({ tests, skipped, selection }: SuiteOutcome): JUnitSuite[] {
+  const left = (selection.shard?.index ?? 1) === 1 ? skipped : [];
+  const cases = [
+    ...tests.map((test) => ({ suite: test.suite, ...junitCase(test) })),
+    ...left.map(({ suite, test }) => ({ suite, name: test, skipped: true })),
+  ];
+  return [...groupBy(cases, ({ suite }) => suite)].map(([name, all]) => ({ name, cases: all }));
+}
+
+function junitCase({ test, status, results }: TestResult): JUnitCase {
+  const seconds = sum(results.map(({ seconds: each }) => each ?? 0));
+  const problems = problemsOf(results).map(({ check, actual, recordings }) => {
+    const problem = check === undefined ? actual : `${check}: ${actual}`;
+    return [problem, ...recordings.map((file) => `recording: ${file}`)].join("\n");
+  });
+  const text = problems.join("\n") || status;
+  return {
+    name: test,
+    seconds,
+    ...(status === "failed" && { failure: text }),
+    ...(status === "error" && { error: text }),
+    ...(status === "not run" && { skipped: true }),
+  };
 }

@@ -8,6 +8,7 @@ import { parseShard, startIn } from "../../shard.ts";
 import type { testRunParams } from "../test-specs.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { openKeeper } from "./keep-recordings.ts";
+import type { Keeper } from "./keep-recordings.ts";
 import { planRuns, selectTests } from "./plan-runs.ts";
 import type { PlannedRun, SelectedSuites } from "./plan-runs.ts";
 import { filesIn, readSuite } from "../suite-file/index.ts";
@@ -15,9 +16,11 @@ import type { Suite } from "../suite-file/index.ts";
 import { testResults } from "./results.ts";
 import { readFailedTests } from "./saved-results.ts";
 import type { TestRun } from "./run-tests.ts";
+import { runTest, testNotRun } from "./run-tests.ts";
 import { openRunJournal } from "./run-journal.ts";
 import type { RunJournal } from "./run-journal.ts";
-import { TestRunner } from "./test-runner.ts";
+import { mapConcurrent } from "../../../api/concurrent-map.ts";
+import { TestBoard } from "./test-board.ts";
 
 type TestRunInput = Input<typeof testRunParams>;
 
@@ -119,4 +122,70 @@ async function explainStop(
   } else await journal.remove();
   const isReported = error.kind === "deadline" || done > 0;
   if (signals.has(error.kind) || !isReported) throw error;
+}
+
+/** How runs of tests are carried out. */
+interface RunnerOptions {
+  /** Requests at a time at first. */
+  readonly start?: number | undefined;
+  readonly failFast: boolean;
+  readonly journal: RunJournal;
+  readonly keeper: Keeper | undefined;
+}
+
+/** Carries out runs of tests, several at a time. What ends all of them is not thrown, but kept. */
+class TestRunner {
+  readonly board: TestBoard;
+  readonly #planned: readonly PlannedRun[];
+  readonly #options: RunnerOptions;
+  readonly #context: Context;
+  #failed = false;
+  #stopped: CliError | undefined;
+
+  constructor(planned: readonly PlannedRun[], options: RunnerOptions, context: Context) {
+    this.#planned = planned;
+    this.#options = options;
+    this.#context = context;
+    this.board = new TestBoard(planned, context.host.elapsed);
+  }
+
+  /** The error that every further question would have met; undefined if there was none. */
+  get stopped(): CliError | undefined {
+    return this.#stopped;
+  }
+
+  /** The results in the order of the plan, each as soon as those before it are there. */
+  async *results(): AsyncGenerator<TestRun> {
+    const limiter = this.#context.limitConcurrency({ start: this.#options.start });
+    yield* mapConcurrent(this.#planned, limiter, async (run) => {
+      this.board.start(run);
+      const result = await this.#resultOf(run);
+      if (result.status === "failed" || result.status === "error") this.#failed = true;
+      this.board.end(run, result);
+      // A terminal that is redrawn shows the tests themselves.
+      if (!this.#context.options.redraws) this.#context.progress(this.board.progress());
+      return result;
+    });
+  }
+
+  async #resultOf(run: PlannedRun): Promise<TestRun> {
+    const { journal, keeper, failFast } = this.#options;
+    const known = journal.known(run);
+    if (known) return known;
+    const { signal, abortError } = this.#context;
+    if (signal.aborted) this.#stopped ??= abortError();
+    if (this.#stopped || (failFast && this.#failed)) return testNotRun(run);
+    try {
+      const result = await runTest(run, keeper?.tape(run), {
+        started: journal.started(run),
+        onStart: (id) => journal.addStart(run, id),
+      });
+      await journal.add(run, result);
+      return result;
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      this.#stopped ??= error;
+      return testNotRun(run);
+    }
+  }
 }

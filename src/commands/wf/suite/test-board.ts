@@ -3,8 +3,7 @@ import type { ProgressStep } from "../../../lib/progress-step.ts";
 import type { LiveItem, LiveItems, TextLine } from "../../../output/report-model.ts";
 import { testNameOf } from "./plan-runs.ts";
 import type { PlannedRun } from "./plan-runs.ts";
-import { problemsOf } from "./problems.ts";
-import { testResult } from "./results.ts";
+import { problemsOf, testResult } from "./results.ts";
 import type { TestRun } from "./run-tests.ts";
 
 /** A test while its repeats are run. */
