@@ -61,7 +61,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   ignore: /^commands\/kb\/sync\/walk\.ts$/,
   yaml: /^(output\/|lib\/formats\/yaml[\w-]*\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
   "fastest-levenshtein": /^commands\/wf\/suite-answers\/similarity\.ts$/,
-  diff: /^commands\/wf\/suite-review\/word-diff\.ts$/,
+  diff: /^commands\/wf\/suite-review\/review\.ts$/,
   "csv-stringify": /^lib\/formats\/csv\.ts$/,
   "csv-parse": /^(lib\/formats\/rows-file|sandbox\/readers\/csv)\.ts$/,
   "@napi-rs/keyring": /^host\/keyring-child\.ts$/,

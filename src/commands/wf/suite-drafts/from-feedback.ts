@@ -5,8 +5,8 @@ import { listFeedback, listMessages } from "../../../operations/chats.ts";
 import type { Feedback, Message } from "../../../operations/chats.ts";
 import type { Context } from "../../command-spec.ts";
 import { requireKind } from "../application.ts";
+import { questionDraft } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";
-import { questionDraft } from "./question-draft.ts";
 
 /**
  * Messages with a like and without a dislike; those before them in their conversation are earlier

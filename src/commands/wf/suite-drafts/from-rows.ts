@@ -1,8 +1,8 @@
 import { usage } from "../../../errors.ts";
 import { readRowFile, unreadable } from "../../../lib/formats/rows-file.ts";
 import type { Context } from "../../command-spec.ts";
+import { questionDraft } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";
-import { questionDraft } from "./question-draft.ts";
 
 /** Names of columns, the first of which is taken; case, blanks and dashes do not matter. */
 const knownColumns = {

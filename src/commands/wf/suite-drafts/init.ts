@@ -8,13 +8,13 @@ import type { Context } from "../../command-spec.ts";
 import { prepareOutput } from "../../output-path.ts";
 import { MAX_YAML_SIZE } from "../expect/index.ts";
 import type { testInitParams } from "../test-specs.ts";
-import { collectDrafts } from "./draft.ts";
-import type { DraftedTests, DraftOrReason } from "./draft.ts";
-import { annotationDrafts } from "./from-annotations.ts";
+import { collectDrafts, questionDraft } from "./draft.ts";
+import type { DraftedTests, DraftOrReason, NamedDraft } from "./draft.ts";
 import { feedbackDrafts } from "./from-feedback.ts";
 import { logDrafts } from "./from-logs.ts";
 import { rowDrafts } from "./from-rows.ts";
-import { suiteText } from "./suite-text.ts";
+import { listAnnotations } from "../../../operations/annotations.ts";
+import { readableYaml } from "../../../lib/formats/yaml-text.ts";
 
 type TestInitInput = Input<typeof testInitParams>;
 
@@ -122,3 +122,49 @@ function countsOf({ drafts, duplicates, skipped, isCut }: DraftedTests, source: 
   ];
   return parts.join("; ");
 }
+
+/** Annotations: questions with the answers that someone has written. */
+async function* annotationDrafts(
+  keyword: string | undefined,
+  context: Context,
+): AsyncGenerator<DraftOrReason> {
+  const filter = keyword === undefined ? {} : { keyword };
+  for await (const { question, answer } of context.each(listAnnotations, filter))
+    yield questionDraft({ query: question }, answer);
+}
+
+/** Formats tests as a suite. `source` says where they come from; `app` names their application. */
+const suiteText = (
+  drafts: readonly NamedDraft[],
+  { source, app }: { readonly source: string; readonly app: string | undefined },
+): Promise<string> =>
+  readableYaml({
+    comment: [
+      `Tests made from ${source}.`,
+      "The expected answers are drafts: read them before you rely on them.",
+    ],
+    value: { ...(app !== undefined && { app }), tests: drafts.map(testOf) },
+    list: "tests",
+  });
+
+/** A test with the keys of a suite. */
+function testOf({ name, turns, answers, outputs }: NamedDraft): Record<string, unknown> {
+  const [only, ...others] = turns;
+  const [answer, ...alternatives] = answers;
+  const expected = {
+    ...(answer !== undefined && {
+      answer: alternatives.length === 0 ? answer : answers,
+      compare: "similar",
+    }),
+    ...(Object.keys(outputs).length > 0 && { expect: { outputs: claims(outputs) } }),
+  };
+  if (others.length === 0) return { name, ...only, ...expected };
+  const last = turns.length - 1;
+  return {
+    name,
+    turns: turns.map((turn, index) => (index === last ? { ...turn, ...expected } : turn)),
+  };
+}
+
+const claims = (outputs: NamedDraft["outputs"]) =>
+  Object.fromEntries(Object.entries(outputs).map(([name, value]) => [name, { equals: value }]));

@@ -1,14 +1,14 @@
 import { CliError, endOfInput, usage } from "../../../errors.ts";
 import { counted } from "../../../lib/plural.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Report } from "../../../output/report-model.ts";
+import type { Report, Section, TextComparison } from "../../../output/report-model.ts";
+import { left, noTable, right } from "../../../output/report-model.ts";
 import { askUntil } from "../../ask.ts";
 import type { Context } from "../../command-spec.ts";
 import type { testReviewParams } from "../test-specs.ts";
 import { readSuite } from "../suite-file/index.ts";
-import { changedAnswers } from "./changed-answers.ts";
+import { changedAnswers, restOf } from "./changed-answers.ts";
 import type { ChangedAnswer, ReviewedAnswers } from "./changed-answers.ts";
-import { answerSection, reviewReport } from "./review-report.ts";
 import { writeAnswers } from "./write-answers.ts";
 
 /** Shows changed answers; on a terminal, prompts for each whether it becomes the expected one. */
@@ -65,4 +65,137 @@ async function replyTo({ obstacle, doubt }: ChangedAnswer, context: Context): Pr
     if (error instanceof CliError && error.info.code === endOfInput) return "quit";
     throw error;
   }
+}
+
+/** The changed answers as a table; a terminal shows the texts with the words that differ. */
+async function reviewReport(reviewed: ReviewedAnswers): Promise<Report> {
+  const { changed, same, unknown, unanswered } = reviewed;
+  const title = `${counted(changed.length, "changed answer")}`;
+  const rest = restOf(reviewed);
+  const notes = rest === "" ? [] : [rest];
+  const screens: Section[] = [];
+  for (const [index, each] of changed.entries())
+    screens.push(await answerSection(each, `${index + 1} of ${changed.length}: `));
+  return {
+    data: { changed: changed.map(dataOf), same, unknown, unanswered },
+    sections: [
+      {
+        title,
+        columns: [left("test"), left("expected"), left("answer"), right("times"), right("runs")],
+        rows: changed.map(({ name, expected, answer, count, runs }) => [
+          name,
+          expected[0] ?? null,
+          answer,
+          count,
+          runs,
+        ]),
+        notes,
+      },
+    ],
+    more: () => screens,
+    screen: [...screens, { ...noTable, title, notes }],
+  };
+}
+
+const dataOf = ({
+  name,
+  suite,
+  test,
+  expected,
+  answer,
+  count,
+  runs,
+  unmet,
+  obstacle,
+  doubt,
+}: ChangedAnswer) => ({
+  name,
+  suite: suite.name,
+  path: suite.path,
+  test: test.name,
+  line: test.from.line,
+  expected,
+  answer,
+  count,
+  runs,
+  unmet,
+  obstacle: obstacle ?? null,
+  doubt: doubt ?? null,
+});
+
+/** The expected answer and the new one, with the words that differ. */
+async function answerSection(changed: ChangedAnswer, place = ""): Promise<Section> {
+  const { name, expected, answer, count, runs, unmet, obstacle, doubt } = changed;
+  const [first = "", ...others] = expected;
+  const or = others.length > 0 ? ` (or ${counted(others.length, "other")})` : "";
+  const times = runs > 1 ? ` (${count} of ${runs})` : "";
+  return {
+    ...noTable,
+    title: `${place}${name}`,
+    comparison: {
+      titles: [`expected${or}`, `answer${times}`],
+      parts: await wordDiff(first, answer),
+    },
+    notes: [
+      ...(unmet.length > 0 ? [`not met: ${unmet.join("; ")}`] : []),
+      ...(obstacle === undefined ? [] : [`cannot be accepted: ${obstacle}`]),
+      ...(doubt === undefined ? [] : [`accepted only if its test is named: ${doubt}`]),
+    ],
+  };
+}
+
+type Parts = TextComparison["parts"];
+
+/** Longer texts are compared up to here, in characters. */
+const MAX_LENGTH = 100_000;
+/** With more different words than this, texts count as different from beginning to end. */
+const MAX_EDITS = 1000;
+/** Characters of unchanged text beside a difference. */
+const CONTEXT = 200;
+
+/** The words that two texts share, and those that only one of them has. */
+async function wordDiff(first: string, second: string): Promise<Parts> {
+  const { diffArrays } = await import("diff");
+  const changes = diffArrays(
+    wordsOf(first.slice(0, MAX_LENGTH)),
+    wordsOf(second.slice(0, MAX_LENGTH)),
+    { comparator: (one, other) => one.trimEnd() === other.trimEnd(), maxEditLength: MAX_EDITS },
+  );
+  if (!changes)
+    return [
+      { text: first, in: "first" },
+      { text: second, in: "second" },
+    ];
+  return changes.map(({ value, added, removed }, index) => {
+    const text = value.join("");
+    if (added) return { text, in: "second" };
+    if (removed) return { text, in: "first" };
+    const ends = { starts: index > 0, ends: index < changes.length - 1 };
+    return { text: nearDifferences(text, ends), in: "both" };
+  });
+}
+
+const segmenter = new Intl.Segmenter("und", { granularity: "word" });
+
+/**
+ * Words and punctuation, each with the white space behind it. Node 20 copies the whole text for every
+ * segment, so it gets short pieces.
+ */
+function wordsOf(text: string): string[] {
+  const words: string[] = [];
+  for (const piece of text.match(/\s*[^]{1,200}?(?=\s|$)|[^]{1,400}/gu) ?? [])
+    for (const { segment } of segmenter.segment(piece))
+      if (segment.trim() !== "" || words.length === 0) words.push(segment);
+      else words.push((words.pop() ?? "") + segment);
+  return words;
+}
+
+/** Unchanged text without the middle, which is far from a difference. */
+function nearDifferences(
+  text: string,
+  { starts, ends }: { readonly starts: boolean; readonly ends: boolean },
+): string {
+  const before = starts ? text.slice(0, CONTEXT) : "";
+  const after = ends ? text.slice(-CONTEXT) : "";
+  return text.length <= 2 * CONTEXT ? text : `${before}…${after}`;
 }
