@@ -5,9 +5,8 @@ import type { SuiteAnswer } from "./ask.ts";
 import { openComparison } from "./compare-answer.ts";
 import type { AnswerComparison } from "./compare-answer.ts";
 import { openJudges } from "./judge.ts";
-import type { Judges } from "./judge.ts";
+import type { Judges, JudgeVerdict } from "./judge.ts";
 import type { Suite, SuiteJudge, SuiteTurn } from "../suite-file/index.ts";
-import type { JudgeVerdict } from "./verdict.ts";
 
 /** What is expected of an answer, and whether it met that. */
 export interface AnswerCheck {

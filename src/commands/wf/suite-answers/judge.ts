@@ -8,9 +8,9 @@ import type { Field } from "../forms/index.ts";
 import { openApp, stopsSuite } from "./ask.ts";
 import type { SuiteAnswer, SuiteApp } from "./ask.ts";
 import type { Suite, SuiteJudge, SuiteTurn } from "../suite-file/index.ts";
-import { readVerdict, verdictShape } from "./verdict.ts";
-import type { JudgeVerdict } from "./verdict.ts";
 import { sha256 } from "../../../lib/sha256.ts";
+import { isObject } from "../../../lib/json.ts";
+import { onlyJsonIn } from "./json-answer.ts";
 
 /** What a judge said about an answer, and the tokens it used; or why that is not known. */
 export type Judgement = { readonly tokens: number | null } & (
@@ -158,4 +158,52 @@ function criteriaText(criteria: string | undefined, expected: number): string {
   const same = expected > 0 ? `It should mean the same as ${texts}.` : "";
   if (criteria !== undefined) return `The criteria of a good answer: ${criteria}\n${same}`.trim();
   return same || "A good answer is correct and complete.";
+}
+
+/** What a judge says about an answer. */
+export interface JudgeVerdict {
+  /** From 0 to 1, or a plain decision. */
+  readonly decision: number | "pass" | "fail";
+  readonly reason: string | undefined;
+}
+
+/** What a judge must say. */
+const verdictShape = '{"score": 0 to 1} or {"verdict": "pass" or "fail"}';
+
+/**
+ * Reads a verdict: fields `score` or `verdict`, and `reason`, in the outputs of a workflow, in its only
+ * output, or in a text that is JSON. Undefined if there is none, or both a score and a verdict.
+ */
+function readVerdict(said: unknown): JudgeVerdict | undefined {
+  const fields = fieldsIn(said);
+  if (!fields) return undefined;
+  const { score, verdict, reason } = fields;
+  const decision = isGiven(verdict) ? decisionIn(verdict) : scoreIn(score);
+  if (decision === undefined || (isGiven(verdict) && isGiven(score))) return undefined;
+  return { decision, reason: typeof reason === "string" && isGiven(reason) ? reason : undefined };
+}
+
+function fieldsIn(said: unknown): Readonly<Record<string, unknown>> | undefined {
+  const value = typeof said === "string" ? onlyJsonIn(said) : said;
+  if (!isObject(value)) return undefined;
+  const [only, ...more] = Object.values(value);
+  if (isGiven(value["score"]) || isGiven(value["verdict"]) || more.length > 0) return value;
+  const inner = typeof only === "string" ? onlyJsonIn(only) : only;
+  return isObject(inner) ? inner : undefined;
+}
+
+/** A workflow has an empty output where a branch was not taken. */
+const isGiven = (value: unknown): boolean =>
+  value !== undefined && value !== null && !(typeof value === "string" && value.trim() === "");
+
+/** Outputs of models and templates are texts. */
+function scoreIn(value: unknown): number | undefined {
+  const text = typeof value === "string" ? value.trim() : "";
+  const score = /^(?:\d+(?:\.\d+)?|\.\d+)$/.test(text) ? Number(text) : value;
+  return typeof score === "number" && score >= 0 && score <= 1 ? score : undefined;
+}
+
+function decisionIn(value: unknown): "pass" | "fail" | undefined {
+  const word = typeof value === "string" ? value.trim().toLowerCase() : "";
+  return word === "pass" || word === "fail" ? word : undefined;
 }
