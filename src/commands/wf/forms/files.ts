@@ -1,10 +1,11 @@
-import { define } from "../../../lib/json.ts";
+import { define, isObject } from "../../../lib/json.ts";
 import { basename } from "node:path";
 import { usage } from "../../../errors.ts";
 import { requireNear } from "../../../host/safe-path.ts";
 import { uploadFile } from "../../../operations/files.ts";
-import { isLocalFile } from "./fields.ts";
+import { isLocalFile, appFields, parseAssignments } from "./fields.ts";
 import type { Context } from "../../command-spec.ts";
+import { getAppParameters } from "../../../operations/apps.ts";
 
 /** The inputs that a file of rows has. */
 export interface NamedInputs {
@@ -52,4 +53,23 @@ export async function uploadInputFiles(
     define(result, name, Array.isArray(value) ? uploaded : uploaded[0]);
   }
   return result;
+}
+
+/**
+ * The values of --inputs with those of --input over them, which the form of the application types and
+ * whose files are uploaded. Throws `usage` for an unknown name or an invalid value.
+ */
+export async function assignedInputs(
+  {
+    input = [],
+    inputs,
+  }: { readonly input?: readonly string[] | undefined; readonly inputs?: unknown },
+  context: Context,
+): Promise<Record<string, unknown>> {
+  const given = isObject(inputs) ? inputs : {};
+  if (input.length === 0) return given;
+  const { user_input_form } = await context.call(getAppParameters, {});
+  const values = parseAssignments(input, appFields(user_input_form ?? []), given);
+  await requireFiles(values, context);
+  return uploadInputFiles(values, context);
 }

@@ -1,14 +1,10 @@
-export { readAnswers, submitWithAnswers } from "./answers.ts";
-export type { FormAnswer } from "./answers.ts";
-export { assignedInputs } from "./assigned-inputs.ts";
-export { askField } from "./ask.ts";
-export { promptsForForms, withoutChoices } from "./dialog.ts";
+export { askField, promptsForForms, withoutChoices } from "./dialog.ts";
 export { appFields, checkValues, formFields, parseAssignments } from "./fields.ts";
 export type { Field } from "./fields.ts";
-export { requireFiles, uploadInputFiles } from "./files.ts";
+export { assignedInputs, requireFiles, uploadInputFiles } from "./files.ts";
 export type { NamedInputs } from "./files.ts";
-export { formAnswerer } from "./pauses.ts";
-export type { AnswerPause } from "./pauses.ts";
+export { formAnswerer, readAnswers, submitWithAnswers } from "./pauses.ts";
+export type { AnswerPause, FormAnswer } from "./pauses.ts";
 export type { ListedForm } from "./open-forms.ts";
 export { noticeForms } from "./print-forms.ts";
 export { checkAndSubmitForm, requireAction } from "./submission.ts";

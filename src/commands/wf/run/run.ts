@@ -33,8 +33,7 @@ import {
   withoutChoices,
 } from "../forms/index.ts";
 import type { AnswerPause, FormAnswer } from "../forms/index.ts";
-import { withAskedInputs } from "./ask-inputs.ts";
-import { readInputForm } from "./inputs.ts";
+import { readInputForm, withAskedInputs } from "./inputs.ts";
 import type { runParams } from "../specs.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
