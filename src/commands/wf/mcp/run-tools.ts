@@ -13,10 +13,10 @@ import { citations } from "../collect-reply.ts";
 import { followDisplayed, startStream } from "../follow/index.ts";
 import { checkAndSubmitForm, formAnswerer, requireAction } from "../forms/index.ts";
 import { ReplyPrinter } from "../reply-events.ts";
+import { inputSchemas, inputValues } from "./applications.ts";
 import type { OfferedApplication } from "./applications.ts";
 import { watchRun } from "./follow-run.ts";
 import type { FollowedRun } from "./follow-run.ts";
-import { inputSchemas, inputValues } from "./inputs.ts";
 import { answerOf, pausedResult, questionFor, questionKey } from "./pauses.ts";
 import type { QuestionState } from "./pauses.ts";
 

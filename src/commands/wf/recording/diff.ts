@@ -1,12 +1,22 @@
 import { CliError, usage } from "../../../errors.ts";
-import type { Report } from "../../../output/report-model.ts";
-import { diffReport } from "./diff-report.ts";
-import { compareRuns } from "./compare.ts";
+import type { Report, Cell, Section } from "../../../output/report-model.ts";
+import { compareRuns, hasOutputs, isSameEnd, runDuration } from "./compare.ts";
+import type { Comparison } from "./compare.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import { loadTrace } from "./load-trace.ts";
+import type { LoadedTrace } from "./load-trace.ts";
 import type { diffParams } from "../specs.ts";
 import { commandLine } from "../../../lib/command-line.ts";
+import { counted } from "../../../lib/plural.ts";
+import { formatDuration } from "../../../lib/duration.ts";
+import { fromDifference } from "../../../lib/formats/json-diff.ts";
+import type { JsonDifference } from "../../../lib/formats/json-diff.ts";
+import { eachSpan, spansOf } from "../../../runs/spans.ts";
+import { tableOf } from "./columns.ts";
+import type { SectionColumn } from "./columns.ts";
+import { nodeDetails } from "./executions.ts";
+import type { NodePair, NodeSide } from "./node-pairs.ts";
 
 /** Compares two runs. With `exit_code`, throws `gate` as a result if they may differ. */
 export async function* run(
@@ -45,3 +55,211 @@ function parsePercentage(text: string): number {
     throw usage(`invalid --timing ${JSON.stringify(text)}: expected a percentage such as 20%`);
   return Number(percent) / 100;
 }
+
+/** The report of `wf diff`: two runs side by side. */
+function diffReport(comparison: Comparison): Report {
+  const { nodes, outputs, text } = comparison;
+  return {
+    data: dataOf(comparison),
+    sections: [
+      runSection(comparison),
+      ...(nodes && nodes.length > 0 ? [nodeSection(nodes, comparison.reversed)] : []),
+      ...(outputs && outputs.length > 0
+        ? [{ title: "Outputs that differ", ...tableOf(outputColumns, outputs) }]
+        : []),
+      ...(text ? [textSection(text)] : []),
+    ],
+  };
+}
+
+function dataOf(comparison: Comparison) {
+  const { a, b, nodes, reversed, outputs, text, slower, aspects, unknown } = comparison;
+  return {
+    same: aspects.length === 0 && unknown.length === 0,
+    differences: aspects,
+    not_compared: unknown,
+    a: runData(a),
+    b: runData(b),
+    nodes: nodes
+      ? nodes.map(({ node, nodeId, a: left, b: right }) => ({
+          node,
+          node_id: nodeId,
+          a: left ? sideData(left) : null,
+          b: right ? sideData(right) : null,
+          change: left && right ? relativeChange(left.took, right.took) : null,
+        }))
+      : null,
+    reversed,
+    outputs: outputs ?? null,
+    text: text ? { a: text[0], b: text[1] } : null,
+    slower,
+  };
+}
+
+const runData = (loaded: LoadedTrace) => ({
+  place: loaded.source,
+  run: loaded.trace.runId ?? null,
+  status: loaded.trace.status,
+  error: loaded.trace.error ?? null,
+  took_ms: Math.round(runDuration(loaded)),
+  tokens: loaded.trace.tokens ?? null,
+  steps: loaded.trace.steps ?? null,
+  pauses: loaded.trace.pauses,
+  gaps: loaded.trace.gaps,
+  redacted: loaded.trace.redacted,
+});
+
+const sideData = ({ runs, state, took, tokens, retries }: NodeSide) => ({
+  runs,
+  state,
+  took_ms: Number(took.toFixed(3)),
+  tokens: tokens ?? null,
+  retries,
+});
+
+/** 0.25 for 25 % more; null if the value before is 0. */
+const relativeChange = (before: number, after: number): number | null =>
+  before > 0 ? Number(((after - before) / before).toFixed(4)) : null;
+
+/** `+25 %` or `×12`; null if both values are below `min`. */
+function percentText(before: number, after: number, min = 0): string | null {
+  const change = Math.max(before, after) < min ? null : relativeChange(before, after);
+  if (change === null) return null;
+  if (change >= 9.5) return `×${Math.round(change + 1)}`;
+  const rounded = Math.round(change * 100);
+  return `${rounded > 0 ? "+" : ""}${rounded} %`;
+}
+
+/** Node durations below this many ms are not compared in percent. */
+const MIN_COMPARED_MS = 10;
+
+function runSection(comparison: Comparison): Section {
+  const { a, b } = comparison;
+  const [left, right] = [a.trace, b.trace];
+  const [leftMs, rightMs] = [runDuration(a), runDuration(b)];
+  const { tokens: leftTokens = null } = left;
+  const { tokens: rightTokens = null } = right;
+  const tokensChange = leftTokens && rightTokens ? percentText(leftTokens, rightTokens) : null;
+  const rows: Cell[][] = [
+    ["run", left.runId ?? a.source, right.runId ?? b.source, null],
+    ["status", left.status, warnIf(left.status !== right.status, right.status), null],
+    ["time", formatDuration(leftMs), formatDuration(rightMs), percentText(leftMs, rightMs, 1)],
+    ["tokens", leftTokens, rightTokens, tokensChange],
+    ["nodes", nodeCount(a), nodeCount(b), null],
+  ];
+  if ((left.error ?? right.error) !== undefined)
+    rows.push(["error", left.error ?? null, right.error ?? null, null]);
+  const labels = [{ label: "" }, { label: "a" }, { label: "b" }, { label: "change", right: true }];
+  return { columns: labels, rows, notes: [verdict(comparison), ...limits(comparison)] };
+}
+
+function verdict({ a, b, aspects, unknown, nodes, outputs }: Comparison): string {
+  if (aspects.length > 0) return `The runs differ in ${aspects.join(", ")}.`;
+  const isRedacted = a.trace.redacted || b.trace.redacted;
+  const said = isRedacted || unknown.includes("text") ? [] : ["text"];
+  const compared = [
+    "status",
+    ...(a.trace.isReply && b.trace.isReply
+      ? said
+      : [...(nodes ? ["path"] : []), ...(outputs ? ["outputs"] : [])]),
+  ];
+  return `No difference in ${compared.join(", ").replace(/, (?=[^,]*$)/, " and ")}.`;
+}
+
+/** Notes on slower parts and on missing data. */
+function limits({ a, b, slower }: Comparison): string[] {
+  const replies = [a, b].filter(({ trace }) => trace.isReply);
+  const runs = [a, b].filter(({ trace }) => !trace.isReply);
+  return [
+    ...(slower.length > 0 ? [`Slower than --timing allows: ${slower.join(", ")}.`] : []),
+    ...(runs.length === 1 ? replies : []).map(
+      ({ source }) => `${source} is the reply of a chat, which has no nodes and no outputs.`,
+    ),
+    ...replies
+      .filter(({ trace }) => trace.unwatched)
+      .map(({ source }) => `Events of ${source} are missing, so its text is unknown.`),
+    ...replies
+      .filter(({ trace }) => trace.redacted)
+      .map(({ source }) => `The text of ${source} is redacted, so it cannot be compared.`),
+    ...runs
+      .filter(({ trace }) => trace.nodes.length === 0 && trace.gaps === 0)
+      .map(({ source }) => `The nodes of ${source} are unknown: the run had already ended.`),
+    ...runs
+      .filter(({ trace }) => trace.gaps > 0)
+      .map(
+        ({ source }) =>
+          `Events of ${source} are missing; nodes and loop rounds may be missing too.`,
+      ),
+    ...runs
+      .filter((loaded) => !hasOutputs(loaded))
+      .map(({ source, trace }) =>
+        trace.redacted
+          ? `The texts of ${source} are redacted, so outputs cannot be compared.`
+          : `The outputs of ${source} are unknown.`,
+      ),
+  ];
+}
+
+/** The number of nodes that ran; null if unknown. */
+const nodeCount = ({ trace }: LoadedTrace): number | null =>
+  [...eachSpan(spansOf(trace).top)].length || null;
+
+const warnIf = (warn: boolean, text: string): Cell => (warn ? { text, tone: "warn" } : text);
+
+const nodeColumns: readonly SectionColumn<NodePair>[] = [
+  { label: "node", cell: ({ node, a, b }) => `${"  ".repeat((a ?? b)?.depth ?? 0)}${node}` },
+  { label: "a", cell: ({ a }) => warnIf(!a, endText(a)) },
+  { label: "b", cell: ({ a, b }) => warnIf(!isSameEnd(a, b), endText(b)) },
+  { label: "a took", right: true, cell: ({ a }) => (a ? formatDuration(a.took) : null) },
+  { label: "b took", right: true, cell: ({ b }) => (b ? formatDuration(b.took) : null) },
+  {
+    label: "change",
+    right: true,
+    cell: ({ a, b }) => (a && b ? percentText(a.took, b.took, MIN_COMPARED_MS) : null),
+  },
+];
+
+const tokenColumns: readonly SectionColumn<NodePair>[] = [
+  { label: "a tokens", right: true, cell: ({ a }) => a?.tokens ?? null },
+  { label: "b tokens", right: true, cell: ({ b }) => b?.tokens ?? null },
+];
+
+function nodeSection(pairs: readonly NodePair[], reversed: Comparison["reversed"]): Section {
+  const hasTokens = pairs.some(({ a, b }) => a?.tokens || b?.tokens);
+  return {
+    title: "Nodes",
+    ...tableOf(hasTokens ? [...nodeColumns, ...tokenColumns] : nodeColumns, pairs),
+    details: (row) => [...nodeDetails(pairs[row]?.a, "a: "), ...nodeDetails(pairs[row]?.b, "b: ")],
+    notes: reversed.map(
+      ({ before, after }) => `${before} ran before ${after} in a, but after it in b.`,
+    ),
+  };
+}
+
+function endText(side: NodeSide | undefined): string {
+  if (side === undefined) return "did not run";
+  const { runs, state, retries } = side;
+  const ended = runs > 1 && !state.includes(",") ? `${runs} ${state}` : state;
+  return retries > 0 ? `${ended} (${counted(retries, "retry", "retries")})` : ended;
+}
+
+const outputColumns: readonly SectionColumn<JsonDifference>[] = [
+  { label: "path", cell: ({ path }) => (path === "" ? "(all)" : path) },
+  { label: "a", cell: (difference) => shownTexts(difference)[0] },
+  { label: "b", cell: (difference) => shownTexts(difference)[1] },
+];
+
+/** Both values as text, long texts from where they differ. */
+const shownTexts = ({ a, b }: JsonDifference): readonly [Cell, Cell] =>
+  typeof a === "string" && typeof b === "string" ? fromDifference(a, b) : [textOf(a), textOf(b)];
+
+function textOf(value: unknown): string | null {
+  if (value === undefined) return null;
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+const textSection = (texts: readonly [a: string, b: string]): Section => ({
+  title: "Text, from where it differs",
+  columns: [{ label: "a" }, { label: "b" }],
+  rows: [[...fromDifference(...texts)]],
+});

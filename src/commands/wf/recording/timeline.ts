@@ -10,8 +10,7 @@ import { isCollapsed, rowLabel, MAX_ROUNDS, rowsByNode, timelineRows } from "./t
 import type { TimelineRow } from "./timeline-rows.ts";
 import { tableOf } from "./columns.ts";
 import type { SectionColumn } from "./columns.ts";
-import { toneOf } from "./executions.ts";
-import { nodeDetails } from "./node-details.ts";
+import { nodeDetails, toneOf } from "./executions.ts";
 import { timelineSvg } from "./timeline-svg.ts";
 import { loadTrace } from "./load-trace.ts";
 import type { LoadedTrace } from "./load-trace.ts";

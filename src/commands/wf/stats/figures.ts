@@ -2,7 +2,6 @@ import { percentile, sum } from "../../../lib/numbers.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { LoggedRun } from "../logs/index.ts";
 import type { FigureName } from "../stats-fields.ts";
-import { NumberList } from "./number-list.ts";
 
 /** Counts of runs. Every duration and token count is stored, so percentiles are exact. */
 export interface StatsCounts {
@@ -81,4 +80,32 @@ export function statsFiguresOf({ runs, statuses, ...counts }: StatsCounts) {
     tokens_p95: percentile(tokens, 95),
     steps: counts.steps,
   } satisfies Readonly<Record<FigureName, number | null>>;
+}
+
+/**
+ * Numbers that are added one by one, eight bytes each: 132 instead of 184 to 213 bytes per row in statistics of a
+ * million rows with plain arrays (`npm run bench -- stats`).
+ */
+class NumberList {
+  #values = new Float64Array(8);
+  #length = 0;
+
+  push(value: number): void {
+    if (this.#length === this.#values.length) {
+      const larger = new Float64Array(Math.ceil(this.#length * 1.5));
+      larger.set(this.#values);
+      this.#values = larger;
+    }
+    this.#values[this.#length++] = value;
+  }
+
+  /** Adds all numbers of another list. */
+  append(other: NumberList): void {
+    for (let index = 0; index < other.#length; index++) this.push(other.#values[index] ?? 0);
+  }
+
+  /** A copy in ascending order. */
+  sorted(): Float64Array {
+    return this.#values.slice(0, this.#length).sort();
+  }
 }
