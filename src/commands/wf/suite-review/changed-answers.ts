@@ -1,8 +1,8 @@
 import { usage } from "../../../errors.ts";
-import { isObject } from "../../../lib/json.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { counted } from "../../../lib/plural.ts";
 import type { Context } from "../../command-spec.ts";
-import { readSavedResults } from "../suite/index.ts";
+import { objectsIn, readSavedResults } from "../suite/index.ts";
 import { readSuite } from "../suite-file/index.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "../suite-file/index.ts";
 
@@ -124,25 +124,23 @@ function reviewedTest(
   if (expected.length === 0 && !isNamed) return "unknown";
   const known = new Set(expected.map(plainEnds));
   // A part of a text or a pattern is met by many answers; without a baseline none of these is new.
-  const areMetKnown = before === undefined && isPartial(turn);
-  const others = runs.filter(
-    ({ answer, isMet }) => !known.has(plainEnds(answer)) && !(areMetKnown && isMet),
-  );
-  const frequent = mostFrequent(others.map(({ answer }) => answer));
+  const isNew = ({ answer, isMet }: AnsweredRun) =>
+    !known.has(plainEnds(answer)) && !(isMet && !before && isPartial(turn));
+  const byAnswer = groupBy(runs.filter(isNew), ({ answer }) => answer);
+  const [frequent] = [...byAnswer].toSorted(([, one], [, other]) => other.length - one.length);
   if (!frequent) return "same";
-  const { text: answer, count } = frequent;
-  const unmet = others.filter((run) => run.answer === answer).flatMap((run) => run.unmet);
+  const [answer, same] = frequent;
   return {
     name,
     suite,
     test,
     expected,
     answer,
-    count,
+    count: same.length,
     runs: runs.length,
-    unmet: [...new Set(unmet)],
+    unmet: [...new Set(same.flatMap(({ unmet }) => unmet))],
     obstacle: obstacleOf(turn, answer),
-    doubt: doubtOf(runs, count),
+    doubt: doubtOf(runs, same.length),
   };
 }
 
@@ -169,15 +167,6 @@ function obstacleOf(turn: SuiteTurn, text: string): string | undefined {
   return text.trim() === "" ? "the answer is empty" : undefined;
 }
 
-/** The text that occurs most often, the first of several. */
-function mostFrequent(texts: readonly string[]) {
-  const counts = new Map<string, number>();
-  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
-  const most = Math.max(...counts.values());
-  const [first] = [...counts].filter(([, count]) => count === most);
-  return first && { text: first[0], count: first[1] };
-}
-
 /** A run that was judged and has an answer. */
 interface AnsweredRun {
   readonly answer: string;
@@ -187,20 +176,18 @@ interface AnsweredRun {
 }
 
 function runsOf({ results }: Json): AnsweredRun[] {
-  return listOf(results).flatMap(({ status, answer, checks }) => {
+  return objectsIn(results).flatMap(({ status, answer, checks }) => {
     const isJudged = status === "passed" || status === "failed";
     if (!isJudged || typeof answer !== "string") return [];
     // Whether the text is the expected one is what is reviewed.
     const isReviewed = ({ check }: Json) => String(check).startsWith("answer ");
-    const failed = listOf(checks).filter(({ passed }) => passed === false);
+    const failed = objectsIn(checks).filter(({ passed }) => passed === false);
     const unmet = failed.filter((each) => !isReviewed(each)).map(({ check }) => String(check));
-    const isCompared = listOf(checks).some(isReviewed);
+    const isCompared = objectsIn(checks).some(isReviewed);
     const isMet = isCompared ? unmet.length === failed.length : status === "passed";
     return [{ answer, unmet, isMet }];
   });
 }
-
-const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
 const textAt = (object: Json, key: string): string => {
   const value = object[key];

@@ -97,28 +97,13 @@ async function reviewReport(reviewed: ReviewedAnswers): Promise<Report> {
   };
 }
 
-const dataOf = ({
-  name,
-  suite,
-  test,
-  expected,
-  answer,
-  count,
-  runs,
-  unmet,
-  obstacle,
-  doubt,
-}: ChangedAnswer) => ({
+const dataOf = ({ name, suite, test, obstacle, doubt, ...found }: ChangedAnswer) => ({
   name,
   suite: suite.name,
   path: suite.path,
   test: test.name,
   line: test.from.line,
-  expected,
-  answer,
-  count,
-  runs,
-  unmet,
+  ...found,
   obstacle: obstacle ?? null,
   doubt: doubt ?? null,
 });

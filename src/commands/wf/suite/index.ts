@@ -1,1 +1,1 @@
-export { readSavedResults } from "./saved-results.ts";
+export { objectsIn, readSavedResults } from "./saved-results.ts";

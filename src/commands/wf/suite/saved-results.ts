@@ -66,13 +66,15 @@ export async function readSuiteBaseline(file: string, host: Host): Promise<Suite
 
 /** Name of the test, turn and condition of each expectation that a run did not meet, as JSON. */
 const failedChecks = ({ name, results }: Json): string[] =>
-  listOf(results).flatMap(({ checks }) =>
-    listOf(checks).flatMap(({ turn, check, passed }) =>
+  objectsIn(results).flatMap(({ checks }) =>
+    objectsIn(checks).flatMap(({ turn, check, passed }) =>
       passed === false ? [JSON.stringify([name, turn, check])] : [],
     ),
   );
 
-const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
+/** The objects in a list; none in anything else. */
+export const objectsIn = (value: unknown): Json[] =>
+  Array.isArray(value) ? value.filter(isObject) : [];
 
 function figuresOf({ name, passes, runs, answers, results, seconds, tokens }: Json): TestFigures[] {
   if (typeof name !== "string" || typeof passes !== "number" || typeof runs !== "number") return [];
@@ -82,7 +84,7 @@ function figuresOf({ name, passes, runs, answers, results, seconds, tokens }: Js
       passes,
       runs,
       answers: Array.isArray(answers) ? answers.map(String) : [],
-      results: listOf(results).map(({ answer }) => ({
+      results: objectsIn(results).map(({ answer }) => ({
         answer: typeof answer === "string" ? answer : null,
       })),
       seconds: typeof seconds === "number" ? seconds : null,
