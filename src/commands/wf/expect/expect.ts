@@ -3,7 +3,7 @@ import type { CliError } from "../../../errors.ts";
 import type { CheckedExpectation, Expectation } from "./expectation.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import { prepareOutput, writeOutput } from "../../output-path.ts";
-import { redactKeys } from "../../../redact/recordings.ts";
+import { traceEvents } from "../trace-events.ts";
 import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
@@ -72,13 +72,7 @@ export function evaluate<Result extends FollowResult>(
   if (!isRequested(expectations)) return { trace, end, report };
   return {
     trace,
-    batch(events) {
-      const { now, secrets } = context.host;
-      const time = now().getTime();
-      // Results are printed and written to reports, so keys are redacted.
-      for (const event of events) trace.add(redactKeys(event, secrets), event.at ?? time);
-      return events;
-    },
+    ...traceEvents(trace, context),
     end,
     failed: (error) =>
       reportUnchecked(

@@ -1,3 +1,4 @@
+import { groupBy } from "../../../lib/collect.ts";
 import { own, isObject } from "../../../lib/json.ts";
 import type { Tone, Detail } from "../../../output/report-model.ts";
 import type { Span } from "../../../runs/spans.ts";
@@ -49,13 +50,10 @@ const tones: Readonly<Record<string, Tone>> = {
 export const toneOf = (status: string): Tone => own(tones, status) ?? "warn";
 
 function stateOf(spans: readonly Span[]): Pick<Executions, "state" | "tone"> {
-  const counts = new Map<string, number>();
-  for (const { status } of spans) counts.set(status, (counts.get(status) ?? 0) + 1);
-  const states = [...counts.keys()];
-  const state =
-    states.length === 1
-      ? (states[0] ?? "")
-      : [...counts].map(([status, count]) => `${count} ${status}`).join(", ");
+  const byStatus = groupBy(spans, ({ status }) => status);
+  const states = [...byStatus.keys()];
+  const counts = [...byStatus].map(([status, all]) => `${all.length} ${status}`);
+  const state = states.length === 1 ? (states[0] ?? "") : counts.join(", ");
   const found = states.map(toneOf);
   const tone = (["bad", "warn"] as const).find((each) => found.includes(each)) ?? "good";
   return { state, tone };

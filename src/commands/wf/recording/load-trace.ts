@@ -1,7 +1,6 @@
 import { CliError, usage } from "../../../errors.ts";
-import { redactKeys } from "../../../redact/recordings.ts";
 import { RunTrace } from "../../../runs/trace.ts";
-import { pipe } from "../../../lib/pipe.ts";
+import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import { isIdPrefix, isUuid } from "../../../lib/uuid.ts";
 import { followRun } from "../follow/index.ts";
 import type { FollowResult } from "../follow/index.ts";
@@ -9,6 +8,7 @@ import { markMissing, RecordingReader } from "./read.ts";
 import { endingOf } from "../../../runs/outcome.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { Context } from "../../command-spec.ts";
+import { traceEvents } from "../trace-events.ts";
 
 /** The trace of a recorded or active run. */
 export interface LoadedTrace {
@@ -65,10 +65,8 @@ async function traceOfRun(runId: string, context: Context): Promise<LoadedTrace>
     const end = ({ outcome }: FollowResult) => {
       trace.status = endingOf(outcome);
     };
-    for await (const batch of pipe(followRun(following, context), { end })) {
-      const now = context.host.now().getTime();
-      for (const event of batch) trace.add(redactKeys(event, context.host.secrets), now);
-    }
+    const events = followRun(following, context);
+    await resultOfStream(pipe(events, traceEvents(trace, context), { end }));
   } catch (error) {
     // The nodes received so far are still worth showing.
     if (!(error instanceof CliError) || trace.nodes.length === 0) throw error;

@@ -1,13 +1,12 @@
-import type { EventBatches } from "../../../api/sse.ts";
+import type { EventBatches, EventStage } from "../../../api/sse.ts";
 import { CliError, isFatal, usage } from "../../../errors.ts";
 import { backoff, delays } from "../../../lib/backoff.ts";
-import { resultOfStream } from "../../../lib/pipe.ts";
+import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { getAppInfo } from "../../../operations/apps.ts";
 import { listMessages, sendMessage } from "../../../operations/chats.ts";
 import { createCompletion } from "../../../operations/completions.ts";
 import { runWorkflow } from "../../../operations/workflows.ts";
-import { redactKeys } from "../../../redact/recordings.ts";
 import { endingOf } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import { citedDocuments, RunTrace } from "../../../runs/trace.ts";
@@ -18,6 +17,7 @@ import { followDisplayed, startStream } from "../follow/index.ts";
 import { assignedInputs } from "../forms/index.ts";
 import { isModelLimit, ReplyPrinter } from "../reply-events.ts";
 import type { Suite, SuiteTurn } from "../suite-file/index.ts";
+import { traceEvents } from "../trace-events.ts";
 import { openSearches } from "./search-test.ts";
 import type { Searches } from "./search-test.ts";
 
@@ -107,15 +107,15 @@ export async function openApp(
     async send(question, conversation) {
       // A continued conversation would hold the question twice.
       const repeats = conversation === undefined && refused < MAX_REPEATS ? MAX_REPEATS : 0;
-      for (let attempt = 0; ; attempt++) {
-        const answer = await sendOnce(question, conversation);
-        if (!answer.limited) refused = 0;
-        else if (attempt === repeats) refused++;
-        if (!answer.limited || attempt === repeats) return answer;
+      let answer = await sendOnce(question, conversation);
+      for (let attempt = 0; answer.limited && attempt < repeats; attempt++) {
         await context.trace(1, `${answer.trace.error}; asking again`);
         await context.pause(backoff(attempt, delays.model));
         await question.onEvents?.("again");
+        answer = await sendOnce(question, conversation);
       }
+      refused = answer.limited ? refused + 1 : 0;
+      return answer;
     },
   };
 }
@@ -146,9 +146,9 @@ export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
     async ask(turn, conversation, onEvents, started) {
       const answer =
         started && (await runAnswer({ runId: started }, onEvents, context).catch(orAsk(context)));
-      const results = answer && turn.expectations.map(({ check }) => check.evaluate(answer.trace));
-      if (results && results.every(({ passed }) => passed !== undefined))
-        return { ...answer, followed: true };
+      const isDecided = ({ trace }: SuiteAnswer) =>
+        turn.expectations.every(({ check }) => check.evaluate(trace).passed !== undefined);
+      if (answer && isDecided(answer)) return { ...answer, followed: true };
       if (started !== undefined) await onEvents("again");
       const inputs = await assignedInputs(filesApart(turn), context);
       return send({ query: turn.query, inputs, onEvents }, conversation);
@@ -171,9 +171,8 @@ async function runAnswer(
 ): Promise<SuiteAnswer> {
   const trace = new RunTrace();
   const options = { ...which, reconnect: true, throughPauses: false, snapshot: true };
-  const { outcome } = await resultOfStream(
-    recorded(followDisplayed(options, context), { trace, onEvents }, context),
-  );
+  const events = followDisplayed(options, context);
+  const { outcome } = await readInto(trace, events, onEvents, context);
   return { trace: ended(trace, outcome), conversation: undefined };
 }
 
@@ -190,7 +189,7 @@ async function replyAnswer(
   const printer = new ReplyPrinter("events");
   const events = printer.print(stream, context) as EventBatches;
   try {
-    await resultOfStream(recorded(events, { trace, onEvents }, context));
+    await readInto(trace, events, onEvents, context);
   } catch (error) {
     // The model has failed: that is its answer.
     const limited = error instanceof CliError && isModelLimit(error);
@@ -240,20 +239,20 @@ function filesApart({ inputs, assigned }: SuiteTurn) {
   };
 }
 
-/** Adds the events to a trace as they pass, and hands them on. */
-async function* recorded<R>(
-  events: AsyncGenerator<readonly ServerEvent[], R>,
-  { trace, onEvents }: { readonly trace: RunTrace; readonly onEvents: OnEvents | undefined },
-  { host }: Context,
-): AsyncGenerator<readonly ServerEvent[], R> {
-  for (;;) {
-    const next = await events.next();
-    if (next.done) return next.value;
-    await onEvents?.(next.value);
-    for (const event of next.value)
-      trace.add(redactKeys(event, host.secrets), event.at ?? host.now().getTime());
-    yield next.value;
-  }
+/** Reads a stream to its end: its events are handed on, then added to the trace. */
+function readInto<Result>(
+  trace: RunTrace,
+  events: EventBatches<Result>,
+  onEvents: OnEvents | undefined,
+  context: Context,
+): Promise<Result> {
+  const handOn: EventStage = {
+    async batch(batch) {
+      await onEvents?.(batch);
+      return batch;
+    },
+  };
+  return resultOfStream(pipe(events, handOn, traceEvents(trace, context)));
 }
 
 const ended = (trace: RunTrace, outcome: RunOutcome): RunTrace =>
