@@ -5,7 +5,7 @@ import type { SuiteAnswer } from "./ask.ts";
 import { openComparison } from "./compare-answer.ts";
 import type { AnswerComparison } from "./compare-answer.ts";
 import { openJudges } from "./judge.ts";
-import type { Judges, JudgeVerdict } from "./judge.ts";
+import type { Judge, JudgeVerdict } from "./judge.ts";
 import type { Suite, SuiteJudge, SuiteTurn } from "../suite-file/index.ts";
 
 /** What is expected of an answer, and whether it met that. */
@@ -27,42 +27,34 @@ export interface CheckedAnswer {
   readonly judgeTokens: number | null;
 }
 
-/** Checks the answers to the turns of a suite. */
-export interface AnswerChecker {
-  /** Compares an answer with all that its turn expects, and asks its judge once. */
-  check(answer: SuiteAnswer, turn: SuiteTurn): Promise<CheckedAnswer>;
-}
+const unchecked: CheckedAnswer = { checks: [], error: null, judgeTokens: null };
+
+/** Compares an answer with all that its turn expects, and asks its judge once. */
+export type CheckAnswer = (answer: SuiteAnswer, turn: SuiteTurn) => Promise<CheckedAnswer>;
 
 type Pause = () => Promise<void>;
 
 /** Opens judges and prepares comparisons. Throws `usage` for a turn that no answer can be checked against. */
-export async function openChecker(suite: Suite, context: Context): Promise<AnswerChecker> {
+export async function openChecker(suite: Suite, context: Context): Promise<CheckAnswer> {
   const comparisons = new Map<SuiteTurn, AnswerComparison>();
   for (const turn of suite.tests.flatMap(({ turns }) => turns)) {
-    const { answer, compare, similarity, from } = turn;
-    if (answer.length > 0 && compare)
-      comparisons.set(turn, openComparison({ answer, compare, similarity, from }));
+    const { answer, compare } = turn;
+    if (answer.length > 0 && compare) comparisons.set(turn, openComparison({ ...turn, compare }));
   }
-  const judges = await openJudges(suite, context);
+  const judge = await openJudges(suite, context);
   /** Lets Ctrl-C and the end of --timeout arrive, and throws their error. */
   const pause = async () => {
     await new Promise((resolve) => setImmediate(resolve));
     if (context.signal.aborted) throw context.abortError();
   };
-  return {
-    async check(answer, turn) {
-      const comparison = comparisons.get(turn);
-      const error = unjudged(answer, turn);
-      if (error !== null) return { checks: [], error, judgeTokens: null };
-      const checks = await checkedConditions(answer, turn, pause);
-      if (comparison) checks.push(await checkedText(answer, comparison, pause));
-      const judged = turn.judge && (await judgeAnswer(answer, turn, turn.judge, judges));
-      return {
-        checks: judged?.check ? [...checks, judged.check] : checks,
-        error: judged?.error ?? null,
-        judgeTokens: judged?.tokens ?? null,
-      };
-    },
+  return async (answer, turn) => {
+    const error = unjudged(answer, turn);
+    if (error !== null) return { ...unchecked, error };
+    const checks = await checkedConditions(answer, turn, pause);
+    const comparison = comparisons.get(turn);
+    if (comparison) checks.push(await checkedText(answer, comparison, pause));
+    const judged = turn.judge ? await judgedAnswer(answer, turn, turn.judge, judge) : unchecked;
+    return { ...judged, checks: [...checks, ...judged.checks] };
   };
 }
 
@@ -103,33 +95,28 @@ async function checkedText(
   return { check, ...(await compare(value, pause)) };
 }
 
-interface CheckedByJudge {
-  readonly check?: AnswerCheck;
-  readonly error: string | null;
-  readonly tokens: number | null;
-}
-
 /** The judge is not asked about a run that has no answer. */
-async function judgeAnswer(
+async function judgedAnswer(
   { trace }: SuiteAnswer,
   turn: SuiteTurn,
   { app, criteria, atLeast }: SuiteJudge,
-  judges: Judges,
-): Promise<CheckedByJudge> {
+  judge: Judge,
+): Promise<CheckedAnswer> {
   const check = `judge ${app} gives at least ${atLeast}${criteria === undefined ? "" : `: ${quoted(criteria)}`}`;
   const { value, actual } = runFields.text.read(trace);
   if (!isSuccess(trace.status) || typeof value !== "string") {
     const why = typeof value === "string" ? runFields.status.read(trace).actual : actual;
-    return { check: { check, passed: false, actual: why }, error: null, tokens: null };
+    return { ...unchecked, checks: [{ check, passed: false, actual: why }] };
   }
-  const judgement = await judges.judge(app, {
+  const judgement = await judge(app, {
     question: questionOf(turn),
     answer: value,
     criteria,
     expected: turn.answer,
   });
-  if (judgement.error !== null) return judgement;
-  return { ...judgement, check: { check, ...judged(judgement.verdict, atLeast) } };
+  const { error, tokens: judgeTokens } = judgement;
+  if (error !== null) return { checks: [], error, judgeTokens };
+  return { checks: [{ check, ...judged(judgement.verdict, atLeast) }], error, judgeTokens };
 }
 
 /** The question: the message to a chat, the only input of a workflow, or all of them as JSON. */

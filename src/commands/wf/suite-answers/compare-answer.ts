@@ -5,7 +5,7 @@ import { counted } from "../../../lib/plural.ts";
 import { matches, parseValue } from "../../conditions/index.ts";
 import { quoted } from "../expect/index.ts";
 import { jsonIn } from "./json-answer.ts";
-import type { CompareMode, SuitePlace } from "../suite-file/index.ts";
+import type { CompareMode, SuiteTurn } from "../suite-file/index.ts";
 import { compareWords } from "./similarity.ts";
 
 /** How an answer compares with one expected answer. */
@@ -20,13 +20,9 @@ interface Compared {
 /** Compares an answer with one expected answer. */
 type Comparison = (answer: string) => Compared;
 
-/** Expected answers with the way to compare them. */
-export interface ExpectedAnswer {
-  /** At least one. */
-  readonly answer: readonly string[];
+/** Expected answers, at least one, with the way to compare them. */
+export interface ExpectedAnswer extends Pick<SuiteTurn, "answer" | "similarity" | "from"> {
   readonly compare: CompareMode;
-  readonly similarity: number;
-  readonly from: SuitePlace;
 }
 
 /** What an answer is compared with. */

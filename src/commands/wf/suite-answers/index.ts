@@ -1,6 +1,6 @@
 export { answerText, openAsker, stopsSuite } from "./ask.ts";
 export type { Asker, SuiteAnswer } from "./ask.ts";
 export { openChecker } from "./check-answer.ts";
-export type { AnswerCheck, AnswerChecker } from "./check-answer.ts";
+export type { AnswerCheck, CheckAnswer } from "./check-answer.ts";
 export { compareWords } from "./similarity.ts";
 export { checkSearch } from "./search-test.ts";

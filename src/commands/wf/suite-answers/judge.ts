@@ -18,17 +18,14 @@ export type Judgement = { readonly tokens: number | null } & (
   | { readonly error: string }
 );
 
-/** Applications that judge the answers of a suite. */
-export interface Judges {
-  /** Asks once. Throws what would keep every further test from being asked. */
-  judge(name: string, judged: JudgedAnswer): Promise<Judgement>;
-}
+/** Asks the judge with this name once. Throws what would keep every further test from being asked. */
+export type Judge = (name: string, judged: JudgedAnswer) => Promise<Judgement>;
 
 /**
  * Opens each judge of a suite. Throws `usage` for one whose input form does not take what a test gives
  * it, and what keeps an application from being read.
  */
-export async function openJudges(suite: Suite, common: Context): Promise<Judges> {
+export async function openJudges(suite: Suite, common: Context): Promise<Judge> {
   const apps = new Map<string, { readonly app: SuiteApp; readonly fields: readonly Field[] }>();
   for (const turn of suite.tests.flatMap(({ turns }) => turns)) {
     if (!turn.judge) continue;
@@ -37,27 +34,25 @@ export async function openJudges(suite: Suite, common: Context): Promise<Judges>
     apps.set(name, opened);
     checkFields(turn, turn.judge, opened);
   }
-  return {
-    async judge(name, judged) {
-      const opened = apps.get(name);
-      if (!opened) throw new Error(`the judge ${name} was not opened`);
-      const { app, fields } = opened;
-      const { secrets } = app.context.host;
-      const failed = (why: string) => `judge ${name} ${secrets.masked(why)}`;
-      const inputs = app.isChat ? {} : judgeInputs(judged, fields);
-      const query = app.isChat ? judgeMessage(judged) : undefined;
-      try {
-        const answer = await app.send({ query, inputs });
-        const tokens = answer.trace.tokens ?? null;
-        const found = verdictIn(answer, app, judged);
-        if (typeof found === "string") return { tokens, error: failed(found) };
-        return { tokens, error: null, verdict: found };
-      } catch (error) {
-        const { signal } = app.context;
-        if (signal.aborted || !(error instanceof CliError) || stopsSuite(error)) throw error;
-        return { tokens: null, error: failed(`could not be asked: ${error.message}`) };
-      }
-    },
+  return async (name, judged) => {
+    const opened = apps.get(name);
+    if (!opened) throw new Error(`the judge ${name} was not opened`);
+    const { app, fields } = opened;
+    const { secrets } = app.context.host;
+    const failed = (why: string) => `judge ${name} ${secrets.masked(why)}`;
+    const inputs = app.isChat ? {} : judgeInputs(judged, fields);
+    const query = app.isChat ? judgeMessage(judged) : undefined;
+    try {
+      const answer = await app.send({ query, inputs });
+      const tokens = answer.trace.tokens ?? null;
+      const found = verdictIn(answer, app, judged);
+      if (typeof found === "string") return { tokens, error: failed(found) };
+      return { tokens, error: null, verdict: found };
+    } catch (error) {
+      const { signal } = app.context;
+      if (signal.aborted || !(error instanceof CliError) || stopsSuite(error)) throw error;
+      return { tokens: null, error: failed(`could not be asked: ${error.message}`) };
+    }
   };
 }
 

@@ -4,7 +4,7 @@ import { sha256 } from "../../../lib/sha256.ts";
 import type { Shard } from "../../shard.ts";
 import type { Context } from "../../command-spec.ts";
 import { openAsker, openChecker } from "../suite-answers/index.ts";
-import type { AnswerChecker, Asker } from "../suite-answers/index.ts";
+import type { CheckAnswer, Asker } from "../suite-answers/index.ts";
 import type { Suite, SuiteTest } from "../suite-file/index.ts";
 
 /** One run of a test to do. */
@@ -14,7 +14,7 @@ export interface PlannedRun {
   /** Number of the repeat, from 1. */
   readonly repeat: number;
   readonly asker: Asker;
-  readonly checker: AnswerChecker;
+  readonly checkAnswer: CheckAnswer;
 }
 
 /** Which tests results belong to: shards of the same selection can be merged. */
@@ -120,10 +120,10 @@ export async function planRuns(
   for (const suite of suites) {
     if (suite.tests.length === 0) continue;
     const asker = await openAsker(suite, context);
-    const checker = await openChecker(suite, context);
+    const checkAnswer = await openChecker(suite, context);
     for (const test of suite.tests)
       for (let index = 1; index <= (test.repeat ?? repeat); index++)
-        planned.push({ suite, test, repeat: index, asker, checker });
+        planned.push({ suite, test, repeat: index, asker, checkAnswer });
   }
   return planned;
 }

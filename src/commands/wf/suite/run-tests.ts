@@ -68,7 +68,7 @@ export async function runTest(
   tape: Tape | undefined,
   { started, onStart }: { started: string | undefined; onStart: (run: string) => Promise<void> },
 ): Promise<TestRun> {
-  const { test, asker, checker } = each;
+  const { test, asker, checkAnswer } = each;
   const { host, signal, abortError } = asker.context;
   const checks: TurnCheck[] = [];
   let last: SuiteAnswer | undefined;
@@ -92,7 +92,7 @@ export async function runTest(
       milliseconds += host.elapsed() - start;
       await tape?.endTurn(index, last.trace);
       tokens = sumOf(tokens, last.trace.tokens);
-      const checked = await checker.check(last, turn);
+      const checked = await checkAnswer(last, turn);
       judgeTokens = sumOf(judgeTokens, checked.judgeTokens);
       checks.push(...checked.checks.map((check) => ({ turn: index + 1, ...check })));
       ({ error } = checked);
