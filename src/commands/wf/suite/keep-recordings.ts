@@ -22,16 +22,6 @@ export interface Keeper {
   readonly problem: CliError | undefined;
 }
 
-/** The recordings of one run of a test: one for each turn. */
-export interface Tape {
-  /** Takes the events of a turn, from 0, as they arrive; `again`: those so far do not count. */
-  add(turn: number, events: readonly ServerEvent[] | "again"): void;
-  /** The answer to a turn is complete. */
-  endTurn(turn: number, trace: RunTrace): Promise<void>;
-  /** Writes the files if such runs are kept. Returns their paths. */
-  keep(passed: boolean): Promise<readonly string[]>;
-}
-
 /**
  * Opens the directory of --keep and checks that it can be written. Throws usage or failure before
  * anything is asked. Undefined if nothing is kept.
@@ -60,7 +50,7 @@ export async function openKeeper(input: KeepInput, context: Context): Promise<Ke
     }
   };
   return {
-    tape: (run) => new TurnTapes(join(directory, nameOf(run)), { keep, redact, write, context }),
+    tape: (run) => new Tape(join(directory, nameOf(run)), { keep, redact, write, context }),
     get problem() {
       return problem;
     },
@@ -117,8 +107,11 @@ interface TapeOptions {
   readonly context: Context;
 }
 
-/** Recordings in memory: only their end tells whether they are kept. */
-class TurnTapes implements Tape {
+/**
+ * The recordings of one run of a test, one for each turn. They are in memory: only their end tells
+ * whether they are kept.
+ */
+export class Tape {
   readonly #stem: string;
   readonly #options: TapeOptions;
   readonly #turns: { readonly lines: RecordingLines; text: string; ended: boolean }[] = [];
@@ -128,6 +121,7 @@ class TurnTapes implements Tape {
     this.#options = options;
   }
 
+  /** Takes the events of a turn, from 0, as they arrive; `again`: those so far do not count. */
   add(turn: number, events: readonly ServerEvent[] | "again"): void {
     if (events === "again") return void delete this.#turns[turn];
     const { redact, context } = this.#options;
@@ -140,6 +134,7 @@ class TurnTapes implements Tape {
     tape.text += tape.lines.next(events);
   }
 
+  /** The answer to a turn is complete. */
   async endTurn(turn: number, { status, error }: RunTrace): Promise<void> {
     const tape = this.#turns[turn];
     if (!tape) return;
@@ -147,6 +142,7 @@ class TurnTapes implements Tape {
     tape.ended = true;
   }
 
+  /** Writes the files if such runs are kept. Returns their paths. */
   async keep(passed: boolean): Promise<readonly string[]> {
     const { keep, write } = this.#options;
     if (keep === "failed" && passed) return [];

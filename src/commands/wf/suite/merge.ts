@@ -110,12 +110,12 @@ function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {
 function savedShard({ file, data, tests }: SavedResults): SavedShard {
   const { suites, only, failed_from = null, repeat, server, shard, skipped_tests, stopped } = data;
   const isWhole =
-    isSuites(suites) &&
+    haveTexts(suites, "name", "sha256") &&
     isTexts(only) &&
     typeof repeat === "number" &&
     (failed_from === null || typeof failed_from === "string") &&
     typeof server === "string" &&
-    isSkipped(skipped_tests);
+    haveTexts(skipped_tests, "suite", "test");
   if (!isWhole) throw notResults(file);
   const place = shardOf(shard);
   if (!place) throw notResults(file);
@@ -142,35 +142,26 @@ function shardOf(value: unknown): Shard | undefined {
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === "string");
 
-const isSuites = (value: unknown): value is TestSelection["suites"] =>
+/** Whether this is a list of objects that have texts in these fields. */
+const haveTexts = <Field extends string>(
+  value: unknown,
+  ...fields: readonly Field[]
+): value is Readonly<Record<Field, string>>[] =>
   Array.isArray(value) &&
-  value.every(
-    (each) =>
-      isObject(each) && typeof each["name"] === "string" && typeof each["sha256"] === "string",
-  );
-
-const isSkipped = (value: unknown): value is SkippedTest[] =>
-  Array.isArray(value) &&
-  value.every((each) => isObject(each) && isTexts([each["suite"], each["test"]]));
+  value.every((each) => isObject(each) && isTexts(fields.map((field) => each[field])));
 
 const statuses: readonly unknown[] = ["passed", "failed", "error", "not run"];
 
 /** Whether these are runs as this program has written them. */
-const isRuns = (value: unknown): value is TestRun[] => Array.isArray(value) && value.every(isRun);
-
-function isRun(value: unknown): boolean {
-  if (!isObject(value)) return false;
-  const { suite, test, status, checks, recordings, error } = value;
-  return (
-    typeof suite === "string" &&
-    typeof test === "string" &&
-    statuses.includes(status) &&
-    Array.isArray(checks) &&
-    checks.every((each) => isObject(each) && typeof each["check"] === "string") &&
-    isTexts(recordings) &&
-    (error === null || typeof error === "string")
+const isRuns = (value: unknown): value is TestRun[] =>
+  haveTexts(value, "suite", "test") &&
+  value.every(
+    ({ status, checks, recordings, error }: Readonly<Record<string, unknown>>) =>
+      statuses.includes(status) &&
+      haveTexts(checks, "check") &&
+      isTexts(recordings) &&
+      (error === null || typeof error === "string"),
   );
-}
 
 /** The error that ended a saved run; undefined if all of its tests were run. */
 function stopOf(saved: unknown, where: string): CliError | undefined {
