@@ -83,8 +83,7 @@ const gaveUp = (run: string) =>
 
 const withWaitHint = (error: unknown, run: string): unknown =>
   error instanceof CliError
-    ? new CliError(error.kind, error.message, {
-        ...error.info,
+    ? error.with({
         sideEffect: undefined,
         hint: `the run continues; run ${commandLine("wf wait", [run])} to wait again`,
       })

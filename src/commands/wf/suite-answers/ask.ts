@@ -18,8 +18,6 @@ import { assignedInputs } from "../forms/index.ts";
 import { isModelLimit, ReplyPrinter } from "../reply-events.ts";
 import type { Suite, SuiteTurn } from "../suite-file/index.ts";
 import { traceEvents } from "../trace-events.ts";
-import { openSearches } from "./search-test.ts";
-import type { Searches } from "./search-test.ts";
 
 /** What an application has answered. */
 export interface SuiteAnswer {
@@ -48,7 +46,6 @@ export interface Asker {
     started: string | undefined,
   ): Promise<SuiteAnswer>;
   readonly context: Context;
-  readonly searches: Searches;
 }
 
 /** What is sent to an application. */
@@ -122,9 +119,8 @@ export async function openApp(
 
 /** The asker of a suite's application. Throws `usage` if a test does not suit its kind. */
 export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
-  const searches = await openSearches(suite, common);
   if (suite.tests.every(({ turns }) => turns.length === 0))
-    return { context: common, searches, ask: () => Promise.reject(new Error("nothing to ask")) };
+    return { context: common, ask: () => Promise.reject(new Error("nothing to ask")) };
   const { name: app, mode, isChat, context, send } = await openApp(suite, common);
   const unsuitable = (problem: string, needs: string) =>
     usage(
@@ -142,7 +138,6 @@ export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
   }
   return {
     context,
-    searches,
     async ask(turn, conversation, onEvents, started) {
       const answer =
         started && (await runAnswer({ runId: started }, onEvents, context).catch(orAsk(context)));

@@ -3,4 +3,5 @@ export type { Asker, SuiteAnswer } from "./ask.ts";
 export { openChecker } from "./check-answer.ts";
 export type { AnswerCheck, CheckAnswer } from "./check-answer.ts";
 export { compareWords } from "./similarity.ts";
-export { checkSearch } from "./search-test.ts";
+export { checkSearch, openSearches } from "./search-test.ts";
+export type { Searches } from "./search-test.ts";

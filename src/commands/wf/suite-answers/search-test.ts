@@ -2,25 +2,16 @@ import { firstNames } from "../../../lib/plural.ts";
 import type { Context } from "../../command-spec.ts";
 import { openQuestionSearch } from "../../kb/eval/index.ts";
 import type { SearchedItem, SearchedQuestion } from "../../kb/eval/index.ts";
+import type { SuiteAnswer } from "./ask.ts";
+import type { AnswerCheck } from "./check-answer.ts";
 import type { Suite, SuiteSearch, SuiteTest } from "../suite-file/index.ts";
 
 /** Searches for the question of a test, once for all its repeats. */
 export type Searches = (search: SuiteSearch) => Promise<SearchedQuestion>;
 
-/** The last answer to a test. */
-interface Answer {
-  readonly trace: { readonly citations: readonly string[] | undefined };
-  readonly conversation: string | undefined;
-}
-
 /** Whether what a test expects was found, or why the search failed. */
 interface CheckedSearch {
-  readonly checks: readonly {
-    readonly turn: number;
-    readonly check: string;
-    readonly passed: boolean;
-    readonly actual: string;
-  }[];
+  readonly checks: readonly (AnswerCheck & { readonly turn: number })[];
   readonly error: string | null;
 }
 
@@ -53,7 +44,7 @@ export async function openSearches(suite: Suite, common: Context): Promise<Searc
  */
 export async function checkSearch(
   { search, turns }: SuiteTest,
-  answer: Answer | undefined,
+  answer: SuiteAnswer | undefined,
   searches: Searches,
 ): Promise<CheckedSearch> {
   if (!search) return { checks: [], error: null };

@@ -11,13 +11,6 @@ import type { SuiteKeyType } from "./keys.ts";
 import { readValues } from "./read-values.ts";
 import type { SuiteValues } from "./read-values.ts";
 
-/** The tests of a file of rows. */
-interface RowTests {
-  readonly tests: readonly SuiteValues[];
-  /** The file. */
-  readonly text: string;
-}
-
 /** A file, and what its mistakes hint at. */
 interface RowSource {
   readonly path: string;
@@ -36,11 +29,7 @@ interface Column {
  * Reads the tests of CSV or JSON Lines, one a row. A row without a name has that of its query, or its
  * number. Throws `usage` with the row and the column of a mistake.
  */
-export async function readRowTests(
-  path: string,
-  files: Files,
-  keysHint: string,
-): Promise<RowTests> {
+export async function readRowTests(path: string, files: Files, keysHint: string) {
   const stat = await files.stat(path);
   if (stat === null) throw usage(`${path}: file not found`);
   if (stat.isDirectory) throw usage(`${path}: is a directory`);
@@ -48,7 +37,7 @@ export async function readRowTests(
   const { rows, columns } = await readRowFile(path, bytes);
   for (const name of columns ?? []) columnOf(name, `${path} line 1`);
   const source = { path, keysHint, isCsv: columns !== undefined };
-  const tests = [];
+  const tests: SuiteValues[] = [];
   for (const row of rows) tests.push(await rowTest(row, source));
   return { tests, text: new TextDecoder().decode(bytes) };
 }

@@ -3,8 +3,8 @@ import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Shard } from "../../shard.ts";
 import type { Context } from "../../command-spec.ts";
-import { openAsker, openChecker } from "../suite-answers/index.ts";
-import type { CheckAnswer, Asker } from "../suite-answers/index.ts";
+import { openAsker, openChecker, openSearches } from "../suite-answers/index.ts";
+import type { CheckAnswer, Asker, Searches } from "../suite-answers/index.ts";
 import type { Suite, SuiteTest } from "../suite-file/index.ts";
 
 /** One run of a test to do. */
@@ -15,6 +15,7 @@ export interface PlannedRun {
   readonly repeat: number;
   readonly asker: Asker;
   readonly checkAnswer: CheckAnswer;
+  readonly searches: Searches;
 }
 
 /** Which tests results belong to: shards of the same selection can be merged. */
@@ -119,11 +120,12 @@ export async function planRuns(
   const planned: PlannedRun[] = [];
   for (const suite of suites) {
     if (suite.tests.length === 0) continue;
+    const searches = await openSearches(suite, context);
     const asker = await openAsker(suite, context);
     const checkAnswer = await openChecker(suite, context);
     for (const test of suite.tests)
       for (let index = 1; index <= (test.repeat ?? repeat); index++)
-        planned.push({ suite, test, repeat: index, asker, checkAnswer });
+        planned.push({ suite, test, repeat: index, asker, checkAnswer, searches });
   }
   return planned;
 }

@@ -11,22 +11,7 @@ import type { PlannedRun } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";
 
 /** Results of runs on disk, so that the same command continues after a kill and asks nothing twice. */
-export interface RunJournal {
-  readonly path: string;
-  /** The result that an earlier command has recorded. */
-  known(run: PlannedRun): TestRun | undefined;
-  /** The ID of the last run of a workflow that was started for it. */
-  started(run: PlannedRun): string | undefined;
-  /** Resolves when the ID is on disk, or cannot be. */
-  addStart(run: PlannedRun, id: string): Promise<void>;
-  /** Resolves when the result is on disk. A disk that is full ends recording, with a notice. */
-  add(run: PlannedRun, result: TestRun): Promise<void>;
-  /** Whether the results of this command are recorded. */
-  readonly isRecording: boolean;
-  remove(): Promise<void>;
-  /** Lets other commands run these tests. */
-  release(): void;
-}
+export type RunJournal = Awaited<ReturnType<typeof openRunJournal>>;
 
 /**
  * Opens the journal of these runs. It is another one after a change of what decides about answers and
@@ -37,7 +22,7 @@ export async function openRunJournal(
   planned: readonly PlannedRun[],
   values: readonly unknown[],
   context: Context,
-): Promise<RunJournal> {
+) {
   const { host, notice, options } = context;
   const path = join(host.directories.state, `suite-${await identityOf(planned, values)}.jsonl`);
   const busy = "another command is running these tests";
@@ -61,15 +46,21 @@ export async function openRunJournal(
   };
   return {
     path,
-    known: (run) => results.get(keyOf(run)),
-    started: (run) => started.get(keyOf(run)),
-    addStart: (run, id) => append(run, { run: id }),
-    add: (run, result) => append(run, { result }),
+    /** The result that an earlier command has recorded. */
+    known: (run: PlannedRun) => results.get(keyOf(run)),
+    /** The ID of the last run of a workflow that was started for it. */
+    started: (run: PlannedRun) => started.get(keyOf(run)),
+    /** Resolves when the ID is on disk, or cannot be. */
+    addStart: (run: PlannedRun, id: string) => append(run, { run: id }),
+    /** Resolves when the result is on disk. A disk that is full ends recording, with a notice. */
+    add: (run: PlannedRun, result: TestRun) => append(run, { result }),
+    /** Whether the results of this command are recorded. */
     get isRecording() {
       return isRecording;
     },
     // The results are printed.
     remove: () => (options.dryRun ? Promise.resolve() : journal.remove().catch(() => {})),
+    /** Lets other commands run these tests. */
     release,
   };
 }

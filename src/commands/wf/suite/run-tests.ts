@@ -99,7 +99,7 @@ export async function runTest(
       if (error !== null) break;
     }
     if (error === null) {
-      const searched = await checkSearch(test, last, asker.searches);
+      const searched = await checkSearch(test, last, each.searches);
       checks.push(...searched.checks);
       ({ error } = searched);
     }

@@ -48,14 +48,7 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
     await noticeResumed(planned, journal, context);
     const { fail_fast: failFast = false } = input;
     const how = { start: startIn(shard), failFast, journal, keeper };
-    const runner = new TestRunner(planned, how, context);
-    yield runner.board;
-    const runs: TestRun[] = [];
-    for await (const row of runner.results()) {
-      runs.push(row);
-      yield { row };
-    }
-    const { stopped } = runner;
+    const { runs, stopped } = yield* runAll(planned, how, context);
     if (stopped) await explainStop(stopped, runs, journal, context);
     // Until its files are written, the same command asks nothing again.
     const forget = stopped ? undefined : journal.remove;
@@ -127,54 +120,35 @@ async function explainStop(
 /** How runs of tests are carried out. */
 interface RunnerOptions {
   /** Requests at a time at first. */
-  readonly start?: number | undefined;
+  readonly start: number | undefined;
   readonly failFast: boolean;
   readonly journal: RunJournal;
   readonly keeper: Keeper | undefined;
 }
 
-/** Carries out runs of tests, several at a time. What ends all of them is not thrown, but kept. */
-class TestRunner {
-  readonly board: TestBoard;
-  readonly #planned: readonly PlannedRun[];
-  readonly #options: RunnerOptions;
-  readonly #context: Context;
-  #failed = false;
-  #stopped: CliError | undefined;
-
-  constructor(planned: readonly PlannedRun[], options: RunnerOptions, context: Context) {
-    this.#planned = planned;
-    this.#options = options;
-    this.#context = context;
-    this.board = new TestBoard(planned, context.host.elapsed);
-  }
-
-  /** The error that every further question would have met; undefined if there was none. */
-  get stopped(): CliError | undefined {
-    return this.#stopped;
-  }
-
-  /** The results in the order of the plan, each as soon as those before it are there. */
-  async *results(): AsyncGenerator<TestRun> {
-    const limiter = this.#context.limitConcurrency({ start: this.#options.start });
-    yield* mapConcurrent(this.#planned, limiter, async (run) => {
-      this.board.start(run);
-      const result = await this.#resultOf(run);
-      if (result.status === "failed" || result.status === "error") this.#failed = true;
-      this.board.end(run, result);
-      // A terminal that is redrawn shows the tests themselves.
-      if (!this.#context.options.redraws) this.#context.progress(this.board.progress());
-      return result;
-    });
-  }
-
-  async #resultOf(run: PlannedRun): Promise<TestRun> {
-    const { journal, keeper, failFast } = this.#options;
+/**
+ * Carries out runs of tests, several at a time, and yields their results in the order of the plan, each
+ * as soon as those before it are there. Returns them with the error that every further question would
+ * have met, which is not thrown.
+ */
+async function* runAll(
+  planned: readonly PlannedRun[],
+  { start, failFast, journal, keeper }: RunnerOptions,
+  context: Context,
+): AsyncGenerator<
+  ReportStep,
+  { readonly runs: TestRun[]; readonly stopped: CliError | undefined }
+> {
+  const { signal, abortError, options } = context;
+  const ended: { failed: boolean; stopped: CliError | undefined } = {
+    failed: false,
+    stopped: undefined,
+  };
+  const resultOf = async (run: PlannedRun): Promise<TestRun> => {
     const known = journal.known(run);
     if (known) return known;
-    const { signal, abortError } = this.#context;
-    if (signal.aborted) this.#stopped ??= abortError();
-    if (this.#stopped || (failFast && this.#failed)) return testNotRun(run);
+    if (signal.aborted) ended.stopped ??= abortError();
+    if (ended.stopped || (failFast && ended.failed)) return testNotRun(run);
     try {
       const result = await runTest(run, keeper?.tape(run), {
         started: journal.started(run),
@@ -184,8 +158,26 @@ class TestRunner {
       return result;
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      this.#stopped ??= error;
+      ended.stopped ??= error;
       return testNotRun(run);
     }
+  };
+  const board = new TestBoard(planned, context.host.elapsed);
+  yield board;
+  const limiter = context.limitConcurrency({ start });
+  const results = mapConcurrent(planned, limiter, async (run) => {
+    board.start(run);
+    const result = await resultOf(run);
+    if (result.status === "failed" || result.status === "error") ended.failed = true;
+    board.end(run, result);
+    // A terminal that is redrawn shows the tests themselves.
+    if (!options.redraws) context.progress(board.progress());
+    return result;
+  });
+  const runs: TestRun[] = [];
+  for await (const row of results) {
+    runs.push(row);
+    yield { row };
   }
+  return { runs, stopped: ended.stopped };
 }

@@ -135,9 +135,15 @@ const notable: ReadonlySet<string> = new Set(["broken", "fixed", "noise", "chang
 /** The end of the view in which a terminal has shown the tests: what only the baseline tells. */
 function endingSection(run: SuiteRun): Section {
   const isNotable = ({ compared }: TestRow) => notable.has(compared?.verdict ?? "");
-  const { title = "", notes = [], ...table } = testSection(run, isNotable);
-  return { ...(table.rows.length > 0 ? table : noTable), title, notes };
+  return withRows(testSection(run, isNotable));
 }
+
+/** A section without a table if that would have no rows. */
+const withRows = ({ title = "", notes = [], ...table }: Section): Section => ({
+  ...(table.rows.length > 0 ? table : noTable),
+  title,
+  notes,
+});
 
 /** `77–97 %`: the interval that holds the true share of passes. */
 function intervalText({ rate }: TestResult): string | null {
@@ -178,25 +184,15 @@ function briefSections(run: SuiteRun): Section[] {
   const failures = failureSection(run.tests);
   const count = others.rows.length;
   const hasPassed = failures === undefined && wrong.rows.length === 0;
+  const passed = { ...others, folded: count > MAX_PASSED };
   // One heading is enough for tests that have all passed.
-  if (hasPassed && count > 0) return [{ ...others, folded: count > MAX_PASSED }];
+  if (hasPassed && count > 0) return [passed];
   return [
-    { ...(wrong.rows.length > 0 ? wrong : noTable), ...pickHead(wrong) },
+    withRows(wrong),
     ...(failures ? [failures] : []),
-    ...(count > 0
-      ? [
-          {
-            ...others,
-            title: counted(count, "test") + " passed",
-            notes: [],
-            folded: count > MAX_PASSED,
-          },
-        ]
-      : []),
+    ...(count > 0 ? [{ ...passed, title: `${counted(count, "test")} passed`, notes: [] }] : []),
   ];
 }
-
-const pickHead = ({ title = "", notes = [] }: Section) => ({ title, notes });
 
 /** Unmet expectations, each once a test, with the number of times and the first recording. */
 export function failureSection(tests: readonly TestResult[]): Section | undefined {
