@@ -10,22 +10,6 @@ import type { UserReply } from "../../shared/mcp/index.ts";
 import { formFields } from "../forms/index.ts";
 import type { Field } from "../forms/index.ts";
 
-/** A form of a paused run, as a client needs it to answer it. */
-interface OpenQuestion {
-  readonly form_token: string;
-  readonly node: string | null;
-  readonly text: string;
-  readonly inputs: readonly {
-    readonly name: string;
-    readonly type: string;
-    readonly options: readonly string[];
-    readonly default: unknown;
-  }[];
-  readonly actions: readonly { readonly id: string; readonly title: string }[];
-  /** Unix seconds. */
-  readonly expires: number | null;
-}
-
 /** A run that is paused, and the application that it belongs to. */
 export interface PausedRun {
   readonly app: string | undefined;
@@ -67,10 +51,10 @@ export async function pausedResult(
   return { ...result, content: [{ type: "text", text: lead }, ...result.content] };
 }
 
-async function readQuestion(
-  { token, node, nodeId }: Form,
-  context: Context,
-): Promise<OpenQuestion> {
+/** A form of a paused run, as a client needs it to answer it. */
+type OpenQuestion = Awaited<ReturnType<typeof readQuestion>>;
+
+async function readQuestion({ token, node, nodeId }: Form, context: Context) {
   const form = await context.call(getForm, { form_token: token });
   return {
     form_token: token,
@@ -83,6 +67,7 @@ async function readQuestion(
       default: preset ?? null,
     })),
     actions: form.user_actions.map(({ id, title }) => ({ id, title })),
+    /** Unix seconds. */
     expires: form.expiration_time ?? null,
   };
 }
