@@ -56,7 +56,7 @@ export const chunks = [
     ["cli/errors/print-error.ts", "cli/errors/line-scope.ts", "cli/parse/parse-error.ts"],
   ],
   ["execute", ["cli/execute/execute.ts", "config/"]],
-  ["client", ["api/client.ts", "api/response.ts", "api/id-set.ts"]],
+  ["client", ["api/client.ts", "api/response.ts"]],
   ["output", ["output/print.ts", "output/formats/page-buffer.ts"]],
   ["live", ["output/live/event-printer.ts"]],
 ];

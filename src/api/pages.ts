@@ -94,10 +94,10 @@ export async function* readPages(
     return;
   }
   if (returns.kind !== "page" && returns.kind !== "cursor") return;
-  const known = (await import("./id-set.ts")).newIdSet();
+  const known = new Set<string>();
   const isNew = (row: unknown) => {
     const id = idIn(row);
-    return id === undefined || known.add(id);
+    return id === undefined || known.size < known.add(id).size;
   };
   const reading = { returns, request, fetch, progress, isNew };
   yield* readOnce(reading);

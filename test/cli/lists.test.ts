@@ -1,44 +1,10 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { newIdSet } from "../../src/api/id-set.ts";
 import { withWrite } from "../../src/output/stream-wrap.ts";
 import { cursorServer } from "../lib/cursor-server.ts";
 import { canned, logServer, logsOf, seeded, start, uuid } from "../lib/log-server.ts";
 import { cli } from "../lib/support.ts";
-import { expectNewOnce, kindsOfIds } from "../lib/seen-ids.ts";
 import type { World } from "../lib/support.ts";
-
-describe("a set of IDs", () => {
-  test.each(Object.entries(kindsOfIds))("adds IDs that %s once", (_, idOf) => {
-    expectNewOnce(100_000, idOf);
-  });
-
-  test("treats the ID of zeros like any other", () => {
-    const seen = newIdSet();
-    const zeros = "00000000-0000-0000-0000-000000000000";
-    expect([seen.add(zeros), seen.add(zeros), seen.add(uuid(1)), seen.size]).toEqual([
-      true,
-      false,
-      true,
-      2,
-    ]);
-  });
-
-  test("distinguishes texts that are almost UUIDs", () => {
-    const seen = newIdSet();
-    const texts = [
-      uuid(10),
-      `${uuid(10)} `,
-      uuid(10).replace("-", "0"),
-      "",
-      "\0",
-      "a\u1234b",
-      "ab",
-    ];
-    expect(texts.map((text) => seen.add(text))).toEqual(texts.map(() => true));
-    expect(texts.map((text) => seen.add(text))).toEqual(texts.map(() => false));
-  });
-});
 
 const idsIn = (out: string): string[] =>
   out

@@ -1,4 +1,3 @@
-import { newIdSet } from "../../../api/id-set.ts";
 import { hiddenRows, timeOf } from "../../../api/time-windows.ts";
 import { CliError, usage } from "../../../errors.ts";
 import type { FileInput } from "../../../operations/operation.ts";
@@ -151,14 +150,15 @@ async function* withoutDuplicates(
   logs: AsyncIterable<FiledLog>,
   onDuplicate: () => void,
 ): AsyncGenerator<WorkflowLog> {
-  const seen = newIdSet();
+  const seen = new Set<string>();
+  const isNew = (id: string) => seen.size < seen.add(id).size;
   const open = new Map<string, WorkflowLog>();
   for await (const filed of logs) {
     const log = filed as WorkflowLog; // its readers allow for missing fields
     if (filed.id === undefined) yield log;
     else if (!hasEnded(log)) open.set(log.id, log);
-    else if (seen.add(log.id)) yield log;
+    else if (isNew(log.id)) yield log;
     else onDuplicate();
   }
-  for (const [id, log] of open) if (seen.add(id)) yield log;
+  for (const [id, log] of open) if (isNew(id)) yield log;
 }
