@@ -1,4 +1,4 @@
-import type { Transport } from "../../api/client.ts";
+import type { AttemptResult, SendOptions, Transport } from "../../api/client.ts";
 import type { FirstRequests } from "../../api/first-requests.ts";
 import type { TypedFile } from "../../api/request.ts";
 import type { Settings } from "../../config/settings.ts";
@@ -8,7 +8,9 @@ import type { Options } from "../parse/options.ts";
 import { logRequests } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
-import { concurrencyOf } from "./concurrency.ts";
+import { AdaptiveLimit } from "../../api/adaptive-limit.ts";
+import { ConcurrencyLimiter } from "../../api/concurrency-limiter.ts";
+import type { ConcurrencyOptions } from "../../commands/command-spec.ts";
 
 /** What the requests of one command share: connections, the request log, and the trace of -v. */
 export type CommandTransport = ReturnType<typeof openTransport>;
@@ -80,3 +82,34 @@ async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blo
     throw toCliError(error);
   });
 }
+
+/** Requests at a time at first, and at most without --concurrency (server §4). */
+const DEFAULT_START = 3;
+const DEFAULT_MAX = 8;
+
+/** The parallel requests of one command. Its limits watch all of its requests. */
+function concurrencyOf({ options, host }: Pick<Surroundings, "options" | "host">) {
+  const limiters: ConcurrencyLimiter[] = [];
+  return {
+    /** A limit for the tasks of a map. */
+    limit({ start = DEFAULT_START, max }: ConcurrencyOptions = {}): ConcurrencyLimiter {
+      const range = { start, max: options.concurrency ?? max ?? DEFAULT_MAX };
+      const limiter = new ConcurrencyLimiter(new AdaptiveLimit(range));
+      limiters.push(limiter);
+      return limiter;
+    },
+    /** Watches an attempt to send a request. */
+    onAttempt(sending: SendOptions): (result: AttemptResult) => void {
+      if (limiters.length === 0) return () => {};
+      const reports = limiters.map((limiter) => limiter.sent());
+      const started = host.elapsed();
+      return ({ refused }) => {
+        const ms = waitsForModel(sending) ? undefined : host.elapsed() - started;
+        for (const report of reports) report({ kind: sending.row?.id ?? "", refused, ms });
+      };
+    },
+  };
+}
+
+/** Does the server answer when a model is done, which may take minutes (server §20)? */
+const waitsForModel = ({ row }: SendOptions): boolean => (row?.idleTimeout ?? 0) > 60;
