@@ -6,7 +6,13 @@ export { evaluateGate, failedGate, gateError, gateSections, parseGate } from "./
 export type { ConditionResult } from "./gate.ts";
 export { readAmount, readDuration, readTimeLimit, meetsLimit } from "./limits.ts";
 export type { Limit } from "./limits.ts";
-export { fieldCheck, parseCondition, parseValue, readFieldCheck } from "./parser.ts";
+export {
+  fieldCheck,
+  isLimited,
+  parseCondition,
+  parseValue,
+  readFieldCheck,
+  runForms,
+} from "./parser.ts";
 export type { Check, ConditionField, Scope } from "./parser.ts";
 export type { ConditionReader } from "./reader.ts";
-export { isLimited, runForms } from "./run-sentence.ts";
