@@ -10,12 +10,12 @@ import { own } from "../../lib/json.ts";
 import { signsFor } from "../../lib/signs.ts";
 import type { Input } from "../../operations/operation.ts";
 import type { Context } from "../command-spec.ts";
-import { isBoundKey, readKey, versionIn } from "./key-check.ts";
+import { isBoundKey, readKey, readKnowledgeBases, versionIn } from "./key-check.ts";
 import type { KeyReport } from "./key-check.ts";
-import { examineBoundKey } from "./login-bases.ts";
 import { askUntilAccepted } from "./login-prompt.ts";
 import type { NewKey } from "./profile-change.ts";
 import type { loginParams } from "./specs.ts";
+import { parseKnowledgeBases } from "../../config/settings.ts";
 
 /** The arguments and flags of `login`. */
 export type LoginInput = Input<typeof loginParams>;
@@ -185,4 +185,77 @@ async function agreedKind(
 function storedKey(profile: Profile, app: string | undefined): StoredKey | undefined {
   const stored = app === undefined ? profile : own(profile.apps, app);
   return stored && hasKey(stored) ? stored : undefined;
+}
+
+/** Knowledge bases: IDs by name. */
+type Bases = Readonly<Record<string, string>>;
+
+/** A key that is valid, but may not list knowledge bases: it opens only some of them. */
+interface BoundKey {
+  /** Name of the profile. */
+  readonly name: string;
+  readonly target: { readonly baseUrl: string; readonly key: string };
+  readonly version: string | undefined;
+  /** Knowledge bases of --kb. */
+  readonly named: Bases;
+  /** Knowledge bases of the profile. */
+  readonly stored: Bases;
+}
+
+/**
+ * What such a key opens: of the knowledge bases that are named or stored, or else of those that are
+ * asked for. Throws auth if it opens none of them.
+ */
+async function examineBoundKey(
+  { name, target, version, named, stored }: BoundKey,
+  context: Context,
+): Promise<{ readonly report: KeyReport; readonly bases: Bases }> {
+  const ids = [...new Set(Object.values({ ...stored, ...named }))];
+  const { size } = await readKnowledgeBases(ids, target, context);
+  const some = "opens only some knowledge bases";
+  if (size > 0) {
+    const opens = `${some}: ${size} of the ${ids.length} named`;
+    return { report: { version, opens }, bases: named };
+  }
+  const asked = context.options.input ? await askForBases(target, context) : {};
+  const names = Object.keys(asked);
+  if (names.length > 0) {
+    return { report: { version, opens: `${some}: ${names.join(", ")}` }, bases: asked };
+  }
+  if (ids.length > 0) {
+    throw new CliError("auth", "the key opens none of the knowledge bases named", {
+      sideEffect: "none",
+      hint: "check their IDs: they are in the addresses of the web console",
+    });
+  }
+  const later = commandLine("kb login", [name], { kb: "NAME=ID" });
+  const opens = `${some} and cannot list them; name them with ${later}`;
+  return { report: { version, opens }, bases: named };
+}
+
+/** Asks for the IDs of knowledge bases until the key opens them all; empty for none. IDs by name. */
+async function askForBases(
+  target: BoundKey["target"],
+  context: Context,
+): Promise<Readonly<Record<string, string>>> {
+  await context.notice(
+    "the key is valid, but opens only some knowledge bases and cannot list them",
+  );
+  const asked = await askUntilAccepted(
+    {
+      text: "Their IDs, separated by commas (Enter to name them later)",
+      async accept(reply) {
+        const named = Object.entries(parseKnowledgeBases(reply) ?? {});
+        const ids = named.map(([, id]) => id);
+        const opened = await readKnowledgeBases(ids, target, context);
+        const closed = ids.filter((id) => !opened.has(id));
+        if (closed.length > 0) throw usage(`the key does not open ${closed.join(", ")}`);
+        return Object.fromEntries(
+          named.map(([name, id]) => [name === id ? (opened.get(id) ?? id) : name, id]),
+        );
+      },
+    },
+    context,
+  );
+  return asked ?? {};
 }
