@@ -1,17 +1,16 @@
 import { delimiter, dirname, join } from "node:path";
-import { abortError, codeOf } from "../errors.ts";
+import { abortError, CliError, codeOf, endOfInput } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
 import { withoutKeys } from "../redact/keys.ts";
 import { bundleFile, isExecutable } from "./bundle-file.ts";
 import { signalNumber, spawnChild } from "./child-process.ts";
 import { directoriesOf } from "./directories.ts";
 import { createDispatcher } from "./dispatcher.ts";
-import { openFullScreen } from "./full-screen.ts";
-import type { Keyring, RawHost } from "./host.ts";
+import type { FullScreen, Keyring, RawHost } from "./host.ts";
 import { diskFiles } from "./node-files.ts";
 import { nodeOutput } from "./node-output.ts";
 import { platform } from "./platform.ts";
-import { prompt } from "./prompt.ts";
+import { once } from "node:events";
 
 /** The host of this process. */
 export function nodeHost(): RawHost {
@@ -112,4 +111,122 @@ async function openKeyring(signal: AbortSignal): Promise<Keyring> {
   process.once("exit", () => exited.abort());
   const stop = AbortSignal.any([signal, exited.signal]);
   return systemKeyring(process.execPath, withoutKeys(process.env), stop);
+}
+
+/** Prompts on stderr, because stdout is for the result. */
+const prompt: RawHost["prompt"] = async (
+  question,
+  { hidden = false, multiline = false, signal } = {},
+) => {
+  const { createInterface } = await import("node:readline/promises");
+  const { Writable } = await import("node:stream");
+  const discard = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const reader = createInterface({
+    input: process.stdin,
+    output: hidden ? discard : process.stderr,
+    terminal: true,
+  });
+  // From here on the terminal no longer echoes input.
+  if (hidden) process.stderr.write(question);
+  // In raw mode Ctrl-C and Ctrl-D reach the reader, not the process.
+  const canceled = new AbortController();
+  reader.on("SIGINT", () => canceled.abort("SIGINT"));
+  reader.on("close", () => canceled.abort(endOfInput));
+  const stop = AbortSignal.any([canceled.signal, ...(signal ? [signal] : [])]);
+  const pasted: string[] = [];
+  if (multiline) reader.on("line", (line) => pasted.push(line));
+  try {
+    const first = await reader.question(hidden ? "" : question, { signal: stop });
+    // The rest of a pasted text has arrived with its first line; its last line may lack an end.
+    while (multiline && reader.line !== "") await once(reader, "line", { signal: stop });
+    return [first, ...pasted].join("\n");
+  } catch (cause) {
+    if (signal?.aborted) throw cause;
+    throw new CliError("interrupted", "interrupted", {
+      sideEffect: "none",
+      code: canceled.signal.reason === endOfInput ? endOfInput : undefined,
+    });
+  } finally {
+    reader.close();
+    if (hidden) process.stderr.write("\n");
+  }
+};
+
+const escape = "\u001b[";
+/** Shows the alternate screen without a cursor, and the normal one with it. */
+const enter = `${escape}?1049h${escape}?25l`;
+const leave = `${escape}?25h${escape}?1049l`;
+
+/** Takes over the terminal of stdin and stdout until `leave`, or the end of the process. */
+async function openFullScreen(): Promise<FullScreen> {
+  const { emitKeypressEvents } = await import("node:readline");
+  const { stdin, stdout } = process;
+  const keys = new KeyQueue();
+  const onResize = () => keys.push("resize");
+  const onKey = (text: string | undefined, key: { name?: string; ctrl?: boolean }) => {
+    // In raw mode the terminal sends no signals.
+    if (key.ctrl && key.name === "c") process.emit("SIGINT");
+    else if (key.ctrl && key.name === "z" && process.platform !== "win32") suspend();
+    else keys.push(key.name ?? text ?? "");
+  };
+  const takeOver = () => {
+    stdin.setRawMode(true);
+    stdout.write(enter);
+  };
+  const giveBack = () => {
+    stdin.setRawMode(false);
+    stdout.write(leave);
+  };
+  const suspend = () => {
+    giveBack();
+    process.once("SIGCONT", () => {
+      takeOver();
+      keys.push("resize");
+    });
+    process.kill(process.pid, "SIGTSTP");
+  };
+
+  emitKeypressEvents(stdin);
+  stdin.on("keypress", onKey);
+  stdin.resume();
+  stdout.on("resize", onResize);
+  process.on("exit", giveBack);
+  takeOver();
+  return {
+    keys,
+    leave() {
+      if (keys.hasEnded) return;
+      keys.end();
+      stdin.off("keypress", onKey);
+      stdin.pause();
+      stdout.off("resize", onResize);
+      process.off("exit", giveBack);
+      giveBack();
+    },
+  };
+}
+
+/** Keys that were pressed and not read yet. */
+class KeyQueue implements AsyncIterable<string> {
+  hasEnded = false;
+  readonly #keys: string[] = [];
+  #wake: () => void = () => {};
+
+  push(key: string): void {
+    this.#keys.push(key);
+    this.#wake();
+  }
+
+  end(): void {
+    this.hasEnded = true;
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<string> {
+    while (!this.hasEnded) {
+      const key = this.#keys.shift();
+      if (key !== undefined) yield key;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
 }

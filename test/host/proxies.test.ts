@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { proxiesOf } from "../../src/host/proxies.ts";
+import { proxiesOf } from "../../src/host/dispatcher.ts";
 
 const none = { httpProxy: "", httpsProxy: "", noProxy: "" };
 
