@@ -342,8 +342,7 @@ async function printReports(steps: AsyncIterable<ReportStep>, printing: Printing
 /** Prints a report, or the rows of a list, as one HTML file. It has the verdict, so it waits for the end. */
 async function printAsPage(values: AsyncIterable<unknown>, printing: Printing): Promise<number> {
   const { returns, style, out } = printing;
-  const { pageText } = await import("./html/page.ts");
-  const { reportOfList } = await import("./html/list-report.ts");
+  const { pageText, reportOfList } = await import("./html/page.ts");
   if (returns.kind === "report") {
     const reports = await collect(reportsIn(values as AsyncIterable<ReportStep>)); // the type of a report
     for (const report of reports) await out.write(pageText(report, style));

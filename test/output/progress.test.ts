@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ProgressStep } from "../../src/lib/progress-step.ts";
-import { ProgressLine } from "../../src/output/live/progress-line.ts";
 import { clockTime } from "../../src/lib/duration.ts";
-import { TimeLeft } from "../../src/output/live/time-left.ts";
+import { ProgressLine, TimeLeft } from "../../src/output/live/progress-line.ts";
 
 /** Completions at a steady pace, from 1 to `count`, every `gap` ms after `start`. */
 const steady = (count: number, gap: number, start = 0): [at: number, done: number][] =>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sortValue } from "../../src/output/html/sort-value.ts";
+import { sortValue } from "../../src/output/html/page-table.ts";
 import type { Cell } from "../../src/output/report-model.ts";
 
 test.each<[Cell, number | undefined]>([

@@ -3,15 +3,18 @@ import { shortened } from "../../lib/plural.ts";
 import { version } from "../../lib/version.ts";
 import type { Style } from "../formats/text-formats.ts";
 import { timesFor } from "../formats/times.ts";
-import type { Report, Section } from "../report-model.ts";
+import type { Times } from "../formats/times.ts";
+import type { Cell, Report, Section, TextComparison, TextLine, TextPart } from "../report-model.ts";
 import { visible } from "../table/display-width.ts";
+import { tonedText } from "./cells.ts";
 import { PageDetails } from "./details.ts";
-import { escapeHtml, escapeLine } from "./markup.ts";
+import { escapeHtml, escapeLine, hiddenText } from "./markup.ts";
 import css from "./page.css?raw";
 import script from "./page-script.js?raw";
-
-import { sectionHtml, sectionId } from "./page-section.ts";
+import { chartHtml } from "./page-charts.ts";
+import { tableHtml } from "./page-table.ts";
 import { paletteCss } from "./palette.ts";
+import type { TableField } from "../table/table.ts";
 
 /** Sections from which on a page begins with links to them. */
 const MIN_LINKED = 3;
@@ -102,3 +105,76 @@ function linksTo(sections: Report["sections"]): string {
   if (links.length < MIN_LINKED) return "";
   return `<nav aria-label="Sections"><ul>${links.join("")}</ul></nav>`;
 }
+
+/** A section of a page, which has this number. */
+function sectionHtml(
+  section: Section,
+  number: number,
+  { times, details }: { readonly times: Times; readonly details: PageDetails },
+): string {
+  const { title, lines = [], comparison, columns, rows, notes = [] } = section;
+  const caption = title ?? `table ${number}`;
+  return [
+    `<section class="part" id="${sectionId(number)}">`,
+    title === undefined ? "" : `<h2>${escapeLine(title)}</h2>`,
+    ...lines.map(lineHtml),
+    comparison ? comparisonHtml(comparison) : "",
+    columns.length === 0
+      ? ""
+      : tableHtml(section, {
+          caption,
+          times,
+          unfold: (blocks, name) => details.html(blocks, name),
+        }),
+    columns.length > 0 && rows.length === 0 ? `<p class="dim">No rows.</p>` : "",
+    ...notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`),
+    "</section>",
+  ]
+    .filter((line) => line !== "")
+    .join("\n");
+}
+
+/** The anchor of a section. */
+const sectionId = (number: number): string => `section-${number}`;
+
+/** One text with the words of both: without color they are struck through or underlined, and named to readers. */
+function comparisonHtml({ titles: [first, second], parts }: TextComparison): string {
+  const marked = (element: "del" | "ins", title: string, text: string) =>
+    `<${element}>${hiddenText(`${title}:`)} ${escapeHtml(text.trimEnd())}</${element}>${text.slice(text.trimEnd().length)}`;
+  const pieces = parts.map(({ text, in: side }) => {
+    if (side === "both") return escapeHtml(text);
+    return side === "first" ? marked("del", first, text) : marked("ins", second, text);
+  });
+  const legend = `<del>${escapeLine(first)}</del> <ins>${escapeLine(second)}</ins>`;
+  return `<p class="note">${legend}</p>\n<p class="compared">${pieces.join("")}</p>`;
+}
+
+const lineHtml = ({ lead = "", parts }: TextLine): string =>
+  `<p class="line">${escapeHtml(lead)}${parts.map(partHtml).join(" ")}</p>`;
+
+const partHtml = ({ text, tone, trend }: TextPart): string =>
+  [
+    `<span class="item">${tone === undefined ? escapeHtml(text) : tonedText(text, tone)}</span>`,
+    trend === undefined ? "" : chartHtml({ chart: "spark", values: trend }),
+  ].join("");
+
+/** The rows of a list as a report. */
+export const reportOfList = (rows: readonly unknown[], fields: readonly TableField[]): Report => ({
+  data: rows,
+  sections:
+    rows.length === 0
+      ? []
+      : [
+          {
+            columns: fields.map(({ label }) => ({ label })),
+            rows: rows.map((row) => fields.map(({ value }) => cellOf(value(row)))),
+          },
+        ],
+});
+
+const cellOf = (value: unknown): Cell => {
+  if (value === null || value === undefined) return null;
+  if (typeof value === "number" || typeof value === "boolean" || value instanceof Date)
+    return value;
+  return typeof value === "string" ? value : JSON.stringify(value);
+};
