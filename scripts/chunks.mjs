@@ -3,6 +3,9 @@
 // Reading thirty small files would cost more than the rest of a start.
 import { fileURLToPath } from "node:url";
 
+/** The module with the rows of a noun. */
+const rowsOf = (noun) => `operations/${noun}.ts`;
+
 /** Name of a chunk and its paths below src; a directory ends with a slash. */
 export const chunks = [
   // All that --version and --help need, and what comes before everything else is loaded.
@@ -48,8 +51,16 @@ export const chunks = [
       "commands/shared/mcp-params.ts",
     ],
   ],
-  ["kb", ["operations/kb.ts", "commands/kb/specs.ts"]],
-  ["wf", ["operations/wf.ts", "commands/wf/specs.ts", "commands/wf/test-specs.ts"]],
+  ["kb", [...["metadata", "models", "pipeline", "tags"].map(rowsOf), "commands/kb/specs.ts"]],
+  [
+    "wf",
+    [
+      ...["annotations", "apps", "audio", "chats", "completions", "files", "forms"].map(rowsOf),
+      "operations/workflows.ts",
+      "commands/wf/specs.ts",
+      "commands/wf/test-specs.ts",
+    ],
+  ],
   ["help", ["cli/help/topic.ts"]],
   [
     "print-error",

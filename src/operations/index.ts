@@ -1,6 +1,26 @@
-import { kbOperations } from "./kb.ts";
-import { wfOperations } from "./wf.ts";
+import * as annotations from "./annotations.ts";
+import * as apps from "./apps.ts";
+import * as audio from "./audio.ts";
+import * as chats from "./chats.ts";
+import * as chunks from "./chunks.ts";
+import * as completions from "./completions.ts";
+import * as documents from "./documents.ts";
+import * as files from "./files.ts";
+import * as forms from "./forms.ts";
+import * as knowledge from "./knowledge.ts";
+import * as metadata from "./metadata.ts";
+import * as models from "./models.ts";
 import type { AnyOperation } from "./operation.ts";
+import * as pipeline from "./pipeline.ts";
+import * as tags from "./tags.ts";
+import * as workflows from "./workflows.ts";
 
-/** Every row of the table. */
-export const operations: readonly AnyOperation[] = [...kbOperations, ...wfOperations];
+/** The rows of modules, which export nothing else; types are erased. */
+const rowsOf = (modules: readonly object[]): readonly AnyOperation[] =>
+  modules.flatMap((rows) => Object.values(rows) as AnyOperation[]);
+
+const knowledgeModules = [knowledge, documents, chunks, metadata, tags, models, pipeline];
+const appModules = [workflows, forms, files, chats, completions, apps, audio, annotations];
+
+/** Every row of the table, by noun: those that use the knowledge key, then those that use an application key. */
+export const operations: readonly AnyOperation[] = rowsOf([...knowledgeModules, ...appModules]);

@@ -4,14 +4,14 @@ import { kbTasks } from "../../src/commands/kb/specs.ts";
 import { workflowTasks } from "../../src/commands/wf/specs.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { formerWords } from "../../src/cli/parse/former-words.ts";
-import { kbOperations } from "../../src/operations/kb.ts";
-import { wfOperations } from "../../src/operations/wf.ts";
+import { operations } from "../../src/operations/index.ts";
 import { cli } from "../lib/support.ts";
 
 const all = { kb: await commandsOf("kb"), wf: await commandsOf("wf") };
+const rowsWith = (key: "dataset" | "app") => operations.filter((row) => row.key === key);
 const declared = {
-  kb: [...kbOperations, ...kbTasks, ...sharedTasks],
-  wf: [...wfOperations, ...workflowTasks, ...sharedTasks],
+  kb: [...rowsWith("dataset"), ...kbTasks, ...sharedTasks],
+  wf: [...rowsWith("app"), ...workflowTasks, ...sharedTasks],
 };
 const programs = ["kb", "wf"] as const;
 
