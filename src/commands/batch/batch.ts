@@ -11,6 +11,7 @@ import {
 } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import { bytesOf } from "../../lib/collect.ts";
 import { counted } from "../../lib/plural.ts";
 import { readRowFile } from "../../lib/formats/rows-file.ts";
 import type { FileRow, RowFile } from "../../lib/formats/rows-file.ts";
@@ -97,18 +98,17 @@ export const formatRowCount = (rows: number): string => counted(rows, "row");
 const MAX_BYTES = 2 ** 27;
 const MAX_LINES = 1_000_000;
 
-async function boundedBytes(name: string, bytes: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+async function* limited(name: string, bytes: AsyncIterable<Uint8Array>) {
   let [size, lines] = [0, 0];
   for await (const chunk of bytes) {
     for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) lines++;
     size += chunk.length;
-    chunks.push(chunk);
-    if (size <= MAX_BYTES && lines <= MAX_LINES) continue;
-    const most = `${MAX_BYTES / 2 ** 20} MiB or ${MAX_LINES} lines`;
-    throw usage(`${name} has more than ${most} of rows`, "divide the rows into several files");
+    if (size > MAX_BYTES || lines > MAX_LINES) {
+      const most = `${MAX_BYTES / 2 ** 20} MiB or ${MAX_LINES} lines`;
+      throw usage(`${name} has more than ${most} of rows`, "divide the rows into several files");
+    }
+    yield chunk;
   }
-  return Buffer.concat(chunks);
 }
 
 /** Reads the file of `--each`. Throws usage for a path that cannot be read and for mistakes in it. */
@@ -117,7 +117,7 @@ export async function readBatchFile(path: string, { files, stdin }: Host): Promi
   const stat = path === "-" ? undefined : await files.stat(path);
   if (stat === null) throw usage(`failed to read ${path}: file not found`);
   if (stat?.isDirectory) throw usage(`failed to read ${path}: it is a directory`);
-  const bytes = await boundedBytes(name, stat ? files.bytes(path) : stdin.bytes());
+  const bytes = await bytesOf(limited(name, stat ? files.bytes(path) : stdin.bytes()));
   return { path, name, bytes, table: await readRowFile(name, bytes) };
 }
 

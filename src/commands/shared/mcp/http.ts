@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -52,7 +53,7 @@ export async function serveOnHttp(
     // The only time that it is shown.
     await context.promptLine(`header of each request: Authorization: Bearer ${token}`);
     context.host.secrets.learn(token);
-    await aborted(context.signal);
+    if (!context.signal.aborted) await once(context.signal, "abort");
   } finally {
     await sessions.close();
     await modern.close();
@@ -83,12 +84,6 @@ const startError = (error: Error, port: number): CliError =>
   codeOf(error) === "EADDRINUSE"
     ? usage(`port ${port} is already in use`, "choose another port, or 0 for a free one")
     : new CliError("failure", `failed to start the server: ${reasonOf(error)}`, { cause: error });
-
-const aborted = (signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 
 /** Passes on requests that name this server, from no foreign page, with the token. */
 function guarded(token: string, next: RequestListener): RequestListener {

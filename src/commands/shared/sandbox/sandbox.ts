@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { abortError, CliError, codeOf, reasonOf, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { isLoopback } from "../../../config/base-url.ts";
@@ -183,10 +184,7 @@ async function* serve(
     };
     const example = commandLine("kb list", [], { p: sandboxProfile });
     await context.notice(`to use it, run for example: ${example}; press Ctrl-C to stop`);
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener("abort", () => resolve(), { once: true });
-    });
+    if (!signal.aborted) await once(signal, "abort");
   } finally {
     await removeState(host, state);
   }
