@@ -1,5 +1,4 @@
 import type { Document } from "yaml";
-import { escapeUnsafe, needsQuotes } from "./yaml-scalars.ts";
 
 /** YAML to read and edit: a comment, and items of `list` apart from each other. */
 interface ReadableYaml {
@@ -45,3 +44,20 @@ async function textOf(document: Document): Promise<string> {
 
 /** A comment ends with its line. */
 const withoutBreaks = (line: string): string => line.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
+
+/** Characters that do not show what they are: controls, line separators, half pairs, bidi controls. */
+const unsafe = /(?!\n)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\ufeff\ufffe\uffff]/u;
+
+/**
+ * Whether a text needs double quotes: for characters to escape, because it is blank lines alone, or as
+ * YAML 1.1 gives it a meaning that the library does not know.
+ */
+export const needsQuotes = (text: string): boolean =>
+  unsafe.test(text) || text === "=" || text === "<<" || (text.includes("\n") && text.trim() === "");
+
+/** YAML in which such characters are escaped; they must be between double quotes. */
+export const escapeUnsafe = (yaml: string): string =>
+  yaml.replace(
+    new RegExp(unsafe, "gu"),
+    (match) => `\\u${match.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
