@@ -8,8 +8,7 @@ import type { Options } from "../parse/options.ts";
 import { logRequests } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
-import { AdaptiveLimit } from "../../api/adaptive-limit.ts";
-import { ConcurrencyLimiter } from "../../api/concurrency-limiter.ts";
+import { AdaptiveLimit, ConcurrencyLimiter } from "../../api/concurrency-limiter.ts";
 import type { ConcurrencyOptions } from "../../commands/command-spec.ts";
 
 /** What the requests of one command share: connections, the request log, and the trace of -v. */

@@ -48,7 +48,6 @@ async function play(world: World): Promise<void> {
   equal(most, MOST, "requests at a time of a process whose server is quick");
 }
 
-const LIMIT = "src/api/adaptive-limit.ts";
 const LIMITER = "src/api/concurrency-limiter.ts";
 
 /** Processes that send many requests at a time, with faults and kills. */
@@ -58,7 +57,7 @@ export const parallel: Scenario = {
   guards: [
     {
       name: "a limit has no maximum",
-      file: LIMIT,
+      file: LIMITER,
       from: "this.#change(Math.min(max, this.#limit + 1));",
       to: "this.#change(this.#limit + 1 + 0 * max);",
     },
