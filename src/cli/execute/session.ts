@@ -14,14 +14,12 @@ import type { AnyOperation } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { visible } from "../../output/table/display-width.ts";
 import { wantsRedraw } from "../../output/terminal.ts";
-import { timeZoneFor } from "../parse/options.ts";
+import { bufferingReason, formulasIn, rowLimits, timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import { emptyRequestLog } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
-import { formulasIn } from "./formula-notice.ts";
 import { lookupOf } from "./lookup.ts";
 import { Requests } from "./requests.ts";
-import { bufferingReason, rowLimits } from "./row-limits.ts";
 import { openTransport } from "./transport.ts";
 
 /** What a command works with: settings, requests, and the context of its task. */

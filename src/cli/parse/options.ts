@@ -1,17 +1,17 @@
 import { usage } from "../../errors.ts";
-import type { Host } from "../../host/host.ts";
+import type { Host, ConnectionSettings } from "../../host/host.ts";
 import { own } from "../../lib/json.ts";
 import { isOn } from "../../lib/env-flag.ts";
-import type { ConnectionSettings } from "../../host/host.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { formatNamed, formats, formatsElsewhere, formatsOf } from "../../output/formats-list.ts";
 import type { Style } from "../../output/print.ts";
-import type { Formulas } from "../../commands/command-spec.ts";
+import type { Formulas, RequestedRows } from "../../commands/command-spec.ts";
 import type { Globals } from "./shared-flags.ts";
 import { wantsUnicode } from "../../lib/signs.ts";
 import { wantsColor } from "../../output/terminal.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { durationValue, invalidValue } from "./values.ts";
+import type { Command } from "./command.ts";
 
 /** The shared flags, checked and completed from the environment. */
 export interface Options {
@@ -169,4 +169,60 @@ export function timeZoneFor(globals: Globals, host: Host): string {
   } catch {
     return format();
   }
+}
+
+/** Default number of rows: the default page size of the server. */
+const DEFAULT_ROWS = 20;
+
+/** The rows that --all, --limit and --page request. Throws usage. */
+export function rowLimits({ returns }: Command, { limit, all, page }: Globals): RequestedRows {
+  if (all && (limit !== undefined || page !== undefined)) {
+    throw usage("--all cannot be used with --limit or --page");
+  }
+  const number = page === undefined ? undefined : wholeNumber("--page", page, 1, 99_999);
+  if (all) return { limit: Infinity, byDefault: false };
+  if (limit !== undefined)
+    return {
+      limit: wholeNumber("--limit", limit, 1, 1_000_000_000),
+      page: number,
+      byDefault: false,
+    };
+  return {
+    limit: returns.kind === "list" ? Infinity : DEFAULT_ROWS,
+    page: number,
+    byDefault: true,
+  };
+}
+
+/** Why output waits for the last row, if it does: a flag, or a format of the settings. */
+export function bufferingReason(
+  { sort, reverse }: Globals,
+  format: string | undefined,
+  source: string,
+): string | undefined {
+  if (sort !== undefined) return "--sort";
+  if (reverse) return "--reverse";
+  if (format !== "md" && format !== "yaml") return undefined;
+  return source === "-o" ? `-o ${format}` : `the output format ${format} (${source})`;
+}
+
+/** Starts like a formula, but is not a number or a single sign. */
+const formula = /^(?![+-]\d+(\.\d+)?(e[+-]?\d+)? ?%?$)[=+\-@\t\r][^]/i;
+
+/** Prefixes formulas with an apostrophe if `safe`; otherwise `warn` prints a notice about them. */
+export function formulasIn(safe: boolean, notice: (text: string) => Promise<void>): Formulas {
+  let found = false;
+  return {
+    cell(text) {
+      if (!formula.test(text)) return text;
+      found ||= !safe;
+      return safe ? `'${text}` : text;
+    },
+    async warn() {
+      if (!found) return;
+      await notice(
+        "some cells start like formulas (=, +, -, @): use --safe-cells if you open the output in a spreadsheet",
+      );
+    },
+  };
 }
