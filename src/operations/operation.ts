@@ -439,10 +439,9 @@ export type Returns<T = unknown> =
   /** Chunks of one text, printed as they arrive. */
   | { readonly kind: "text" }
   /**
-   * One `Report` (src/output/report-model.ts); with `picture` it has an `svg`. `repeats`: one after the
-   * other until the command is stopped.
+   * One `Report` (src/output/report-model.ts). `repeats`: one after the other until the command is stopped.
    */
-  | { readonly kind: "report"; readonly picture?: true; readonly repeats?: true }
+  | { readonly kind: "report"; readonly repeats?: true }
   | { readonly kind: "nothing" };
 
 declare const answer: unique symbol;
@@ -509,7 +508,6 @@ export const fileContent = { kind: "file" } as const;
 export const audioFile = { kind: "file", media: "audio/" } as const;
 export const textChunks = { kind: "text" } as const;
 export const report = { kind: "report" } as const;
-export const drawnReport = { kind: "report", picture: true } as const;
 export const repeatedReport = { kind: "report", repeats: true } as const;
 export const noContent = { kind: "nothing" } as const;
 

@@ -13,21 +13,17 @@ export const formats = [
   "name",
 ] as const;
 
-export type Format = (typeof formats)[number] | "svg" | "html";
+export type Format = (typeof formats)[number] | "html";
 
 /** Formats of reports, which have no IDs; `wide` shows all tables. */
 const reportFormats = ["grid", "wide", "tsv", "csv", "md", "json", "jsonl", "yaml"] as const;
 
 /** Output formats of a result; all formats if the result is unknown. */
 export function formatsOf(returns: Returns<never> | undefined): readonly Format[] {
-  if (returns === undefined) return [...formats, "svg", "html"];
+  if (returns === undefined) return [...formats, "html"];
   if (returns.kind === "list" && returns.html) return [...formats, "html"];
   if (returns.kind !== "report") return formats;
-  return [
-    ...reportFormats,
-    ...(returns.picture ? (["svg"] as const) : []),
-    ...(returns.repeats ? [] : (["html"] as const)),
-  ];
+  return returns.repeats ? reportFormats : [...reportFormats, "html"];
 }
 
 /** A format under its own name, which `table` is not. */

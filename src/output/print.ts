@@ -113,7 +113,7 @@ export async function render(
 type RowBatches = AsyncIterable<readonly unknown[]>;
 
 /** How values are printed: in the requested format, or in the default form of their kind. */
-type Form = Exclude<Format, "svg" | "html"> | "jq" | "sheet" | "values" | TerminalForm["form"];
+type Form = Exclude<Format, "html"> | "jq" | "sheet" | "values" | TerminalForm["form"];
 
 function formOf({ returns, style, out }: Printing): Form {
   const { format, jq, columns } = style;
@@ -124,8 +124,8 @@ function formOf({ returns, style, out }: Printing): Form {
   if (returns.kind === "json" && isDefaultForm(style)) return "values";
   if (returns.kind === "record" && (format === "grid" || format === "wide")) return "sheet";
   if (returns.kind === "record" && format === undefined) return out.isTTY ? "sheet" : "tsv";
-  // Only reports have a picture, and a page is printed before.
-  if (format !== undefined && format !== "svg" && format !== "html") return format;
+  // A page is printed before.
+  if (format !== undefined && format !== "html") return format;
   return out.isTTY ? "grid" : "tsv";
 }
 
@@ -368,7 +368,7 @@ async function shownReports(
 }
 
 function reportFormOf(format: Style["format"], { isTTY }: Output): ReportForm {
-  if (format === "tsv" || format === "csv" || format === "md" || format === "svg") return format;
+  if (format === "tsv" || format === "csv" || format === "md") return format;
   if (format === undefined && !isTTY) return "tsv";
   return format === "wide" ? "wide" : "grid";
 }

@@ -23,8 +23,6 @@ export interface Report {
   readonly brief?: readonly Section[];
   /** The command has taken over the terminal: the report replaces the one before it. */
   readonly isFrame?: true;
-  /** The report as a picture, for `-o svg`; defined if the command `returns: drawnReport`. */
-  readonly svg?: () => string;
 }
 
 /**

@@ -70,7 +70,7 @@ export async function readsAnything(count: number, seed: number): Promise<void> 
     await writeFile(broken, text);
     const lines = [
       ["replay", broken],
-      ["timeline", broken, "-o", turn % 2 === 0 ? "svg" : "json"],
+      ["timeline", broken, "-o", turn % 2 === 0 ? "html" : "json"],
       ["timeline", broken],
       ["diff", intact, broken],
     ];

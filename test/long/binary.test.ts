@@ -55,16 +55,16 @@ test("a directory is synced, and a run is followed", () => {
   expect(out).toMatch(/^osaka-leave.md\n[^]*\nworkflow_finished\n$/);
 });
 
-test("reports, pictures and filters work", () => {
+test("reports, pages and filters work", () => {
   const { out, exit, err } = inSandbox(
     "wf run query=x --app loop --record loop.jsonl -q > result",
-    "wf timeline loop.jsonl -o svg",
+    "wf timeline loop.jsonl -o html",
     "wf diff loop.jsonl loop.jsonl -o json --jq 'has(\"differences\")'",
   );
   expect(err).toBe("");
   expect(exit).toBe(0);
-  expect(out).toMatch(/^<svg /);
-  expect(out).toContain("</svg>\n");
+  expect(out).toMatch(/^<!doctype html>/i);
+  expect(out).toContain("</html>\n");
 });
 
 test("an endless filter is stopped by --timeout", () => {

@@ -6,7 +6,7 @@ import { helpFor } from "../../src/cli/help/help.ts";
 import { styleFor } from "../../src/cli/parse/options.ts";
 import { task } from "../../src/commands/command-spec.ts";
 import type { Host } from "../../src/host/host.ts";
-import { drawnReport, repeatedReport, report } from "../../src/operations/operation.ts";
+import { repeatedReport, report } from "../../src/operations/operation.ts";
 import { checkStyle } from "../../src/output/print.ts";
 import type { Style } from "../../src/output/print.ts";
 import { widthOf } from "../../src/output/table/display-width.ts";
@@ -56,7 +56,6 @@ const nodes: Report = {
       ],
     },
   ],
-  svg: () => "<svg>\u001b</svg>",
 };
 
 const shown = (style: Partial<Style> = {}, reader: Reader = { terminal: 60 }, value = nodes) =>
@@ -173,13 +172,6 @@ LLM took 99 %
   ],
   ["yaml", { format: "yaml" }, {}, "- node: Start\n  ms: 12\n- node: LLM\n  ms: 900\n"],
   ["a filter reads its data", { jq: ".[1].node" }, {}, "LLM\n"],
-  ["svg as it is", { format: "svg" }, {}, "<svg>\u001b</svg>\n"],
-  [
-    "on a terminal control characters are visible",
-    { format: "svg" },
-    { terminal: 80 },
-    "<svg>␛</svg>\n",
-  ],
 ])("%s", async (_, style, reader, expected) => {
   expect(await shown(style, reader)).toBe(expected);
 });
@@ -345,7 +337,7 @@ const drawn = task({
   command: "wf timeline",
   summary: "Draw",
   params: {},
-  returns: drawnReport,
+  returns: report,
   sends: [],
   effect: "reads",
   examples: [],
@@ -356,21 +348,17 @@ const host = (env: Readonly<Record<string, string>> = {}) =>
 const formatOf = (output: string, returns: Parameters<typeof styleFor>[2], setting?: string) =>
   styleFor(setting === undefined ? { output } : {}, host(), returns, { output: setting }).format;
 
-test("svg is available only for reports with a picture, html for all that are printed once", () => {
-  expect(formatOf("svg", drawnReport)).toBe("svg");
+test("html is available for reports that are printed once", () => {
   expect(formatOf("html", report)).toBe("html");
   expect(() => formatOf("html", repeatedReport)).toThrow(
     '--output "html" is not one of grid, wide, tsv, csv, md, json, jsonl, yaml',
   );
-  expect(() => formatOf("svg", report)).toThrow(
-    '--output "svg" is not one of grid, wide, tsv, csv, md, json, jsonl, yaml, html',
-  );
-  expect(() => formatOf("name", drawnReport)).toThrow(
-    '--output "name" is not one of grid, wide, tsv, csv, md, json, jsonl, yaml, svg, html',
+  expect(() => formatOf("name", report)).toThrow(
+    '--output "name" is not one of grid, wide, tsv, csv, md, json, jsonl, yaml, html',
   );
   const command = commandOf(drawn);
   expect(helpFor("wf", ["timeline"], [command], { width: 80 })).toContain(
-    "Formats  grid, wide, tsv, csv, md, json, jsonl, yaml, svg, html\n",
+    "Formats  grid, wide, tsv, csv, md, json, jsonl, yaml, html\n",
   );
   const flags = sharedFlagsOf(command).map((flag) => flag.usage);
   expect(flags).not.toContain("--columns <paths>");

@@ -15,7 +15,6 @@ import { createCompletion, createCompletionBlocking } from "../../operations/com
 import { uploadFile } from "../../operations/files.ts";
 import { getForm, submitForm } from "../../operations/forms.ts";
 import {
-  drawnReport,
   events,
   list,
   noContent,
@@ -268,13 +267,13 @@ const workflowTimeline = task({
   about:
     "Reads a recording, or follows an active run until it ends or pauses: the server reports nodes only\nwhile a run is active. Loops of more than five rounds have one row per node.",
   params: timelineParams,
-  returns: drawnReport,
+  returns: report,
   sends: [streamRunEvents, getWorkflowRun],
   effect: "reads",
   exits: ["cut"],
   examples: [
     "wf timeline run.jsonl",
-    "wf timeline run.jsonl -o svg > run.svg",
+    "wf timeline run.jsonl -o html > run.html",
     "wf timeline run.jsonl -o html > run.html",
     "wf timeline run.jsonl --jq '.nodes | max_by(.took_ms).node'",
   ],

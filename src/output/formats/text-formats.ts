@@ -72,5 +72,5 @@ export function* jsonArray(rows: readonly unknown[], terminal: boolean): Generat
 }
 
 /** Full text in a pipe; made safe on a terminal, except for line ends and tabs, which the format handles. */
-export const sanitize = (text: string, { isTTY }: Output): string =>
+const sanitize = (text: string, { isTTY }: Output): string =>
   isTTY ? text.replace(/[^\n\t]+/g, (part) => visible(part)) : text;

@@ -1,10 +1,8 @@
-import { usage } from "../../errors.ts";
 import type { Output } from "../../host/host.ts";
 import type { Cell, Chart, Report, Section, TextComparison, Tone, Toned } from "../report-model.ts";
 import { textChart } from "./charts.ts";
 import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
-import { sanitize } from "../formats/text-formats.ts";
 import type { Style } from "../formats/text-formats.ts";
 import { wholeScreen } from "../live/redraw-region.ts";
 import { columnColor } from "./colors.ts";
@@ -16,22 +14,18 @@ import { pad, visible, widthOf, wrap } from "./display-width.ts";
 import type { Colors } from "./display-width.ts";
 
 /** Text formats of a report. */
-export type ReportForm = "grid" | "wide" | LineFormat | "svg";
+export type ReportForm = "grid" | "wide" | LineFormat;
 
 /** Columns of a span in a pipe. */
 const spanWidthInPipe = 40;
 
-/**
- * The text of a report: its sections, separated by empty lines. Only grids have charts. Throws usage
- * if the report has no picture.
- */
+/** The text of a report: its sections, separated by empty lines. Only grids have charts. */
 export async function reportText(
   report: Report,
   form: ReportForm,
   { style, tableStyle }: { readonly style: Style; readonly tableStyle: TableStyle },
   out: Output,
 ): Promise<string> {
-  if (form === "svg") return pictureOf(report, out);
   if (form === "md" && report.brief)
     return (await import("./brief-report.ts")).briefText(report.brief, style, out);
   const isGrid = form === "grid" || form === "wide";
@@ -55,12 +49,6 @@ function frame(texts: readonly string[], { terminal }: Output): string {
 const DEFAULT_ROWS = 24;
 
 const linesOf = (text: string): string[] => text.replace(/\n$/, "").split("\n");
-
-function pictureOf({ svg }: Report, out: Output): string {
-  if (svg === undefined) throw usage("this report has no picture");
-  const text = svg();
-  return `${sanitize(text, out)}${text.endsWith("\n") ? "" : "\n"}`;
-}
 
 type PrintSection = (section: Section, style: TableStyle, out: Output) => string | Promise<string>;
 

@@ -284,41 +284,6 @@ test("a terminal shows a waterfall that fits its width", async () => {
   ]);
 });
 
-describe("as SVG", () => {
-  /** Names of the elements in the order of their ends. Throws for invalid XML. */
-  function elementsOf(xml: string): string[] {
-    const open: string[] = [];
-    const ended: string[] = [];
-    const piece =
-      /<(\/?)(\w+)((?: [\w:-]+="[^"<&]*(?:&\w+;[^"<&]*|&#\d+;[^"<&]*)*")*)(\/?)>|([^<&]|&\w+;|&#\d+;)+/gy;
-    while (piece.lastIndex < xml.length) {
-      const at = piece.lastIndex;
-      const found = piece.exec(xml);
-      if (!found) throw new Error(`no XML: ${xml.slice(at, at + 80)}`);
-      const [, closes, name = "", , empty] = found;
-      if (name === "") continue;
-      if (closes) {
-        if (open.pop() !== name) throw new Error(`</${name}> ends another element`);
-        ended.push(name);
-      } else if (empty) ended.push(name);
-      else open.push(name);
-    }
-    if (open.length > 0) throw new Error(`${open.join(", ")} never end`);
-    return ended;
-  }
-
-  test("is self-contained XML for any node titles", async () => {
-    const path = join(home, "evil.jsonl");
-    const evil = '</text><script>"&\u0007\u202e]]>';
-    await writeFile(path, iterated(3).replaceAll('"Sum up"', JSON.stringify(evil)));
-    const { out } = await timeline([path, "-o", "svg"]);
-    expect(elementsOf(out)).toContain("rect");
-    expect(elementsOf(out).filter((name) => name === "rect")).toHaveLength(7);
-    expect(out).toContain("&lt;/text&gt;&lt;script&gt;&quot;&amp;��]]&gt;");
-    expect(out).not.toMatch(/<script|https?:(?!\/\/www\.w3\.org\/2000\/svg)|href|url\(/);
-  });
-});
-
 describe("the timeline of a run ID", () => {
   const played = async (title: string, upTo: number) => {
     const run = recordedRun(title);

@@ -11,7 +11,6 @@ import type { TimelineRow } from "./timeline-rows.ts";
 import { tableOf } from "./columns.ts";
 import type { SectionColumn } from "./columns.ts";
 import { nodeDetails, toneOf } from "./executions.ts";
-import { timelineSvg } from "./timeline-svg.ts";
 import { loadTrace } from "./load-trace.ts";
 import type { LoadedTrace } from "./load-trace.ts";
 import type { timelineParams } from "../specs.ts";
@@ -49,7 +48,6 @@ function timelineReport(loaded: LoadedTrace, expand: boolean): Report {
       return [{ title, ...tableOf(columnsFor(spans.length), rows), notes, details }];
     },
     title: `Timeline of ${loaded.source}`,
-    svg: () => timelineSvg(rows, spans.length, title),
   };
 }
 
