@@ -69,7 +69,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "@modelcontextprotocol/server/stdio": /^commands\/shared\/mcp\/serve\.ts$/,
   "@modelcontextprotocol/server/validators/ajv": /^commands\/shared\/mcp\/server\.ts$/,
   "@modelcontextprotocol/node": /^commands\/shared\/mcp\/http\.ts$/,
-  fflate: /^sandbox\/knowledge\/zip\.ts$/,
+  fflate: /^sandbox\/knowledge\/documents\.ts$/,
   htmlparser2: /^sandbox\/readers\/markup\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/storage\/sqlite\.ts$/,
 };

@@ -12,7 +12,7 @@ import { splitIntoChunks } from "../../src/sandbox/knowledge/indexing/chunking.t
 import { parseMetadataFilter } from "../../src/sandbox/knowledge/retrieval/metadata-filter.ts";
 import { parseProcessRule } from "../../src/sandbox/knowledge/indexing/process-rules.ts";
 import { extractKeywords, matchAny, tokenize } from "../../src/sandbox/models/words.ts";
-import { uniqueNames } from "../../src/sandbox/knowledge/zip.ts";
+import { uniqueNames } from "../../src/sandbox/knowledge/documents.ts";
 import { createContext } from "../../src/sandbox/storage/knowledge-store.ts";
 import type { KnowledgeDependencies } from "../../src/sandbox/storage/knowledge-store.ts";
 import { openStore } from "../../src/sandbox/storage/sqlite.ts";

@@ -8,8 +8,8 @@ import {
 } from "../../src/sandbox/models/language-model.ts";
 import { Marks } from "../../src/sandbox/models/marks.ts";
 import { ModelError } from "../../src/sandbox/models/model-error.ts";
-import { rerank } from "../../src/sandbox/models/rerank.ts";
-import { speak, transcribe } from "../../src/sandbox/models/speech.ts";
+import { rerank } from "../../src/sandbox/knowledge/retrieval/rank.ts";
+import { speak, transcribe } from "../../src/sandbox/apps/audio.ts";
 import { sentencesOf } from "../../src/sandbox/models/text.ts";
 
 const clock = { now: () => new Date(0), sleep: () => Promise.resolve() };

@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { answerRequest } from "../../src/sandbox/http/answer.ts";
+import { answerRequest } from "../../src/sandbox/http/server.ts";
 import { KNOWLEDGE_KEY } from "../../src/sandbox/http/auth.ts";
 import { Backend } from "../../src/sandbox/http/backend.ts";
 import type { FaultPlan } from "../../src/sandbox/http/faults.ts";

@@ -6,7 +6,6 @@ import type { Health } from "../control/health.ts";
 import { RequestHistory, type RequestRecord } from "../control/request-history.ts";
 import type { ModelAccess } from "../models/model-access.ts";
 import { lockDirectory } from "../storage/directory-lock.ts";
-import { answerRequest } from "./answer.ts";
 import {
   appKey,
   type HostNames,
@@ -18,11 +17,12 @@ import {
 } from "./auth.ts";
 import { type Backend, openBackend, type PlatformRequest } from "./backend.ts";
 import { Connections } from "./connections.ts";
+import { statusError, toHttpError } from "./errors.ts";
 import { type Fault, Faults } from "./faults.ts";
-import { ConnectionDropped } from "./handler.ts";
+import { ConnectionDropped, WorkerFailure } from "./handler.ts";
 import type { SandboxOptions } from "./options.ts";
 import { BodyTooLarge, pathOf, readRequest, type ReceivedRequest } from "./read-request.ts";
-import { proxyErrorPage } from "./response.ts";
+import { jsonResponse, proxyErrorPage, type SandboxResponse, workerError } from "./response.ts";
 import { sendResponse } from "./send.ts";
 
 export type { SandboxOptions } from "./options.ts";
@@ -276,5 +276,39 @@ async function receive(
     if (!(error instanceof BodyTooLarge)) return void response.destroy();
     const { status, headers, body } = proxyErrorPage(413, "Request Entity Too Large");
     return void response.writeHead(status, headers).end(body);
+  }
+}
+
+/**
+ * Responds to a request as a client sees it: with the headers of the application, and with a response
+ * for every error. `report` is called with errors of the sandbox itself.
+ */
+export async function answerRequest(
+  backend: Backend,
+  request: PlatformRequest,
+  report: (error: unknown) => void,
+): Promise<SandboxResponse> {
+  const response = await respond(backend, request, report);
+  const { plan, version } = request;
+  const own = response.foreign ? {} : { "X-Version": version, "X-Env": "DEVELOPMENT" };
+  const length = plan.length === undefined ? {} : { "Content-Length": String(plan.length) };
+  return { ...response, headers: { ...response.headers, ...own, ...length } };
+}
+
+async function respond(
+  backend: Backend,
+  request: PlatformRequest,
+  report: (error: unknown) => void,
+): Promise<SandboxResponse> {
+  const { plan } = request;
+  if (plan.html !== undefined) return proxyErrorPage(plan.html);
+  try {
+    if (plan.status !== undefined) throw statusError(plan.status);
+    return await backend.respond(request);
+  } catch (error) {
+    if (error instanceof WorkerFailure) return workerError();
+    const { status, body } = toHttpError(error, report);
+    const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
+    return jsonResponse(status, body, status === 401 ? challenge : {});
   }
 }

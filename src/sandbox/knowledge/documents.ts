@@ -1,3 +1,4 @@
+import { zipSync } from "fflate";
 import { own } from "../../lib/json.ts";
 import * as operations from "../../operations/documents.ts";
 import { internalServerError, noFileUploaded } from "../http/errors.ts";
@@ -31,7 +32,6 @@ import { addText, addUpload, downloadUrl, onlyFile } from "./knowledge-files.ts"
 import { requireCredentials } from "./indexing/embedding.ts";
 import { automaticRule } from "./indexing/process-rules.ts";
 import { knowledgeError } from "./responses.ts";
-import { createZip, uniqueNames } from "./zip.ts";
 
 /** ms for which a change of its status can lock a document (server §9.7). */
 const LOCK_MS = 600_000;
@@ -156,11 +156,12 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     }
     const names = uniqueNames(documents.map(({ name }) => name));
     const now = new Date(context.now());
-    const entries = documents.map(({ file_id: id }, index) => ({
-      name: names[index] ?? "",
-      bytes: context.files.find({ id })?.bytes ?? new Uint8Array(),
-    }));
-    const bytes = createZip(entries, now);
+    const entries = documents.map(
+      ({ file_id: id }, index) =>
+        [keyOf(names[index] ?? ""), context.files.find({ id })?.bytes ?? new Uint8Array()] as const,
+    );
+    // Without compression, and in order.
+    const bytes = zipSync(Object.fromEntries(entries), { level: 0, mtime: now });
     const file = `${context.newId().replaceAll("-", "")}.zip`;
     return {
       bytes,
@@ -236,4 +237,21 @@ function updateByFile(
     knowledgeError(reason === "size" ? "file too large" : "file of another kind");
   const content = file && (() => addUpload(context, file, rejected));
   return batchResponse(context, call, input, updateDocument(context, input, content));
+}
+
+/** A name as the key of an object: as such, numbers would come first, and `__proto__` would be lost. */
+const keyOf = (name: string): string => (/^(\d+|__proto__)$/.test(name) ? `./${name}` : name);
+
+/** Names in the server's archives: the last path part, made unique by a number (server §9.7). */
+export function uniqueNames(names: readonly string[]): string[] {
+  const taken = new Set<string>();
+  return names.map((each) => {
+    const base = each.trim().split(/[/\\]/).pop() || "file";
+    const dot = base.lastIndexOf(".");
+    const [stem, extension] = dot > 0 ? [base.slice(0, dot), base.slice(dot)] : [base, ""];
+    let name = base;
+    for (let number = 1; taken.has(name); number++) name = `${stem} (${number})${extension}`;
+    taken.add(name);
+    return name;
+  });
 }

@@ -3,7 +3,6 @@ import { budget } from "./limits.ts";
 import { walkXml } from "./markup.ts";
 import { linkedParts, mainPath, relationsOf } from "./office.ts";
 import { cellBudget, labelledRows, type TableRow } from "./rows.ts";
-import { type CellFormats, cellFormats, dateText } from "./xlsx-dates.ts";
 
 /** Characters of a sheet: a few bytes of a cell can refer to a long text. */
 const MAX_TEXT = 16 * 1024 * 1024;
@@ -116,4 +115,47 @@ function cellText({ type, format, value }: Cell, { texts, formats }: Workbook): 
     default:
       return formats[format] === "date" && value !== "" ? dateText(Number(value)) : value;
   }
+}
+
+/** How the cells of each format show their number. */
+type CellFormats = readonly ("number" | "date")[];
+
+/** The numbers of the built-in formats that show a date or a time. */
+const isBuiltInDate = (id: number) => (id >= 14 && id <= 22) || (id >= 45 && id <= 47);
+
+/** Whether a format such as `yyyy-mm-dd` shows a date: letters in quotes or brackets do not count. */
+const isDateFormat = (code: string) =>
+  /[dmyhs]/i.test(code.replace(/"[^"]*"?|\[[^\]]*\]?|\\./g, ""));
+
+/** The formats of cells in the styles of a workbook. */
+function cellFormats(xml: string): CellFormats {
+  const dates = new Set<number>();
+  const formats: ("number" | "date")[] = [];
+  let inside = false;
+  walkXml(xml, {
+    open(name, { numFmtId: id, formatCode: code = "" }) {
+      if (name === "numFmt" && isDateFormat(code)) dates.add(Number(id));
+      if (name === "cellXfs") inside = true;
+      if (name !== "xf" || !inside) return;
+      const isDate = isBuiltInDate(Number(id)) || dates.has(Number(id));
+      formats.push(isDate ? "date" : "number");
+    },
+    close(name) {
+      if (name === "cellXfs") inside = false;
+    },
+  });
+  return formats;
+}
+
+/** Day 0 of workbooks; ms since 1970. */
+const EPOCH = Date.UTC(1899, 11, 30);
+const DAY = 86_400_000;
+
+/** Writes a number of days: 46082 is `2026-03-01`, 46082.5 is `2026-03-01 12:00:00`, 0.5 `12:00:00`. */
+function dateText(days: number): string {
+  const date = new Date(EPOCH + Math.round(days * 86_400) * 1000);
+  if (Number.isNaN(date.getTime())) return String(days);
+  const [day = "", time = ""] = date.toISOString().slice(0, -".000Z".length).split("T");
+  if (days >= 0 && days < 1) return time;
+  return date.getTime() % DAY === 0 ? day : `${day} ${time}`;
 }

@@ -2,7 +2,6 @@ import { type Call, HttpError, type Reply } from "../../http/handler.ts";
 import { dataLine } from "../../http/response.ts";
 import { atLeast } from "../../http/router.ts";
 import type { StoredAnnotation, StoredEndUser, StoredRun } from "../../storage/runs-store.ts";
-import { replyWithAnnotation } from "../chats/annotated-message.ts";
 import { fileLookup } from "../app-files.ts";
 import type { AppDefinition } from "../app-definitions.ts";
 import { type AppContext, closing, isStreaming } from "../context.ts";
@@ -10,9 +9,9 @@ import { endEvents, eventStream } from "./event-stream.ts";
 import { validateInputs } from "../input-form.ts";
 import { nodesOf } from "../nodes/node-types.ts";
 import { requireNodeModels } from "../required-models.ts";
-import { PING } from "./run-events.ts";
+import { PING, liveLine, messageMetadata } from "./run-events.ts";
 import { citationsOfAnswer, drawAnswer } from "../rules/draw-answer.ts";
-import { fillShape, rejectedStartEvents, type RunEvent } from "../shapes.ts";
+import { fillShape, rejectedStartEvents, type RunEvent, runEvent } from "../shapes.ts";
 
 /** A request that starts a run. */
 interface Start {
@@ -154,4 +153,32 @@ function rejectedStart(
 /** A stream of lines that are known. */
 export async function* knownLines(lines: readonly string[]): AsyncGenerator<string> {
   yield* lines;
+}
+
+/** Replies to a message of a chatflow with an annotation: the run of the message never starts. */
+function replyWithAnnotation(
+  context: AppContext,
+  call: Call,
+  run: StoredRun,
+  { answer }: StoredAnnotation,
+): Reply {
+  run.status = "succeeded";
+  run.finished_at = context.records.now();
+  run.progress.said = answer;
+  context.records.saveSegment(run, "normal");
+  // The annotation is not named here (server §18).
+  const metadata = { ...messageMetadata(run, call.version), annotation_reply: undefined };
+  if (!isStreaming(call))
+    return { json: fillShape("blocking message", { run, metadata }), utf8: true };
+  const message = runEvent("message", { run, text: answer, selector: null });
+  const end = runEvent("message_end", { run, metadata });
+  const lines = [PING, liveLine(run, message), liveLine(run, end)];
+  return { stream: endless(lines, closing(context, call)) };
+}
+
+/** A stream that sends these lines, and then nothing until the client leaves (server §18). */
+async function* endless(lines: readonly string[], left: AbortSignal): AsyncGenerator<string> {
+  yield* lines;
+  if (left.aborted) return;
+  await new Promise((resolve) => left.addEventListener("abort", resolve, { once: true }));
 }

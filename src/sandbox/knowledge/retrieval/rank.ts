@@ -1,8 +1,9 @@
 import { invalidParam } from "../../http/errors.ts";
 import { catalogOf } from "../../models/catalog.ts";
 import { similarity } from "../../models/embedding.ts";
-import { ModelError } from "../../models/model-error.ts";
-import { rerank } from "../../models/rerank.ts";
+import { Marks } from "../../models/marks.ts";
+import { errorKind, ModelError } from "../../models/model-error.ts";
+import { overlap } from "../../models/text.ts";
 import { matchAll, matchAny, tokenize } from "../../models/words.ts";
 import {
   type DatasetRow,
@@ -210,4 +211,16 @@ function rerankHits(
   return hits
     .map((hit, index) => ({ ...hit, score: scores[index] ?? 0 }))
     .sort((a, b) => b.score - a.score);
+}
+
+/**
+ * Scores texts for a query from 0 to 1: the share of its words that each contains. Throws ModelError
+ * for the mark `rerank-error`.
+ */
+export function rerank(query: string, texts: readonly string[]): number[] {
+  const marks = new Marks(query);
+  const error = marks.text("rerank-error");
+  if (error !== undefined) throw new ModelError(errorKind(error));
+  const asked = tokenize(marks.rest);
+  return texts.map((text) => overlap(asked, tokenize(text)));
 }
