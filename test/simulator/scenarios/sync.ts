@@ -241,8 +241,8 @@ export const sync: Scenario = {
     {
       name: "updates are not marked as pending",
       file: "src/commands/kb/changes/apply-documents.ts",
-      from: "await this.#write(sent, ({ hash }) => pendingHash(hash));",
-      to: "await this.#write(sent, ({ hash }) => hash);",
+      from: "this.#write(source === undefined ? [] : updates, pendingOf)",
+      to: "this.#write(source === undefined ? [] : updates, ({ hash }) => hash)",
     },
     {
       name: "the content of an interrupted update is not compared",

@@ -1,14 +1,8 @@
 import type { ConcurrencyLimiter } from "../../../api/concurrency-limiter.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { ApiError, CliError, isFatal } from "../../../errors.ts";
+import { deleteDocument } from "../../../operations/documents.ts";
 import {
-  archiveDocuments,
-  deleteDocument,
-  disableDocuments,
-  listDocuments,
-} from "../../../operations/documents.ts";
-import {
-  indexingStatusOf,
   isDone,
   isIndexed,
   metadataWriter,
@@ -16,14 +10,15 @@ import {
   waitOnRateLimit,
 } from "../documents/index.ts";
 import type { DocumentStatus, MetadataWriter, RateLimitWaiter } from "../documents/index.ts";
-import { rowOf } from "./change.ts";
+import { isContentIndexed, rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
+import { setStatus, statusesOf, waitUntilEditable } from "./document-status.ts";
 import { Marker } from "./marker.ts";
-import { pendingHash, syncFields } from "./marks.ts";
+import { pendingHash } from "./marks.ts";
 import { SourceReader } from "./read-ahead.ts";
-import { deleteActions, updateActions, uploadActions } from "./tally.ts";
+import { deleteActions, updateActions, uploadActions, withoutRequest } from "./tally.ts";
 import type { ChangeCount, RunTally } from "./tally.ts";
-import { sendDocument } from "./upload.ts";
+import { isSent, isUpload, noted, sendDocument, unsent, valuesOf } from "./upload.ts";
 import type { SentDocument, UploadTarget } from "./upload.ts";
 import type { Context } from "../../command-spec.ts";
 
@@ -39,24 +34,6 @@ export interface DocumentTarget extends UploadTarget, DocumentFlags {
   readonly source?: string;
   /** Requests at a time at first (default 3). */
   readonly start?: number | undefined;
-  /** Notes new documents on this machine until they have their marks. */
-  readonly journal?: MadeJournal;
-}
-
-/** A document in the journal; without an ID it may not exist yet. */
-export interface Noted {
-  readonly path: string;
-  readonly name: string;
-  readonly hash: string;
-  readonly id?: string;
-}
-
-/** A journal of the documents that a run makes. */
-export interface MadeJournal {
-  /** Notes documents that are about to be made, or have an ID now; resolves when it is on disk. */
-  note(documents: readonly Noted[]): Promise<void>;
-  /** The document of this path has its marks, or does not exist. */
-  settled(path: string): void;
 }
 
 /**
@@ -64,7 +41,6 @@ export interface MadeJournal {
  * sent, so that neither side waits for the other.
  */
 const uploadBatch = 500;
-const withoutRequest: readonly Action[] = ["skip", "conflict", "failed"];
 
 /**
  * Makes the changes of documents and yields the result of each. A failure of one document is a result;
@@ -85,7 +61,12 @@ export async function* applyDocuments(
   const limiter = context.limitConcurrency({ start: target.start });
   const waiter = waitOnRateLimit(target.wait_for_limit ?? false, context);
   const writer = await metadataWriter(target.dataset_id, limiter, waiter, context);
-  yield* new DocumentRun({ changes, target, limiter, waiter, writer, tally, context }).run();
+  const run = new DocumentRun({ changes, target, limiter, waiter, writer, tally, context });
+  try {
+    yield* run.run();
+  } finally {
+    await run.marker.end();
+  }
 }
 
 /** What a run works with. */
@@ -104,29 +85,19 @@ class DocumentRun {
   /** The rate limit after which nothing more is sent. */
   #limit: CliError | undefined;
   #reader: SourceReader;
-  readonly #marker: Marker;
+  readonly marker: Marker;
   /** Documents that were being indexed when last looked at. */
   readonly #indexing: SentDocument[] = [];
 
   constructor(tools: RunTools) {
     this.#tools = tools;
     this.#reader = new SourceReader([], tools.context.host.files);
-    const { host } = tools.context;
     // Should it fail, the write of their hashes fails in the same way.
-    const mark = (sent: readonly SentDocument[]) =>
-      this.#try(() => this.#write(sent, ({ hash }) => pendingHash(hash)));
-    this.#marker = new Marker(mark, host);
+    const mark = (sent: readonly SentDocument[]) => this.#try(() => this.#write(sent, pendingOf));
+    this.marker = new Marker(mark, tools.context.host);
   }
 
   async *run(): AsyncGenerator<Change> {
-    try {
-      yield* this.#run();
-    } finally {
-      await this.#marker.end();
-    }
-  }
-
-  async *#run(): AsyncGenerator<Change> {
     const { limiter, tally } = this.#tools;
     const withContent = this.#changesWith(updateActions);
     yield* this.#finish(withContent.map((each) => unsent(each, each.document?.stored)));
@@ -175,10 +146,12 @@ class DocumentRun {
 
   /** Sends changes, and waits until at most `left` documents are being indexed. */
   async *#upload(changes: readonly DocumentChange[], left: number): AsyncGenerator<Change> {
-    const { no_wait, journal, source } = this.#tools.target;
+    const { target, context } = this.#tools;
+    const { dataset_id, no_wait, journal, source } = target;
     const updates = changes.filter(({ document }) => document).map((each) => unsent(each));
-    const problem = this.#limit ?? (await this.#try(() => this.#markPending(updates)));
-    if (!problem) await this.#waitUntilEditable(updates);
+    const markUpdates = () => this.#write(source === undefined ? [] : updates, pendingOf);
+    const problem = this.#limit ?? (await this.#try(markUpdates));
+    if (!problem) await waitUntilEditable(updates, dataset_id, context);
     const created = changes.filter(({ document }) => !document);
     if (!this.#limit) await journal?.note(created.flatMap((change) => noted(change)));
     const sent: SentDocument[] = [];
@@ -188,8 +161,8 @@ class DocumentRun {
         problem && change.document ? failed(change, problem) : this.#send(change, false),
       );
       const isMarked = no_wait || (source !== undefined && !change.document);
-      const marked = isMarked && isSent(result) ? this.#marker.add(result) : undefined;
-      if (--unsentCount === 0) this.#marker.writeNow();
+      const marked = isMarked && isSent(result) ? this.marker.add(result) : undefined;
+      if (--unsentCount === 0) this.marker.writeNow();
       return { result, marked: await marked };
     };
     // Two documents of one name that are sent at the same time become one.
@@ -199,7 +172,7 @@ class DocumentRun {
       [changes.filter(isLater), 1],
     ] as const;
     const order = groups.flatMap(([group]) => group.flatMap(({ source }) => source ?? []));
-    this.#reader = new SourceReader(order, this.#tools.context.host.files);
+    this.#reader = new SourceReader(order, context.host.files);
     for (const [group, limit] of groups) {
       for await (const { result, marked } of mapConcurrent(group, limit, send)) {
         if (!isSent(result)) yield result;
@@ -207,7 +180,7 @@ class DocumentRun {
         else sent.push(result);
       }
     }
-    await this.#marker.flush();
+    await this.marker.flush();
     yield* this.#finish(sent, left);
   }
 
@@ -220,24 +193,10 @@ class DocumentRun {
     const changes = sent.map((each) => ({
       id: each.id,
       before: each.change.document?.metadata ?? {},
-      values: {
-        ...each.change.source?.metadata,
-        ...(target.source !== undefined && {
-          [syncFields.path]: each.change.name,
-          [syncFields.source]: target.source,
-          [syncFields.hash]: hashOf(each),
-          ...(each.stored !== null && { [syncFields.stored]: each.stored }),
-        }),
-      },
+      values: valuesOf(each, target.source, hashOf(each)),
     }));
     await writer.set(changes.filter(({ values }) => Object.keys(values).length > 0));
     for (const { change } of sent) target.journal?.settled(change.name);
-  }
-
-  /** Marks documents whose content will change or is not indexed yet. */
-  async #markPending(sent: readonly SentDocument[]): Promise<void> {
-    if (this.#tools.target.source !== undefined)
-      await this.#write(sent, ({ hash }) => pendingHash(hash));
   }
 
   /**
@@ -277,8 +236,8 @@ class DocumentRun {
     const missing = new Set(sent);
     const indexed: SentDocument[] = [];
     const unindexed: Unindexed[] = [];
-    const { context, tally } = this.#tools;
-    const poll = () => this.#statusesOf(byId);
+    const { context, tally, target } = this.#tools;
+    const poll = () => statusesOf(byId, target.dataset_id, context);
     tally.isIdle = true;
     for await (const status of waitForIndexing(poll, context, left)) {
       const each = byId.get(status.id);
@@ -298,11 +257,12 @@ class DocumentRun {
 
   /** Writes the values of documents, and then their status. */
   async *#complete(sent: readonly SentDocument[]): AsyncGenerator<Change> {
-    const isReady = ({ change }: SentDocument) =>
-      !this.#tools.target.no_wait || isContentIndexed(change);
+    const { context, target, waiter } = this.#tools;
+    const { dataset_id, no_wait } = target;
+    const isReady = ({ change }: SentDocument) => !no_wait || isContentIndexed(change);
     const problem = await this.#try(async () => {
       await this.#write(sent, (each) => (isReady(each) ? each.hash : pendingHash(each.hash)));
-      await this.#setStatus(sent.filter(isReady));
+      await setStatus(sent.filter(isReady), dataset_id, waiter, context);
     });
     for (const each of sent) yield this.#resultOf(each, problem);
   }
@@ -314,56 +274,10 @@ class DocumentRun {
     return { ...result, id };
   }
 
-  /** Disables and archives documents like those of the export; only indexed ones can be. */
-  async #setStatus(sent: readonly SentDocument[]): Promise<void> {
-    const { context, target, waiter } = this.#tools;
-    for (const [operation, flag, value] of [
-      [disableDocuments, "enabled", false],
-      [archiveDocuments, "archived", true],
-    ] as const) {
-      const document_ids = sent
-        .filter(({ change }) => change.source?.exported?.[flag] === value)
-        .map(({ id }) => id);
-      const input = { dataset_id: target.dataset_id, document_ids };
-      if (document_ids.length > 0) await waiter(() => context.call(operation, input));
-    }
-  }
-
-  async #statusesOf(byId: ReadonlyMap<string, unknown>): Promise<DocumentStatus[]> {
-    const { context, target } = this.#tools;
-    const statuses: DocumentStatus[] = [];
-    // The newest come first, so a first sync finds all of its documents early in the list.
-    for await (const document of context.each(listDocuments, { dataset_id: target.dataset_id })) {
-      if (byId.has(document.id)) statuses.push(indexingStatusOf(document));
-      if (statuses.length === byId.size) break;
-    }
-    return statuses;
-  }
-
-  /** A document cannot be changed while it is being indexed (server §9.4). */
-  async #waitUntilEditable(updates: readonly SentDocument[]): Promise<void> {
-    const busy = updates.filter(({ change }) => change.document && !isDone(change.document));
-    const waiting = new Map(busy.map(({ id }) => [id, id]));
-    if (waiting.size === 0) return;
-    for await (const _ of waitForIndexing(() => this.#statusesOf(waiting), this.#tools.context)) {
-      // any status will do
-    }
-  }
-
   #send(change: DocumentChange, replace: boolean): Promise<SentDocument | Change> {
     const { context, target } = this.#tools;
-    const { journal } = target;
-    const isNew = !change.document && !replace;
-    const creating = async (hash: string) => {
-      if (isNew && hash !== change.source?.hash) await journal?.note(noted(change, { hash }));
-    };
-    const to = { target, reader: this.#reader, creating };
-    return this.#attempt(change, async () => {
-      const sent = await sendDocument(change, replace, to, context);
-      // Should it fail, the name and the content identify the document.
-      if (isNew) journal?.note(noted(change, sent)).catch(() => {});
-      return sent;
-    });
+    const to = { target, reader: this.#reader };
+    return this.#attempt(change, () => sendDocument(change, replace, to, context));
   }
 
   #delete(change: DocumentChange): Promise<Change> {
@@ -428,28 +342,8 @@ const isReplaceable = ({ sent: { change } }: Unindexed): boolean => {
   return isEditable && !source?.exported?.sharesName;
 };
 
-/** A document that exists, before or without an upload. */
-const unsent = (change: DocumentChange, stored: string | null = null): SentDocument => ({
-  change,
-  id: change.id ?? "",
-  hash: change.source?.hash ?? "",
-  stored,
-  note: change.note,
-});
-
-/** What the journal has of a document that is made. */
-const noted = (
-  { name: path, source }: DocumentChange,
-  { hash = source?.hash ?? "", id }: { readonly hash?: string; readonly id?: string } = {},
-): Noted[] => (source && hash ? [{ path, name: source.name, hash, ...(id && { id }) }] : []);
-
-const isSent = (result: SentDocument | Change): result is SentDocument => "hash" in result;
-
-const isUpload = ({ change }: SentDocument): boolean => uploadActions.includes(change.action);
-
-/** Is the content of the document known to be indexed? */
-const isContentIndexed = ({ action, document }: DocumentChange): boolean =>
-  action === "metadata" || (action === "adopt" && document?.indexing_status === "completed");
+/** The hash of content that will be sent or is not indexed yet. */
+const pendingOf = ({ hash }: SentDocument): string => pendingHash(hash);
 
 const failed = (change: DocumentChange, { kind, message }: CliError): Change =>
   rowOf(change, { action: kind === "limited" ? "left" : "failed", note: message });

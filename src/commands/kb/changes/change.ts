@@ -82,3 +82,7 @@ export const rowOf = (
   { action, what, name, id, from, to, note }: Change,
   result: Partial<Change> = {},
 ): Change => ({ action, what, name, id, from, to, note, ...result });
+
+/** Is the content of the document known to be indexed? */
+export const isContentIndexed = ({ action, document }: DocumentChange): boolean =>
+  action === "metadata" || (action === "adopt" && document?.indexing_status === "completed");

@@ -1,5 +1,5 @@
 /** The change engine: what plans and makes the changes of a knowledge base. */
-export type { DocumentFlags, MadeJournal, Noted } from "./apply-documents.ts";
+export type { DocumentFlags } from "./apply-documents.ts";
 export { applySettings, createKb } from "./apply-settings.ts";
 export type { SettingsPlan } from "./apply-settings.ts";
 export { change } from "./change.ts";
@@ -9,3 +9,4 @@ export { isCustomField, isSynced, pendingHash, syncFields } from "./marks.ts";
 export { ambiguousContent, planDocuments } from "./plan-documents.ts";
 export { planSettings } from "./plan-settings.ts";
 export type { CurrentState, DesiredState } from "./plan-settings.ts";
+export type { MadeJournal, Noted } from "./upload.ts";

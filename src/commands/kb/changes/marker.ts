@@ -12,8 +12,9 @@ type WriteMarks = (sent: readonly SentDocument[]) => Promise<CliError | undefine
 /** Documents that are marked together. */
 interface Batch {
   readonly sent: SentDocument[];
-  readonly written: Promise<CliError | undefined>;
-  readonly write: () => void;
+  /** Ends the wait for more of them. */
+  readonly full: AbortController;
+  readonly written: ReturnType<WriteMarks>;
 }
 
 /**
@@ -23,11 +24,11 @@ interface Batch {
 export class Marker {
   readonly #write: WriteMarks;
   readonly #host: Host;
-  readonly #ended = new AbortController();
-  /** The batch that is not full yet. */
+  /** The batch that waits for more documents. */
   #batch: Batch | undefined;
   /** Batches are written one after the other, because the first one creates the fields. */
   #last: Promise<unknown> = Promise.resolve();
+  #isEnded = false;
 
   constructor(write: WriteMarks, host: Host) {
     this.#write = write;
@@ -37,9 +38,8 @@ export class Marker {
   /** Adds a document; returns what comes of its marks. The last one of a batch waits for that. */
   async add(sent: SentDocument): Promise<Pick<Batch, "written">> {
     const batch = (this.#batch ??= this.#newBatch());
-    batch.sent.push(sent);
-    if (batch.sent.length === MARK_BATCH) {
-      batch.write();
+    if (batch.sent.push(sent) === MARK_BATCH) {
+      this.writeNow();
       await batch.written;
     }
     return batch;
@@ -47,7 +47,8 @@ export class Marker {
 
   /** Writes the marks of documents that wait for others. */
   writeNow(): void {
-    this.#batch?.write();
+    this.#batch?.full.abort();
+    this.#batch = undefined;
   }
 
   /** Resolves when all marks are written. */
@@ -58,28 +59,23 @@ export class Marker {
 
   /** Writes nothing more; resolves when no request is open. */
   async end(): Promise<void> {
-    this.#ended.abort();
-    await this.#last.catch(() => {}); // thrown by `add` or `flush`
+    this.#isEnded = true;
+    await this.flush().catch(() => {}); // thrown before
   }
 
   #newBatch(): Batch {
-    let write = () => {};
-    const isDue = new Promise<void>((resolve) => (write = resolve));
     const before = this.#last;
     const sent: SentDocument[] = [];
-    const written = isDue.then(() => before).then(() => this.#write(sent));
-    written.catch(() => {}); // the same
-    const batch: Batch = {
-      sent,
-      written,
-      write: () => {
-        if (this.#batch !== batch) return;
-        this.#batch = undefined;
-        this.#last = written;
-        write();
-      },
+    const full = new AbortController();
+    const write = async () => {
+      await this.#host.sleep(MARK_DELAY, full.signal).catch(() => {});
+      if (this.#batch?.sent === sent) this.#batch = undefined;
+      await before;
+      return this.#isEnded ? undefined : this.#write(sent);
     };
-    this.#host.sleep(MARK_DELAY, this.#ended.signal).then(batch.write, () => {});
-    return batch;
+    const written = write();
+    written.catch(() => {}); // thrown by `add` or `flush`
+    this.#last = written;
+    return { sent, full, written };
   }
 }

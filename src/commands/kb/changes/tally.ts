@@ -26,6 +26,7 @@ export interface RunTally {
 export const uploadActions: readonly Action[] = ["create", "update"];
 export const updateActions: readonly Action[] = ["adopt", "metadata"];
 export const deleteActions: readonly Action[] = ["delete"];
+export const withoutRequest: readonly Action[] = ["skip", "conflict", "failed"];
 
 /** The tally of changes of which none is made. */
 export function newTally(changes: readonly DocumentChange[], noun: RunTally["noun"]): RunTally {

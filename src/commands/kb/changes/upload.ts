@@ -8,9 +8,11 @@ import {
 } from "../../../operations/documents.ts";
 import { automaticProcessRule } from "../../../operations/shared.ts";
 import { replaceFile, ruleFor, ruleOf, storedFile } from "../documents/index.ts";
-import type { DocumentState, KbSettings } from "../documents/index.ts";
-import type { DocumentChange, SourceDocument } from "./change.ts";
+import type { DocumentState, FieldValues, KbSettings } from "../documents/index.ts";
+import type { Change, DocumentChange, SourceDocument } from "./change.ts";
+import { syncFields } from "./marks.ts";
 import type { SourceReader } from "./read-ahead.ts";
+import { uploadActions } from "./tally.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** The knowledge base that documents are sent to. */
@@ -19,6 +21,24 @@ export interface UploadTarget {
   readonly settings: Pick<KbSettings, "indexing_technique" | "doc_form">;
   /** The documents that it has, in the order of their creation. */
   readonly documents: readonly DocumentState[];
+  /** Notes new documents on this machine until they have their marks. */
+  readonly journal?: MadeJournal;
+}
+
+/** A document in the journal; without an ID it may not exist yet. */
+export interface Noted {
+  readonly path: string;
+  readonly name: string;
+  readonly hash: string;
+  readonly id?: string;
+}
+
+/** A journal of the documents that a run makes. */
+export interface MadeJournal {
+  /** Notes documents that are about to be made, or have an ID now; resolves when it is on disk. */
+  note(documents: readonly Noted[]): Promise<void>;
+  /** The document of this path has its marks, or does not exist. */
+  settled(path: string): void;
 }
 
 /** A document that has the content of its source. */
@@ -36,8 +56,6 @@ export interface SentDocument {
 interface Sending {
   readonly target: UploadTarget;
   readonly reader: SourceReader;
-  /** Called before content of this hash is sent as a new document. */
-  readonly creating: (hash: string) => Promise<void>;
 }
 
 /**
@@ -47,7 +65,7 @@ interface Sending {
 export async function sendDocument(
   change: DocumentChange,
   replace: boolean,
-  { target, reader, creating }: Sending,
+  { target, reader }: Sending,
   context: Context,
 ): Promise<SentDocument> {
   const source = change.source as SourceDocument; // every create and update has one
@@ -62,6 +80,7 @@ export async function sendDocument(
   const { name, exported } = source;
   const file = { path: source.location, name, bytes };
   const { dataset_id, settings } = target;
+  const journal = change.document || replace ? undefined : target.journal;
   let response: { readonly document: { readonly id: string; readonly name?: string } };
   if (document) {
     const input = { dataset_id, document_id: document.id, ...form };
@@ -70,7 +89,7 @@ export async function sendDocument(
         ? await replaceFile({ ...input, file }, context)
         : await context.call(updateDocumentByText, { ...input, name, text });
   } else {
-    await creating(hash);
+    if (hash !== source.hash) await journal?.note(noted(change, { hash })); // changed meanwhile
     const indexing_technique = (settings.indexing_technique ?? "economy") as "economy";
     const input = { dataset_id, indexing_technique, ...form };
     const beside = exported?.isLater && { duplicate: false };
@@ -82,8 +101,46 @@ export async function sendDocument(
   const { id, name: stored } = response.document;
   const isRenamed = exported !== undefined && stored !== undefined && stored !== source.path;
   const note = isRenamed ? `stored as ${stored}` : change.note;
+  // Should it fail, the name and the content identify the document.
+  journal?.note(noted(change, { hash, id })).catch(() => {});
   return { change, id, hash, stored: storedFile(response.document), note };
 }
+
+/** The values of a document: those of its source, and with a source of marks these. */
+export const valuesOf = (
+  { change: { name, source: file }, stored }: SentDocument,
+  source: string | undefined,
+  hash: string,
+): FieldValues => ({
+  ...file?.metadata,
+  ...(source !== undefined && {
+    [syncFields.path]: name,
+    [syncFields.source]: source,
+    [syncFields.hash]: hash,
+    ...(stored !== null && { [syncFields.stored]: stored }),
+  }),
+});
+
+/** A document that exists, before or without an upload. */
+export const unsent = (change: DocumentChange, stored: string | null = null): SentDocument => ({
+  change,
+  id: change.id ?? "",
+  hash: change.source?.hash ?? "",
+  stored,
+  note: change.note,
+});
+
+/** What the journal has of a document that is made. */
+export const noted = (
+  { name: path, source }: DocumentChange,
+  { hash = source?.hash ?? "", id }: { readonly hash?: string; readonly id?: string } = {},
+): Noted[] => (source && hash ? [{ path, name: source.name, hash, ...(id && { id }) }] : []);
+
+/** Does a document have its content now? Otherwise, it is a result. */
+export const isSent = (result: SentDocument | Change): result is SentDocument => "hash" in result;
+
+export const isUpload = ({ change }: SentDocument): boolean =>
+  uploadActions.includes(change.action);
 
 /** Reads a source once, so that the hash is that of what is sent. Throws usage. */
 async function readContent(source: SourceDocument, reader: SourceReader) {
