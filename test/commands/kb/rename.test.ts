@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { handEdits } from "../../../src/commands/kb/documents/hand-edits.ts";
+import { handEdits } from "../../../src/commands/kb/documents/rename.ts";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { cannedServer, ok, pageOf } from "../../lib/canned-server.ts";
 import type { Canned, CannedRequest } from "../../lib/canned-server.ts";

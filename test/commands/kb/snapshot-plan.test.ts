@@ -4,8 +4,8 @@ import type { SourceDocument } from "../../../src/commands/kb/changes/index.ts";
 import type { DocumentState } from "../../../src/commands/kb/documents/index.ts";
 import type { BundledDocument } from "../../../src/commands/kb/snapshot/bundle.ts";
 import { sourceDocuments } from "../../../src/commands/kb/snapshot/import.ts";
-import { diffKb } from "../../../src/commands/kb/snapshot/diff.ts";
-import type { ComparedDocument, ComparedKb } from "../../../src/commands/kb/snapshot/diff.ts";
+import { diffKb } from "../../../src/commands/kb/snapshot/verify.ts";
+import type { ComparedDocument, ComparedKb } from "../../../src/commands/kb/snapshot/verify.ts";
 
 const compared = (name: string, other: Partial<ComparedDocument> = {}): ComparedDocument => ({
   id: `id of ${name}`,

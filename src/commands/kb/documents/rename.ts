@@ -1,7 +1,5 @@
-import { join } from "node:path";
 import { requireField } from "../../../api/response-fields.ts";
 import { CliError, refused, usage } from "../../../errors.ts";
-import { safePath } from "../../../host/safe-path.ts";
 import { collect } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";
@@ -9,21 +7,15 @@ import { counted, firstNames } from "../../../lib/plural.ts";
 import { countCharacters, decodeText } from "../../../lib/utf8.ts";
 import { listChunks } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
-import { setDocumentMetadata } from "../../../operations/metadata.ts";
-import type { Input, ResponseOf } from "../../../operations/operation.ts";
+import type { Checked } from "../../../operations/operation.ts";
 import { syncFields } from "../changes/index.ts";
 import { readContents } from "./contents.ts";
 import { responseValues } from "./field-values.ts";
-import type { ResponseValue } from "./field-values.ts";
-import { handEdits } from "./hand-edits.ts";
 import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.ts";
-import { sendableRule } from "./process-rule.ts";
 import { replaceFile } from "./replace.ts";
+import { incomplete, verifiedRename } from "./verify-rename.ts";
+import type { DocumentDetail, Rename, RenameInput, SentContent } from "./verify-rename.ts";
 import type { Context, RowWork } from "../../command-spec.ts";
-import type { renameParams } from "../specs.ts";
-
-type RenameInput = Input<typeof renameParams>;
-type DocumentDetail = ResponseOf<typeof getDocument>;
 
 /** A renamed document. */
 interface RenamedDocument {
@@ -31,15 +23,6 @@ interface RenamedDocument {
   readonly name: string;
   readonly previous_name: string;
   readonly indexing_status: string;
-}
-
-/** A rename that nothing is known to prevent. */
-interface Rename {
-  readonly input: RenameInput;
-  /** The document as it is. */
-  readonly before: DocumentDetail;
-  /** What of it would be lost, which is confirmed. */
-  readonly losses: readonly string[];
 }
 
 /** Renames a document. */
@@ -220,27 +203,6 @@ function throwApplied(error: unknown): never {
   throw error instanceof CliError ? error.with({ sideEffect: "applied" }) : error;
 }
 
-/** Reads the renamed document and returns it; throws remote-failed if something was lost. */
-async function verifiedRename(
-  { input, before }: Rename,
-  sent: SentContent,
-  context: Context,
-): Promise<DocumentDetail> {
-  const { dataset_id, document_id } = input;
-  const renamed = await context.call(getDocument, { dataset_id, document_id });
-  await requireSameSize(input, sent, renamed, context);
-  const after = await restoreMetadata(input, before, renamed, context);
-  requireSameState(before, after);
-  return after;
-}
-
-/** A content that was sent, and the size that the server must report for it. */
-interface SentContent {
-  readonly bytes: Uint8Array;
-  readonly size: number;
-  readonly isText: boolean;
-}
-
 /** Sends name and content together. */
 async function sendRename(
   { input: { dataset_id, document_id, name }, before }: Rename,
@@ -289,80 +251,6 @@ async function readBytes(
   );
 }
 
-/** Throws if the server stored less than was sent, after keeping the content in a file. */
-async function requireSameSize(
-  { dataset_id, document_id, name }: RenameInput,
-  { bytes, size, isText }: SentContent,
-  { data_source_info }: DocumentDetail,
-  { host }: Context,
-): Promise<void> {
-  const stored = data_source_info?.upload_file?.size;
-  if (stored === size) return;
-  const path = join(host.directories.state, "renames", document_id, safePath(name));
-  await host.files.writeAtomic(path, bytes);
-  throw incomplete(
-    `the server stored ${stored ?? "nothing"} of a content of size ${size}; it is kept in ${path}`,
-    isText
-      ? commandLine("kb doc update", [dataset_id, document_id], { "text-file": path })
-      : commandLine("kb doc replace", [dataset_id, document_id, path]),
-  );
-}
-
-/** The error of a rename that the server made differently than announced. */
-const incomplete = (message: string, hint?: string) =>
-  new CliError("remote-failed", `renamed, but ${message}`, { sideEffect: "applied", hint });
-
-/** Sets metadata values again that an update did not keep, and returns the document with them. */
-async function restoreMetadata(
-  { dataset_id, document_id }: RenameInput,
-  before: DocumentDetail,
-  after: DocumentDetail,
-  context: Context,
-): Promise<DocumentDetail> {
-  if (lostValues(before, after).length === 0) return after;
-  const metadata_list = responseValues(before.doc_metadata);
-  const operation_data = [{ document_id, metadata_list, partial_update: true }];
-  let now = after;
-  let cause: unknown;
-  try {
-    await context.call(setDocumentMetadata, { dataset_id, operation_data });
-    now = await context.call(getDocument, { dataset_id, document_id });
-  } catch (error) {
-    cause = error;
-  }
-  const lost = lostValues(before, now);
-  if (lost.length === 0) return now;
-  const set = lost.map(({ name, value }) => `${name}=${value}`);
-  throw incomplete(
-    `the server lost the metadata ${lost.map(({ name }) => name).join(", ")}`,
-    commandLine("kb metadata set", [dataset_id, document_id], { set }),
-  ).with({ cause });
-}
-
-/** The metadata values of a document that it no longer has. */
-function lostValues(before: DocumentDetail, after: DocumentDetail): readonly ResponseValue[] {
-  const kept = new Map(responseValues(after.doc_metadata).map(({ id, value }) => [id, value]));
-  return responseValues(before.doc_metadata).filter(
-    ({ id, value }) => value !== null && kept.get(id) !== value,
-  );
-}
-
-/** What an update must not change, by its name in messages. */
-const stateOf = (document: DocumentDetail): Readonly<Record<string, unknown>> => ({
-  enabled: document.enabled,
-  archived: document.archived,
-  "chunk structure": document.doc_form,
-  language: document.doc_language,
-  "chunking rule": JSON.stringify(sendableRule(document.document_process_rule)),
-});
-
-function requireSameState(before: DocumentDetail, after: DocumentDetail): void {
-  const now = stateOf(after);
-  const changed = Object.entries(stateOf(before)).filter(([name, value]) => now[name] !== value);
-  if (changed.length === 0) return;
-  throw incomplete(`the server changed: ${changed.map(([name]) => name).join(", ")}`);
-}
-
 /** Waits until the document is indexed again, and returns its status. */
 async function waitForDocument(
   { dataset_id, document_id }: RenameInput,
@@ -380,4 +268,47 @@ async function waitForDocument(
     throw isRenamed ? incomplete(problem) : new CliError("remote-failed", problem);
   }
   return last;
+}
+
+/** What a chunk tells of changes by hand. */
+type EditableChunk = Checked<{
+  id: "id";
+  position: "number";
+  enabled: "flag";
+  "status?": "text";
+  "updated_by?": "text";
+  "disabled_at?": "time";
+  "indexing_at?": "time";
+  "completed_at?": "time";
+  child_chunks: readonly [{ "type?": "text" }];
+}>;
+
+/**
+ * The changes by hand that are lost when a document is split into chunks again: `chunk 3 (edited)`.
+ * The server records no removed last chunk, and no change of an answer or a summary alone.
+ */
+export function handEdits(
+  chunks: readonly EditableChunk[],
+  { completed_at }: { readonly completed_at?: number | null | undefined },
+): readonly string[] {
+  const sorted = chunks.toSorted((a, b) => a.position - b.position);
+  const edits: string[] = [];
+  let next = 1;
+  for (const chunk of sorted) {
+    for (; next < chunk.position; next++) edits.push(`chunk ${next} (removed)`);
+    next = chunk.position + 1;
+    const edit = editOf(chunk, completed_at ?? Infinity);
+    if (edit !== undefined) edits.push(`chunk ${chunk.position} (${edit})`);
+  }
+  return edits;
+}
+
+function editOf(chunk: EditableChunk, completedAt: number): string | undefined {
+  if ((chunk.updated_by ?? null) !== null) return "edited";
+  if (chunk.child_chunks.some(({ type }) => type === "customized")) return "child chunks edited";
+  // A chunk that could not be embedded is not enabled either, but not completed.
+  const isOff = !chunk.enabled && typeof chunk.disabled_at === "number";
+  if (isOff && chunk.status === "completed") return "disabled";
+  // Chunks of a pipeline have only the later of the two times.
+  return (chunk.indexing_at ?? chunk.completed_at ?? 0) > completedAt ? "added" : undefined;
 }

@@ -1,12 +1,13 @@
 import { counted } from "../../../lib/plural.ts";
 import { CliError, usage } from "../../../errors.ts";
-import { contentHashes, readKbState } from "../documents/index.ts";
-import { hashedDocuments, notImported, readManifest } from "./bundle.ts";
-import { diffKb } from "./diff.ts";
-import type { ComparedKb, KbDifference } from "./diff.ts";
 import type { Input } from "../../../operations/operation.ts";
+import { own } from "../../../lib/json.ts";
 import type { Context } from "../../command-spec.ts";
+import { contentHashes, readKbState } from "../documents/index.ts";
 import type { verifyParams } from "../specs.ts";
+import { planSettings } from "../changes/index.ts";
+import type { DocumentState, FieldValue, KbProperties } from "../documents/index.ts";
+import { hashedDocuments, notImported, readManifest } from "./bundle.ts";
 
 /** Compares two knowledge bases or exports byte for byte. Throws gate if there are differences. */
 export async function* run(
@@ -65,3 +66,93 @@ async function readSide(text: string, context: Context): Promise<ComparedKb> {
   }));
   return { ...state, documents };
 }
+
+/** A document with the hash of its content; null if it has none. */
+export interface ComparedDocument extends Omit<DocumentState, "error" | "from_api"> {
+  readonly sha256: string | null;
+}
+
+/** One side of a comparison. */
+export interface ComparedKb extends KbProperties {
+  readonly documents: readonly ComparedDocument[];
+}
+
+/** One difference; null if a side lacks the value. */
+interface KbDifference {
+  readonly what: "setting" | "tag" | "field" | "document" | "content" | "metadata" | "status";
+  readonly name: string;
+  readonly a: unknown;
+  readonly b: unknown;
+}
+
+/**
+ * Yields all differences between two knowledge bases: the changes that would make the second like the
+ * first. Documents are matched by name, those of the same name by position. The name of the knowledge
+ * base is not compared, as a copy has another one.
+ */
+export function* diffKb(a: ComparedKb, b: ComparedKb): Generator<KbDifference> {
+  for (const { what, name, action, from, to } of planSettings({ ...a, name: "" }, b, true)) {
+    if (what === "tag")
+      yield { what, name, ...(action === "bind" ? { a: name, b: null } : { a: null, b: name }) };
+    else if (what === "built-in fields") yield { what: "setting", name, a: to, b: from };
+    else if (what === "setting" || what === "field") yield { what, name, a: to, b: from };
+  }
+  const [left, right] = [byNameAndCount(a.documents), byNameAndCount(b.documents)];
+  for (const key of new Set([...left.keys(), ...right.keys()]))
+    yield* diffDocument(displayName(key), left.get(key), right.get(key));
+}
+
+function* diffDocument(
+  name: string,
+  a: ComparedDocument | undefined,
+  b: ComparedDocument | undefined,
+): Generator<KbDifference> {
+  if (!a || !b) {
+    yield { what: "document", name, a: a ? "there" : null, b: b ? "there" : null };
+    return;
+  }
+  yield* diffValue("content", name, a.sha256, b.sha256);
+  yield* diffValue("status", name, statusOf(a), statusOf(b));
+  for (const field of new Set([...Object.keys(a.metadata), ...Object.keys(b.metadata)])) {
+    const values = comparable(own(a.metadata, field), own(b.metadata, field));
+    yield* diffValue("metadata", `${name}: ${field}`, ...values);
+  }
+}
+
+/** Adds types to two values that look the same: 5 and "5" → `5 (number)` and `5 (text)`. */
+function comparable(a: FieldValue | undefined, b: FieldValue | undefined): [unknown, unknown] {
+  const looksSame = a !== b && a !== undefined && String(a) === String(b);
+  return looksSame ? [withType(a), withType(b ?? "")] : [a ?? null, b ?? null];
+}
+
+const withType = (value: FieldValue): string =>
+  `${value} (${typeof value === "string" ? "text" : "number"})`;
+
+function* diffValue(what: KbDifference["what"], name: string, a: unknown, b: unknown) {
+  if (a !== b) yield { what, name, a, b };
+}
+
+/** Documents by name and position among those of the name: `a.md\0` and `2`; names have no NUL. */
+function byNameAndCount(
+  documents: readonly ComparedDocument[],
+): ReadonlyMap<string, ComparedDocument> {
+  const byKey = new Map<string, ComparedDocument>();
+  const counts = new Map<string, number>();
+  for (const document of documents) {
+    const count = (counts.get(document.name) ?? 0) + 1;
+    counts.set(document.name, count);
+    byKey.set(`${document.name}\0${count}`, document);
+  }
+  return byKey;
+}
+
+/** `a.md` for the first document of a name, `a.md #2` for the second. */
+const displayName = (key: string): string =>
+  key.replace(/\0(\d+)$/, (_, count) => (count === "1" ? "" : ` #${count}`));
+
+const statusOf = ({ enabled, archived, indexing_status }: ComparedDocument): string =>
+  [
+    ...(archived ? ["archived"] : []),
+    ...(enabled ? [] : ["disabled"]),
+    ...(indexing_status === "completed" ? [] : [indexing_status]),
+  ].join(", ") || "enabled";
