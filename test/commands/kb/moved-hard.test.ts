@@ -6,20 +6,18 @@ import { diskFiles } from "../../../src/host/node-files.ts";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
+import { syncedBases } from "../../lib/synced-base.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import { hintedCommands } from "../../lib/hinted.ts";
 
 const server = await testSandbox({ speed: 200 });
 const home = await temporaryDirectory();
-let number = 0;
+const newBase = syncedBases(server, home);
 let name = "";
 let folder = "";
 
 beforeEach(async () => {
-  server.sandbox.setFaults([]);
-  name = `Moved ${++number}`;
-  folder = join(home, `export ${number}`);
-  await done("create", name, "--indexing-technique", "economy");
+  ({ name, dir: folder } = await newBase());
 });
 
 const kb = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
@@ -301,7 +299,7 @@ describe("verify", () => {
   });
 
   test("takes names with slashes and quotes, with and without name:", async () => {
-    const odd = `Hand/Copy "x" 🦊 ${number}`;
+    const odd = `Hand/Copy "x" 🦊 ${name}`;
     await done("create", odd, "--indexing-technique", "economy");
     for (const side of [odd, `name:${odd}`]) {
       const ran = await done("verify", name, side);
@@ -332,7 +330,7 @@ describe("hierarchical documents get child chunks", () => {
     const rule =
       '{"mode":"hierarchical","rules":{"pre_processing_rules":[],"segmentation":{"separator":"\\n\\n","max_tokens":500,"chunk_overlap":0},"parent_mode":"paragraph","subchunk_segmentation":{"separator":". ","max_tokens":100,"chunk_overlap":0}}}';
     const text = "One. Two. Three.\n\nFour. Five.";
-    const dir = join(home, `dir ${number}`);
+    const dir = `${folder} of files`;
     await done(
       "doc",
       "add",

@@ -11,22 +11,18 @@ import type { RawHost } from "../../../src/host/host.ts";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { actions, contentsOf, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
+import { syncedBases } from "../../lib/synced-base.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
 const server = await testSandbox({ speed: 200 });
 const home = await temporaryDirectory();
-let number = 0;
+const newBase = syncedBases(server, home);
 let kb = "";
 let dir = "";
 
 beforeEach(async () => {
-  dir = join(home, `dir ${++number}`);
-  const made = await run(
-    ["create", `Base ${number}`, "--indexing-technique", "economy", "-o", "name"],
-    {},
-  );
-  kb = made.out.trim();
+  ({ kb, dir } = await newBase());
 });
 
 const run = (argv: readonly string[], world: World) =>
@@ -382,11 +378,11 @@ describe("a rate limit", () => {
 test("a rate limit leaves the documents of an import, which the next one or --wait-for-limit sends", async () => {
   await write(dir, three);
   await sync();
-  const folder = join(home, `export ${number}`);
+  const folder = `${dir} exported`;
   await run(["export", kb, folder], {});
   // Any of them: the order of the export is that in which concurrent uploads were created.
   const upload = /create-by/;
-  const copy = `Copy ${number}`;
+  const copy = "Copy";
   const line = ["import", folder, "--concurrency", "1"];
   const left = await run([...line, "--name", copy], await through(limitedOnce(upload)));
   expect(left.exit, left.err).toBe(7);

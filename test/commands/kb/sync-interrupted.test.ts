@@ -1,10 +1,10 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
-import { actions, contentsOf, write } from "../../lib/directory.ts";
+import { actions, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
+import { setFaults, syncedBases, textsOf } from "../../lib/synced-base.ts";
 import { start } from "../../lib/sync-kills.ts";
 
 let onRequest: (line: string) => void = () => {};
@@ -13,24 +13,18 @@ const server = await testSandbox({
 });
 const home = await temporaryDirectory();
 const elsewhere = await temporaryDirectory();
-let number = 0;
+const newBase = syncedBases(server, home);
 let kb = "";
 let dir = "";
 
 beforeEach(async () => {
-  server.sandbox.setFaults([]);
-  dir = join(home, `dir ${++number}`);
-  const flags = ["--indexing-technique", "economy", "-o", "name"];
-  kb = (await server.done(["kb", "create", `Base ${number}`, ...flags])).out.trim();
+  ({ kb, dir } = await newBase());
 });
 
 const sync = (...flags: readonly string[]) =>
   server.cli(["kb", "sync", kb, dir, ...flags], { folder: home });
-const contents = async () =>
-  Object.fromEntries(
-    [...(await contentsOf(server.sandbox.origin, kb))].map(([name, { text }]) => [name, text]),
-  );
-const faults = (...all: readonly string[]) => server.sandbox.setFaults(all.map(parseFault));
+const contents = () => textsOf(server, kb);
+const faults = (...all: readonly string[]) => setFaults(server, all);
 const journals = async () =>
   (await readdir(join(home, "state"))).filter((name) => name.startsWith("sync-"));
 const tree = (count: number, text: string) =>

@@ -2,8 +2,9 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/http/faults.ts";
-import { contentsOf, write } from "../../lib/directory.ts";
+import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
+import { textsOf } from "../../lib/synced-base.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import { exportToKill, importWithKill, start, syncWithKills } from "../../lib/sync-kills.ts";
 
@@ -31,10 +32,7 @@ const base = async (name: string) =>
   (
     await server.cli(["kb", "create", name, "--indexing-technique", "economy", "-o", "name"])
   ).out.trim();
-const texts = async (kb: string) =>
-  Object.fromEntries(
-    [...(await contentsOf(server.sandbox.origin, kb))].map(([name, { text }]) => [name, text]),
-  );
+const texts = (kb: string) => textsOf(server, kb);
 
 test("--watch syncs after each change until Ctrl-C", async () => {
   const dir = join(home, "watched");

@@ -7,40 +7,27 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as latency } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
 import { actions, contentsOf, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
+import { setFaults, syncedBases, textsOf } from "../../lib/synced-base.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 
 const server = await testSandbox({ speed: 200 });
 const home = await temporaryDirectory();
-let number = 0;
+const newBase = syncedBases(server, home);
 let kb = "";
 let dir = "";
 
 beforeEach(async () => {
-  server.sandbox.setFaults([]);
-  dir = join(home, `dir ${++number}`);
-  const made = await run(
-    "create",
-    `Base ${number}`,
-    "--indexing-technique",
-    "economy",
-    "-o",
-    "name",
-  );
-  kb = made.out.trim();
+  ({ kb, dir } = await newBase());
 });
 
 const run = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home });
 const sync = (...flags: readonly string[]) => run("sync", kb, dir, ...flags);
-const contents = async () =>
-  Object.fromEntries(
-    [...(await contentsOf(server.sandbox.origin, kb))].map(([name, { text }]) => [name, text]),
-  );
+const contents = () => textsOf(server, kb);
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
-const faults = (...all: readonly string[]) => server.sandbox.setFaults(all.map(parseFault));
+const faults = (...all: readonly string[]) => setFaults(server, all);
 const writes = (from: number) =>
   server.seen
     .slice(from)
@@ -86,7 +73,7 @@ describe("sync", () => {
   test("--prune deletes documents without a file, of this directory only", async () => {
     await write(dir, { ...three, "b.md": "b", "c.md": "c", "d.md": "d" });
     await sync();
-    const other = join(home, `other ${number}`);
+    const other = `${dir} of others`;
     await write(other, { "e.md": "e" });
     await run("sync", kb, other, "--prefix", "other");
     await run("doc", "add", kb, "own.md", "--text", "own");

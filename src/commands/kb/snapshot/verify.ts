@@ -1,13 +1,13 @@
-import { counted } from "../../../lib/plural.ts";
 import { CliError, usage } from "../../../errors.ts";
-import type { Input } from "../../../operations/operation.ts";
 import { own } from "../../../lib/json.ts";
-import type { Context } from "../../command-spec.ts";
-import { contentHashes, readKbState } from "../documents/index.ts";
-import type { verifyParams } from "../specs.ts";
+import { counted } from "../../../lib/plural.ts";
+import type { Input } from "../../../operations/operation.ts";
 import { planSettings } from "../changes/index.ts";
+import { contentHashes, readKbState } from "../documents/index.ts";
 import type { DocumentState, FieldValue, KbProperties } from "../documents/index.ts";
 import { hashedDocuments, notImported, readManifest } from "./bundle.ts";
+import type { Context } from "../../command-spec.ts";
+import type { verifyParams } from "../specs.ts";
 
 /** Compares two knowledge bases or exports byte for byte. Throws gate if there are differences. */
 export async function* run(
