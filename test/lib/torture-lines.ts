@@ -43,6 +43,9 @@ const line = (words: string, more: Partial<Line> = {}): Line => ({
 /** Work files of a log export, with which it resumes. */
 const work = /\.part(\.journal)?$/;
 
+/** The journal of what an interrupted sync has made. */
+const made = /state\/sync-[\da-f]+-\d\.jsonl$/;
+
 export const lines: readonly Line[] = [
   line("kb list --all"),
   line("kb show Handbook -o json"),
@@ -75,9 +78,9 @@ export const lines: readonly Line[] = [
     again: true,
     partial: /state\/each-/,
   }),
-  line("kb sync Handbook ./docs", { again: true }),
-  line("kb sync Synced ./synced", { again: true }),
-  line("kb sync Synced ./synced --prune --max-delete 100% -y", { again: true }),
+  line("kb sync Handbook ./docs", { again: true, partial: made }),
+  line("kb sync Synced ./synced", { again: true, partial: made }),
+  line("kb sync Synced ./synced --prune --max-delete 100% -y", { again: true, partial: made }),
   line("kb export Handbook ./new-backup", { again: true, partial: /manifest\.part\.jsonl$/ }),
   line("kb export Handbook ./backup --chunks", {
     again: true,
@@ -86,7 +89,7 @@ export const lines: readonly Line[] = [
   line("kb import ./backup --name Copy", { again: true, partial: /state\/imports\// }),
   line("kb verify ./backup Handbook"),
   line("kb pull Handbook --output-file ./pulled.yml"),
-  line("kb apply ./kb.yml", { again: true }),
+  line("kb apply ./kb.yml", { again: true, partial: made }),
   line("kb doc download Handbook welcome.md leave.md --dir ./down", { again: true }),
   line("kb doc download Handbook welcome.md leave.md --zip ./down.zip", { again: true }),
   line("kb eval Handbook ./questions.jsonl --save ./baseline.json", { again: true }),
