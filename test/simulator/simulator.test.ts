@@ -19,10 +19,10 @@ test("kept cases and some seeds of each scenario, each played twice with the sam
 });
 
 test("a bug is found, reduced to its faults and repeated with them alone", () => {
-  const guard = "updates are not marked as pending";
+  const guard = "profiles are changed without a lock";
   const { status, out } = simulate("--guard", guard, "--from", "1", "--seeds", "10");
   expect(out).toMatch(
-    /^sync: updates are not marked as pending: \{"scenario":"sync","seed":\d+,"faults":\[/m,
+    /^state: profiles are changed without a lock: \{"scenario":"state","seed":\d+,"faults":\[/m,
   );
   expect(status, out).toBe(0);
 });

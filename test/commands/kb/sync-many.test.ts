@@ -45,7 +45,7 @@ test("files are sent while others are indexed, at most 1,000 at a time", async (
 
 test("--no-wait marks documents while others are sent", async () => {
   const directory = join(home, "unmarked");
-  await write(directory, files(400));
+  await write(directory, files(100));
   const kb = (await made("Marked")).trim();
   const before = server.seen.length;
   await server.done(["kb", "sync", kb, directory, "--no-wait", "-q"]);
