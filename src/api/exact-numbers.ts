@@ -41,13 +41,6 @@ export function parseNumbers(text: string): ParsedNumbers {
   return { value: root.value, inexact };
 }
 
-/** An exponent that may overflow a double; with fewer digits, so may an integer of more than 200. */
-const largeExponent = /\d[eE]\+?\d{3}/;
-
-/** The value alone, for the many short texts of a stream: only numbers that overflow are looked for. */
-export const parseFinite = (text: string): unknown =>
-  text.length > 300 || largeExponent.test(text) ? parseNumbers(text).value : JSON.parse(text);
-
 /** Called with the fields of numbers that may have lost digits. */
 export type OnInexact = (fields: ReadonlySet<string>) => Promise<void>;
 

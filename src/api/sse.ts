@@ -1,12 +1,11 @@
 import { createParser } from "eventsource-parser";
-import type { EventSourceMessage } from "eventsource-parser";
 import { CliError } from "../errors.ts";
 import { isObject } from "../lib/json.ts";
 import type { Stage } from "../lib/pipe.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import { streamDecoder } from "../lib/utf8.ts";
-import { parseFinite } from "./exact-numbers.ts";
+import { eventParser } from "./event-parser.ts";
 
 /** Maximum size of an event, in characters; a larger one is not an event stream. */
 const MAX_EVENT = 64 * 1024 * 1024;
@@ -25,8 +24,9 @@ export type EventStage<Result = unknown> = Stage<readonly ServerEvent[], Result>
  * data that is not a JSON object, after the events before it.
  */
 export async function* readEvents(bytes: AsyncIterable<Uint8Array>): EventBatches {
-  const arrived: EventSourceMessage[] = [];
-  const parser = createParser({ onEvent: (message) => arrived.push(message) });
+  const parse = eventParser();
+  const arrived: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => arrived.push(data) });
   parser.feed(""); // skips its check for a byte order mark, which the decoder removes
   let pending = 0;
   for await (const text of textIn(bytes)) {
@@ -38,7 +38,7 @@ export async function* readEvents(bytes: AsyncIterable<Uint8Array>): EventBatche
     if (arrived.length === 0) continue;
     const batch: ServerEvent[] = [];
     try {
-      for (const message of arrived.splice(0)) batch.push(read(message));
+      for (const text of arrived.splice(0)) batch.push(read(text, parse));
     } catch (error) {
       if (batch.length > 0) yield batch;
       throw error;
@@ -47,14 +47,20 @@ export async function* readEvents(bytes: AsyncIterable<Uint8Array>): EventBatche
   }
 }
 
+/** Bytes that are parsed at once: those of all events of a batch are in memory. */
+const MAX_PIECE = 64 * 1024;
+
 /** Decodes bytes to text. No piece ends inside a CRLF, which the parser would miss. */
 async function* textIn(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decode = streamDecoder();
   let half = "";
   for await (const chunk of bytes) {
-    const text = half + decode(chunk);
-    half = text.endsWith("\r") ? "\r" : "";
-    yield half === "" ? text : text.slice(0, -1);
+    // A slow reader gets all that was received in the meantime at once.
+    for (let at = 0; at < chunk.length; at += MAX_PIECE) {
+      const text = half + decode(chunk.subarray(at, at + MAX_PIECE));
+      half = text.endsWith("\r") ? "\r" : "";
+      yield half === "" ? text : text.slice(0, -1);
+    }
   }
   if (half !== "") yield half + "\n";
 }
@@ -64,18 +70,17 @@ export async function* eachEvent(events: EventBatches): AsyncGenerator<ServerEve
   for await (const batch of events) yield* batch;
 }
 
-function read(message: EventSourceMessage): ServerEvent {
+function read(text: string, parse: (json: string) => unknown): ServerEvent {
   try {
-    const data = parseFinite(message.data);
-    if (isObject(data)) {
-      // Data of several lines is one JSON text; we write one event per line.
-      return serverEvent(data, message.data.replaceAll("\n", " "));
-    }
+    const data = parse(text);
+    // Data of several lines is one JSON text; we write one event per line.
+    if (isObject(data))
+      return serverEvent(data, text.includes("\n") ? text.replaceAll("\n", " ") : text);
   } catch {
     // falls through to the same error
   }
   throw new CliError("failure", "invalid event stream: event is not JSON", {
-    details: { start: message.data.slice(0, 200) },
-    hint: `the event starts with: ${message.data.slice(0, 200)}`,
+    details: { start: text.slice(0, 200) },
+    hint: `the event starts with: ${text.slice(0, 200)}`,
   });
 }
