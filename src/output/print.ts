@@ -11,7 +11,7 @@ import { cellLines } from "./formats/cell-lines.ts";
 import type { LineFormat } from "./formats/cell-lines.ts";
 import type { Format } from "./formats-list.ts";
 import { yamlText } from "../lib/formats/yaml-text.ts";
-import { asLine, jsonArray, jsonLine, prettyJson } from "./formats/text-formats.ts";
+import { jsonArray, jsonLine, prettyJson } from "./formats/text-formats.ts";
 import type { Style } from "./formats/text-formats.ts";
 import { printGrid } from "./table/grid.ts";
 import { sheetText } from "./table/sheet.ts";
@@ -31,7 +31,7 @@ import {
   sortRows,
 } from "./table/table.ts";
 import type { TableStyle, TableField } from "./table/table.ts";
-import { colorsFor, visible } from "./table/display-width.ts";
+import { colorsFor, escapeControls, visible } from "./table/display-width.ts";
 import { clockFor, timesFor } from "./formats/times.ts";
 
 export type { PageInfo, Style } from "./formats/text-formats.ts";
@@ -94,8 +94,11 @@ export async function render(
     const events = values as AsyncIterable<readonly ServerEvent[]>; // the type of events
     if (isDefaultForm(style)) return printLive(events, printing);
     if (form === "name") return printRunId(events, out);
-    if (form === "jsonl" && style.columns === undefined)
-      return each(events, out, ({ raw }) => asLine(raw, out.isTTY));
+    if (form === "jsonl" && style.columns === undefined) {
+      const escape = out.isTTY ? escapeControls : (json: string) => json;
+      const linesOf = (batch: readonly ServerEvent[]) => batch.map(({ raw }) => escape(raw));
+      return eachBatch(events, out, (batch) => linesOf(batch).concat("").join("\n"));
+    }
     return printers[form](
       mapped(events, (batch) => batch.map(({ data }) => data)),
       printing,

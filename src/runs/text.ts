@@ -41,18 +41,19 @@ export class RunTexts {
   /** Text of each source of a running node since the node was last started. */
   readonly #running = new Map<string, Map<string, TextDigest>>();
   readonly #agent = new AgentAnswer();
+  /** Of the last piece: consecutive pieces often share their parsed selector. */
+  #last: { selector?: readonly unknown[]; source: string; node: string } = { source: "", node: "" };
 
   /** Returns the change that an event makes. */
   add(received: ServerEvent): TextChange | undefined {
     const { event, fields } = received;
+    if (event === "text_chunk") return this.#piece(fields.from_variable_selector, fields.text);
     if (this.#agent.add(received)) return { kind: "all", text: fields.answer ?? "" };
-    const { node_id: node = "", from_variable_selector: selector = [] } = fields;
+    const { node_id: node = "" } = fields;
     switch (event) {
-      case "text_chunk":
-        return this.#piece(selector, fields.text);
       case "message":
       case "agent_message":
-        return this.#piece(selector, fields.answer);
+        return this.#piece(fields.from_variable_selector, fields.answer);
       case "text_replace":
       case "message_replace":
       case "_answer":
@@ -81,10 +82,13 @@ export class RunTexts {
     return this.#running.has(node) || (node === "" && this.#agent.isOpen);
   }
 
-  #piece(selector: readonly unknown[], text: string | undefined): TextChange | undefined {
+  #piece(selector: readonly unknown[] = [], text: string | undefined): TextChange | undefined {
     if (text === undefined) return undefined;
-    const source = selector.join(".");
-    const node = String(selector[0] ?? "");
+    if (selector !== this.#last.selector) {
+      const node = String(selector[0] ?? "");
+      this.#last = { selector, source: selector.join("."), node };
+    }
+    const { source, node } = this.#last;
     const sources = this.#running.get(node);
     if (sources) digestIn(sources, source).add(text);
     return { kind: "piece", piece: { source, node, text } };

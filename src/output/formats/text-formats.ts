@@ -56,7 +56,7 @@ export const jsonLine = (value: unknown, terminal: boolean): string =>
   asLine(JSON.stringify(value), terminal);
 
 /** JSON text as a line. */
-export const asLine = (json: string, terminal: boolean): string =>
+const asLine = (json: string, terminal: boolean): string =>
   `${terminal ? escapeControls(json) : json}\n`;
 
 /** One array in pieces; in a pipe one row per line. */
