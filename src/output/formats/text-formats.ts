@@ -1,8 +1,7 @@
-import type { Output } from "../../host/host.ts";
 import type { Format } from "../formats-list.ts";
 import type { TerminalWriter } from "../live/terminal-writer.ts";
 import type { Tone } from "../report-model.ts";
-import { escapeControls, visible } from "../table/display-width.ts";
+import { escapeControls } from "../table/display-width.ts";
 
 /** How values are printed, from the output flags of a command line. */
 export interface Style {
@@ -70,7 +69,3 @@ export function* jsonArray(rows: readonly unknown[], terminal: boolean): Generat
     yield `${index === 0 ? "[" : ","}\n${indent}${terminal ? escapeControls(text) : text}${end}`;
   }
 }
-
-/** Full text in a pipe; made safe on a terminal, except for line ends and tabs, which the format handles. */
-const sanitize = (text: string, { isTTY }: Output): string =>
-  isTTY ? text.replace(/[^\n\t]+/g, (part) => visible(part)) : text;

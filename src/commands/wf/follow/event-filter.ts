@@ -181,6 +181,7 @@ export class NodeTracker {
   private hasUnknownEnd = false;
 
   add({ event, fields }: ServerEvent): void {
+    if (event === "text_chunk") return; // most events
     const { id } = fields;
     if (event === "node_started") {
       this.started.add(id);
