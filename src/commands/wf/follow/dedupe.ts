@@ -53,6 +53,11 @@ export class Deduplicator {
     return key === undefined || this.addOnce(...key);
   }
 
+  /** Returns whether a node with this ID was started before it was first resumed. */
+  wasStarted(id: string): boolean {
+    return this.seen.get("node_started")?.has(id) ?? false;
+  }
+
   private resume(): void {
     for (const node of this.pausedNodes) this.resumed.set(node, (this.resumed.get(node) ?? 0) + 1);
     this.pausedNodes = [];
@@ -78,9 +83,9 @@ export class Deduplicator {
           ? ["resumed", `${id} ${fields.created_at ?? ""}`]
           : ["started", id];
       case "node_started":
-        return [`node_started ${turn}`, id];
+        return [event, inTurn(id, turn)];
       case "node_finished":
-        return [`node_finished ${status} ${turn}`, id];
+        return [`node_finished ${status}`, inTurn(id, turn)];
       case "node_retry":
         return ["retry", `${id} ${fields.retry_index ?? ""} ${turn}`];
       case "human_input_required":
@@ -103,6 +108,9 @@ export class Deduplicator {
     return ids.add(id).size > size;
   }
 }
+
+/** The ID of a node that was resumed so often, which starts under its old one. */
+const inTurn = (id: string, turn: number): string => (turn === 0 ? id : `${id} ${turn}`);
 
 /** Live streams have no such events of containers and waiting nodes; snapshots do (server §15.6). */
 function isOnlyInSnapshots(event: string, { node_type: type, status }: EventFields): boolean {

@@ -63,7 +63,7 @@ export class EventFilter {
   private readonly options: FilterOptions;
   private readonly counts: FollowCounts;
   private readonly deduplicator = new Deduplicator();
-  private readonly nodes = new NodeTracker();
+  private readonly nodes = new NodeTracker((id) => this.deduplicator.wasStarted(id));
   private readonly text: TextGaps;
   /** Forms announced since the run started or was resumed. */
   private forms: Form[] = [];
@@ -175,20 +175,23 @@ export class EventFilter {
  * (server §15.3).
  */
 export class NodeTracker {
-  private readonly started = new Set<unknown>();
   private readonly running = new Set<unknown>();
   private readonly failures: { readonly title: string; readonly error: string }[] = [];
   private hasUnknownEnd = false;
+  private readonly wasStarted: (id: string) => boolean;
+
+  /** @param wasStarted Whether a node with this ID was ever started, for `hasLostEvent`. */
+  constructor(wasStarted: (id: string) => boolean = () => true) {
+    this.wasStarted = wasStarted;
+  }
 
   add({ event, fields }: ServerEvent): void {
     if (event === "text_chunk") return; // most events
-    const { id } = fields;
+    const { id = "" } = fields;
     if (event === "node_started") {
-      this.started.add(id);
       this.running.add(id);
     } else if (event === "node_finished") {
-      if (!this.started.has(id)) this.hasUnknownEnd = true;
-      this.running.delete(id);
+      if (!this.running.delete(id) && !this.wasStarted(id)) this.hasUnknownEnd = true;
       const { status, title = fields.node_id ?? "", error = "" } = fields;
       if (status === "failed") this.failures.push({ title, error });
     }
