@@ -216,6 +216,7 @@ export async function killedWrites(
       parent.kill("SIGKILL");
       expect(again.exit, `${what}, then again beside the zombie: ${again.err}`).toBe(0);
       await line.check(true);
+      await temporaries(home);
       hit++;
       continue;
     }
