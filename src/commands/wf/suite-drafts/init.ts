@@ -151,12 +151,15 @@ const suiteText = (
 function testOf({ name, turns, answers, outputs }: NamedDraft): Record<string, unknown> {
   const [only, ...others] = turns;
   const [answer, ...alternatives] = answers;
+  const conditions = Object.entries(outputs).map(
+    ([name, value]) => `output ${JSON.stringify(name)} is ${JSON.stringify(value)}`,
+  );
   const expected = {
     ...(answer !== undefined && {
       answer: alternatives.length === 0 ? answer : answers,
       compare: "similar",
     }),
-    ...(Object.keys(outputs).length > 0 && { expect: { outputs: claims(outputs) } }),
+    ...(conditions.length > 0 && { expect: conditions }),
   };
   if (others.length === 0) return { name, ...only, ...expected };
   const last = turns.length - 1;
@@ -165,6 +168,3 @@ function testOf({ name, turns, answers, outputs }: NamedDraft): Record<string, u
     turns: turns.map((turn, index) => (index === last ? { ...turn, ...expected } : turn)),
   };
 }
-
-const claims = (outputs: NamedDraft["outputs"]) =>
-  Object.fromEntries(Object.entries(outputs).map(([name, value]) => [name, { equals: value }]));
