@@ -52,7 +52,7 @@ const claim = (test: Test, negated = false): Claim => ({
 });
 
 /** Claims that the field exists, or does not. */
-export const exists = (expected: boolean): Claim => ({
+const exists = (expected: boolean): Claim => ({
   evaluate({ value, missing, actual }) {
     const unknown = value === undefined && missing === "unknown";
     return { passed: unknown ? undefined : (value !== undefined) === expected, actual };
@@ -76,7 +76,7 @@ export const equals = (expected: unknown, negated = false): Claim => ({
   ...(!negated && { equals: expected }),
 });
 
-export const contains = (part: string, negated = false): Claim =>
+const contains = (part: string, negated = false): Claim =>
   claim((value) => textOf(value).includes(part), negated);
 
 /** Maximum number of characters to search, and maximum duration of a search. */

@@ -142,7 +142,7 @@ export function readFieldCheck<T>(
 }
 
 /** The check of a claim about a field. */
-export function fieldCheck<T>(
+function fieldCheck<T>(
   name: string,
   { kind, read }: ConditionField<T>,
   { evaluate, equals }: Claim,
@@ -162,7 +162,7 @@ export function fieldCheck<T>(
 type RunFields<T> = Readonly<Record<"status" | "elapsed" | "tokens" | "steps", ConditionField<T>>>;
 
 /** Whether a number of the run is within the limit. */
-export const isLimited = <T>(
+const isLimited = <T>(
   fields: RunFields<T>,
   name: "elapsed" | "tokens" | "steps",
   limit: Limit,

@@ -36,7 +36,7 @@ defaults:
 tests:
   - name: one
     inputs: { b: 2 }
-    expect: { required: [LLM] }
+    expect: { checks: ['node "LLM" ran'] }
     answer: 30 days
     judge: { criteria: Names a number. }
     tags: [smoke]
@@ -96,6 +96,36 @@ test("merge keys that name their own mapping, or double at each step, are refuse
   const doubled = `x-0: &s0 { tags: [a] }\n${steps.join("")}tests: [{ name: a, <<: *s40 }]\n`;
   for (const text of [doubled, "tests: [&a { name: a, <<: *a }]"])
     await expect(read(text)).rejects.toMatchObject({ kind: "usage" });
+});
+
+test("a key of expect besides checks is refused with the conditions that say the same", async () => {
+  await write(folder, {
+    "former.yaml": `
+x-fast: &fast { within: { run: 2s } }
+tests:
+  - name: a
+    expect: { <<: *fast, required: [LLM] }
+  - { name: b, expect: { checks: [no gaps], tokens: { max: 5 } } }
+`,
+    "former.csv": 'query,expect\nhello,"{""outputs"": {""a"": {""equals"": 1}}}"\n',
+  });
+  const refusal = async (file: string) => {
+    const ran = await cli(["wf", "test", "run", join(folder, file)]);
+    expect(ran.exit).toBe(2);
+    return ran.err.replaceAll(`${folder}/`, "").split("\n").slice(0, -2);
+  };
+  expect(await refusal("former.yaml")).toEqual([
+    'error: former.yaml line 5: "required" is no longer a key: use checks',
+    `  - 'node "LLM" ran'`,
+    '  former.yaml line 2: "within" is no longer a key: use checks',
+    "  - 'run took at most 2s'",
+    '  former.yaml line 6: "tokens" is no longer a key: use checks',
+    "  - 'run used at most 5 tokens'",
+  ]);
+  expect(await refusal("former.csv")).toEqual([
+    'error: former.csv row 1 (line 2), column expect: "outputs" is no longer a key: use checks',
+    `  - 'output "a" is 1'`,
+  ]);
 });
 
 test("all mistakes of a file are reported at once, with their lines", async () => {

@@ -92,18 +92,13 @@ export function evaluate<Result extends FollowResult>(
   };
 }
 
-/** A run that was followed to its end. */
-interface EvaluatedRun extends FollowResult {
-  readonly trace: RunTrace;
-}
-
 /**
  * Checks the expectations, reports the results, and throws `gate` if one is not met. Otherwise throws
  * the error for the outcome of the run, unless an expectation names that end. A run that is waiting
  * for human input is only checked if an expectation names the pause.
  */
 async function expectationReport(
-  { runId, outcome, trace }: EvaluatedRun,
+  { runId, outcome, trace }: FollowResult & { readonly trace: RunTrace },
   expectations: Expectations,
   context: Context,
 ): Promise<void> {

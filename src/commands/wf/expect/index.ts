@@ -4,6 +4,6 @@ export { evaluate, readExpectations } from "./expect.ts";
 export { nodeForms } from "./node-checks.ts";
 export { noForms, runFields } from "./run-scope.ts";
 export { quoted } from "./texts.ts";
-export { expectationKeys, expectationsSchema, textSchema } from "./yaml-file.ts";
+export { readChecks } from "./yaml-file.ts";
 export { MAX_YAML_SIZE, readEach, readYamlNodes, valueNodes } from "./yaml-nodes.ts";
 export type { YamlNode, YamlNodes } from "./yaml-nodes.ts";

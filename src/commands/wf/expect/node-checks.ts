@@ -3,18 +3,52 @@ import { didYouMean } from "../../../lib/did-you-mean.ts";
 import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
 import { readAmount, readDuration, readTimeLimit, meetsLimit } from "../../conditions/index.ts";
 import type { ConditionReader, Forms, Limit, Result } from "../../conditions/index.ts";
-import { countWithin, ifAllEventsSeen, ifAllNodesSeen, withoutNodes } from "./missing-events.ts";
 import { because, inSeconds, quoted } from "./texts.ts";
 import { counted } from "../../../lib/plural.ts";
 
 /** The name of nodes in a sentence: a title or ID, or a type. */
-export interface NodeName {
+interface NodeName {
   readonly text: string;
   readonly byType: boolean;
 }
 
 /** Checks the nodes of a run. */
-export type Evaluate = (trace: RunTrace) => Result;
+type Evaluate = (trace: RunTrace) => Result;
+
+/** Why a check of nodes is not met if there are none. */
+export function withoutNodes({ isReply, nodesMissing }: RunTrace): string {
+  if (isReply) return "this application has no nodes, so no steps";
+  return nodesMissing
+    ? "node events are missing: following started late, the connection was lost at the end, or the recording is damaged"
+    : "no node ran";
+}
+
+/** Why a check is not met for events that no snapshot contains (server §15.6). */
+const eventsUnknown = "events are missing, so retries and pauses may have been missed";
+
+/** A result that is undecided if what it is based on is missing. */
+const unless = (missing: boolean, why: string, result: Result): Result =>
+  missing ? { passed: undefined, actual: result.passed ? why : result.actual } : result;
+
+/** The result is certain only if the events of all nodes were received; a basic chat has none. */
+export const ifAllNodesSeen = (trace: RunTrace, result: Result): Result =>
+  unless(trace.nodesMissing && !trace.isReply, withoutNodes(trace), result);
+
+/** The result is certain only if the whole run was followed. */
+export const ifAllEventsSeen = (trace: RunTrace, result: Result): Result =>
+  unless(trace.unwatched, eventsUnknown, ifAllNodesSeen(trace, result));
+
+/** The result for a count of which some may be missing, so that only a lower limit can be met. */
+function countWithin(
+  count: number,
+  limit: Limit,
+  actual: string,
+  ifAllSeen: (result: Result) => Result,
+): Result {
+  const passed = meetsLimit(limit, count);
+  const result = { passed, actual };
+  return passed && meetsLimit(limit, Infinity) ? result : ifAllSeen(result);
+}
 
 /** All executions of nodes with this name, in the order of their starts. */
 function runsOf({ nodes }: RunTrace, { text, byType }: NodeName): readonly NodeRun[] {
@@ -75,10 +109,6 @@ const startSeen = ({ beganWith, endedWith }: NodeRun): boolean => beganWith !== 
 
 const eventLost = "unknown: an event was lost";
 
-/** Whether every execution of the node took this long. */
-export const nodeTook = (name: NodeName, limit: Limit): Evaluate =>
-  ofEach(name, (node, trace) => nodeTime(node, limit, trace));
-
 function nodeTime(node: NodeRun, limit: Limit, trace: RunTrace): Result {
   if (node.finishedAt === undefined) return notEnded(node, trace);
   const seconds = node.elapsed ?? (node.finishedAt - node.startedAt) / 1000;
@@ -86,7 +116,7 @@ function nodeTime(node: NodeRun, limit: Limit, trace: RunTrace): Result {
 }
 
 /** Whether the node ran this often. An upper limit needs the events of all nodes. */
-export const nodeRan =
+const nodeRan =
   (name: NodeName, limit: Limit): Evaluate =>
   (trace) => {
     const count = runsOf(trace, name).length;
@@ -103,7 +133,7 @@ const nodeRetried = (name: NodeName, limit: Limit): Evaluate =>
   });
 
 /** Whether all executions of the node together used this many tokens. */
-export const nodeUsed =
+const nodeUsed =
   (name: NodeName, limit: Limit): Evaluate =>
   (trace) => {
     const runs = runsOf(trace, name);
@@ -116,10 +146,17 @@ export const nodeUsed =
     );
   };
 
-/** Whether the first execution of one node ended before that of the other began. */
-export const inOrder =
-  (before: NodeName, after: NodeName): Evaluate =>
-  (trace) => {
+/** Reads `"Title"`, a word, or `type llm`. */
+export function readNode(reader: ConditionReader): NodeName {
+  const byType = reader.takes("type") !== undefined;
+  return { text: reader.name(), byType };
+}
+
+/** Reads the node after `before`: whether its first execution began after that of the other had ended. */
+export function readOrder(reader: ConditionReader, before: NodeName): Evaluate {
+  reader.takes("node");
+  const after = readNode(reader);
+  return (trace) => {
     const [first] = runsOf(trace, before);
     const [second] = runsOf(trace, after);
     if (first === undefined) return absent(trace, before);
@@ -133,25 +170,13 @@ export const inOrder =
     const actual = ordered ? "they ran in this order" : notEndedYet;
     return ifAllNodesSeen(trace, { passed: ordered, actual });
   };
-
-/** Reads `"Title"`, a word, or `type llm`. */
-export function readNode(reader: ConditionReader): NodeName {
-  const byType = reader.takes("type") !== undefined;
-  return { text: reader.name(), byType };
 }
 
-/** Reads the node after `before`. */
-export function readOrder(reader: ConditionReader, first: NodeName): Evaluate {
-  reader.takes("node");
-  return inOrder(first, readNode(reader));
-}
-
-export const never: Limit = { operator: "=", value: 0 };
-export const atLeastOnce: Limit = { operator: ">=", value: 1 };
+const never: Limit = { operator: "=", value: 0 };
 
 /** Reads `3 times` or `at most 1 time`; nothing means at least once. */
 function readTimes(reader: ConditionReader): Limit {
-  if (reader.isAtEnd()) return atLeastOnce;
+  if (reader.isAtEnd()) return { operator: ">=", value: 1 };
   const limit = readAmount(reader);
   reader.oneOf(["times", "time"]);
   return limit;
@@ -165,7 +190,10 @@ export const nodeForms: Forms<Evaluate, NodeName> = {
   "did not run": (_, name) => nodeRan(name, never),
   "was retried [[BOUND] N times]": (reader, name) => nodeRetried(name, readTimes(reader)),
   "was not retried": (_, name) => nodeRetried(name, never),
-  "took BOUND TIME": (reader, name) => nodeTook(name, readDuration(reader)),
+  "took BOUND TIME": (reader, name) => {
+    const limit = readDuration(reader);
+    return ofEach(name, (node, trace) => nodeTime(node, limit, trace));
+  },
   "used [BOUND] N tokens": (reader, name) => {
     const limit = readAmount(reader);
     reader.oneOf(["tokens"]);

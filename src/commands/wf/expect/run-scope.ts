@@ -13,13 +13,19 @@ import type {
   Result,
   Scope,
 } from "../../conditions/index.ts";
-import { ifAllEventsSeen, ifAllNodesSeen, withoutNodes } from "./missing-events.ts";
-import { nodeForms, readNode, readOrder } from "./node-checks.ts";
+import {
+  ifAllEventsSeen,
+  ifAllNodesSeen,
+  nodeForms,
+  readNode,
+  readOrder,
+  withoutNodes,
+} from "./node-checks.ts";
 import { because, inSeconds, quoted } from "./texts.ts";
 import { counted } from "../../../lib/plural.ts";
 
 /** A check of the events of a run. */
-export const traceCheck = (evaluate: (trace: RunTrace) => Result): Check<RunTrace> => ({
+const traceCheck = (evaluate: (trace: RunTrace) => Result): Check<RunTrace> => ({
   evaluate,
   named: [],
 });
@@ -60,7 +66,7 @@ const anyValue = (
 });
 
 /** An output of the run, by path. */
-export const output = (path: string): ConditionField<RunTrace> =>
+const output = (path: string): ConditionField<RunTrace> =>
   anyValue(({ outputs }) => {
     if (!isObject(outputs))
       return { value: undefined, missing: "unknown", absent: "the outputs are unknown" };

@@ -5,9 +5,6 @@ import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import { decodeUtf8 } from "../../../lib/utf8.ts";
 import { own, valueAt } from "../../../lib/json.ts";
-import type { RunTrace } from "../../../runs/trace.ts";
-import { parseValue } from "../../conditions/index.ts";
-import type { Check, ConditionReader } from "../../conditions/index.ts";
 import { parseExpectation } from "./expectation.ts";
 import type { Expectation } from "./expectation.ts";
 
@@ -173,25 +170,16 @@ function yamlNodes(
       throw error(node, ...unknownWord(word, values));
     },
     json: (node: Node): unknown => node.toJS(file.document) ?? null,
-    /** A value that is written as in a sentence, such as `1m30s`. */
-    value: <T>(node: Node, read: (reader: ConditionReader) => T, written = text(node)): T =>
-      parseValue(source(node), written, read),
     sentence: (node: Node): Expectation => ({
       ...parseExpectation(text(node), source(node)),
       from: from(node),
     }),
-    expectation: (node: Node, name: string, check: Check<RunTrace>): Expectation => ({
-      name,
-      check,
-      from: from(node),
-    }),
-    /** What a mapping with known keys contains. */
-    keys: <T>(node: Node, table: Keys<T>, isFree = (_name: string) => false): T[] =>
-      readEach(entries(node), ({ key, name, value }) => {
-        const known = own(table, name);
-        if (known) return known(value);
-        if (isFree(name)) return [];
-        throw error(key, ...unknownWord(name, Object.keys(table)));
+    /** What a mapping with known keys contains; `other` reads a further one, or returns undefined. */
+    keys: <T>(node: Node, table: Keys<T>, other?: (entry: Entry) => T[] | undefined): T[] =>
+      readEach(entries(node), (entry) => {
+        const values = own(table, entry.name)?.(entry.value) ?? other?.(entry);
+        if (values) return values;
+        throw error(entry.key, ...unknownWord(entry.name, Object.keys(table)));
       }),
   };
 }

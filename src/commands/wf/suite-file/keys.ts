@@ -88,8 +88,7 @@ export const suiteKeys = [
     name: "expect",
     where: ["defaults", "test", "turn"],
     type: "expect",
-    description:
-      "condition, list of conditions, or the short forms of a file of expectations, as `--expect` takes them",
+    description: "condition, or list of conditions (also under `checks`), as `--expect` takes them",
   },
   {
     name: "answer",

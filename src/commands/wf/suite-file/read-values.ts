@@ -1,5 +1,5 @@
 import { isObject } from "../../../lib/json.ts";
-import { expectationKeys, readEach } from "../expect/index.ts";
+import { readChecks, readEach } from "../expect/index.ts";
 import type { Expectation, YamlNode as Node, YamlNodes } from "../expect/index.ts";
 import { keysAt } from "./keys.ts";
 import type { SuiteKey, SuiteKeyType, SuiteLevel, suiteKeys } from "./keys.ts";
@@ -63,7 +63,7 @@ const readers: Readers = {
     return value;
   },
   expect(nodes, node) {
-    if (nodes.isMapping(node)) return nodes.keys(node, expectationKeys(nodes));
+    if (nodes.isMapping(node)) return readChecks(nodes, node);
     return (nodes.isList(node) ? nodes.items(node) : [node]).map(nodes.sentence);
   },
   judge: (nodes, node) =>
@@ -81,11 +81,9 @@ function numberIn(nodes: YamlNodes, node: Node, { type, range }: SuiteKey): numb
   const value = nodes.number(node);
   const isWhole = type === "number" || Number.isInteger(value);
   if (isWhole && value >= least && value <= most) return value;
-  throw nodes.error(node, `expected ${typeText(type)} from ${least} to ${most}`);
+  const what = type === "integer" ? "a whole number" : "a number";
+  throw nodes.error(node, `expected ${what} from ${least} to ${most}`);
 }
-
-const typeText = (type: SuiteKeyType): string =>
-  type === "integer" ? "a whole number" : "a number";
 
 /** Reads a mapping of a suite. Throws `usage` with the line of an unknown key or a wrong value. */
 export function readValues(level: SuiteLevel, nodes: YamlNodes, node: Node): SuiteValues {
@@ -93,7 +91,8 @@ export function readValues(level: SuiteLevel, nodes: YamlNodes, node: Node): Sui
     key.name,
     (value: Node) => [{ [key.name]: readers[key.type](nodes, value, key) }],
   ]);
-  const isFree = (name: string) => level === "suite" && name.startsWith("x-");
-  const values = nodes.keys<object>(node, Object.fromEntries(table), isFree);
+  const values = nodes.keys<object>(node, Object.fromEntries(table), ({ name }) =>
+    level === "suite" && name.startsWith("x-") ? [] : undefined,
+  );
   return Object.assign({ from: nodes.from(node) }, ...values) as SuiteValues;
 }

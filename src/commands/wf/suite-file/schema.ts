@@ -1,4 +1,3 @@
-import { expectationsSchema, textSchema } from "../expect/index.ts";
 import { keysAt, turnKeys } from "./keys.ts";
 import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./keys.ts";
 
@@ -32,7 +31,11 @@ export const suiteSchema = (): Schema => ({
     turn: mappingAt("turn"),
     judge: mappingAt("judge"),
     search: mappingAt("search"),
-    expectations: expectationsSchema,
+    expectations: {
+      type: "object",
+      properties: { checks: listOf(textSchema) },
+      additionalProperties: false,
+    },
   },
 });
 
@@ -46,6 +49,9 @@ const mappingAt = (level: SuiteLevel): Schema => ({
   ),
   additionalProperties: false,
 });
+
+/** A text as YAML writes it: numbers and true are texts, too. */
+const textSchema = { type: ["string", "number", "boolean"] } as const;
 
 const listOf = (items: Schema): Schema => ({ type: "array", items });
 const defined = (name: string): Schema => ({ $ref: `#/definitions/${name}` });
