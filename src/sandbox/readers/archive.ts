@@ -1,12 +1,11 @@
 import { crc32, inflateRawSync } from "node:zlib";
-import { decodeBytes } from "./decode.ts";
 import { budget, UnreadableFile } from "./limits.ts";
 
 /** The texts in a ZIP, by their paths. */
 export type Archive = ReadonlyMap<string, string>;
 
 /** The files of an archive that hold text: pictures and fonts are not unpacked. */
-const TEXTS = /\.(?:xml|rels|opf|x?html?)$/i;
+const TEXTS = /\.(?:xml|x?html?)$/i;
 
 /** Bytes of all unpacked texts. */
 const MAX_UNPACKED = 64 * 1024 * 1024;
@@ -14,7 +13,7 @@ const MAX_UNPACKED = 64 * 1024 * 1024;
 /** Start of the files of older Office versions, which are also the cover of encrypted ones. */
 const OLDER_OFFICE = Buffer.from("d0cf11e0", "hex");
 
-/** Unpacks the texts of a ZIP; throws UnreadableFile if they are too long, or if it is damaged. */
+/** Unpacks the texts of a ZIP; throws UnreadableFile if they are too long, encrypted or damaged. */
 export function openArchive(bytes: Uint8Array): Archive {
   const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (zip.indexOf(OLDER_OFFICE) === 0) {
@@ -25,7 +24,12 @@ export function openArchive(bytes: Uint8Array): Archive {
   texts
     .map(({ size }) => size)
     .forEach(budget(MAX_UNPACKED, "it unpacks to more than 64 MB of text"));
-  return new Map(texts.map((entry) => [entry.path, decodeBytes(unpack(zip, entry))]));
+  const decoder = new TextDecoder();
+  const archive = new Map(texts.map((each) => [each.path, decoder.decode(unpack(zip, each))]));
+  // Books list what is encrypted, which may be fonts alone.
+  const encrypted = archive.get("META-INF/encryption.xml") ?? "";
+  if (/\.x?html?["']/i.test(encrypted)) throw new UnreadableFile("it is encrypted");
+  return archive;
 }
 
 /** What the directory of a ZIP says of a file. */
@@ -74,13 +78,14 @@ function unpack(zip: Buffer, { path, flags, method, checksum, packedSize, size, 
   throw new UnreadableFile(`it is damaged (the checksum of ${path} is wrong)`);
 }
 
-/** A file of an archive; throws UnreadableFile if there is none. */
-export function textAt(archive: Archive, path: string): string {
-  const text = archive.get(path);
-  if (text === undefined) throw new UnreadableFile(`it has no ${path}`);
-  return text;
+/**
+ * The texts at these paths, in the order of their names: `2.xml` before `10.xml`. Throws
+ * UnreadableFile if there are none.
+ */
+export function textsAt(archive: Archive, paths: RegExp): readonly string[] {
+  const found = [...archive].filter(([path]) => paths.test(path));
+  if (found.length === 0) throw new UnreadableFile("it has no text of its kind");
+  return found
+    .toSorted(([one], [other]) => one.localeCompare(other, "en", { numeric: true }))
+    .map(([, text]) => text);
 }
-
-/** The path that a link in the file at `from` leads to: `../a.xml` in `b/c.xml` is `a.xml`. */
-export const linkedPath = (from: string, link: string): string =>
-  decodeURIComponent(new URL(link, `file:///${from}`).pathname.slice(1));

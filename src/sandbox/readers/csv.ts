@@ -1,11 +1,10 @@
 import { parse } from "csv-parse/sync";
-import { decodeBytes } from "./decode.ts";
 import { cellBudget, labelledRows } from "./rows.ts";
 
 /** Reads CSV: a part for each row. */
 export function readCsv(bytes: Uint8Array): Iterable<string> {
   const spend = cellBudget();
-  const rows = parse(decodeBytes(bytes), {
+  const rows = parse(new TextDecoder().decode(bytes), {
     bom: true,
     relax_column_count: true,
     relax_quotes: true,
