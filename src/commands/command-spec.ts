@@ -113,7 +113,10 @@ export interface Context {
   /** A limit for parallel requests, which adapts to the server. */
   limitConcurrency(options?: ConcurrencyOptions): ConcurrencyLimiter;
   /** Identifies the server, its key, the values and the content. No key can be read from it. */
-  fingerprint(values: readonly unknown[], content: Uint8Array): Promise<string>;
+  fingerprint(
+    values: readonly unknown[],
+    content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  ): Promise<string>;
   /** Base URL of the API without a trailing slash; known without a key. */
   baseUrl(): Promise<string>;
   /** Resolves a name, an ID or its beginning to an ID, like a positional. Throws not-found and refused. */
@@ -187,6 +190,8 @@ export interface Context {
  * the ID of the changed object; after a kill it may be called again for a row that was sent.
  */
 export interface RowWork<I, C> {
+  /** Is checking a row without effect, so that it is checked again when it is sent instead of being held? */
+  readonly checksAgain?: true;
   /** `cells` are those of columns that are no arguments. Throws what is wrong with the row. */
   check(input: I, cells: Readonly<Record<string, unknown>>): Promise<C | undefined>;
   send(checked: C): Promise<string>;

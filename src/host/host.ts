@@ -33,6 +33,15 @@ export interface AppendFile {
   close(): Promise<void>;
 }
 
+/** A file without a name, which vanishes with the process that has it open. */
+export interface ScratchFile {
+  /** Resolves when the operating system has taken the bytes. */
+  append(bytes: Uint8Array): Promise<void>;
+  /** Streams its content; may be called again. */
+  bytes(): AsyncIterable<Uint8Array>;
+  close(): Promise<void>;
+}
+
 /** A lock file: held by this process until released, or who holds it since when, and what to do next. */
 export type Lock =
   | { readonly release: () => void }
@@ -85,6 +94,8 @@ export interface Files {
   writeSettings(path: string, value: object): Promise<void>;
   /** Creates an empty file; throws `code: "EEXIST"` if one exists. */
   create(path: string): Promise<AppendFile>;
+  /** Creates a file for this process alone in an existing directory. */
+  scratch(directory: string): Promise<ScratchFile>;
   /** Appends and flushes to disk. With `ownMode`, a new file has this mode, and a link throws `code: "ELOOP"`. */
   append(path: string, text: string, ownMode?: number): Promise<void>;
   /** Truncates a file to a number of bytes; a link throws `code: "ELOOP"`. */

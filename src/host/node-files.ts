@@ -1,5 +1,5 @@
 import { constants, lstat, readFile, stat, type Stats } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { codeOf, isMissing } from "../errors.ts";
 import { bytesOf } from "../lib/collect.ts";
@@ -192,6 +192,29 @@ const writesOf = (system: FileSystem): Omit<Files, Reads> => ({
       async close() {
         await file.sync().finally(() => file.close());
       },
+    };
+  },
+  async scratch(directory) {
+    const { open, rm } = await system.fs();
+    const path = join(directory, `${await system.randomHex(8)}.tmp`);
+    const file = await open(path, "wx+", 0o600);
+    const close = () => file.close();
+    // What is open needs no name. Windows deletes it once it is closed, also by a kill.
+    await rm(path).catch((error: unknown) => close().finally(() => Promise.reject(error as Error)));
+    return {
+      append: (bytes) => file.appendFile(bytes),
+      async *bytes() {
+        for (let at = 0; ;) {
+          const { buffer, bytesRead } = await file.read({
+            buffer: Buffer.alloc(CHUNK_SIZE),
+            position: at,
+          });
+          if (bytesRead === 0) return;
+          at += bytesRead;
+          yield buffer.subarray(0, bytesRead);
+        }
+      },
+      close,
     };
   },
   async append(path, text, ownMode) {

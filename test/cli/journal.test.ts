@@ -40,7 +40,10 @@ test.each<[string, string, object]>([
 test("writes what it reads", async () => {
   const { files, appended } = memoryFiles();
   const journal = await openBatchJournal("j", files);
-  await journal.begin([[1, { tag_id: "a" }]]);
+  async function* names() {
+    yield [1, { tag_id: "a" }] as const;
+  }
+  await journal.begin(names());
   await journal.sent(1);
   await journal.done(1, "x");
   expect(appended.join("")).toBe(`${resolved}{"sent":1}\n{"done":1,"id":"x"}\n`);

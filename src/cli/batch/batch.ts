@@ -1,6 +1,12 @@
 import type { Values } from "../../api/request.ts";
-import { batch, beforeSending, readBatchFile } from "../../commands/batch/index.ts";
-import type { BatchRow, RowAttempt, RowEnd, Sending } from "../../commands/batch/index.ts";
+import { batch, beforeSending, withBatchFile } from "../../commands/batch/index.ts";
+import type {
+  BatchFile,
+  BatchRow,
+  RowAttempt,
+  RowEnd,
+  Sending,
+} from "../../commands/batch/index.ts";
 import { ApiError, CliError, isFatal, signalKinds } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { deleteKnowledgeBase } from "../../operations/knowledge.ts";
@@ -21,13 +27,12 @@ import { takesEach } from "../parse/shared-flags.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import { isUuid } from "../../lib/uuid.ts";
-import { resolveRows } from "./resolve.ts";
+import { namesOfRows, resolveRows } from "./resolve.ts";
 import { eachTaskRow } from "./task-rows.ts";
 import { ended, rowSources } from "./each-line.ts";
 import type { EachLine, RowOutcome } from "./each-line.ts";
 import { checkRows } from "./row-input.ts";
-import type { CheckedRow } from "./row-input.ts";
-import { withRowNames } from "./row-names.ts";
+import { rowNames } from "./row-names.ts";
 import type { NamedOutcome } from "./row-names.ts";
 
 const outcomes = (routine: readonly RowEnd[]): Returns<never> =>
@@ -60,7 +65,11 @@ export async function executeBatch(
   const command: Command = { ...rest, positionals: [], params: {} };
   await execute({ kind: "run", command, typed: {}, globals }, host, log, (session) => {
     const line = { each, typed, globals };
-    return task ? eachTaskRow({ ...line, task }, session) : eachRow({ ...line, row }, session);
+    return withBatchFile(each, session.context, (file) =>
+      task
+        ? eachTaskRow({ ...line, task }, file, session)
+        : eachRow({ ...line, row }, file, session),
+    );
   });
 }
 
@@ -76,16 +85,19 @@ interface OperationLine extends EachLine {
  */
 async function* eachRow(
   { row, each, typed, globals }: OperationLine,
+  file: BatchFile,
   session: Session,
 ): AsyncGenerator<NamedOutcome> {
   if (!row) return;
   const { context } = session;
   const command = commandOf(row);
   const { body, bodySet, user, ifExists, ifNotExists } = globals;
-  const file = await readBatchFile(each, context.host);
   const sources = rowSources(each, context.host, globals);
   const extra = await extraBody(globals, sources.line);
-  const checked = await beforeSending(() => checkRows({ command, file, typed, sources, extra }));
+  const [names, shown] = [namesOfRows(command, session), rowNames(command)];
+  const checked = await beforeSending(() =>
+    checkRows({ command, file, typed, sources, extra, seenBy: [names, shown], context }),
+  );
   const run: RowRun = { row, command, globals, extra, session };
   const outcomesOfRows = batch<Values, RowOutcome>(
     {
@@ -95,8 +107,10 @@ async function* eachRow(
       errorsTo: globals.errorsTo,
       stopOnError: globals.stopOnError,
       rows: (journal) =>
-        resolveRows({ command, file: file.name, checked, journal, globals, session }),
-      confirm: (open) => confirmDeletes(command, open, checked, session),
+        Promise.resolve(
+          resolveRows({ command, file: file.name, checked, names, journal, globals }),
+        ),
+      confirm: (open) => confirmDeletes(command, open, session),
       isRepeatable: (input) => isRepeatable(row, input),
       attempt: (input, sending) => attempt(run, input, sending),
       async interrupted(input, number) {
@@ -107,30 +121,43 @@ async function* eachRow(
     },
     context,
   );
-  yield* withRowNames(outcomesOfRows, command, checked);
+  yield* shown.withNames(outcomesOfRows);
 }
+
+/** Names of objects to delete that are kept for the prompt; it shows a few, and counts the others. */
+const MAX_NAMES = 100;
 
 /** Prompts before the objects of rows are deleted, by their names in the file. */
 async function confirmDeletes(
   command: Command,
-  open: readonly BatchRow<Values>[],
-  checked: readonly CheckedRow[],
+  open: AsyncIterable<BatchRow<Values>>,
   { context }: Session,
 ): Promise<void> {
   if (command.effect !== "destroys") return;
-  const numbers = new Set(open.flatMap(({ row, input }) => (input ? [row.number] : [])));
-  const inputs = checked.filter(({ row }) => numbers.has(row.number)).map(({ input }) => input);
+  const names = new Map(command.positionals.map(({ name }) => [name, [] as string[]]));
+  const different = new Set<string>();
+  let rows = 0;
+  for await (const { input, entered = {} } of open) {
+    if (input === undefined) continue;
+    rows++;
+    for (const [name, texts] of names) {
+      for (const text of [entered[name] ?? []].flat() as string[]) {
+        if (text !== (texts[0] ?? text)) different.add(name);
+        if (texts.length < MAX_NAMES) texts.push(text);
+        else texts.length++;
+      }
+    }
+  }
   const last = command.positionals.at(-1)?.name;
   const typed = Object.fromEntries(
-    command.positionals.map(({ name }) => {
-      const texts = inputs.flatMap((input) => (input[name] ?? []) as string | readonly string[]);
-      const distinct = new Set(texts);
-      return [name, name !== last && distinct.size === 1 ? texts[0] : texts];
+    [...names].map(([name, texts]) => {
+      const isOne = name !== last && texts.length > 0 && !different.has(name);
+      return [name, isOne ? texts[0] : texts];
     }),
   );
   if (context.options.dryRun) return context.notice(dryDeletionText(command, typed));
   // As a single one with documents wants its name.
-  const type = command.row?.id === deleteKnowledgeBase.id ? String(inputs.length) : undefined;
+  const type = command.row?.id === deleteKnowledgeBase.id ? String(rows) : undefined;
   await context.confirm(confirmationText(command, typed), { type });
 }
 

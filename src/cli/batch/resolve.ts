@@ -14,7 +14,7 @@ import type { Lookup } from "../execute/lookup.ts";
 import { isAlreadyDeleted } from "../execute/row-values.ts";
 import { rowPlace } from "../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
-import type { CheckedRow } from "./row-input.ts";
+import type { ReadRows } from "./row-input.ts";
 import type { Session } from "../execute/session.ts";
 import { isIdPrefix, isUuid } from "../../lib/uuid.ts";
 
@@ -26,46 +26,40 @@ interface RowsToResolve {
   readonly command: Command;
   /** Name of the file, for errors. */
   readonly file: string;
-  readonly checked: readonly CheckedRow[];
+  readonly checked: ReadRows;
+  readonly names: NamesOfRows;
   readonly journal: BatchJournal;
   readonly globals: Globals;
-  readonly session: Session;
 }
 
 /**
- * Resolves the names of all rows, each once. Takes over what the journal of an earlier run has,
- * because a rename may have been applied since. Throws one error for all rows that fail.
+ * Returns a function that reads the rows with their names resolved, each once. Takes over what the journal
+ * of an earlier run has, because a rename may have been applied since. What it reads throws one error for
+ * all rows that fail.
  */
-export async function resolveRows({
-  command,
-  file,
-  checked,
-  journal,
-  globals,
-  session,
-}: RowsToResolve): Promise<BatchRow<Values>[]> {
-  if (journal.resolved) {
-    return checked.map(({ row, input }) => {
-      const resolved = journal.resolved?.get(row.number);
-      return { row, input: resolved && { ...input, ...resolved }, resolved };
-    });
-  }
-  const lookup = lookupFor(command, checked, session);
-  const ready: BatchRow<Values>[] = [];
-  const failed: { row: FileRow; error: CliError }[] = [];
-  for (const { row, input } of checked) {
-    try {
-      const all = await resolvedInput(command, input, lookup(input));
-      const changed = Object.entries(all).filter(([name, value]) => value !== input[name]);
-      ready.push({ row, input: all, resolved: Object.fromEntries(changed) });
-    } catch (error) {
-      if (isAlreadyDeleted(error, globals)) ready.push({ row, input: undefined });
-      else if (error instanceof CliError && nameErrors.has(error.kind)) failed.push({ row, error });
-      else throw error;
+export function resolveRows({ command, file, checked, names, journal, globals }: RowsToResolve) {
+  const { resolved: earlier } = journal;
+  return async function* read(): AsyncGenerator<BatchRow<Values>> {
+    const failed = failedRows(file);
+    for await (const { row, input } of checked()) {
+      if (earlier) {
+        const resolved = earlier.get(row.number);
+        yield { row, entered: input, input: resolved && { ...input, ...resolved }, resolved };
+        continue;
+      }
+      try {
+        const all = await resolvedInput(command, input, names.lookup(input));
+        const changed = Object.entries(all).filter(([name, value]) => value !== input[name]);
+        yield { row, entered: input, input: all, resolved: Object.fromEntries(changed) };
+      } catch (error) {
+        if (isAlreadyDeleted(error, globals)) yield { row, entered: input, input: undefined };
+        else if (error instanceof CliError && nameErrors.has(error.kind)) failed.add(row, error);
+        else throw error;
+      }
     }
-  }
-  if (failed.length > 0) throw rowsError(file, failed);
-  return ready;
+    failed.check();
+    names.found();
+  };
 }
 
 const nameErrors: ReadonlySet<FailureKind> = new Set(["usage", "not-found", "refused"]);
@@ -73,12 +67,27 @@ const nameErrors: ReadonlySet<FailureKind> = new Set(["usage", "not-found", "ref
 /** Rows in the details of an error. */
 const MAX_LISTED = 100;
 
-/** One error for all rows of a file that are invalid; it has the kind of the first. */
-export function rowsError(
+/** Collects the rows that are invalid. */
+export function failedRows(file: string) {
+  const failed: { readonly row: FileRow; readonly error: CliError }[] = [];
+  let count = 0;
+  return {
+    add(row: FileRow, error: CliError): void {
+      if (count++ < MAX_LISTED) failed.push({ row, error });
+    },
+    /** Throws one error for all of them; it has the kind of the first. */
+    check(): void {
+      if (count > 0) throw rowsError(file, failed, count);
+    },
+  };
+}
+
+function rowsError(
   file: string,
-  failed: readonly { row: FileRow; error: CliError }[],
+  failed: readonly { readonly row: FileRow; readonly error: CliError }[],
+  count: number,
 ): CliError {
-  const placed = failed.slice(0, MAX_LISTED).map(({ row, error }) => {
+  const placed = failed.map(({ row, error }) => {
     // The lookup does not know the column, but its error quotes the value.
     const cell = Object.entries(row.values).find(([, value]) =>
       error.message.includes(JSON.stringify(String(value).replace(/^(name|id):/, ""))),
@@ -88,7 +97,7 @@ export function rowsError(
   const [first] = placed;
   const [{ row, error } = { row: undefined, error: undefined }] = failed;
   const place = `${file}${row ? ` ${rowPlace(row)}` : ""}${first?.column ? `, column ${first.column}` : ""}`;
-  const others = failed.length > 1 ? ` (and ${formatRowCount(failed.length - 1)} more)` : "";
+  const others = count > 1 ? ` (and ${formatRowCount(count - 1)} more)` : "";
   const candidates = isObject(error?.info.details) ? error.info.details : {};
   return new CliError(error?.kind ?? "refused", `${place}: ${first?.message}${others}`, {
     ...error?.info,
@@ -96,12 +105,17 @@ export function rowsError(
   });
 }
 
-/** Lookups for the names of one row; all rows share the lists that are read. */
-function lookupFor(
-  command: Command,
-  checked: readonly CheckedRow[],
-  session: Session,
-): (input: Values) => Lookup {
+/** The names in the rows of a file. */
+export interface NamesOfRows {
+  see(input: Values): void;
+  /** Lookups for the names of one row; all rows share the lists that are read. */
+  lookup(input: Values): Lookup;
+  /** All rows were looked up: what follows looks up the same again, and says nothing more about it. */
+  found(): void;
+}
+
+/** Looks up the names of rows once it has seen all of them. */
+export function namesOfRows(command: Command, session: Session): NamesOfRows {
   const refs = Object.entries(command.params).filter(([, { noun, listed }]) => noun ?? listed);
   const textsOf = (input: Values, noun?: Noun) =>
     refs
@@ -110,15 +124,12 @@ function lookupFor(
       .filter((text) => !isUuid(text))
       .map((text) => text.replace(/^(name|id):/, ""));
 
+  // Of many names, it only matters that they are many.
+  const note = (names: Set<string>, texts: readonly string[]) => {
+    for (const text of texts) if (names.size <= MAX_KEYWORD_LOOKUPS) names.add(text);
+  };
   const kbs = new Set<string>();
   const documents = new Map<unknown, Set<string>>();
-  for (const { input } of checked) {
-    for (const text of textsOf(input, "kb")) kbs.add(text);
-    const within = input["dataset_id"];
-    const known = documents.get(within) ?? new Set();
-    for (const text of textsOf(input, "document")) known.add(text);
-    documents.set(within, known);
-  }
 
   const lists = new Map<string, Promise<ReadonlyMap<unknown, readonly unknown[]>>>();
   const byName = (row: AnyOperation, query: Values) => {
@@ -128,8 +139,8 @@ function lookupFor(
     return known;
   };
   const objects = new Map<string, Promise<unknown>>();
-  const plain = lookupOf(session);
-  return (input) => ({
+  let plain = lookupOf(session);
+  const lookup = (input: Values): Lookup => ({
     ...plain,
     async *rows(row, query) {
       const { keyword: _, ...unfiltered } = query;
@@ -148,6 +159,20 @@ function lookupFor(
       return known;
     },
   });
+  return {
+    see(input) {
+      note(kbs, textsOf(input, "kb"));
+      const within = input["dataset_id"];
+      const known = documents.get(within) ?? new Set();
+      note(known, textsOf(input, "document"));
+      documents.set(within, known);
+    },
+    lookup,
+    found() {
+      const silent = () => Promise.resolve();
+      plain = { ...plain, trace: silent, notice: silent };
+    },
+  };
 }
 
 async function indexByName(rows: AsyncIterable<unknown>): Promise<Map<unknown, unknown[]>> {

@@ -1,5 +1,6 @@
 import type { Values } from "../../api/request.ts";
 import type { BatchFile } from "../../commands/batch/index.ts";
+import type { Context } from "../../commands/command-spec.ts";
 import { CliError, usage } from "../../errors.ts";
 import type { Param, Params } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
@@ -33,17 +34,24 @@ interface RowsToCheck {
   readonly typed: Readonly<Record<string, TypedLine>>;
   readonly sources: { readonly line: Sources; readonly cells: Sources };
   readonly extra: Values | undefined;
+  /** Columns that are no arguments. */
+  readonly isOther?: (column: string) => boolean;
+  /** What is told of each row once it is checked. */
+  readonly seenBy: readonly { see(input: Values): void }[];
+  readonly context: Context;
 }
 
+/** Reads the rows with their inputs, which were checked before. */
+export type ReadRows = () => AsyncIterable<CheckedRow>;
+
 /**
- * The input of each row: its cells, and the values of the command line for all rows. Words of the
- * command line fill the positionals without a column. Throws usage with row and column, or the
+ * Checks each row: its cells, and the values of the command line for all rows. Words of the command line
+ * fill the positionals without a column. Throws usage with row and column, or the
  * missing or unknown column.
  */
-export async function checkRows(request: RowsToCheck): Promise<CheckedRow[]> {
-  const { command, typed, sources, extra } = request;
-  const { name: file, table } = request.file;
-  const { rows, columns } = table;
+export async function checkRows(request: RowsToCheck): Promise<ReadRows> {
+  const { command, typed, sources, extra, seenBy, context } = request;
+  const { name: file, columns, header, count } = request.file;
   const targets = columnTargets(request);
   /** Parameter → its column; the last one of several. */
   const byParam = new Map([...targets].map(([column, { name }]) => [name, column]));
@@ -56,16 +64,15 @@ export async function checkRows(request: RowsToCheck): Promise<CheckedRow[]> {
     ([param, spec]) => shared[param] === undefined && isNeeded(command, param, spec),
   );
   const absent = needed.find(([param]) => !byParam.has(param));
-  if (absent && (columns?.length || rows.length > 0)) {
+  if (absent && (columns.size > 0 || count > 0)) {
     const [param, spec] = absent;
     throw unreadable(
-      columns ? `${file} line 1` : file,
+      header === undefined ? file : `${file} line 1`,
       `column ${columnNames(command, param, spec)[0]} not found`,
       `it is the column of ${labelOf(command, param, spec)}; a value on the command line applies to all rows`,
     );
   }
-  const checked: CheckedRow[] = [];
-  for (const row of rows) {
+  const checked = async (row: FileRow): Promise<CheckedRow> => {
     const input = await rowInput(row, shared, targets, request);
     for (const [param] of needed) {
       if (input[param] !== undefined) continue;
@@ -73,29 +80,28 @@ export async function checkRows(request: RowsToCheck): Promise<CheckedRow[]> {
     }
     const problem = changeMissing(command, input, extra);
     if (problem !== undefined) throw unreadable(`${file} ${rowPlace(row)}`, problem);
-    checked.push({ row, input });
+    return { row, input };
+  };
+  async function* read() {
+    for await (const { rows } of request.file.parts())
+      for (const row of rows) yield await checked(row);
   }
-  return checked;
+  for await (const { input } of read()) {
+    if (context.signal.aborted) throw context.abortError();
+    for (const each of seenBy) each.see(input);
+  }
+  return read;
 }
 
 /** Column → its parameter, in the order of the columns. Throws for an unknown column. */
-function columnTargets({ command, file }: RowsToCheck): Map<string, ColumnTarget> {
-  const { rows, columns } = file.table;
+function columnTargets({ command, file, isOther }: RowsToCheck): Map<string, ColumnTarget> {
   const known = columnsOf(command);
   const targets = new Map<string, ColumnTarget>();
-  const add = (column: string, place: string) => {
+  for (const [column, place] of file.columns) {
+    if (isOther?.(column)) continue;
     const target = known.get(column);
-    if (!target) throw unknownColumn(place, column, [...known.keys()]);
+    if (!target) throw unknownColumn(`${file.name} ${place}`, column, [...known.keys()]);
     targets.set(column, target);
-  };
-  if (columns) {
-    for (const column of columns) add(column, `${file.name} line 1`);
-    return targets;
-  }
-  for (const row of rows) {
-    for (const column of Object.keys(row.values)) {
-      if (!targets.has(column)) add(column, `${file.name} ${rowPlace(row)}`);
-    }
   }
   return targets;
 }
@@ -111,7 +117,7 @@ async function rowInput(
   for (const [column, cell] of Object.entries(row.values)) {
     const target = targets.get(column);
     const place = `${file.name} ${rowPlace(row)}, column ${column}`;
-    const text = target && typedIn(cell, target, file.table.columns !== undefined, place);
+    const text = target && typedIn(cell, target, file.header !== undefined, place);
     if (!target || text === undefined) continue;
     if (input[target.name] !== undefined) {
       const label = labelOf(command, target.name, target.param);

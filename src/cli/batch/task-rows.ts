@@ -1,17 +1,15 @@
-import { mapConcurrent } from "../../api/concurrent-map.ts";
 import type { Values } from "../../api/request.ts";
-import { batch, beforeSending, readBatchFile } from "../../commands/batch/index.ts";
+import { batch, beforeSending, mapRows } from "../../commands/batch/index.ts";
 import type { BatchFile, BatchJournal, BatchRow, RowAttempt } from "../../commands/batch/index.ts";
 import type { Context, RowWork, Task } from "../../commands/command-spec.ts";
 import { ApiError, CliError, isFatal, usage } from "../../errors.ts";
-import type { FileRow } from "../../lib/formats/rows-file.ts";
 import type { Session } from "../execute/session.ts";
 import { commandOf } from "../parse/command.ts";
 import { ended, rowSources } from "./each-line.ts";
 import type { EachLine, RowOutcome } from "./each-line.ts";
-import { resolveRows, rowsError } from "./resolve.ts";
+import { failedRows, namesOfRows, resolveRows } from "./resolve.ts";
 import { checkRows, columnsOf } from "./row-input.ts";
-import { withRowNames } from "./row-names.ts";
+import { rowNames } from "./row-names.ts";
 import type { NamedOutcome } from "./row-names.ts";
 
 /** A command line with `--each` for a task. */
@@ -29,20 +27,20 @@ type Prepared = { readonly checked: unknown } | { readonly error: CliError };
  */
 export async function* eachTaskRow(
   { task, each, typed, globals }: TaskLine,
+  file: BatchFile,
   session: Session,
 ): AsyncGenerator<NamedOutcome> {
   if (!task.each) return;
   const { context } = session;
   const command = commandOf(task);
-  const file = await readBatchFile(each, context.host);
   const columns = new Set(columnsOf(command).keys());
-  const others = task.each.columns === "any" ? (name: string) => !columns.has(name) : () => false;
+  const isOther = (name: string) => task.each?.columns === "any" && !columns.has(name);
   const sources = rowSources(each, context.host, globals);
-  const known = withColumns(file, (name) => !others(name));
+  const [names, shown] = [namesOfRows(command, session), rowNames(command)];
+  const seenBy = [names, shown];
   const checked = await beforeSending(() =>
-    checkRows({ command, file: known, typed, sources, extra: undefined }),
+    checkRows({ command, file, typed, sources, extra: undefined, isOther, seenBy, context }),
   );
-  const cells = new Map(file.table.rows.map((row) => [row.number, pick(row, others)]));
   const { rowWork } = await task.each.load();
   const work = rowWork(rowContext(context, globals.yes === true)) as RowWork<Values, unknown>;
   const outcomes = batch<Prepared, RowOutcome>(
@@ -52,16 +50,8 @@ export async function* eachTaskRow(
       errorsTo: globals.errorsTo,
       stopOnError: globals.stopOnError,
       async rows(journal) {
-        const name = file.name;
-        const ready = await resolveRows({
-          command,
-          file: name,
-          checked,
-          journal,
-          globals,
-          session,
-        });
-        return prepareRows({ name, ready, cells, journal, work }, context);
+        const ready = resolveRows({ command, file: file.name, checked, names, journal, globals });
+        return prepareRows({ file, ready, isOther, journal, work }, context);
       },
       isRepeatable: () => true,
       attempt: (prepared, { number }) => attempt(prepared, number, { work, context }),
@@ -70,7 +60,7 @@ export async function* eachTaskRow(
     },
     context,
   );
-  yield* withRowNames(outcomes, command, checked);
+  yield* shown.withNames(outcomes);
 }
 
 /** Rows are sent several at a time: nothing is asked between them, and they have one progress line. */
@@ -87,59 +77,55 @@ const rowContext = (context: Context, yes: boolean): Context => ({
         ),
 });
 
-/** The file with only the columns of these names. */
-function withColumns(file: BatchFile, has: (name: string) => boolean): BatchFile {
-  const { rows, columns } = file.table;
-  return {
-    ...file,
-    table: {
-      ...file.table,
-      columns: columns?.filter(has),
-      rows: rows.map((row) => ({ ...row, values: pick(row, has) })),
-    },
-  };
-}
-
-const pick = ({ values }: FileRow, has: (name: string) => boolean) =>
-  Object.fromEntries(Object.entries(values).filter(([name]) => has(name)));
-
 /** Rows with resolved names, and what checks them. */
 interface RowsToPrepare {
-  /** Name of the file, for errors. */
-  readonly name: string;
-  readonly ready: readonly BatchRow<Values>[];
-  /** Cells of columns that are no arguments, by row number. */
-  readonly cells: ReadonlyMap<number, Readonly<Record<string, unknown>>>;
+  readonly file: BatchFile;
+  readonly ready: () => AsyncIterable<BatchRow<Values>>;
+  readonly isOther: (column: string) => boolean;
   readonly journal: BatchJournal;
   readonly work: RowWork<Values, unknown>;
 }
 
-/** Checks all rows that are not done. Throws one error for all that are invalid. */
+/** Checks all rows that are not done, once all names are found. Throws one error for all that are invalid. */
 async function prepareRows(
-  { name, ready, cells, journal, work }: RowsToPrepare,
+  { file, ready, isOther, journal, work }: RowsToPrepare,
   context: Context,
-): Promise<BatchRow<Prepared>[]> {
-  const invalid: { row: FileRow; error: CliError }[] = [];
+): Promise<() => AsyncGenerator<BatchRow<Prepared>>> {
+  for await (const _ of ready()) if (context.signal.aborted) throw context.abortError();
   const prepare = async ({ row, input }: BatchRow<Values>): Promise<Prepared | undefined> => {
     const isDone = journal.states.get(row.number)?.kind === "done";
     if (input === undefined || isDone) return undefined;
+    const cells = Object.entries(row.values).filter(([name]) => isOther(name));
     try {
-      const checked = await work.check(input, cells.get(row.number) ?? {});
+      const checked = await work.check(input, Object.fromEntries(cells));
       return checked === undefined ? undefined : { checked };
     } catch (error) {
       if (!(error instanceof CliError) || endsBatch(error)) throw error;
-      if (["usage", "not-found"].includes(error.kind)) invalid.push({ row, error });
       return { error };
     }
   };
-  const prepared: (Prepared | undefined)[] = [];
-  for await (const each of mapConcurrent(ready, context.limitConcurrency(), prepare)) {
-    prepared.push(each);
-    context.progress({ done: prepared.length, total: ready.length, unit: "rows checked" });
+  const invalid = failedRows(file.name);
+  const prepared = new Map<number, Prepared>();
+  const all = mapRows(ready(), file.count, context.limitConcurrency(), async (each) => ({
+    row: each.row,
+    input: await prepare(each),
+  }));
+  let done = 0;
+  for await (const { row, input } of all) {
+    context.progress({ done: ++done, total: file.count, unit: "rows checked" });
+    if (input === undefined) continue;
+    if ("error" in input && ["usage", "not-found"].includes(input.error.kind)) {
+      const named = Object.entries(row.values).filter(([name]) => !isOther(name));
+      invalid.add({ ...row, values: Object.fromEntries(named) }, input.error);
+    } else if (!work.checksAgain || "error" in input) prepared.set(row.number, input);
   }
-  invalid.sort((a, b) => a.row.number - b.row.number);
-  if (invalid.length > 0) throw rowsError(name, invalid);
-  return ready.map((row, index) => ({ ...row, input: prepared[index] }));
+  invalid.check();
+  return async function* read() {
+    for await (const each of ready()) {
+      const held = prepared.get(each.row.number);
+      yield { ...each, input: held ?? (work.checksAgain ? await prepare(each) : undefined) };
+    }
+  };
 }
 
 /** Would every further row fail the same way? What a task refuses concerns one object. */

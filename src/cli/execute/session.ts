@@ -196,11 +196,9 @@ const identityOf = (
   async fingerprint(values, content) {
     const { baseUrl, key } = targetOf(await settings(), kind);
     const { createHash } = await import("node:crypto"); // it takes 2 ms that only a journal needs
-    return createHash("sha256")
-      .update(JSON.stringify([baseUrl, key, ...values]))
-      .update(content)
-      .digest("hex")
-      .slice(0, 32);
+    const hash = createHash("sha256").update(JSON.stringify([baseUrl, key, ...values]));
+    for await (const piece of content) hash.update(piece);
+    return hash.digest("hex").slice(0, 32);
   },
 });
 

@@ -1,41 +1,25 @@
 import { join } from "node:path";
-import { mapConcurrent } from "../../api/concurrent-map.ts";
 import type { Values } from "../../api/request.ts";
-import {
-  CliError,
-  diskProblem,
-  DryRunShown,
-  internalError,
-  reasonOf,
-  usage,
-} from "../../errors.ts";
+import { CliError, diskProblem, DryRunShown, internalError, reasonOf } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { bytesOf } from "../../lib/collect.ts";
 import { counted } from "../../lib/plural.ts";
-import { readRowFile } from "../../lib/formats/rows-file.ts";
-import type { FileRow, RowFile } from "../../lib/formats/rows-file.ts";
+import type { FileRow } from "../../lib/formats/rows-file.ts";
 import type { ConcurrencyOptions, Context } from "../command-spec.ts";
 import { lockJournal, unlockedJournal } from "../lock-work.ts";
+import type { BatchFile } from "./batch-file.ts";
 import { openFailedRows } from "./failed-rows.ts";
 import { emptyJournal, openBatchJournal } from "./journal.ts";
 import type { BatchJournal, JournalState } from "./journal.ts";
-
-/** A file of rows, as given to `--each`. */
-export interface BatchFile {
-  /** `-` for stdin. */
-  readonly path: string;
-  /** For messages. */
-  readonly name: string;
-  readonly bytes: Uint8Array;
-  readonly table: RowFile;
-}
+import { mapRows } from "./map-rows.ts";
 
 /** A row as it is sent. */
 export interface BatchRow<T> {
   readonly row: FileRow;
   /** Undefined if there is nothing to do. */
   readonly input: T | undefined;
+  /** The input with names instead of IDs, for people. */
+  readonly entered?: Values | undefined;
   /** What the journal keeps of the input, because a later run may not find it again. */
   readonly resolved?: Values | undefined;
 }
@@ -54,6 +38,12 @@ export interface RowAttempt<R> {
   readonly result: R;
   /** The error that every further row would meet. */
   readonly stop?: CliError | undefined;
+}
+
+/** A row with its printed result. */
+export interface RowResult<T, R> {
+  readonly sent: BatchRow<T>;
+  readonly result: R;
 }
 
 /** A row that is being sent. */
@@ -77,10 +67,13 @@ export interface Batch<T, R> {
   readonly stopOnError: boolean | undefined;
   /** Where the unknown rows can be looked up, for a hint. */
   readonly unknownPlace?: string;
-  /** All rows in their order, checked; nothing was sent yet. */
-  rows(earlier: BatchJournal): Promise<readonly BatchRow<T>[]>;
+  /**
+   * Checks all rows; nothing was sent yet. The returned function reads them again, in their order, as they
+   * are sent.
+   */
+  rows(earlier: BatchJournal): Promise<() => AsyncIterable<BatchRow<T>>>;
   /** Prompts before these rows are sent; says in a dry run what they delete. */
-  confirm?(rows: readonly BatchRow<T>[]): Promise<void>;
+  confirm?(rows: AsyncIterable<BatchRow<T>>): Promise<void>;
   /** May the row be sent again if its end is unknown? */
   isRepeatable(input: T): boolean;
   /** Sends a row. Throws only what ends the batch, such as an internal error. */
@@ -94,33 +87,6 @@ export interface Batch<T, R> {
 /** `1 row`, `2 rows`. */
 export const formatRowCount = (rows: number): string => counted(rows, "row");
 
-/** All rows are held until the last is sent: they are checked before the first is. */
-const MAX_BYTES = 2 ** 27;
-const MAX_LINES = 1_000_000;
-
-async function* limited(name: string, bytes: AsyncIterable<Uint8Array>) {
-  let [size, lines] = [0, 0];
-  for await (const chunk of bytes) {
-    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) lines++;
-    size += chunk.length;
-    if (size > MAX_BYTES || lines > MAX_LINES) {
-      const most = `${MAX_BYTES / 2 ** 20} MiB or ${MAX_LINES} lines`;
-      throw usage(`${name} has more than ${most} of rows`, "divide the rows into several files");
-    }
-    yield chunk;
-  }
-}
-
-/** Reads the file of `--each`. Throws usage for a path that cannot be read and for mistakes in it. */
-export async function readBatchFile(path: string, { files, stdin }: Host): Promise<BatchFile> {
-  const name = path === "-" ? "stdin" : path;
-  const stat = path === "-" ? undefined : await files.stat(path);
-  if (stat === null) throw usage(`failed to read ${path}: file not found`);
-  if (stat?.isDirectory) throw usage(`failed to read ${path}: it is a directory`);
-  const bytes = await bytesOf(limited(name, stat ? files.bytes(path) : stdin.bytes()));
-  return { path, name, bytes, table: await readRowFile(name, bytes) };
-}
-
 /**
  * Sends the rows of a file and yields their results in the order of the file. Nothing is sent before
  * every row is checked; a row is sent only once the journal has it, so that the same command continues
@@ -133,13 +99,16 @@ export async function readBatchFile(path: string, { files, stdin }: Host): Promi
  *
  * Throws `partial` if rows failed, and otherwise the fatal error that stopped it.
  */
-export async function* batch<T, R>(spec: Batch<T, R>, context: Context): AsyncGenerator<R> {
+export async function* batch<T, R>(
+  spec: Batch<T, R>,
+  context: Context,
+): AsyncGenerator<RowResult<T, R>> {
   const { host, options } = context;
-  const { path, bytes, table } = spec.file;
-  const identity = await context.fingerprint(spec.identity, bytes);
-  const journalPath = join(host.directories.state, `each-${identity}.jsonl`);
+  const { file } = spec;
   // Rows from stdin cannot be read again, so such a run cannot be continued.
-  const isFile = path !== "-";
+  const isFile = file.path !== "-";
+  const identity = await context.fingerprint(spec.identity, isFile ? file.bytes() : []);
+  const journalPath = join(host.directories.state, `each-${identity}.jsonl`);
   const { release, files } =
     isFile && !options.dryRun
       ? await lockJournal(journalPath, "another command is sending these rows", host)
@@ -147,22 +116,46 @@ export async function* batch<T, R>(spec: Batch<T, R>, context: Context): AsyncGe
   try {
     const earlier = isFile ? await openBatchJournal(journalPath, files) : emptyJournal;
     const rows = await beforeSending(() => spec.rows(earlier));
-    const open = rows.filter(({ row }) => earlier.states.get(row.number)?.kind !== "done");
-    if (open.length > 0) await spec.confirm?.(open);
-    if (options.dryRun) return await showRequests(spec, open, host);
-    if (open.length < rows.length) {
+    const { open, areRepeatable } = await beforeSending(() => survey(spec, rows, earlier, context));
+    if (open > 0) await spec.confirm?.(openRows(rows, earlier));
+    if (options.dryRun) return await showRequests(spec, openRows(rows, earlier), host);
+    if (open < file.count) {
       await context.notice(
-        `resuming: ${rows.length - open.length} of ${formatRowCount(rows.length)} already done; delete ${journalPath} to start over`,
+        `resuming: ${file.count - open} of ${formatRowCount(file.count)} already done; delete ${journalPath} to start over`,
       );
     }
-    const writeFailed = await openFailedRows(spec.errorsTo, path, table, host);
-    const run = new BatchRun(spec, rows, await beginJournal(earlier, rows, context), context);
+    const writeFailed = await openFailedRows(spec.errorsTo, file, host);
+    const journal = await beforeSending(() => beginJournal(earlier, rows, context));
+    const run = new BatchRun(spec, { rows, areRepeatable }, journal, context);
     yield* run.results();
-    await writeFailed(run.leftRows());
+    await writeFailed(run.left);
     await run.conclude();
   } finally {
     release();
   }
+}
+
+async function* openRows<T>(
+  rows: () => AsyncIterable<BatchRow<T>>,
+  { states }: BatchJournal,
+): AsyncGenerator<BatchRow<T>> {
+  for await (const each of rows()) if (states.get(each.row.number)?.kind !== "done") yield each;
+}
+
+/** Reads all rows once, as they will be sent. */
+async function survey<T, R>(
+  { isRepeatable }: Batch<T, R>,
+  rows: () => AsyncIterable<BatchRow<T>>,
+  earlier: BatchJournal,
+  { signal, abortError }: Context,
+) {
+  let [open, areRepeatable] = [0, true];
+  for await (const { row, input } of rows()) {
+    if (signal.aborted) throw abortError();
+    if (earlier.states.get(row.number)?.kind !== "done") open++;
+    if (input !== undefined && !isRepeatable(input)) areRepeatable = false;
+  }
+  return { open, areRepeatable };
 }
 
 /** Errors of a row. */
@@ -182,12 +175,14 @@ export async function beforeSending<T>(check: () => Promise<T>): Promise<T> {
 /** Prints the request of each row in a dry run. */
 async function showRequests<T, R>(
   { attempt }: Batch<T, R>,
-  rows: readonly BatchRow<T>[],
+  rows: AsyncIterable<BatchRow<T>>,
   { stdout }: Host,
 ): Promise<void> {
-  for (const [index, { row, input }] of rows.entries()) {
+  let isFirst = true;
+  for await (const { row, input } of rows) {
+    if (input !== undefined && !isFirst) await stdout.write("\n");
+    isFirst = false;
     if (input === undefined) continue;
-    if (index > 0) await stdout.write("\n");
     const sending = { number: row.number, again: false, created: () => Promise.resolve() };
     await attempt(input, sending).catch((error: unknown) => {
       if (!(error instanceof DryRunShown)) throw error;
@@ -201,13 +196,11 @@ async function showRequests<T, R>(
  */
 async function beginJournal<T>(
   journal: BatchJournal,
-  rows: readonly BatchRow<T>[],
+  rows: () => AsyncIterable<BatchRow<T>>,
   { notice }: Context,
 ): Promise<BatchJournal> {
   try {
-    await journal.begin(
-      rows.flatMap(({ row, resolved }) => (resolved ? [[row.number, resolved]] : [])),
-    );
+    await journal.begin(resolvedIn(rows()));
     return journal;
   } catch (error) {
     if (journal.states.size > 0) {
@@ -216,9 +209,16 @@ async function beginJournal<T>(
       throw new CliError(kind, message, { sideEffect: "none", cause: error });
     }
     await journal.remove().catch(() => {}); // an incomplete journal is useless
+    if (error instanceof CliError) throw error; // of the rows
     await notice(`if this run is interrupted, it cannot resume: ${reasonOf(error)}`);
     return emptyJournal;
   }
+}
+
+async function* resolvedIn<T>(
+  rows: AsyncIterable<BatchRow<T>>,
+): AsyncGenerator<readonly [number, Values]> {
+  for await (const { row, resolved } of rows) if (resolved) yield [row.number, resolved];
 }
 
 /**
@@ -234,10 +234,27 @@ interface Journaled<T> extends BatchRow<T> {
   readonly onDisk: Promise<void> | undefined;
 }
 
+/** Rows as they are sent: that one can no longer be read or checked is found after others were sent. */
+async function* whileSending<T>(rows: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* rows;
+  } catch (cause) {
+    if (!(cause instanceof CliError) || !rowErrors.has(cause.kind)) throw cause;
+    throw new CliError("failure", `no further row was sent: ${cause.message}`, { cause });
+  }
+}
+
+/** The rows of a batch, which were checked. */
+interface CheckedRows<T> {
+  readonly rows: () => AsyncIterable<BatchRow<T>>;
+  /** May all of them be sent again if their end is unknown? */
+  readonly areRepeatable: boolean;
+}
+
 /** The progress of a batch. */
 class BatchRun<T, R> {
   readonly #spec: Batch<T, R>;
-  readonly #rows: readonly BatchRow<T>[];
+  readonly #checked: CheckedRows<T>;
   readonly #journal: BatchJournal;
   readonly #context: Context;
   readonly #counts: Record<RowEnd, number> = {
@@ -249,38 +266,36 @@ class BatchRun<T, R> {
   };
   #ended = 0;
   #failures = 0;
-  /** Rows that can be sent again. */
-  readonly #left: FileRow[] = [];
+  /** 1 at the numbers of rows that can be sent again. */
+  readonly left: Uint8Array;
   #stopped = false;
   /** The fatal error, which every further row would have met. */
   #reason: CliError | undefined;
   /** Is the error that of the journal? It does not matter once all rows are done. */
   #lostJournal = false;
 
-  constructor(
-    spec: Batch<T, R>,
-    rows: readonly BatchRow<T>[],
-    journal: BatchJournal,
-    context: Context,
-  ) {
+  constructor(spec: Batch<T, R>, checked: CheckedRows<T>, journal: BatchJournal, context: Context) {
     this.#spec = spec;
-    this.#rows = rows;
+    this.#checked = checked;
+    this.left = new Uint8Array(spec.file.count + 1);
     this.#journal = journal;
     this.#context = context;
   }
 
-  async *results(): AsyncGenerator<R> {
+  async *results(): AsyncGenerator<RowResult<T, R>> {
     const limiter = this.#context.limitConcurrency(this.#spec.concurrency);
+    const { count } = this.#spec.file;
     this.#report();
     try {
-      const sent = mapConcurrent(this.#journaled(), limiter, (row) => this.#send(row));
-      for await (const { row, attempt, recorded } of sent) {
+      const sent = mapRows(this.#journaled(), count, limiter, (row) => this.#send(row));
+      for await (const { sent: row, attempt, recorded } of sent) {
         // A row that is done counts even if the journal fails.
         await recorded.catch((error: unknown) => this.#stopWithoutJournal(error));
         this.#counts[attempt.end]++;
-        if (attempt.end === "failed" || attempt.end === "not sent") this.#left.push(row);
+        if (attempt.end === "failed" || attempt.end === "not sent") this.left[row.row.number] = 1;
         // On a terminal their number in the summary is enough.
-        if (attempt.end !== "not sent" || !this.#context.options.redraws) yield attempt.result;
+        if (attempt.end !== "not sent" || !this.#context.options.redraws)
+          yield { sent: row, result: attempt.result };
       }
     } catch (error) {
       this.#stop(error);
@@ -292,20 +307,14 @@ class BatchRun<T, R> {
     if (end !== "not sent") this.#ended++;
     if (end === "failed" || end === "unknown") this.#failures++;
     const [done, failed] = [this.#ended, this.#failures];
-    this.#context.progress({ done, total: this.#rows.length, unit: "rows", failed });
-  }
-
-  leftRows(): readonly FileRow[] {
-    return this.#left;
+    this.#context.progress({ done, total: this.#spec.file.count, unit: "rows", failed });
   }
 
   /** The rows in order, each once its entry is being written. */
-  *#journaled(): Generator<Journaled<T>> {
-    const isRepeatable = ({ input }: BatchRow<T>) =>
-      input === undefined || this.#spec.isRepeatable(input);
-    const ahead = this.#rows.every(isRepeatable) ? WRITE_AHEAD : 0;
+  async *#journaled(): AsyncGenerator<Journaled<T>> {
+    const ahead = this.#checked.areRepeatable ? WRITE_AHEAD : 0;
     const queue: Journaled<T>[] = [];
-    for (const each of this.#rows) {
+    for await (const each of whileSending(this.#checked.rows())) {
       const earlier = this.#journal.states.get(each.row.number);
       const isSent = each.input !== undefined && earlier?.kind !== "done" && !this.#stopped;
       const onDisk = isSent ? this.#journal.sent(each.row.number) : undefined;
@@ -327,7 +336,7 @@ class BatchRun<T, R> {
       this.#stopped ||= end === "failed" || !this.#isOpen(journaled);
     const recorded = this.#record(journaled, end, id ?? undefined);
     recorded.catch(() => {}); // awaited with its report, which may wait for the rows before it
-    return { row: journaled.row, attempt, recorded };
+    return { sent: journaled, attempt, recorded };
   }
 
   /** Did an interrupted run send the row, so that sending it again could repeat a change? */
@@ -396,9 +405,9 @@ class BatchRun<T, R> {
   /** Ends the run: the journal is deleted after the output if all rows are done; otherwise throws what is left. */
   async conclude(): Promise<void> {
     const { ok, failed, unknown, skipped } = this.#counts;
-    const unsent = this.#rows.length - ok - failed - unknown - skipped;
+    const unsent = this.#spec.file.count - ok - failed - unknown - skipped;
     const summary = [
-      `${ok} of ${formatRowCount(this.#rows.length)} done`,
+      `${ok} of ${formatRowCount(this.#spec.file.count)} done`,
       ...(skipped > 0 ? [`${skipped} skipped`] : []),
       ...(failed > 0 ? [`${failed} failed`] : []),
       ...(unknown > 0 ? [`${unknown} unknown`] : []),

@@ -9,6 +9,9 @@ export type JournalState =
   | { readonly kind: "sent"; readonly id?: string | undefined }
   | { readonly kind: "done"; readonly id?: string | undefined };
 
+/** Resolved rows that are written together. */
+const RESOLVED_ROWS = 10_000;
+
 /**
  * Progress of a batch on disk, so that a killed run can be continued. It holds IDs and row numbers,
  * never a key. One JSON object per line:
@@ -26,7 +29,7 @@ export interface BatchJournal {
   /** Row number → its state. */
   readonly states: ReadonlyMap<number, JournalState>;
   /** Resolves when all rows are on disk; from then on the run can be continued. */
-  begin(resolved: Iterable<readonly [row: number, values: Values]>): Promise<void>;
+  begin(resolved: AsyncIterable<readonly [row: number, values: Values]>): Promise<void>;
   /** Each entry resolves when it is on disk; entries during a write are written together. */
   sent(row: number, id?: string): Promise<void>;
   done(row: number, id: string | undefined): Promise<void>;
@@ -58,7 +61,12 @@ export async function openBatchJournal(path: string, files: JournalFiles): Promi
     async begin(rows) {
       if (complete) return append([]); // fails if the journal cannot be written
       await remove();
-      await append([...rows].map(([row, values]) => ({ row, values })));
+      const some: object[] = [];
+      for await (const [row, values] of rows) {
+        some.push({ row, values });
+        if (some.length === RESOLVED_ROWS) await append(some.splice(0));
+      }
+      await append(some);
       await append([{ resolved: true }]);
     },
     sent: (row, id) => append([{ sent: row, id }]),

@@ -52,6 +52,7 @@ export const rowWork = (context: Context): RowWork<SetInput, MetadataEdit> => {
     return fields;
   };
   return {
+    checksAgain: true,
     async check(input, cells) {
       const edit = editOf(input, cells, await fieldsOf(input.dataset_id));
       const isChange = edit.values.length + edit.removed.size > 0 || input.replace === true;

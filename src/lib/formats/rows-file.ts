@@ -1,5 +1,6 @@
 import type { CsvError, parse } from "csv-parse/sync";
 import { usage } from "../../errors.ts";
+import { collect } from "../collect.ts";
 import { isObject } from "../json.ts";
 import type { Line, Lines } from "./lines.ts";
 
@@ -30,15 +31,17 @@ export interface Mistake {
 }
 
 /** Consecutive rows. `columns` is the header of a CSV file; JSON Lines have none. */
-interface Rows {
+export interface FileRows {
   readonly rows: readonly FileRow[];
   readonly columns: readonly string[] | undefined;
   /** Text of the header. */
   readonly header: string | undefined;
+  /** The line end of CSV is that of its header. */
+  readonly lineEnd: string;
 }
 
 /** A file of rows that was read completely. */
-export interface RowFile extends Omit<Rows, "header"> {
+export interface RowFile extends Pick<FileRows, "rows" | "columns"> {
   /** The content of a file of the same format with only these rows. */
   readonly withOnly: (rows: readonly FileRow[]) => string;
 }
@@ -51,7 +54,7 @@ export async function* readFileRows(
   name: string,
   parts: AsyncIterable<Lines> | Iterable<Lines>,
   onMistake: (mistake: Mistake) => void,
-): AsyncGenerator<Rows> {
+): AsyncGenerator<FileRows> {
   let reader: CsvReader | JsonReader | undefined;
   for await (const { lines, last } of parts) {
     const first = lines.find(({ text }) => text.trim() !== "");
@@ -60,32 +63,40 @@ export async function* readFileRows(
       ? new JsonReader(onMistake)
       : new CsvReader((await import("csv-parse/sync")).parse, onMistake);
     const rows = reader.read(lines, last);
-    yield { rows, columns: reader.columns, header: reader.header };
+    const { columns, header, lineEnd } = reader;
+    yield { rows, columns, header, lineEnd };
   }
 }
 
-/** Reads a complete file of rows. Throws `usage` with the line and column of a mistake. */
-export async function readRowFile(name: string, bytes: Uint8Array): Promise<RowFile> {
-  const text = textIn(name, bytes);
+/** The same for bytes as they arrive. Throws `usage` with the line and column of a mistake. */
+export async function* readRows(
+  name: string,
+  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<FileRows> {
   const onMistake = ({ line, column, problem, reason }: Mistake) => {
     const place = `${name} line ${line}${column === undefined ? "" : `, column ${column}`}`;
     throw reason === undefined
       ? unreadable(place, problem, quoteHint)
       : unreadable(place, `${problem}: ${reason}`);
   };
-  const file: Rows = { rows: [], columns: undefined, header: undefined };
-  const lines = text.split(text.includes("\n") ? "\n" : "\r").map(numbered);
-  for await (const all of readFileRows(name, [{ lines, last: true }], onMistake))
-    Object.assign(file, all);
-  const { rows, columns, header } = file;
-  const twice = columns?.find((column, index) => columns.indexOf(column) !== index);
-  if (twice !== undefined) throw unreadable(`${name} line 1`, `duplicate column ${twice}`);
+  for await (const part of readFileRows(name, rowLines(name, bytes), onMistake)) {
+    const { columns } = part;
+    const twice = columns?.find((column, index) => columns.indexOf(column) !== index);
+    if (twice !== undefined) throw unreadable(`${name} line 1`, `duplicate column ${twice}`);
+    yield part;
+  }
+}
+
+/** Reads a complete file of rows. Throws `usage` with the line and column of a mistake. */
+export async function readRowFile(name: string, bytes: Uint8Array): Promise<RowFile> {
+  const parts = await collect(readRows(name, [bytes]));
+  const { columns, header, lineEnd = "\n" } = parts.at(-1) ?? {};
   const head = header === undefined ? [] : [header];
-  const end = columns && text.includes("\r\n") ? "\r\n" : "\n";
   return {
-    rows,
+    rows: parts.flatMap(({ rows }) => rows),
     columns,
-    withOnly: (some) => [...head, ...some.map(({ raw }) => raw)].map((row) => row + end).join(""),
+    withOnly: (some) =>
+      [...head, ...some.map(({ raw }) => raw)].map((row) => row + lineEnd).join(""),
   };
 }
 
@@ -98,14 +109,54 @@ const quoteHint =
 
 const numbered = (text: string, index: number): Line => ({ number: index + 1, text });
 
-function textIn(name: string, bytes: Uint8Array): string {
+/** Bytes of one row, or of a line without an end. */
+const MAX_ROW = 2 ** 23;
+
+/**
+ * Lines of a file of rows as they arrive; they end with carriage returns if the first has no other end.
+ * Throws `usage` for other bytes than UTF-8, and for a line that is longer than a row may be.
+ */
+async function* rowLines(
+  name: string,
+  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Lines> {
+  let [end, count] = ["\n", 0];
+  /** Pieces of the incomplete line. */
+  let open: Uint8Array[] = [];
+  let size = 0;
+  const linesIn = (part: Uint8Array, last: boolean): Lines => {
+    const texts = textIn(name, part, count).split(end);
+    const lines = texts.map((text, index) => numbered(text, count + index));
+    count += lines.length;
+    return { lines, last };
+  };
+  for await (const piece of bytes) {
+    open.push(piece);
+    size += piece.length;
+    if (size <= MAX_ROW && !piece.includes(end.charCodeAt(0))) continue;
+    const part = Buffer.concat(open);
+    if (count === 0 && !part.includes("\n")) end = "\r";
+    const at = part.lastIndexOf(end);
+    if (at < 0)
+      throw unreadable(`${name} line ${count + 1}`, `row longer than ${MAX_ROW / 2 ** 20} MiB`);
+    yield linesIn(part.subarray(0, at), false);
+    open = [part.subarray(at + 1)];
+    size = part.length - at - 1;
+  }
+  const rest = Buffer.concat(open);
+  if (count === 0 && !rest.includes("\n")) end = "\r";
+  yield linesIn(rest, true);
+}
+
+/** Decodes lines, which `before` others precede. */
+function textIn(name: string, bytes: Uint8Array, before = 0): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: before > 0 }).decode(bytes);
   } catch {
     const [valid = ""] = new TextDecoder().decode(bytes).split("\uFFFD", 1);
     const lines = valid.split("\n");
     throw unreadable(
-      `${name} line ${lines.length}, column ${[...(lines.at(-1) ?? "")].length + 1}`,
+      `${name} line ${before + lines.length}, column ${[...(lines.at(-1) ?? "")].length + 1}`,
       "invalid UTF-8",
       "save the file as UTF-8",
     );
@@ -118,6 +169,7 @@ const isJson = (name: string, start: string): boolean =>
 class JsonReader {
   readonly columns = undefined;
   readonly header = undefined;
+  readonly lineEnd = "\n";
   private readonly onMistake: (mistake: Mistake) => void;
   private count = 0;
 
@@ -163,6 +215,7 @@ const MAX_ROW_LINES = 1000;
 class CsvReader {
   columns: readonly string[] | undefined;
   header: string | undefined;
+  lineEnd = "\n";
   private readonly parse: typeof parse;
   private readonly onMistake: (mistake: Mistake) => void;
   private count = 0;
@@ -189,10 +242,11 @@ class CsvReader {
       const raw = raws[index] ?? "";
       const line = group[0]?.number ?? 0;
       const cells = Array.isArray(all) ? all[index] : this.validCells(raw, line);
+      if (this.columns === undefined && group.at(-1)?.text.endsWith("\r")) this.lineEnd = "\r\n";
       if (cells) this.add(into, { line, cells, raw });
       else this.readInto(into, group.slice(1), true);
     }
-    if (rest.length === 0 || (!last && rest.length <= MAX_ROW_LINES)) return rest;
+    if (rest.length === 0 || (!last && isOneRow(rest))) return rest;
     this.validCells(textOf(rest), rest[0]?.number ?? 0);
     return this.readInto(into, rest.slice(1), last);
   }
@@ -242,6 +296,11 @@ const problems: Readonly<Record<string, string>> = {
   CSV_INVALID_CLOSING_QUOTE: "text after the closing quote",
   INVALID_OPENING_QUOTE: "quote inside an unquoted value",
 };
+
+/** Can lines behind an open quote still be one row? */
+const isOneRow = (lines: readonly Line[]): boolean =>
+  lines.length <= MAX_ROW_LINES &&
+  lines.reduce((length, { text }) => length + text.length, 0) <= MAX_ROW;
 
 /** Groups lines to rows, because quoted cells may span lines; `rest` is an incomplete row. */
 function groupLines(lines: readonly Line[]): { groups: Line[][]; rest: Line[] } {

@@ -6,8 +6,8 @@ import { rowPlace } from "../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
 import { endingOf, raiseOutcome } from "../../../runs/outcome.ts";
 import { isEnded, isSuccess } from "../../../runs/status.ts";
-import { batch, readBatchFile } from "../../batch/index.ts";
-import type { RowAttempt, RowEnd, Sending } from "../../batch/index.ts";
+import { batch, withBatchFile } from "../../batch/index.ts";
+import type { BatchFile, BatchRow, RowAttempt, RowEnd, Sending } from "../../batch/index.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { runParams } from "../specs.ts";
@@ -44,35 +44,41 @@ type Follow = (run: RowRun) => EventBatches<FollowResult>;
  * of the command line. Yields the result of each row, including rows that were not started. Throws as
  * a batch does.
  */
-export async function* runEach(
+export function runEach(
   input: EachInput,
   makeInputs: MakeInputs,
   follow: Follow,
   context: Context,
 ): AsyncGenerator<RowResult> {
-  const file = await readBatchFile(input.each, context.host);
-  const { errors_to, stop_on_error, each: _, ...values } = input;
-  yield* batch<Inputs, RowResult>(
-    {
-      file,
-      identity: ["wf run", values],
-      errorsTo: errors_to,
-      stopOnError: stop_on_error,
-      unknownPlace: ` in ${commandLine("wf logs")}`,
-      async rows() {
-        const rows: { row: FileRow; input: Inputs }[] = [];
-        for (const row of file.table.rows)
-          rows.push({ row, input: await inputsOf(row, input, makeInputs) });
-        return rows;
+  const { errors_to, stop_on_error, each, ...values } = input;
+  return withBatchFile(each, context, async function* (file) {
+    const results = batch<Inputs, RowResult>(
+      {
+        file,
+        identity: ["wf run", values],
+        errorsTo: errors_to,
+        stopOnError: stop_on_error,
+        unknownPlace: ` in ${commandLine("wf logs")}`,
+        rows: () => Promise.resolve(() => rowsWithInputs(file, input, makeInputs)),
+        isRepeatable: () => false,
+        attempt: (inputs, row) => attempt(inputs, row, follow, context),
+        interrupted: (_, row, run) => interrupted(row, run, follow, context),
+        unsent: (row, end, run) =>
+          resultOf(row, { status: end === "not sent" ? "not started" : end, run }),
       },
-      isRepeatable: () => false,
-      attempt: (inputs, row) => attempt(inputs, row, follow, context),
-      interrupted: (_, row, run) => interrupted(row, run, follow, context),
-      unsent: (row, end, run) =>
-        resultOf(row, { status: end === "not sent" ? "not started" : end, run }),
-    },
-    context,
-  );
+      context,
+    );
+    for await (const { result } of results) yield result;
+  });
+}
+
+async function* rowsWithInputs(
+  file: BatchFile,
+  input: EachInput,
+  makeInputs: MakeInputs,
+): AsyncGenerator<BatchRow<Inputs>> {
+  for await (const { rows } of file.parts())
+    for (const row of rows) yield { row, input: await inputsOf(row, input, makeInputs) };
 }
 
 /**

@@ -84,7 +84,7 @@ async function identityOf(
   return sha256(JSON.stringify([...parts, ...options])).slice(0, 32);
 }
 
-const serverAndKey = (context: Context) => context.fingerprint(["wf test run"], new Uint8Array());
+const serverAndKey = (context: Context) => context.fingerprint(["wf test run"], []);
 
 /** Undefined for what cannot be read, such as an address: the question then fails, or it is sent as it is. */
 async function fileHash(path: string, { host }: Context): Promise<string | undefined> {
