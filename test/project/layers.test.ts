@@ -151,8 +151,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   "lib/thread.ts": ["worker_threads", "sea"], // a thread for code that may not end
   "sandbox/http/errors.ts": ["http"], // the words of statuses
   "sandbox/http/response.ts": ["http"], // the words of statuses
-  "sandbox/http/server.ts": ["http"], // a server
-  "sandbox/storage/directory-lock.ts": ["fs"], // removes the lock directory of a killed SQLite
+  "sandbox/http/server.ts": ["http", "fs"], // a server; removes the lock directory of a killed SQLite
 };
 
 test.each(files.filter((file) => !/^(host|loader)\//.test(file)))(

@@ -14,7 +14,7 @@ export interface BatchFile extends Pick<FileRows, "header" | "lineEnd"> {
   readonly count: number;
   /** Column → where it is first: the header of CSV, a row of JSON Lines. */
   readonly columns: ReadonlyMap<string, string>;
-  bytes(): AsyncIterable<Uint8Array>;
+  bytes(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
   /** Consecutive rows, some at a time. */
   parts(): AsyncIterable<FileRows>;
 }
@@ -94,11 +94,7 @@ function copyOf(name: string, { files, directories }: Host) {
         throw new CliError(kind, message, { sideEffect: "none", cause });
       });
     },
-    bytes: () => stored?.bytes() ?? bytesIn(held),
+    bytes: () => stored?.bytes() ?? held,
     close: async () => stored?.close(),
   };
-}
-
-async function* bytesIn(held: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
-  yield* held;
 }

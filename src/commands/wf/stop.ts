@@ -9,7 +9,7 @@ import { isEnded } from "../../runs/status.ts";
 import type { RunOutcome } from "../../runs/outcome.ts";
 import type { Context } from "../command-spec.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
-import { loadTaskId, saveRunEnd } from "./task-ids.ts";
+import { loadTaskId, saveRun } from "./task-ids.ts";
 import type { stopParams } from "./specs.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { isIdPrefix } from "../../lib/uuid.ts";
@@ -84,7 +84,7 @@ async function waitForEnd(runId: string, listener: EndListener, context: Context
     if (isEnded(status)) return status;
     if (outcome !== undefined) {
       const end = { status: endingOf(outcome), error: outcome.error };
-      await saveRunEnd(runId, end, context);
+      await saveRun(runId, { end }, context);
       await context.notice(outdatedNotice(runId, { ...end, record, outdated: true }));
       return end.status;
     }

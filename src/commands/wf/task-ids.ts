@@ -34,33 +34,8 @@ type RunEnd = Pick<RunOutcome, "status" | "error">;
 /** One file per run, so that runs saved at the same time do not overwrite each other. */
 const directoryOf = ({ host }: Context) => join(host.directories.state, "runs");
 
-/** Saves the task ID of a run. */
-export const saveTaskId = (run: string, task: string, context: Context): Promise<void> =>
-  save(run, { task }, context);
-
-/** Saves the end of a run whose record may not show it. */
-export const saveRunEnd = (
-  run: string,
-  { status, error }: RunEnd,
-  context: Context,
-): Promise<void> => save(run, { end: { status, error } }, context);
-
-/** Saves the nodes at which a run failed. */
-export const saveFailures = (
-  run: string,
-  failures: readonly NodeFailure[],
-  context: Context,
-): Promise<void> => save(run, { failures }, context);
-
-/** Saves where a run is recorded. */
-export const saveRecording = (run: string, recording: string, context: Context): Promise<void> =>
-  save(run, { recording }, context);
-/** Saves whether a run is paused. */
-export const saveRunPaused = (run: string, paused: boolean, context: Context): Promise<void> =>
-  save(run, { paused }, context);
-
-/** Merges facts into the file of a run. A directory that is not writable is not an error. */
-async function save(
+/** Saves facts about a run, beside those in its file. A directory that is not writable is not an error. */
+export async function saveRun(
   run: string,
   facts: Omit<SavedRun, "base_url">,
   context: Context,

@@ -1,5 +1,4 @@
 import { sum } from "../numbers.ts";
-import { escapeXml } from "./xml.ts";
 
 /** One test case; it passed if there is no `failure` and no `error`, and it was not skipped. */
 export interface JUnitCase {
@@ -60,3 +59,19 @@ function caseText(suite: string, { name, seconds = 0, ...ends }: JUnitCase): str
   if (ends.error !== undefined) return problem("error", ends.error);
   return ends.skipped ? `${head}>\n      <skipped/>\n    </testcase>` : `${head}/>`;
 }
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "\n": "&#10;",
+  "\r": "&#13;",
+  "\t": "&#9;",
+};
+
+/** Escapes text for XML content and attributes; removes characters that XML does not allow. */
+const escapeXml = (text: string): string =>
+  text
+    .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
+    .replace(/[&<>"\n\r\t]/g, (found) => entities[found] ?? "");

@@ -57,7 +57,7 @@ const SAMPLE_RATE = 8000;
 const SECONDS_PER_WORD = 0.1;
 
 /**
- * Speaks a text: a WAV with a short tone for each word, 8-bit mono. Throws ModelError for the mark
+ * Speaks a text: a WAV with a short silence for each word, 8-bit mono. Throws ModelError for the mark
  * `tts-error`.
  */
 export function speak(text: string): Uint8Array<ArrayBuffer> {
@@ -81,11 +81,7 @@ export function speak(text: string): Uint8Array<ArrayBuffer> {
   wav.setUint16(34, 8, true); // bits per sample
   ascii(36, "data");
   wav.setUint32(40, samples, true);
-  for (let index = 0; index < samples; index++) {
-    const tone = Math.sin((2 * Math.PI * 440 * index) / SAMPLE_RATE);
-    wav.setUint8(44 + index, 128 + Math.round(tone * 60));
-  }
-  return new Uint8Array(wav.buffer);
+  return new Uint8Array(wav.buffer).fill(128, 44);
 }
 
 /** Bytes of a recording that may hold a mark. */

@@ -1,3 +1,6 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { type LockOwner, takeLock } from "../../host/lock.ts";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -5,7 +8,6 @@ import { ControlError, type Controlled, controlResponse, isControl } from "../co
 import type { Health } from "../control/health.ts";
 import { RequestHistory, type RequestRecord } from "../control/request-history.ts";
 import type { ModelAccess } from "../models/model-access.ts";
-import { lockDirectory } from "../storage/directory-lock.ts";
 import {
   appKey,
   type HostNames,
@@ -311,4 +313,21 @@ async function respond(
     const challenge = { "WWW-Authenticate": 'Bearer realm="api"' };
     return jsonResponse(status, body, status === 401 ? challenge : {});
   }
+}
+
+/**
+ * Locks an existing directory for one process and returns the function that unlocks it. Removes the lock of a
+ * dead owner; throws an Error that names the owner if it is alive.
+ */
+export function lockDirectory(directory: string, owner: LockOwner): () => void {
+  const lock = takeLock(join(directory, "sandbox.pid"), owner);
+  if ("heldBy" in lock) {
+    throw new Error(
+      `directory ${directory} is in use by another sandbox (${lock.heldBy}): ` +
+        `choose another directory, or ${lock.next}`,
+    );
+  }
+  // A process that dies with the database open leaves SQLite's lock, a directory, behind.
+  rmSync(join(directory, "sandbox.db.lock"), { recursive: true, force: true });
+  return lock.release;
 }

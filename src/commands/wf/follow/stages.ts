@@ -12,7 +12,7 @@ import { finalOutcome } from "../../../runs/outcome.ts";
 import type { FollowCounts } from "./event-filter.ts";
 import { followRun } from "./follow.ts";
 import { isResumedChatflow } from "./text-gaps.ts";
-import { saveFailures, saveRunEnd, saveRunPaused, saveTaskId } from "../task-ids.ts";
+import { saveRun } from "../task-ids.ts";
 import type { NodeFailure } from "../task-ids.ts";
 import { endingOf } from "../../../runs/outcome.ts";
 import { nodeError } from "../../../runs/trace.ts";
@@ -71,9 +71,9 @@ function rememberRun(context: Context): EventStage {
       const run = last?.fields.workflow_run_id;
       if (!outcome || run === undefined) return batch;
       if (endingOf(outcome) === "stopped")
-        await saveRunEnd(run, { status: "stopped", error: outcome.error }, context);
+        await saveRun(run, { end: { status: "stopped", error: outcome.error } }, context);
       else if (failures.length > 0 && outcome.status !== "succeeded")
-        await saveFailures(run, failures, context);
+        await saveRun(run, { failures }, context);
       return batch;
     },
   };
@@ -86,7 +86,7 @@ async function saveTask(batch: Batch, context: Context): Promise<boolean> {
     // Events of an ended run and some snapshots have the run ID instead, which stops nothing
     // (server §13).
     if (run === undefined || task === undefined || task === run) continue;
-    await saveTaskId(run, task, context);
+    await saveRun(run, { task }, context);
     return true;
   }
   return false;
@@ -118,7 +118,7 @@ function rememberPauses(context: Context): EventStage {
         if (isPaused === pauses || !/^workflow_(paused|started|finished)$/.test(event)) continue;
         isPaused = pauses;
         if (fields.workflow_run_id !== undefined)
-          await saveRunPaused(fields.workflow_run_id, isPaused, context);
+          await saveRun(fields.workflow_run_id, { paused: isPaused }, context);
       }
       return batch;
     },

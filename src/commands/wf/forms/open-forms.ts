@@ -6,7 +6,7 @@ import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows
 import type { EventFields } from "../../../lib/server-event.ts";
 import type { Context } from "../../command-spec.ts";
 import { openStream } from "../follow/index.ts";
-import { pausedRuns, saveRunPaused } from "../task-ids.ts";
+import { pausedRuns, saveRun } from "../task-ids.ts";
 
 /** A form that a paused run is waiting for. */
 interface OpenForm {
@@ -124,7 +124,7 @@ async function readForms(
   try {
     const pause = await readPause(run, context, user);
     const forms = pause.map((fields) => openForm(run, user, fields));
-    if (!isLogged && forms.length === 0) await saveRunPaused(run, false, context);
+    if (!isLogged && forms.length === 0) await saveRun(run, { paused: false }, context);
     return forms;
   } catch (error) {
     if (!(error instanceof CliError) || error.kind !== "not-found") throw error;

@@ -1,16 +1,16 @@
+import { groupBy } from "../../../lib/collect.ts";
+import type { Span, Spans } from "../../../runs/spans.ts";
+import { summaryOf, nodeDetails, toneOf } from "./executions.ts";
+import type { Executions } from "./executions.ts";
 import { counted, shortened } from "../../../lib/plural.ts";
 import { formatDuration } from "../../../lib/duration.ts";
 import { CliError } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { eachSpan, spansOf } from "../../../runs/spans.ts";
-import type { Span, Spans } from "../../../runs/spans.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import { isCollapsed, rowLabel, MAX_ROUNDS, rowsByNode, timelineRows } from "./timeline-rows.ts";
-import type { TimelineRow } from "./timeline-rows.ts";
 import { tableOf } from "./columns.ts";
 import type { SectionColumn } from "./columns.ts";
-import { nodeDetails, toneOf } from "./executions.ts";
 import { loadTrace } from "./load-trace.ts";
 import type { LoadedTrace } from "./load-trace.ts";
 import type { timelineParams } from "../specs.ts";
@@ -162,4 +162,55 @@ function longestNote({ top, length }: Spans): string[] {
     ? `; inside it, ${slowest.label} took ${formatDuration(slowest.took)}`
     : "";
   return [`${longest.title} took ${percent} % of the time${inside}.`];
+}
+
+/** A row of a waterfall: one execution of a node, or all of them in a loop. */
+interface TimelineRow extends Executions {
+  /** Number of loops and iterations around it. */
+  readonly depth: number;
+  /** Title of the node, with its round (`#2 Sort`) or how often it ran (`200× Sort`). */
+  readonly label: string;
+}
+
+/** Maximum number of rounds that are shown one by one. */
+const MAX_ROUNDS = 5;
+
+/**
+ * The rows of nodes, with the rounds of each loop or iteration below it. Above `MAX_ROUNDS`, each
+ * node has one row for all rounds, unless `expand` is set.
+ */
+const timelineRows = (spans: readonly Span[], expand: boolean, depth = 0): TimelineRow[] =>
+  spans.flatMap((span) => [rowOf([span], depth), ...innerRows([span], expand, depth + 1)]);
+
+/** Whether some rounds share a row. */
+const isCollapsed = (spans: readonly Span[], expand: boolean): boolean =>
+  !expand &&
+  spans.some(({ rounds = 0, inner }) => rounds > MAX_ROUNDS || isCollapsed(inner, expand));
+
+/** One row per node, for all its executions. */
+const rowsByNode = (spans: readonly Span[]): TimelineRow[] =>
+  byNode(spans).map((executions) => rowOf(executions, 0));
+
+function innerRows(containers: readonly Span[], expand: boolean, depth: number): TimelineRow[] {
+  const inner = containers.flatMap((span) => span.inner);
+  if (inner.length === 0) return [];
+  const [first, ...others] = containers;
+  if (expand || (others.length === 0 && (first?.rounds ?? 0) <= MAX_ROUNDS))
+    return timelineRows(inner, expand, depth);
+  return byNode(inner).flatMap((executions) => [
+    rowOf(executions, depth),
+    ...innerRows(executions, expand, depth + 1),
+  ]);
+}
+
+const byNode = (spans: readonly Span[]) => [...groupBy(spans, ({ nodeId }) => nodeId).values()];
+
+/** The title of a node with its round. */
+const rowLabel = ({ title, round }: Span): string =>
+  round === undefined ? title : `#${round} ${title}`;
+
+function rowOf(executions: readonly Span[], depth: number): TimelineRow {
+  const [label = ""] = executions.map(rowLabel);
+  const many = `${executions.length}× ${executions[0]?.title}`;
+  return { depth, label: executions.length > 1 ? many : label, ...summaryOf(executions) };
 }

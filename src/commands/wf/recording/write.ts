@@ -6,7 +6,7 @@ import type { AppendFile } from "../../../host/host.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { FollowResult } from "../follow/index.ts";
-import { saveRecording } from "../task-ids.ts";
+import { saveRun } from "../task-ids.ts";
 import type { recordingParams } from "../specs.ts";
 import { endOfError, endOfRun, RecordingLines } from "./recording-text.ts";
 import type { RecordingEnd } from "./recording-text.ts";
@@ -79,7 +79,7 @@ class Recording implements EventStage<FollowResult> {
     await this.close(end);
     if (!this.problem) {
       const { cwd } = this.context.host;
-      await saveRecording(runId, resolve(cwd, this.path), this.context);
+      await saveRun(runId, { recording: resolve(cwd, this.path) }, this.context);
     }
     if (this.problem && end.exit === 0) throw this.problem;
   }

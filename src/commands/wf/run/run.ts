@@ -21,7 +21,7 @@ import { followDisplayed, startStream, TextStream } from "../follow/index.ts";
 import type { EventStream, FollowResult } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import { asEvents } from "../../stream-or-wait.ts";
-import { saveTaskId } from "../task-ids.ts";
+import { saveRun } from "../task-ids.ts";
 import { runEach } from "./batch.ts";
 import type { RowRun } from "./batch.ts";
 import {
@@ -230,7 +230,7 @@ async function readIds(
     if (event === "error") break;
     const { workflow_run_id, task_id } = fields;
     if (workflow_run_id !== undefined && task_id !== undefined) {
-      await saveTaskId(workflow_run_id, task_id, context);
+      await saveRun(workflow_run_id, { task: task_id }, context);
       return { workflow_run_id, task_id };
     }
   }
