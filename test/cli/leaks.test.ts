@@ -249,7 +249,7 @@ const lines: readonly (readonly [source: string, typeof kbLines])[] = [
   ["lower environment", kbLines],
 ];
 
-test.each(sampled(2, lines))(
+test.each(sampled(4, lines))(
   "keys from the %s do not leak into output or files",
   async (name, lines) => {
     const { run, found } = await machine(sources[name] ?? {});
@@ -295,7 +295,7 @@ const echoes = [
   ...Object.keys(spellings).map((how) => ["a message", how] as const),
 ];
 
-test.each(sampled(2, echoes))(
+test.each(sampled(4, echoes))(
   "a key echoed in %s, %s, is not printed or written",
   async (place, how) => {
     const server = await rawServer([
@@ -332,7 +332,7 @@ const echoing = (key: string) => {
   });
 };
 
-test.each(sampled(2, Object.entries(spellings)))(
+test.each(sampled(4, Object.entries(spellings)))(
   "a key in the events of a run, %s, does not leak into recordings, reports or messages",
   async (_, spell) => {
     const events = echoing(spell(markedKey("app", "Echoed")));
@@ -416,7 +416,7 @@ const noKeys: readonly (readonly [string, string, number])[] = [
   ["two lines", `${markedKey("dataset", "Env")}\nKB_BASE_URL=x`, 2],
 ];
 
-test.each(sampled(2, noKeys))(
+test.each(sampled(4, noKeys))(
   "%s in place of a key, from every source, does not leak",
   async (_, key, exit) => {
     const server = await rawServer([

@@ -3,13 +3,28 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { root } from "../lib/paths.ts";
 
-test.each([
-  ["60 seeds of each scenario, played twice", ["--twice", "--from", "1", "--seeds", "60"]],
-  ["the bug that each guard prevents", ["--guards", "--from", "1", "--seeds", "300"]],
-])("the simulator: %s", (_, argv) => {
+/** Runs `npm run simulate`. */
+function simulate(...argv: readonly string[]) {
   const script = join(root, "scripts", "simulate.mjs");
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...argv], {
     encoding: "utf8",
   });
-  expect(status, stdout + stderr).toBe(0);
+  return { status, out: stdout + stderr };
+}
+
+test.each([
+  ["60 seeds of each scenario, played twice", ["--twice", "--from", "1", "--seeds", "60"]],
+  ["the bug that each guard prevents", ["--guards", "--from", "1", "--seeds", "300"]],
+])("the simulator: %s", (_, argv) => {
+  const { status, out } = simulate(...argv);
+  expect(status, out).toBe(0);
+});
+
+test("a bug is found, reduced to its faults and repeated with them alone", () => {
+  const guard = "profiles are changed without a lock";
+  const { status, out } = simulate("--guard", guard, "--from", "1", "--seeds", "10");
+  expect(out).toMatch(
+    /^state: profiles are changed without a lock: \{"scenario":"state","seed":\d+,"faults":\[/m,
+  );
+  expect(status, out).toBe(0);
 });

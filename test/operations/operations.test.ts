@@ -382,7 +382,7 @@ const prints = printing.flatMap(({ operation: id, cases: [first] }) =>
   formats.map((format) => ({ id, first, format })),
 );
 
-test.each(sampled(3, prints))(
+test.each(sampled(5, prints))(
   "prints the response of $id as $format",
   async ({ id, first, format }) => {
     const one = { name: `${id} 1`, line: [], request: { method: "", path: "" }, ...first };
@@ -491,7 +491,7 @@ const wrongLines = commands
       ),
   );
 
-test.each(sampled(3, wrongLines))(
+test.each(sampled(5, wrongLines))(
   "rejects $title and sends nothing",
   async ({ command, name, label, value }) => {
     const flags = flagParams(command).flatMap(([each, param]) => {

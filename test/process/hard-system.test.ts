@@ -25,7 +25,7 @@ describe("a full disk", () => {
     "kb --help",
   ];
 
-  test.concurrent.each(sampled(2, printing))("%s > /dev/full: 1, and the reason", async (line) => {
+  test.concurrent.each(sampled(3, printing))("%s > /dev/full: 1, and the reason", async (line) => {
     const ran = await run(`${line} > /dev/full`);
     expect(ran.exit).toBe(1);
     expect(ran.err).toContain("failed to write the output: disk full");
@@ -128,7 +128,7 @@ describe("no home", () => {
     ["is nowhere", { HOME: "/proc/nowhere" }],
   ] as const;
 
-  test.concurrent.each(sampled(2, homes))(
+  test.concurrent.each(sampled(3, homes))(
     "a home that %s: a command that needs no files works",
     async (_, where) => {
       const ran = await run("kb list -o name -L 1", where);

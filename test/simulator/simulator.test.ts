@@ -13,16 +13,7 @@ function simulate(...argv: readonly string[]) {
 }
 
 test("kept cases and some seeds of each scenario, each played twice with the same trace", () => {
-  const { status, out } = simulate("--kept", "--twice", "--from", "1", "--seeds", "3");
-  expect(out).toMatch(/^sync: 3 seeds, [\d.]+ simulated hours, 0 failed\n {2}.*\bkill \d/m);
-  expect(status, out).toBe(0);
-});
-
-test("a bug is found, reduced to its faults and repeated with them alone", () => {
-  const guard = "profiles are changed without a lock";
-  const { status, out } = simulate("--guard", guard, "--from", "1", "--seeds", "10");
-  expect(out).toMatch(
-    /^state: profiles are changed without a lock: \{"scenario":"state","seed":\d+,"faults":\[/m,
-  );
+  const { status, out } = simulate("--kept", "--twice", "--from", "1", "--seeds", "2");
+  expect(out).toMatch(/^sync: 2 seeds, [\d.]+ simulated hours, 0 failed\n {2}.*\bkill \d/m);
   expect(status, out).toBe(0);
 });

@@ -12,14 +12,14 @@ type Reader = (bytes: Uint8Array) => Iterable<string> | Promise<readonly string[
 /** The readers by extension. They are loaded with the first file that needs them. */
 const READERS: Readonly<Record<string, () => Promise<Reader>>> = {
   csv: async () => (await import("./csv.ts")).readCsv,
-  docx: async () => (await import("./documents.ts")).readDocx,
-  epub: async () => (await import("./documents.ts")).readEpub,
-  htm: async () => (await import("./documents.ts")).readHtml,
-  html: async () => (await import("./documents.ts")).readHtml,
+  docx: async () => (await import("./packed-documents.ts")).readDocx,
+  epub: async () => (await import("./packed-documents.ts")).readEpub,
+  htm: async () => (await import("./packed-documents.ts")).readHtml,
+  html: async () => (await import("./packed-documents.ts")).readHtml,
   pdf: async () => (await import("./pdf.ts")).readPdf,
-  pptx: async () => (await import("./documents.ts")).readPptx,
+  pptx: async () => (await import("./packed-documents.ts")).readPptx,
   xlsx: async () => (await import("./xlsx.ts")).readXlsx,
-  xml: async () => (await import("./documents.ts")).readXml,
+  xml: async () => (await import("./packed-documents.ts")).readXml,
 };
 
 /** Characters of the text of a file. */
