@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Files } from "../../src/host/host.ts";
 import { diskFiles } from "../../src/host/node-files.ts";
+import { readRowFile } from "../../src/lib/formats/rows-file.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
@@ -151,4 +152,15 @@ test.each([
   expect(ran.exit, ran.err).toBe(0);
   expect(JSON.parse(ran.out)).toMatchObject({ name: `before ${blank.length}`, status: "ok" });
   expect(await readFile(path, "utf8")).toBe("name\nafter\n");
+});
+
+test("rows keep the line ends that they have, also in a file with several kinds", async () => {
+  const text = 'name,tag\n1,\r\r\n"x\r\ny",2\r\nz,\n';
+  const { rows, withOnly } = await readRowFile("rows.csv", Buffer.from(text));
+  expect(rows.map(({ values }) => values)).toEqual([
+    { name: "1", tag: "\r" },
+    { name: "x\r\ny", tag: "2" },
+    { name: "z", tag: "" },
+  ]);
+  expect(withOnly(rows)).toBe(text);
 });

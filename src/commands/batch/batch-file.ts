@@ -5,7 +5,7 @@ import type { FileRows } from "../../lib/formats/rows-file.ts";
 import type { Context } from "../command-spec.ts";
 
 /** A file of rows, as given to `--each`. Each step reads a copy of it, so that none holds all rows. */
-export interface BatchFile extends Pick<FileRows, "header" | "lineEnd"> {
+export interface BatchFile extends Pick<FileRows, "header"> {
   /** `-` for stdin. */
   readonly path: string;
   /** For messages. */
@@ -38,10 +38,10 @@ export async function* withBatchFile<R>(
     }
   }
   const columns = new Map<string, string>();
-  let [count, header, lineEnd] = [0, undefined as string | undefined, "\n"];
+  let [count, header] = [0, undefined as string | undefined];
   try {
     for await (const part of readRows(name, copied())) {
-      ({ header, lineEnd } = part);
+      ({ header } = part);
       count += part.rows.length;
       for (const column of part.columns ?? []) columns.set(column, "line 1");
       for (const row of part.columns ? [] : part.rows)
@@ -50,7 +50,7 @@ export async function* withBatchFile<R>(
     }
     const { bytes } = copy;
     const parts = () => readRows(name, bytes());
-    yield* work({ path, name, count, columns, header, lineEnd, bytes, parts });
+    yield* work({ path, name, count, columns, header, bytes, parts });
   } finally {
     await copy.close();
   }

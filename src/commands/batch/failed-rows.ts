@@ -24,13 +24,13 @@ export async function openFailedRows(
       const message = `failed to write --errors-to: ${reasonOf(cause)}`;
       throw new CliError(kind, message, { ...info, cause });
     });
-  const header = from.header === undefined ? "" : from.header + from.lineEnd;
+  const header = from.header === undefined ? "" : `${from.header}\n`;
   // Checks the path before anything is sent, and clears rows of an earlier run.
   await write(header, { sideEffect: "none" });
   async function* content(left: Uint8Array) {
     yield header;
     for await (const { rows } of from.parts())
-      yield rows.map(({ number, raw }) => (left[number] ? raw + from.lineEnd : "")).join("");
+      yield rows.map(({ number, raw }) => (left[number] ? `${raw}\n` : "")).join("");
   }
   return async (left) => {
     if (left.includes(1)) await write(content(left), { isResult: true });

@@ -12,7 +12,7 @@ export interface FileRow {
   readonly line: number;
   /** Values by column: strings in CSV, JSON values in JSON Lines. */
   readonly values: Readonly<Record<string, unknown>>;
-  /** Its text without the line break. */
+  /** Its text up to the line feed: lines of Windows keep their carriage return. */
   readonly raw: string;
 }
 
@@ -34,10 +34,8 @@ export interface Mistake {
 export interface FileRows {
   readonly rows: readonly FileRow[];
   readonly columns: readonly string[] | undefined;
-  /** Text of the header. */
+  /** Text of the header, as that of rows. */
   readonly header: string | undefined;
-  /** The line end of CSV is that of its header. */
-  readonly lineEnd: string;
 }
 
 /** A file of rows that was read completely. */
@@ -63,8 +61,7 @@ export async function* readFileRows(
       ? new JsonReader(onMistake)
       : new CsvReader((await import("csv-parse/sync")).parse, onMistake);
     const rows = reader.read(lines, last);
-    const { columns, header, lineEnd } = reader;
-    yield { rows, columns, header, lineEnd };
+    yield { rows, columns: reader.columns, header: reader.header };
   }
 }
 
@@ -90,13 +87,12 @@ export async function* readRows(
 /** Reads a complete file of rows. Throws `usage` with the line and column of a mistake. */
 export async function readRowFile(name: string, bytes: Uint8Array): Promise<RowFile> {
   const parts = await collect(readRows(name, [bytes]));
-  const { columns, header, lineEnd = "\n" } = parts.at(-1) ?? {};
+  const { columns, header } = parts.at(-1) ?? {};
   const head = header === undefined ? [] : [header];
   return {
     rows: parts.flatMap(({ rows }) => rows),
     columns,
-    withOnly: (some) =>
-      [...head, ...some.map(({ raw }) => raw)].map((row) => row + lineEnd).join(""),
+    withOnly: (some) => [...head, ...some.map(({ raw }) => raw)].map((row) => `${row}\n`).join(""),
   };
 }
 
@@ -169,7 +165,6 @@ const isJson = (name: string, start: string): boolean =>
 class JsonReader {
   readonly columns = undefined;
   readonly header = undefined;
-  readonly lineEnd = "\n";
   private readonly onMistake: (mistake: Mistake) => void;
   private count = 0;
 
@@ -215,7 +210,6 @@ const MAX_ROW_LINES = 1000;
 class CsvReader {
   columns: readonly string[] | undefined;
   header: string | undefined;
-  lineEnd = "\n";
   private readonly parse: typeof parse;
   private readonly onMistake: (mistake: Mistake) => void;
   private count = 0;
@@ -242,7 +236,6 @@ class CsvReader {
       const raw = raws[index] ?? "";
       const line = group[0]?.number ?? 0;
       const cells = Array.isArray(all) ? all[index] : this.validCells(raw, line);
-      if (this.columns === undefined && group.at(-1)?.text.endsWith("\r")) this.lineEnd = "\r\n";
       if (cells) this.add(into, { line, cells, raw });
       else this.readInto(into, group.slice(1), true);
     }
@@ -284,7 +277,10 @@ class CsvReader {
   /** The cells of each row, or the first mistake. */
   private cellsOf(raws: readonly string[]): string[][] | CsvError {
     try {
-      return this.parse(raws.join("\n"), { relax_column_count: true, record_delimiter: "\n" });
+      return this.parse(raws.map(withoutEnd).join("\n"), {
+        relax_column_count: true,
+        record_delimiter: "\n",
+      });
     } catch (error) {
       return error as CsvError; // it throws nothing else
     }
@@ -318,8 +314,7 @@ function groupLines(lines: readonly Line[]): { groups: Line[][]; rest: Line[] } 
   return { groups, rest };
 }
 
-const textOf = (lines: readonly Line[]): string =>
-  withoutEnd(lines.map(({ text }) => text).join("\n"));
+const textOf = (lines: readonly Line[]): string => lines.map(({ text }) => text).join("\n");
 
 /** Lines are split at `\n`, so those of Windows end with half a line break. */
 const withoutEnd = (text: string): string => (text.endsWith("\r") ? text.slice(0, -1) : text);

@@ -94,7 +94,8 @@ async function withRowAnswers(
       if (!columns.includes("answer") && !("turns" in values))
         throw usage(`${path} has no column answer`, "add the column to its header and rows");
       const cells = columns.map((column) => asText(values[column]));
-      return { ...row, raw: csv([cells]).replace(/\r\n$/, "") };
+      const end = row.raw.endsWith("\r") ? "\r" : "";
+      return { ...row, raw: csv([cells]).replace(/\r\n$/, end) };
     }),
   );
 }
