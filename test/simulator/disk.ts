@@ -92,6 +92,12 @@ export class Disk {
     this.write(path, content);
   }
 
+  /** Removes a file as a user does, who would see it come back. */
+  discard(path: string): void {
+    this.remove(path);
+    this.#unflushed = [];
+  }
+
   makeDirectory(path: string): void {
     const at = normal(path);
     if (this.#directories.has(at)) return;

@@ -48,7 +48,7 @@ function edit({ world, machine, tree, deleted }: Stage, turn: string): void {
     } else if (world.happens("delete", place, 0.05) && tree.size > 3) {
       deleted.add(path.endsWith(".md") || path.endsWith(".txt") ? path : path.replace("/", "∕"));
       tree.delete(path);
-      machine.disk.remove(`${DIRECTORY}/${path}`);
+      machine.disk.discard(`${DIRECTORY}/${path}`);
     }
   }
 }
