@@ -48,7 +48,7 @@ export const chunks = [
       "commands/command-spec.ts",
       "commands/several.ts",
       "commands/stream-or-wait.ts",
-      "commands/shared/mcp-params.ts",
+      "commands/shared/mcp/params.ts",
     ],
   ],
   ["kb", [...["metadata", "models", "pipeline", "tags"].map(rowsOf), "commands/kb/specs.ts"]],

@@ -1,7 +1,7 @@
 /** Suites whose tests have known pass rates: what a comparison with a baseline says about them. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { compareSuites } from "../../src/commands/wf/suite/comparison.ts";
+import { compareSuites } from "../../src/commands/wf/test/comparison.ts";
 import { readApplications } from "../../src/sandbox/apps/app-definitions.ts";
 import { RuleDraws } from "../../src/sandbox/apps/rules/answer-rules.ts";
 import { readAnswerRules } from "../../src/sandbox/apps/rules/read-rules.ts";

@@ -96,7 +96,7 @@ export const runIds = (
     const session = sessionFor(query, timed);
     const times = timesFor({ times: "relative", now: () => host.now() }, true);
     try {
-      const { savedRuns } = await import("../../commands/wf/task-ids.ts");
+      const { savedRuns } = await import("../../commands/wf/runs/task-ids.ts");
       return [...(await savedRuns(session.context))].map(([name, { paused, end, savedAt }]) => {
         const status = paused ? "paused" : end?.status;
         const about = [status, times.text(savedAt)].filter((part) => part !== undefined);

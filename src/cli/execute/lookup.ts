@@ -47,7 +47,7 @@ export function lookupOf(
     base: async (name) => own((await source.settings()).bases, name),
     one: (row, input) => source.call(row, input),
     async followedRuns() {
-      const { savedRunIds } = await import("../../commands/wf/task-ids.ts");
+      const { savedRunIds } = await import("../../commands/wf/runs/task-ids.ts");
       return savedRunIds(context);
     },
     entered(id, name) {

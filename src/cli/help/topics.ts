@@ -14,8 +14,8 @@ import scripting from "./topics/scripting.md?raw";
 import times from "./topics/times.md?raw";
 import { claimForms, runForms } from "../../commands/conditions/index.ts";
 import { nodeForms, noForms, runFields } from "../../commands/wf/expect/index.ts";
-import { logFields } from "../../commands/wf/log-filters.ts";
-import { figureNames } from "../../commands/wf/stats-fields.ts";
+import { logFields } from "../../commands/wf/logs/filters.ts";
+import { figureNames } from "../../commands/wf/stats/fields.ts";
 
 /** The page of a topic; its first line is the title. */
 export function topicText(name: TopicName, width: number): string {

@@ -59,7 +59,7 @@ import {
 import { bindTags, createTag, listTags, unbindTags } from "../../operations/tags.ts";
 import { asEvents } from "../stream-or-wait.ts";
 import { itemOutcomes } from "../several.ts";
-import { mcpAddress, mcpClient, mcpConfigSpec } from "../shared/mcp-params.ts";
+import { mcpAddress, mcpClient, mcpConfigSpec } from "../shared/mcp/params.ts";
 import { task } from "../command-spec.ts";
 import type { Task } from "../command-spec.ts";
 
@@ -109,7 +109,7 @@ const kbOpen = task({
   sends: [listKnowledgeBases, listDocuments],
   effect: "reads",
   examples: ["kb open Handbook", "kb open Handbook welcome.md", "kb open --print"],
-  load: () => import("./open.ts"),
+  load: () => import("./knowledge/open.ts"),
 });
 
 const searchFlags = {
@@ -136,7 +136,7 @@ const kbSearch = task({
     "kb search Handbook onboarding --top-k 3 -o json",
     "kb search Handbook 'parking at the office' --search-method keyword_search",
   ],
-  load: () => import("./search.ts"),
+  load: () => import("./knowledge/search.ts"),
 });
 
 const modelList = task({
@@ -269,8 +269,8 @@ const metadataSet = task({
     "kb metadata set Handbook welcome.md --unset team",
     "kb metadata set Handbook --each values.csv",
   ],
-  each: { columns: "any", load: () => import("./metadata-set.ts") },
-  load: () => import("./metadata-set.ts"),
+  each: { columns: "any", load: () => import("./metadata/set.ts") },
+  load: () => import("./metadata/set.ts"),
 });
 
 /** Response of a published pipeline. */
@@ -309,7 +309,7 @@ const pipelineRun = task({
     "kb pipeline run Files --datasource-type local_file --datasource-info-list @files.json --start-node-id d --is-published",
     "kb pipeline run Website --datasource-type website_crawl --datasource-info-list @pages.json --start-node-id d --no-is-published --blocking",
   ],
-  load: () => import("./pipeline-run.ts"),
+  load: () => import("./pipelines/run.ts"),
 });
 
 const pipelineNode = task({
@@ -325,7 +325,7 @@ const pipelineNode = task({
     `kb pipeline run-node Website d --datasource-type website_crawl --inputs '{"url":"https://example.com"}' --is-published`,
     `kb pipeline run-node Website d --datasource-type website_crawl --inputs '{"url":"https://example.com"}' --no-is-published -o jsonl`,
   ],
-  load: () => import("./pipeline-node.ts"),
+  load: () => import("./pipelines/node.ts"),
 });
 
 const switched = record<{ built_in_field_enabled: boolean }>("built_in_field_enabled");
@@ -342,7 +342,7 @@ const builtIn = (verb: "enable" | "disable", example: string) =>
     wraps: verb === "enable" ? enableBuiltInFields : disableBuiltInFields,
     effect: "writes",
     examples: [`kb metadata built-in ${verb} Handbook`, example],
-    load: async () => (await import("./metadata-built-in.ts"))[verb],
+    load: async () => (await import("./metadata/built-in.ts"))[verb],
   });
 
 export const tagUnbindParams = {
@@ -365,7 +365,7 @@ const tagUnbind = task({
   wraps: unbindTags,
   effect: "writes",
   examples: ["kb tag unbind Handbook published", "kb tag unbind Handbook draft published"],
-  load: () => import("./tag-unbind.ts"),
+  load: () => import("./tags/unbind.ts"),
 });
 
 /** Flags of every command that sends documents. */

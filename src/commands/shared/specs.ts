@@ -57,7 +57,7 @@ const login = task({
     "kb login work --app support --key-command 'pass show work/support'",
     "kb login work --user ann --mark-read-only",
   ],
-  load: async () => (await import("./login.ts")).login,
+  load: async () => (await import("./login/login.ts")).login,
 });
 
 const profileList = task({
@@ -68,7 +68,7 @@ const profileList = task({
   returns: withNamePath("name", list("", "name default base_url key default_app read_only")),
   effect: "reads",
   examples: ["kb profile list", "kb profile list -o json"],
-  load: async () => (await import("./profile.ts")).listProfiles,
+  load: async () => (await import("./login/profile.ts")).listProfiles,
 });
 
 const profileShow = task({
@@ -80,7 +80,7 @@ const profileShow = task({
   effect: "reads",
   exits: ["not-found"],
   examples: ["kb profile show", "kb profile show work"],
-  load: async () => (await import("./profile.ts")).showProfile,
+  load: async () => (await import("./login/profile.ts")).showProfile,
 });
 
 const profileUse = task({
@@ -92,7 +92,7 @@ const profileUse = task({
   effect: "writes",
   exits: ["not-found"],
   examples: ["kb profile use work", "kb profile use work && kb config explain"],
-  load: async () => (await import("./profile.ts")).useProfile,
+  load: async () => (await import("./login/profile.ts")).useProfile,
 });
 
 const profileRemove = task({
@@ -104,7 +104,7 @@ const profileRemove = task({
   effect: "destroys",
   exits: ["not-found"],
   examples: ["kb profile remove work --yes", "kb profile remove work --yes --if-exists"],
-  load: async () => (await import("./profile.ts")).removeProfile,
+  load: async () => (await import("./login/profile.ts")).removeProfile,
 });
 
 const configExplain = task({
@@ -115,7 +115,7 @@ const configExplain = task({
   returns: withNamePath("setting", list("", "setting value source")),
   effect: "reads",
   examples: ["kb config explain", "kb config explain --profile work -o json"],
-  load: () => import("./config-explain.ts"),
+  load: () => import("./login/explain.ts"),
 });
 
 export const apiParams = {

@@ -40,11 +40,11 @@ import {
 } from "../../operations/workflows.ts";
 import type { WorkflowLog } from "../../operations/workflows.ts";
 import { isEnded } from "../../runs/status.ts";
-import { mcpAddress, mcpClient, mcpConfigSpec } from "../shared/mcp-params.ts";
+import { mcpAddress, mcpClient, mcpConfigSpec } from "../shared/mcp/params.ts";
 import { asEvents } from "../stream-or-wait.ts";
 import type { ListedForm } from "./forms/index.ts";
-import { logFilters } from "./log-filters.ts";
-import { figureKinds, groupings, units } from "./stats-fields.ts";
+import { logFilters } from "./logs/filters.ts";
+import { figureKinds, groupings, units } from "./stats/fields.ts";
 import { task } from "../command-spec.ts";
 import type { Task } from "../command-spec.ts";
 import { testTasks } from "./test-specs.ts";
@@ -87,7 +87,7 @@ const completionCreate = task({
     "wf text create --input 'query=Sum up the leave policy'",
     "wf text create --input 'query=Sum up the leave policy' --blocking --jq .answer",
   ],
-  load: () => import("./completion-create.ts"),
+  load: () => import("./chat/create-text.ts"),
 });
 
 export const recordingParams = {
@@ -318,7 +318,7 @@ const workflowShow = task({
   wraps: getWorkflowRun,
   effect: "reads",
   examples: ["wf show $RUN", "wf show $RUN --jq .outputs"],
-  load: () => import("./show.ts"),
+  load: () => import("./run/show.ts"),
 });
 
 export const workflowOpenParams = {
@@ -337,7 +337,7 @@ const workflowOpen = task({
   sends: [getAppInfo, listWorkflowLogs, getWorkflowRun],
   effect: "reads",
   examples: ["wf open", "wf open $RUN", "wf --app slow open --print"],
-  load: () => import("./open.ts"),
+  load: () => import("./app/open.ts"),
 });
 
 const workflowWait = task({
@@ -356,7 +356,7 @@ const workflowWait = task({
   effect: "reads",
   exits: ["paused", "remote-failed", "cut"],
   examples: ["wf wait $RUN", "wf wait $RUN --timeout 10m --jq .outputs"],
-  load: () => import("./wait.ts"),
+  load: () => import("./runs/wait.ts"),
 });
 
 export const formSubmitParams = {
@@ -432,7 +432,7 @@ const workflowStop = task({
   wraps: stopWorkflowRun,
   effect: "writes",
   examples: ["wf stop $TASK", "wf stop $TASK --run $RUN", "wf stop $RUN"],
-  load: () => import("./stop.ts"),
+  load: () => import("./runs/stop.ts"),
 });
 
 export const logsParams = {
@@ -603,7 +603,7 @@ const chat = task({
   effect: "writes",
   exits: ["paused", "remote-failed", "partial", "cut"],
   examples: ["wf --app chat chat", "wf --app chat chat --conversation-id $CONVERSATION"],
-  load: () => import("./chat.ts"),
+  load: () => import("./chat/chat.ts"),
 });
 
 const chatSend = task({
@@ -632,7 +632,7 @@ const chatSend = task({
     "wf --app chat chat send 'And in the first year?' --conversation-id $CONVERSATION",
     "wf --app chat chat send Hello --blocking --jq .answer",
   ],
-  load: () => import("./chat-send.ts"),
+  load: () => import("./chat/send.ts"),
 });
 
 const chatStop = task({
@@ -645,7 +645,7 @@ const chatStop = task({
   wraps: stopMessage,
   effect: "writes",
   examples: ["wf --app chat chat stop $TASK", "wf --app chat chat stop $TASK --user ann"],
-  load: async () => (await import("./stop.ts")).chatStop,
+  load: async () => (await import("./runs/stop.ts")).chatStop,
 });
 
 const conversationVariables = task({
@@ -664,7 +664,7 @@ const conversationVariables = task({
     "wf conversation variables $CONVERSATION",
     "wf conversation variables $CONVERSATION --variable-name mood",
   ],
-  load: () => import("./conversation-variables.ts"),
+  load: () => import("./chat/variables.ts"),
 });
 
 /** A job that switches annotation replies. */
@@ -685,7 +685,7 @@ const replyJob = <O extends typeof enableAnnotationReply | typeof disableAnnotat
     effect: "writes",
     exits: ["remote-failed", "deadline"],
     examples: [`${line} 0.9`, `${line} ${more.example}`],
-    load: async () => (await import("./annotation-reply.ts"))[verb],
+    load: async () => (await import("./annotations/reply.ts"))[verb],
   });
 };
 
@@ -709,7 +709,7 @@ const replyStatus = task({
     "wf --app chat annotation reply status enable $JOB",
     "wf --app chat annotation reply status enable $JOB --jq .job_status",
   ],
-  load: async () => (await import("./annotation-reply.ts")).status,
+  load: async () => (await import("./annotations/reply.ts")).status,
 });
 
 const appInfo = task({
@@ -726,7 +726,7 @@ const appInfo = task({
   wraps: getAppInfo,
   effect: "reads",
   examples: ["wf app info", "wf --app chat app info -o json"],
-  load: () => import("./app-info.ts"),
+  load: () => import("./app/info.ts"),
 });
 
 const mcpAllow = {

@@ -26,7 +26,7 @@ import {
 } from "../../operations/workflows.ts";
 import { task } from "../command-spec.ts";
 import type { Task } from "../command-spec.ts";
-import { logFilters } from "./log-filters.ts";
+import { logFilters } from "./logs/filters.ts";
 
 /** Parameters of the commands that judge the results of tests. */
 export const resultParams = {
@@ -100,7 +100,7 @@ const testRun = task({
     "wf --app echo test run suite.yaml --shard 1/2 --save shard-1.json --keep failed",
     "wf --app echo test run suite.yaml --baseline before.json --junit tests.xml -o md",
   ],
-  load: () => import("./suite/run.ts"),
+  load: () => import("./test/run.ts"),
 });
 
 export const testMergeParams = {
@@ -127,7 +127,7 @@ const testMerge = task({
     "wf test merge shard-1.json shard-2.json",
     "wf test merge shard-1.json shard-2.json --baseline before.json -o md",
   ],
-  load: () => import("./suite/merge.ts"),
+  load: () => import("./test/merge.ts"),
 });
 
 const testSchema = task({
@@ -144,7 +144,7 @@ const testSchema = task({
     "wf test schema > suite.schema.json",
     "wf test schema --jq '.definitions.test.properties | keys[]'",
   ],
-  load: () => import("./suite-file/schema.ts"),
+  load: () => import("./test/file/schema.ts"),
 });
 
 const suiteSources = ["annotations", "feedback", "logs", "rows"] as const;
@@ -192,7 +192,7 @@ const testInit = task({
     "wf --app echo test init --from logs --since 7d --limit 20",
     "wf --app chat test init --from rows annotations.csv",
   ],
-  load: () => import("./suite-drafts/init.ts"),
+  load: () => import("./test/drafts/init.ts"),
 });
 
 export const testReviewParams = {
@@ -216,7 +216,7 @@ const testReview = task({
     "wf test review results.json",
     "wf test review results.json --baseline before.json -o json",
   ],
-  load: () => import("./suite-review/review.ts"),
+  load: () => import("./test/review/review.ts"),
 });
 
 export const testAcceptParams = {
@@ -240,7 +240,7 @@ const testAccept = task({
     "wf test accept results.json --all --dry-run",
     "wf test accept results.json --test repeats",
   ],
-  load: () => import("./suite-review/accept.ts"),
+  load: () => import("./test/review/accept.ts"),
 });
 
 /** The commands of `wf test`. */

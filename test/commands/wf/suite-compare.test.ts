@@ -1,7 +1,7 @@
 /** Answers that are compared with expected ones, in suites against the sandbox. */
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openComparison } from "../../../src/commands/wf/suite-answers/compare-answer.ts";
+import { openComparison } from "../../../src/commands/wf/test/answers/compare-answer.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { write } from "../../lib/directory.ts";
 import { temporaryDirectory } from "../../lib/support.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { compareSuites } from "../../../src/commands/wf/suite/comparison.ts";
-import { testResult } from "../../../src/commands/wf/suite/results.ts";
-import type { TestRun } from "../../../src/commands/wf/suite/run-tests.ts";
-import type { TestFigures, Verdict } from "../../../src/commands/wf/suite/comparison.ts";
+import { compareSuites } from "../../../src/commands/wf/test/comparison.ts";
+import { testResult } from "../../../src/commands/wf/test/results.ts";
+import type { TestRun } from "../../../src/commands/wf/test/run-tests.ts";
+import type { TestFigures, Verdict } from "../../../src/commands/wf/test/comparison.ts";
 
 const figures = (
   name: string,

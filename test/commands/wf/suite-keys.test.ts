@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { withSuiteKeys } from "../../../scripts/reference/suites.ts";
-import { readSuite } from "../../../src/commands/wf/suite-file/read-suite.ts";
+import { readSuite } from "../../../src/commands/wf/test/file/read-suite.ts";
 import { diskFiles } from "../../../src/host/node-files.ts";
 import { write } from "../../lib/directory.ts";
 import { root } from "../../lib/paths.ts";

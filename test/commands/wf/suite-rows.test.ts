@@ -1,7 +1,7 @@
 /** Tests in rows of CSV and JSON Lines, against the sandbox. */
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readSuite } from "../../../src/commands/wf/suite-file/read-suite.ts";
+import { readSuite } from "../../../src/commands/wf/test/file/read-suite.ts";
 import { diskFiles } from "../../../src/host/node-files.ts";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Ajv } from "ajv";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { readSuite } from "../../../src/commands/wf/suite-file/read-suite.ts";
+import { readSuite } from "../../../src/commands/wf/test/file/read-suite.ts";
 import { diskFiles } from "../../../src/host/node-files.ts";
 import { write } from "../../lib/directory.ts";
 import { root } from "../../lib/paths.ts";

@@ -6,7 +6,7 @@ import {
   neededRuns,
   passRate,
   signTest,
-} from "../../../src/commands/wf/suite/statistics.ts";
+} from "../../../src/commands/wf/test/statistics.ts";
 
 // R. G. Newcombe, "Two-sided confidence intervals for the single proportion", 1998, table I, method 3.
 test.each([

@@ -11,7 +11,7 @@ import type { Report } from "../../../output/report-model.ts";
 import { prepareOutputs, writeOutput } from "../../output-path.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
 import { rerankModel } from "../models/index.ts";
-import { changedSettings } from "../search.ts";
+import { changedSettings } from "../knowledge/search.ts";
 import { compareWithBaseline, readBaseline } from "./baseline.ts";
 import { resolveExpected } from "./expected-documents.ts";
 import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";

@@ -1,6 +1,6 @@
 import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
-import { readSearches } from "../../wf/suite-file/index.ts";
+import { readSearches } from "../../wf/test/file/index.ts";
 import { questionOfTest } from "./question-search.ts";
 import type { QuestionFile } from "./questions.ts";
 

@@ -6,7 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import { readKbState } from "../documents/index.ts";
 import type { KbSettings } from "../documents/index.ts";
 import { lockWork } from "../../lock-work.ts";
-import { findKb } from "../find-kb.ts";
+import { findKb } from "../knowledge/find-kb.ts";
 import { notImported } from "./bundle.ts";
 import { exportBundle } from "./export.ts";
 import { importBundle, planImport } from "./import.ts";

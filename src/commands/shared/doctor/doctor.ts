@@ -16,7 +16,7 @@ import { counted, firstNames } from "../../../lib/plural.ts";
 import { version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import { isBoundKey, readKey, readKnowledgeBases } from "../key-check.ts";
+import { isBoundKey, readKey, readKnowledgeBases } from "../login/key-check.ts";
 import type { doctorParams } from "../specs.ts";
 
 /** The result of one check; `next` is what to do about it. */

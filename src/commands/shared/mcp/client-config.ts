@@ -1,5 +1,5 @@
 import type { Context } from "../../command-spec.ts";
-import type { mcpClients } from "../mcp-params.ts";
+import type { mcpClients } from "./params.ts";
 
 type Client = (typeof mcpClients)[number];
 

@@ -3,7 +3,7 @@ import type { CliError } from "../../../errors.ts";
 import type { CheckedExpectation, Expectation } from "./expectation.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import { prepareOutput, writeOutput } from "../../output-path.ts";
-import { traceEvents } from "../trace-events.ts";
+import { traceEvents } from "./trace-events.ts";
 import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";

@@ -6,7 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import { checkFollow, followLogs } from "./follow.ts";
 import { logQuery, warnIfKeywordTruncated, noticeTimes } from "./query.ts";
 import type { LogQuery } from "./query.ts";
-import { warnIfUnlogged } from "../application.ts";
+import { warnIfUnlogged } from "../app/application.ts";
 import { noticeRowCount } from "../../row-count-notice.ts";
 import type { Context } from "../../command-spec.ts";
 import type { logsParams } from "../specs.ts";

@@ -7,8 +7,8 @@ import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
 import { parseCondition, readForm, runForms } from "../../conditions/index.ts";
 import type { ConditionField, Scope } from "../../conditions/index.ts";
-import { isSentStatus, logFields, statusFilter } from "../log-filters.ts";
-import type { LogFilters } from "../log-filters.ts";
+import { isSentStatus, logFields, statusFilter } from "./filters.ts";
+import type { LogFilters } from "./filters.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { CallOptions, Context } from "../../command-spec.ts";
 

@@ -1,7 +1,7 @@
 import { ApiError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
-import { requireKind } from "../application.ts";
+import { requireKind } from "../app/application.ts";
 import {
   appFields,
   checkValues,

@@ -21,7 +21,7 @@ import { followDisplayed, startStream, TextStream } from "../follow/index.ts";
 import type { EventStream, FollowResult } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import { asEvents } from "../../stream-or-wait.ts";
-import { saveRun } from "../task-ids.ts";
+import { saveRun } from "../runs/task-ids.ts";
 import { runEach } from "./batch.ts";
 import type { RowRun } from "./batch.ts";
 import {

@@ -1,5 +1,5 @@
 import type { LoggedRun } from "../logs/index.ts";
-import type { Grouping } from "../stats-fields.ts";
+import type { Grouping } from "./fields.ts";
 import { sum } from "../../../lib/numbers.ts";
 import { addRun, newStatsCounts } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";

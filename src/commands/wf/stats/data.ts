@@ -1,6 +1,6 @@
 import type { ConditionResult } from "../../conditions/index.ts";
-import { figureNames } from "../stats-fields.ts";
-import type { Grouping, Unit } from "../stats-fields.ts";
+import { figureNames } from "./fields.ts";
+import type { Grouping, Unit } from "./fields.ts";
 import { largestGroups } from "./accumulator.ts";
 import type { Accumulator } from "./accumulator.ts";
 import { statsFiguresOf } from "./figures.ts";

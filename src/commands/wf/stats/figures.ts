@@ -1,7 +1,7 @@
 import { percentile, sum } from "../../../lib/numbers.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { LoggedRun } from "../logs/index.ts";
-import type { FigureName } from "../stats-fields.ts";
+import type { FigureName } from "./fields.ts";
 
 /** Counts of runs. Every duration and token count is stored, so percentiles are exact. */
 export interface StatsCounts {

@@ -1,6 +1,6 @@
 import type { ConditionField, Scope } from "../../conditions/index.ts";
-import { figureKinds, figureNames } from "../stats-fields.ts";
-import type { FigureName } from "../stats-fields.ts";
+import { figureKinds, figureNames } from "./fields.ts";
+import type { FigureName } from "./fields.ts";
 import type { StatsFigures } from "./figures.ts";
 
 /** The displayed unit of a figure; empty for numbers. */

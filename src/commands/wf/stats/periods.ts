@@ -2,7 +2,7 @@ import { localClock } from "../../../lib/local-clock.ts";
 import { mergeCounts } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";
 import type { TimeSpan } from "./sources.ts";
-import type { Unit } from "../stats-fields.ts";
+import type { Unit } from "./fields.ts";
 
 /** The offset of every time zone is a multiple of this, so it divides all hours and days. */
 export const BUCKET_SECONDS = 900;

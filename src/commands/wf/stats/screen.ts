@@ -4,7 +4,7 @@ import { groupDigits, sum } from "../../../lib/numbers.ts";
 import { noTable } from "../../../output/report-model.ts";
 import type { Section, TextLine, TextPart } from "../../../output/report-model.ts";
 import { gateSections } from "../../conditions/index.ts";
-import type { FigureName, Grouping } from "../stats-fields.ts";
+import type { FigureName, Grouping } from "./fields.ts";
 import type { StatsData } from "./data.ts";
 import type { StatsFigures } from "./figures.ts";
 import { formatFigure, formatPercent } from "./format.ts";

@@ -1,8 +1,8 @@
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Section } from "../../../output/report-model.ts";
 import { gateSections } from "../../conditions/index.ts";
-import { figureNames } from "../stats-fields.ts";
-import type { FigureName, Grouping } from "../stats-fields.ts";
+import { figureNames } from "./fields.ts";
+import type { FigureName, Grouping } from "./fields.ts";
 import type { StatsData } from "./data.ts";
 import { formatSeconds } from "../../../lib/duration.ts";
 import { sum } from "../../../lib/numbers.ts";

@@ -1,5 +1,5 @@
 import { sum } from "../../../lib/numbers.ts";
-import type { FigureName } from "../stats-fields.ts";
+import type { FigureName } from "./fields.ts";
 import type { StatsData } from "./data.ts";
 
 /** Figures with a trend, and how to merge the values of several periods. */

@@ -1,0 +1,162 @@
+import { usage, notFound } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { getDocument } from "../../../operations/documents.ts";
+import { listMetadataFields, setDocumentMetadata } from "../../../operations/metadata.ts";
+import type { MetadataField } from "../../../operations/metadata.ts";
+import type { Input } from "../../../operations/operation.ts";
+import { fieldValue, invalidFieldValue, responseValues } from "../documents/index.ts";
+import type { Context, RowWork } from "../../command-spec.ts";
+import type { metadataSetParams } from "../specs.ts";
+
+type SetInput = Input<typeof metadataSetParams>;
+
+/** A value in a request; the server finds the field by ID and stores the name as sent (server §11). */
+interface SentValue {
+  readonly id: string;
+  readonly name: string;
+  readonly value: unknown;
+}
+
+/** The fields of a knowledge base. */
+interface Fields {
+  readonly dataset_id: string;
+  readonly fields: readonly MetadataField[];
+}
+
+/** Checked changes of documents: the new values, and the IDs of the fields to clear. */
+interface MetadataEdit {
+  readonly input: SetInput;
+  readonly values: readonly SentValue[];
+  readonly removed: ReadonlySet<string>;
+}
+
+/**
+ * Sets metadata values of documents. Other values stay unless `replace` is set. To unset a value, all
+ * others are sent without it.
+ */
+export async function* run(input: SetInput, context: Context): AsyncGenerator<{ result: string }> {
+  const { dataset_id, set = [], unset = [], replace = false } = input;
+  if (set.length + unset.length === 0 && !replace) {
+    throw usage("--set, --unset or --replace is required", "for example --set team=people");
+  }
+  const fields = await readFields(dataset_id, context);
+  yield await sendEdit(editOf(input, {}, fields), context);
+}
+
+/** The same for the rows of a file, whose further columns are fields; an empty cell changes nothing. */
+export const rowWork = (context: Context): RowWork<SetInput, MetadataEdit> => {
+  const known = new Map<string, Promise<Fields>>();
+  const fieldsOf = (dataset_id: string) => {
+    const fields = known.get(dataset_id) ?? readFields(dataset_id, context);
+    known.set(dataset_id, fields);
+    return fields;
+  };
+  return {
+    checksAgain: true,
+    async check(input, cells) {
+      const edit = editOf(input, cells, await fieldsOf(input.dataset_id));
+      const isChange = edit.values.length + edit.removed.size > 0 || input.replace === true;
+      return isChange ? edit : undefined;
+    },
+    async send(edit) {
+      await sendEdit(edit, context);
+      return edit.input.document_id.join(" ");
+    },
+  };
+};
+
+const readFields = async (dataset_id: string, context: Context): Promise<Fields> => ({
+  dataset_id,
+  fields: await context.call(listMetadataFields, { dataset_id }),
+});
+
+/** Checks values against the types of their fields. Throws usage, and not-found for unknown fields. */
+function editOf(
+  input: SetInput,
+  cells: Readonly<Record<string, unknown>>,
+  fields: Fields,
+): MetadataEdit {
+  const { set = [], unset = [] } = input;
+  const values = [
+    ...set.map((assignment) => parseAssignment(assignment, fields)),
+    ...Object.entries(cells).flatMap(([name, cell]) => cellValue(name, cell, fields) ?? []),
+  ];
+  return { input, values, removed: new Set(unset.map((name) => fieldNamed(name, fields).id)) };
+}
+
+async function sendEdit({ input, values, removed }: MetadataEdit, context: Context) {
+  const { dataset_id, replace = false } = input;
+  const operation_data: unknown[] = [];
+  for (const document_id of input.document_id) {
+    if (removed.size === 0) {
+      const mode = replace ? {} : { partial_update: true };
+      operation_data.push({ document_id, metadata_list: values, ...mode });
+      continue;
+    }
+    const before = replace ? [] : await currentValues(dataset_id, document_id, context);
+    const changed = new Set(values.map(({ id }) => id));
+    const metadata_list = [
+      ...before.filter(({ id }) => !removed.has(id) && !changed.has(id)),
+      ...values.filter(({ id }) => !removed.has(id)),
+    ];
+    operation_data.push({ document_id, metadata_list });
+  }
+  return context.call(setDocumentMetadata, { dataset_id, operation_data });
+}
+
+/** The values of a document, without built-in ones, which cannot be sent. */
+async function currentValues(
+  dataset_id: string,
+  document_id: string,
+  context: Context,
+): Promise<SentValue[]> {
+  const document = await context.call(getDocument, {
+    dataset_id,
+    document_id,
+    metadata: "only",
+  });
+  return [...responseValues(document.doc_metadata)];
+}
+
+function fieldNamed(name: string, { dataset_id, fields }: Fields): MetadataField {
+  const field = fields.find((candidate) => candidate.name === name || candidate.id === name);
+  if (field) return field;
+  const create = commandLine("kb metadata create", [dataset_id, name], { type: "string" });
+  const existing = `existing fields: ${fields.map((each) => each.name).join(", ")}`;
+  throw notFound(
+    `metadata field ${JSON.stringify(name)} not found`,
+    fields.length > 0 ? `${existing}; to add it: ${create}` : create,
+  );
+}
+
+/** Parses `team=people` as a value of the type of the field; `pages=null` clears a number or time. */
+function parseAssignment(assignment: string, fields: Fields): SentValue {
+  const at = assignment.indexOf("=");
+  if (at < 1) {
+    const message = `invalid --set ${JSON.stringify(assignment)}: expected field=value`;
+    throw usage(message);
+  }
+  const text = assignment.slice(at + 1);
+  const { id, name, type } = fieldNamed(assignment.slice(0, at), fields);
+  if (text === "null" && type !== "string") return { id, name, value: null };
+  return typedValue("--set", { id, name, type }, text);
+}
+
+/** The value of a cell; undefined for an empty one. */
+function cellValue(column: string, cell: unknown, fields: Fields): SentValue | undefined {
+  const field = fieldNamed(column, fields);
+  if (cell === "" || cell === null) return undefined;
+  if (typeof cell === "string" || typeof cell === "number")
+    return typedValue(`column ${column}`, field, cell);
+  throw usage(`column ${column}: ${JSON.stringify(cell)} is not a text or a number`);
+}
+
+function typedValue(
+  place: string,
+  { id, name, type }: MetadataField,
+  input: string | number,
+): SentValue {
+  const value = fieldValue(type, input);
+  if (value === undefined) throw invalidFieldValue(place, { name, type }, input);
+  return { id, name, value };
+}

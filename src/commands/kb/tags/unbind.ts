@@ -1,0 +1,28 @@
+import { unbindTags } from "../../../operations/tags.ts";
+import { forEachItem } from "../../several.ts";
+import type { ItemOutcome } from "../../several.ts";
+import type { Context } from "../../command-spec.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { tagUnbindParams } from "../specs.ts";
+
+/**
+ * Unbinds tags from a knowledge base, one request per tag, with both field names: servers before 1.14.1
+ * know only the old one (server §19).
+ */
+export async function* run(
+  { target_id, tag_ids }: Input<typeof tagUnbindParams>,
+  context: Context,
+): AsyncGenerator<ItemOutcome> {
+  const unbind = async (tag_id: string) => {
+    await context.call(unbindTags, { tag_ids: [tag_id], tag_id, target_id });
+    return tag_id;
+  };
+  const [only, ...others] = tag_ids;
+  if (only !== undefined && others.length === 0) await unbind(only);
+  else
+    yield* forEachItem(
+      "tag",
+      tag_ids.map((id) => ({ name: context.enteredName(id), act: () => unbind(id) })),
+      context.progress,
+    );
+}

@@ -1,0 +1,98 @@
+import { CHECK_BASE_URL } from "../../../api/api-error.ts";
+import { readText } from "../../../api/client.ts";
+import type { KeyKind } from "../../../config/api-key.ts";
+import { ApiError, CliError } from "../../../errors.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { counted } from "../../../lib/plural.ts";
+import { asText } from "../../../operations/operation.ts";
+import type { Context } from "../../command-spec.ts";
+
+/** What one read shows of a server and a key. */
+export interface KeyReport {
+  /** Version of the server; undefined if a proxy removes the header. */
+  readonly version: string | undefined;
+  /** `opens 12 knowledge bases`, or `opens "support", mode workflow`; undefined without a key. */
+  readonly opens: string | undefined;
+}
+
+type Target = NonNullable<Parameters<Context["raw"]>[2]["target"]>;
+
+const datasets = "/datasets?page=1&limit=1";
+/** ms without a byte: these reads are fast on every server. */
+const IDLE_TIMEOUT = 30_000;
+
+/** Reads what a key opens. Throws API errors, and unsupported if this is not the API. */
+export async function readKey(
+  kind: KeyKind,
+  target: Target,
+  context: Pick<Context, "raw">,
+): Promise<KeyReport> {
+  const url = kind === "dataset" ? datasets : "/info";
+  const { version, body } = await readJson(url, kind, target, context);
+  if (kind === "app") {
+    const name = JSON.stringify(asText(body["name"]));
+    return { version, opens: `opens ${name}, mode ${asText(body["mode"]) || "unknown"}` };
+  }
+  const { total } = body;
+  const count = typeof total === "number" ? counted(total, "knowledge base") : "knowledge bases";
+  return { version, opens: `opens ${count}` };
+}
+
+/** Reads the version of a server without a key, which only the API rejects as it should. */
+export async function readServer(
+  baseUrl: string,
+  context: Pick<Context, "raw">,
+): Promise<KeyReport> {
+  try {
+    const { version } = await readJson(datasets, "dataset", { baseUrl }, context);
+    return { version, opens: undefined };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.response.status !== 401) throw error;
+    return { version: versionIn(error.response.version), opens: undefined };
+  }
+}
+
+/** Those of the knowledge bases that a key opens, one read each: the name of each by its ID. */
+export async function readKnowledgeBases(
+  ids: readonly string[],
+  target: Target,
+  context: Pick<Context, "raw">,
+): Promise<ReadonlyMap<string, string>> {
+  const opened = new Map<string, string>();
+  for (const id of new Set(ids)) {
+    try {
+      const { body } = await readJson(`/datasets/${id}`, "dataset", target, context);
+      opened.set(id, asText(body["name"]));
+    } catch (error) {
+      if (!(error instanceof ApiError) || !["auth", "not-found"].includes(error.kind)) throw error;
+    }
+  }
+  return opened;
+}
+
+/** A key that is valid, but may not list knowledge bases: it opens only some of them (server §2). */
+export const isBoundKey = (kind: KeyKind, error: unknown): error is ApiError =>
+  kind === "dataset" &&
+  error instanceof ApiError &&
+  error.kind === "auth" &&
+  error.response.status === 403;
+
+/** The version in the X-Version header, without anything that a proxy may have added. */
+export const versionIn = (header: string | undefined): string | undefined =>
+  /^\d+(\.\d+)*[\w.+-]{0,20}/.exec(header ?? "")?.[0];
+
+async function readJson(
+  url: string,
+  kind: KeyKind,
+  target: Target,
+  { raw }: Pick<Context, "raw">,
+): Promise<{ readonly version: string | undefined; readonly body: Record<string, unknown> }> {
+  const options = { target, idleTimeout: IDLE_TIMEOUT };
+  const response = await raw({ method: "GET", url, headers: {} }, kind, options);
+  const body = tryParseJson(await readText(response.body));
+  if (isObject(body)) return { version: versionIn(response.headers["x-version"]), body };
+  throw new CliError("unsupported", "not an API endpoint: the response is not JSON", {
+    sideEffect: "none",
+    hint: CHECK_BASE_URL,
+  });
+}

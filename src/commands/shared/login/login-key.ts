@@ -1,0 +1,261 @@
+import { checkKey, kindOfKey } from "../../../config/api-key.ts";
+import type { KeyKind } from "../../../config/api-key.ts";
+import { hasKey } from "../../../config/profiles.ts";
+import type { Profile, StoredKey } from "../../../config/profiles.ts";
+import { runKeyCommand } from "../../../config/stored-keys.ts";
+import { keyNames, programs } from "../../../config/target.ts";
+import { ApiError, CliError, usage } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { own } from "../../../lib/json.ts";
+import { signsFor } from "../../../lib/signs.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../command-spec.ts";
+import { isBoundKey, readKey, readKnowledgeBases, versionIn } from "./key-check.ts";
+import type { KeyReport } from "./key-check.ts";
+import { askUntilAccepted } from "./prompt.ts";
+import type { NewKey } from "./profile-change.ts";
+import type { loginParams } from "../specs.ts";
+import { parseKnowledgeBases } from "../../../config/settings.ts";
+
+/** The arguments and flags of `login`. */
+export type LoginInput = Input<typeof loginParams>;
+
+/** A sign-in whose server and profile are known. */
+export interface SignIn {
+  readonly name: string;
+  readonly baseUrl: string;
+  /** The profile as it is stored; empty if there is none. */
+  readonly existing: Profile;
+  readonly input: LoginInput;
+  /** Knowledge bases named with --kb, IDs by name. */
+  readonly bases: Readonly<Record<string, string>>;
+}
+
+/** What a sign-in has found. */
+export interface Found {
+  /** Undefined keeps the stored keys. */
+  readonly key: NewKey | undefined;
+  /** The key itself; undefined for a stored key and for a command that was not run. */
+  readonly value?: string | undefined;
+  /** Undefined if nothing was checked. */
+  readonly report?: KeyReport;
+  /** Knowledge bases of a key that opens only some, IDs by name. */
+  readonly bases: Readonly<Record<string, string>>;
+}
+
+/** Where the web console shows the keys of a kind. */
+const places: Readonly<Record<KeyKind, string>> = {
+  dataset: "the web console has knowledge keys under Knowledge, Service API",
+  app: "the web console has the keys of an application under API Access or Access Point",
+};
+
+/**
+ * Reads the key from its file or command, or asks for it until the server accepts it, and says what
+ * it opens. Without a key, only a known profile can be changed. Throws usage for a new one.
+ */
+export async function findKey(signIn: SignIn, context: Context): Promise<Found> {
+  const { input, existing, baseUrl, bases } = signIn;
+  const { key_command: command, key_file: file } = input;
+  const given = file?.trim();
+  if (given !== undefined) context.host.secrets.learn(given);
+  if (given === "") throw usage("--key-file is empty");
+  if (command !== undefined) {
+    return examine({ command, source: "--key-command" }, signIn, context);
+  }
+  if (given !== undefined) return examine({ text: given, source: "--key-file" }, signIn, context);
+  if (context.options.input) return askForKey(signIn, context);
+  if (existing.base_url === baseUrl || input.no_check) return { key: undefined, bases };
+  throw usage(
+    "no key was given",
+    "pass it with --key-file FILE (- for stdin) or --key-command; --no-check stores the address alone",
+  );
+}
+
+async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
+  const kind = kindFor(context);
+  const app = appFor(kind, context);
+  const keeps = storedKey(signIn.existing, app) !== undefined;
+  if (!keeps) await context.promptLine(places[kind]);
+  const name = kind === "app" ? "Application key (app-…" : "Knowledge key (dataset-…";
+  const found = await askUntilAccepted(
+    {
+      text: `${name}, hidden${keeps ? "; Enter keeps the stored one" : ""})`,
+      hidden: true,
+      accept: (text) => examine({ text, source: "the key" }, signIn, context),
+    },
+    context,
+  );
+  if (found !== undefined) return found;
+  if (keeps) return { key: undefined, bases: signIn.bases };
+  throw usage("no key entered; nothing was stored");
+}
+
+/** A key as it was given: its text, or the command that prints it. */
+interface GivenKey {
+  readonly text?: string | undefined;
+  readonly command?: string | undefined;
+  /** Its flag; "the key" if it was typed at a prompt, which is shown again if the key is wrong. */
+  readonly source: "--key-file" | "--key-command" | "the key";
+}
+
+/** Checks a key: its form, its kind, and what it opens. */
+async function examine(given: GivenKey, signIn: SignIn, context: Context): Promise<Found> {
+  const { input, baseUrl } = signIn;
+  const value =
+    given.text ??
+    (input.no_check
+      ? undefined
+      : await runKeyCommand(given.command ?? "", `profile ${signIn.name}`, context.host));
+  if (value !== undefined) checkKey(value, given.source);
+  const kind = await agreedKind(value, signIn, context);
+  const key: NewKey = {
+    field: given.text === undefined ? "key_command" : "key",
+    value: given.text ?? given.command ?? "",
+    app: appFor(kind, context),
+    inFile: input.insecure_storage ?? false,
+  };
+  if (input.no_check || value === undefined) return { key, value, bases: signIn.bases };
+  const target = { baseUrl, key: value };
+  try {
+    const report = await readKey(kind, target, context);
+    return { key, value, report, bases: signIn.bases };
+  } catch (error) {
+    if (isBoundKey(kind, error)) {
+      const version = versionIn(error.response.version);
+      const { name, existing, bases: named } = signIn;
+      const bound = { name, target, version, named, stored: existing.knowledge_bases ?? {} };
+      return { key, value, ...(await examineBoundKey(bound, context)) };
+    }
+    const isAsked = given.source === "the key";
+    const isRejected = error instanceof ApiError && error.response.status === 401;
+    if (isRejected) error.with({ hint: isAsked ? undefined : places[kind] });
+    throw isAsked ? error : notStored(error);
+  }
+}
+
+/** The error of a check that ends the command, with how to store the profile anyway. */
+function notStored(error: unknown): unknown {
+  const kinds = ["auth", "network", "unsupported", "failure", "limited", "refused", "not-found"];
+  if (!(error instanceof CliError) || !kinds.includes(error.kind)) return error;
+  const { hint } = error.info;
+  const stored = "nothing was stored; --no-check stores without a request";
+  return error.with({
+    sideEffect: "none",
+    hint: hint === undefined ? stored : `${hint}; ${stored}`,
+  });
+}
+
+/** The kind of key that a command line asks for. */
+export const kindFor = ({ options }: Context): KeyKind =>
+  options.program === "wf" || options.flags.app !== undefined ? "app" : "dataset";
+
+/** The name under which an application key is stored. */
+const appFor = (kind: KeyKind, { options }: Context): string | undefined =>
+  kind === "app" ? (options.flags.app ?? "default") : undefined;
+
+/** The kind of a key: that of the program, or the other one after a yes. Throws auth and usage. */
+async function agreedKind(
+  value: string | undefined,
+  { name, existing }: SignIn,
+  context: Context,
+): Promise<KeyKind> {
+  const { options, host } = context;
+  const wanted = kindFor(context);
+  const actual = kindOfKey(value) ?? wanted;
+  if (actual === wanted) return wanted;
+  if (options.flags.app !== undefined) {
+    const message = "--app stores an application key, but this is a knowledge key (dataset-…)";
+    throw usage(message, "omit --app");
+  }
+  const program = programs[actual];
+  const problem = `this is ${keyNames[actual]}, but ${options.program} uses ${keyNames[wanted]}`;
+  if (!options.input) {
+    const hint = `sign in with the other program: ${commandLine(`${program} login`, [name])}`;
+    throw new CliError("auth", problem, { sideEffect: "none", hint });
+  }
+  await context.promptLine(`${signsFor(host.env).fail}${problem}`);
+  const replaced = storedKey(existing, appFor(actual, context)) ? ", replacing its key" : "";
+  await context.confirm(`Store it for ${program}${replaced}?`, {
+    declined: `the key was not stored; enter ${keyNames[wanted]}`,
+  });
+  return actual;
+}
+
+/** The stored key of an application, or the knowledge key; undefined if there is none. */
+function storedKey(profile: Profile, app: string | undefined): StoredKey | undefined {
+  const stored = app === undefined ? profile : own(profile.apps, app);
+  return stored && hasKey(stored) ? stored : undefined;
+}
+
+/** Knowledge bases: IDs by name. */
+type Bases = Readonly<Record<string, string>>;
+
+/** A key that is valid, but may not list knowledge bases: it opens only some of them. */
+interface BoundKey {
+  /** Name of the profile. */
+  readonly name: string;
+  readonly target: { readonly baseUrl: string; readonly key: string };
+  readonly version: string | undefined;
+  /** Knowledge bases of --kb. */
+  readonly named: Bases;
+  /** Knowledge bases of the profile. */
+  readonly stored: Bases;
+}
+
+/**
+ * What such a key opens: of the knowledge bases that are named or stored, or else of those that are
+ * asked for. Throws auth if it opens none of them.
+ */
+async function examineBoundKey(
+  { name, target, version, named, stored }: BoundKey,
+  context: Context,
+): Promise<{ readonly report: KeyReport; readonly bases: Bases }> {
+  const ids = [...new Set(Object.values({ ...stored, ...named }))];
+  const { size } = await readKnowledgeBases(ids, target, context);
+  const some = "opens only some knowledge bases";
+  if (size > 0) {
+    const opens = `${some}: ${size} of the ${ids.length} named`;
+    return { report: { version, opens }, bases: named };
+  }
+  const asked = context.options.input ? await askForBases(target, context) : {};
+  const names = Object.keys(asked);
+  if (names.length > 0) {
+    return { report: { version, opens: `${some}: ${names.join(", ")}` }, bases: asked };
+  }
+  if (ids.length > 0) {
+    throw new CliError("auth", "the key opens none of the knowledge bases named", {
+      sideEffect: "none",
+      hint: "check their IDs: they are in the addresses of the web console",
+    });
+  }
+  const later = commandLine("kb login", [name], { kb: "NAME=ID" });
+  const opens = `${some} and cannot list them; name them with ${later}`;
+  return { report: { version, opens }, bases: named };
+}
+
+/** Asks for the IDs of knowledge bases until the key opens them all; empty for none. IDs by name. */
+async function askForBases(
+  target: BoundKey["target"],
+  context: Context,
+): Promise<Readonly<Record<string, string>>> {
+  await context.notice(
+    "the key is valid, but opens only some knowledge bases and cannot list them",
+  );
+  const asked = await askUntilAccepted(
+    {
+      text: "Their IDs, separated by commas (Enter to name them later)",
+      async accept(reply) {
+        const named = Object.entries(parseKnowledgeBases(reply) ?? {});
+        const ids = named.map(([, id]) => id);
+        const opened = await readKnowledgeBases(ids, target, context);
+        const closed = ids.filter((id) => !opened.has(id));
+        if (closed.length > 0) throw usage(`the key does not open ${closed.join(", ")}`);
+        return Object.fromEntries(
+          named.map(([name, id]) => [name === id ? (opened.get(id) ?? id) : name, id]),
+        );
+      },
+    },
+    context,
+  );
+  return asked ?? {};
+}

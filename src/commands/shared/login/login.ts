@@ -1,0 +1,225 @@
+import { consoleUrlOf, defaultConsoleUrl } from "../../../config/console-url.ts";
+import { changeProfiles, readProfiles } from "../../../config/profiles.ts";
+import type { Profile, ProfileStore } from "../../../config/profiles.ts";
+import { isSandbox, sandboxProfile } from "../../../config/sandbox-profile.ts";
+import { parseKnowledgeBase } from "../../../config/settings.ts";
+import { programs } from "../../../config/target.ts";
+import { usage } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { own } from "../../../lib/json.ts";
+import { signsFor } from "../../../lib/signs.ts";
+import type { Context } from "../../command-spec.ts";
+import { findKey, kindFor } from "./login-key.ts";
+import type { Found, LoginInput, SignIn } from "./login-key.ts";
+import { requireSameServer, withProfile } from "./profile-change.ts";
+import type { NewKey } from "./profile-change.ts";
+import type { ProfileRow } from "./profile-row.ts";
+import { baseUrlOf, withScheme } from "../../../config/base-url.ts";
+import { readServer } from "./key-check.ts";
+import { askUntilAccepted } from "./prompt.ts";
+
+/** `login`: checks an address and a key, and stores them as a profile. */
+export const login = {
+  async *run(input: LoginInput, given: Context): AsyncGenerator<ProfileRow> {
+    const context = given.options.input ? withoutRetries(given) : given;
+    const { host, options, notice } = context;
+    const { isNew, signIn } = await begin(input, context);
+    const { name, baseUrl } = signIn;
+    const found = await findKey(signIn, context);
+    const inSandbox = await isSandbox(host, baseUrl, found.value);
+    const console_url =
+      input.console_url === undefined && isNew && !inSandbox
+        ? await askForConsole(baseUrl, context)
+        : input.console_url && consoleUrlOf(input.console_url);
+    const said = `${signsFor(host.env).pass}${name}: ${sentence(found)}`;
+    if (options.dryRun) return await notice(`${said} (dry run: nothing was stored)`);
+    const fields = { ...fieldsOf(input, context), ...(console_url && { console_url }) };
+    const addition = { name, baseUrl, key: found.key, bases: found.bases, fields };
+    // Read again under the lock: other processes may have changed the file since.
+    const row = await changeProfiles(context, (store) => withProfile(store, addition, context));
+    await notice(said);
+    if (found.key) await noticeOtherKind(found.key, context);
+    await advise(row, inSandbox, context);
+    // A terminal shows the sentence in place of the row.
+    if (!options.terminal || options.format !== undefined) yield row;
+  },
+};
+
+/** At a prompt, people retry on their own. */
+const withoutRetries = (context: Context): Context => ({
+  ...context,
+  raw: (request, kind, options) => context.raw(request, kind, { ...options, retries: 0 }),
+});
+
+/** Checks the command line, and finds the server and the profile. */
+async function begin(
+  input: LoginInput,
+  context: Context,
+): Promise<{
+  readonly signIn: SignIn;
+  /** The address was typed, and no profile has it: more can be asked about the server. */
+  readonly isNew: boolean;
+}> {
+  const typedName = input.name ?? context.options.flags.profile;
+  if (typedName !== undefined) checkProfileName(typedName);
+  if (input.key_file !== undefined && input.key_command !== undefined) {
+    throw usage("--key-file and --key-command cannot be used together");
+  }
+  if (input.console_url !== undefined) consoleUrlOf(input.console_url);
+  const bases = Object.fromEntries((input.kb ?? []).map(parseKnowledgeBase));
+  const store = await readProfiles(context.host);
+  const { baseUrl, asked } = await chooseServer(
+    {
+      known: own(store.profiles, typedName ?? "")?.base_url,
+      usual: own(store.profiles, store.default ?? "")?.base_url,
+      check: !input.no_check,
+    },
+    context,
+  );
+  const name = typedName ?? profileNameFor(baseUrl, store);
+  const existing = own(store.profiles, name) ?? {};
+  requireSameServer(name, existing, baseUrl, context);
+  const isNew = asked && existing.base_url === undefined;
+  return { isNew, signIn: { name, baseUrl, existing, input, bases } };
+}
+
+function checkProfileName(name: string): void {
+  if (name === sandboxProfile) {
+    throw usage(
+      `"${sandboxProfile}" is the built-in profile of the local sandbox and needs no sign-in`,
+      `use it with -p, or for all commands: ${commandLine("kb profile use", [sandboxProfile])}`,
+    );
+  }
+  if (/^[\p{L}\p{N}][\p{L}\p{N} ._@-]*$/u.test(name)) return;
+  throw usage(
+    `invalid profile name ${JSON.stringify(name)}`,
+    "use letters, digits, spaces and . _ @ -; begin with a letter or digit",
+  );
+}
+
+/** The fields of the profile that flags set. */
+const fieldsOf = (
+  { user, format, mark_read_only }: LoginInput,
+  { options: { flags } }: Context,
+): Pick<Profile, "user" | "output" | "read_only"> => ({
+  ...(user !== undefined && { user }),
+  ...(format !== undefined && { output: format }),
+  // --read-only would otherwise have no effect here.
+  ...((mark_read_only || flags.readOnly) && { read_only: true }),
+});
+
+/** `server 1.14.2, this key opens 12 knowledge bases` */
+function sentence({ key, report }: Found): string {
+  const { version, opens } = report ?? {};
+  const parts = [
+    ...(version === undefined ? [] : [`server ${version}`]),
+    ...(opens === undefined ? [] : [`this key ${opens}`]),
+  ];
+  if (parts.length > 0) return parts.join(", ");
+  return key === undefined ? "profile saved" : "key saved without a check";
+}
+
+/** Says where a key of the other kind was stored, since this program does not use it. */
+async function noticeOtherKind({ app }: NewKey, context: Context): Promise<void> {
+  const kind = app === undefined ? "dataset" : "app";
+  if (kind === kindFor(context)) return;
+  const place = app === undefined ? "" : ` as application ${JSON.stringify(app)}`;
+  await context.notice(`the key is stored${place} for ${programs[kind]}`);
+}
+
+/** What the user should know about the stored profile. */
+async function advise(
+  { name, default: isDefault }: ProfileRow,
+  inSandbox: boolean,
+  { host, notice, options: { program } }: Context,
+): Promise<void> {
+  const variables = ["KB_PROFILE", "KB_BASE_URL", program === "kb" ? "KB_KEY" : "KB_APP_KEY"];
+  const set = variables.filter((variable) => host.env[variable]);
+  if (inSandbox) {
+    const example = commandLine(`${program} doctor`, [], { p: sandboxProfile });
+    await notice(`a sandbox changes its port with each start: ${example} finds it`);
+  } else if (set.length > 0) {
+    const example = commandLine(`${program} doctor`, [], { p: name });
+    const names = set.join(", ");
+    await notice(`the environment overrides this profile (${names}): ${example} selects it`);
+  } else if (!isDefault) {
+    const use = commandLine(`${program} profile use`, [name]);
+    await notice(`another profile is the default; ${use} changes that`);
+  }
+}
+
+/** What is known about the server of a sign-in, besides the command line. */
+interface KnownServer {
+  /** Base URL of the profile. */
+  readonly known: string | undefined;
+  /** Base URL of the default profile, which is the default at the prompt. */
+  readonly usual: string | undefined;
+  /** Sends a request to an address that is asked for. */
+  readonly check: boolean;
+}
+
+/**
+ * The server to sign in to: that of --base-url or of the profile, or one that is asked for until it
+ * responds. Throws usage without an address.
+ */
+async function chooseServer(
+  { known, usual, check }: KnownServer,
+  context: Context,
+): Promise<{ readonly baseUrl: string; readonly asked: boolean }> {
+  const { options, host } = context;
+  const configured = host.env["KB_BASE_URL"] || undefined;
+  const text = options.flags.baseUrl ?? known ?? (options.input ? undefined : configured);
+  if (text !== undefined) return { baseUrl: await completeUrl(text, context), asked: false };
+  if (!options.input) {
+    const hint = "pass --base-url https://example.com/v1, or the name of a stored profile";
+    throw usage("--base-url is required", hint);
+  }
+  const baseUrl = await askUntilAccepted(
+    {
+      text: "Address of the server, such as dify.example.com",
+      fallback: configured ?? usual,
+      async accept(reply) {
+        const url = await completeUrl(reply, context);
+        if (check) await readServer(url, context);
+        return url;
+      },
+    },
+    context,
+  );
+  if (baseUrl === undefined) throw usage("no address entered; nothing was stored");
+  return { baseUrl, asked: true };
+}
+
+/** The whole base URL, with a notice if it differs from the text. */
+async function completeUrl(text: string, { options, notice, host }: Context): Promise<string> {
+  // A key at the wrong prompt would be looked up as a host name.
+  if (/^(app|dataset)-[\w-]{16,}$/.test(text)) {
+    host.secrets.learn(text);
+    throw usage("this is a key, not an address; its prompt comes next");
+  }
+  const url = baseUrlOf(withScheme(text), options.flags.insecureHttp ?? false);
+  if (url !== text.replace(/(?<!\/)\/+$/, "")) await notice(`base URL ${url}`);
+  return url;
+}
+
+/** Asks for the address of the web console. Undefined for the default one. */
+async function askForConsole(baseUrl: string, context: Context): Promise<string | undefined> {
+  const usual = defaultConsoleUrl(baseUrl);
+  const accept = (reply: string) => Promise.resolve(consoleUrlOf(reply));
+  const question = { text: "Address of its web console", fallback: usual, accept };
+  const url = await askUntilAccepted(question, context);
+  return url === usual ? undefined : url;
+}
+
+/**
+ * Name of the profile for a server: that of the profile which has it, the default one first, else its
+ * host, and its port where it has one: `localhost-5001`.
+ */
+function profileNameFor(baseUrl: string, store: ProfileStore): string {
+  const names = [store.default ?? "", ...Object.keys(store.profiles)];
+  const stored = names.find((name) => own(store.profiles, name)?.base_url === baseUrl);
+  if (stored !== undefined) return stored;
+  const { hostname, port } = new URL(baseUrl);
+  const name = hostname.replace(/[^\w.-]/g, "");
+  return port === "" ? name : `${name}-${port}`;
+}

@@ -1,0 +1,81 @@
+import { CliError } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { getAppInfo } from "../../../operations/apps.ts";
+import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
+import type { WorkflowRun } from "../../../operations/workflows.ts";
+import type { Context } from "../../command-spec.ts";
+
+/** Identifies an application without its key. */
+export interface Application {
+  readonly base_url: string;
+  readonly name: string;
+  /** Null if not requested, or if no run has it. */
+  readonly id: string | null;
+}
+
+/** The application of the key. Only the inputs of its runs have its ID (server §13). */
+export async function applicationOf(
+  context: Context,
+  { withId }: { readonly withId: boolean },
+): Promise<Application> {
+  const { name = "" } = await context.call(getAppInfo, {});
+  const base_url = await context.baseUrl();
+  return { base_url, name, id: withId ? await readAppId(context) : null };
+}
+
+/** The kinds of applications that commands need, and the hint for the key of another one. */
+const kinds = {
+  workflow: {
+    noun: "a workflow",
+    modes: /^workflow$/,
+    hint: `send messages to chat applications: ${commandLine("wf chat send", ["hello"])}`,
+  },
+  chat: { noun: "a chat", modes: /chat$|^agent$/, hint: `run workflows: ${commandLine("wf run")}` },
+};
+
+/** Whether an application of this mode takes messages. */
+export const isChatMode = (mode: string): boolean => kinds.chat.modes.test(mode);
+
+/** Throws `unsupported` if the key belongs to an application of another kind. */
+export async function requireKind(kind: keyof typeof kinds, context: Context): Promise<void> {
+  const { mode } = await context.call(getAppInfo, {});
+  const { noun, modes, hint } = kinds[kind];
+  if (mode === undefined || modes.test(mode)) return;
+  throw new CliError(
+    "unsupported",
+    `the key belongs to an application of mode ${mode}, not ${noun}`,
+    { sideEffect: "none", hint },
+  );
+}
+
+/** Prints a notice if the application never has logs (server §12). */
+export async function warnIfUnlogged(context: Context): Promise<void> {
+  const mode = await context.call(getAppInfo, {}).then(
+    (info) => info.mode,
+    () => undefined, // the log itself was readable
+  );
+  if (mode === undefined || mode === "workflow" || context.signal.aborted) return;
+  await context.notice(`only workflows have logs; this application has mode ${mode}`);
+}
+
+/** Reads the ID from the newest run. */
+async function readAppId(context: Context): Promise<string | null> {
+  for await (const { workflow_run } of context.rows(listWorkflowLogs, {}, { limit: 1 })) {
+    if (!workflow_run) return null;
+    try {
+      return appIdOf(await context.call(getWorkflowRun, { workflow_run_id: workflow_run.id }));
+    } catch (error) {
+      const isPurged = error instanceof CliError && error.kind === "not-found";
+      if (!isPurged) throw error;
+    }
+  }
+  return null;
+}
+
+/** ID of the application of a run, from the inputs that the server added; null if it added none. */
+export function appIdOf({ inputs }: WorkflowRun): string | null {
+  const values = tryParseJson(inputs ?? "");
+  const id = isObject(values) ? values["sys.app_id"] : undefined;
+  return typeof id === "string" ? id : null;
+}

@@ -1,0 +1,34 @@
+import { commandLine } from "../../../lib/command-line.ts";
+import type { WorkflowRun } from "../../../operations/workflows.ts";
+import { outdatedNotice, readRunState } from "../runs/run-state.ts";
+import { noticeForms } from "../forms/index.ts";
+import { loadNodes } from "../runs/task-ids.ts";
+import type { Context } from "../../command-spec.ts";
+
+/** Yields the record of a run; prints what it does not show: a later end, failed nodes, open forms. */
+export async function* run(
+  { workflow_run_id }: { readonly workflow_run_id: string },
+  context: Context,
+): AsyncGenerator<WorkflowRun> {
+  const state = await readRunState(workflow_run_id, context);
+  yield state.record;
+  if (state.outdated) await context.notice(outdatedNotice(workflow_run_id, state));
+  const { status } = state.record;
+  if (status === "failed" || status === "partial-succeeded")
+    await noticeNodes(workflow_run_id, context);
+  if (status === "paused") await noticeForms(workflow_run_id, context);
+}
+
+/** Says at which nodes a run failed, or how to learn it the next time: its record has no nodes. */
+async function noticeNodes(runId: string, context: Context): Promise<void> {
+  const { failures, recording } = await loadNodes(runId, context);
+  for (const { node, error } of failures) await context.notice(`node ${node} failed: ${error}`);
+  const exists = recording !== undefined && (await context.host.files.stat(recording)) !== null;
+  if (exists) {
+    await context.notice(`its nodes are recorded: ${commandLine("wf timeline", [recording])}`);
+  } else if (failures.length === 0) {
+    await context.notice(
+      `the nodes of a finished run are only known from a recording: ${commandLine("wf run", [], { record: "FILE" })}`,
+    );
+  }
+}

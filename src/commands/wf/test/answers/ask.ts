@@ -1,0 +1,258 @@
+import type { EventBatches, EventStage } from "../../../../api/sse.ts";
+import { CliError, isFatal, usage } from "../../../../errors.ts";
+import { backoff, delays } from "../../../../lib/backoff.ts";
+import { pipe, resultOfStream } from "../../../../lib/pipe.ts";
+import type { ServerEvent } from "../../../../lib/server-event.ts";
+import { getAppInfo } from "../../../../operations/apps.ts";
+import { listMessages, sendMessage } from "../../../../operations/chats.ts";
+import { createCompletion } from "../../../../operations/completions.ts";
+import { runWorkflow } from "../../../../operations/workflows.ts";
+import { endingOf } from "../../../../runs/outcome.ts";
+import type { RunOutcome } from "../../../../runs/outcome.ts";
+import { citedDocuments, RunTrace } from "../../../../runs/trace.ts";
+import type { Context } from "../../../command-spec.ts";
+import { isChatMode } from "../../app/application.ts";
+import { runFields } from "../../expect/index.ts";
+import { followDisplayed, startStream } from "../../follow/index.ts";
+import { assignedInputs } from "../../forms/index.ts";
+import { isModelLimit, ReplyPrinter } from "../../chat/reply-events.ts";
+import type { Suite, SuiteTurn } from "../file/index.ts";
+import { traceEvents } from "../../expect/trace-events.ts";
+
+/** What an application has answered. */
+export interface SuiteAnswer {
+  readonly trace: RunTrace;
+  readonly conversation: string | undefined;
+  /** Whether there is none because the model limits its rate. */
+  readonly limited?: boolean;
+  /** Whether it is that of a run that was started before. */
+  readonly followed?: boolean;
+}
+
+/** Takes events as they arrive; `again`: the question is repeated, and the events so far do not count. */
+type OnEvents = (events: readonly ServerEvent[] | "again") => void | Promise<void>;
+
+/** Sends the turns of a suite to its application. */
+export interface Asker {
+  /**
+   * Asks and passes on the events as they arrive. Repeats only the first question of a conversation,
+   * while the model limits its rate. `started` is a run of the workflow to follow instead, if what the
+   * server still tells about it decides every condition. Throws what kept the answer from being known.
+   */
+  ask(
+    turn: SuiteTurn,
+    conversation: string | undefined,
+    onEvents: OnEvents,
+    started: string | undefined,
+  ): Promise<SuiteAnswer>;
+  readonly context: Context;
+}
+
+/** What is sent to an application. */
+interface Question {
+  /** What is said to a chat. */
+  readonly query?: string | undefined;
+  /** As they are sent: files are uploaded. */
+  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly onEvents?: OnEvents | undefined;
+}
+
+/** How often a question is repeated, and after how many without success no more. */
+const MAX_REPEATS = 3;
+
+/** An application that is asked. */
+export interface SuiteApp {
+  /** As the server calls it. */
+  readonly name: string;
+  readonly mode: string;
+  readonly isChat: boolean;
+  readonly context: Context;
+  /** Asks, as an asker does. */
+  send(question: Question, conversation?: string): Promise<SuiteAnswer>;
+}
+
+/** Opens an application by its name in the profile, or that of the command line. */
+export async function openApp(
+  { app, user }: Pick<Suite, "app" | "user">,
+  common: Context,
+): Promise<SuiteApp> {
+  const context = common.withApp(app, user);
+  const { mode = "", name = "" } = await context.call(getAppInfo, {});
+  const isChat = isChatMode(mode);
+  const sendOnce: SuiteApp["send"] = async ({ query, inputs, onEvents }, conversation) => {
+    if (mode === "workflow") {
+      const first = await startStream(runWorkflow, { inputs }, context);
+      return runAnswer({ first }, onEvents, context);
+    }
+    if (!isChat) {
+      const said = query === undefined ? {} : { query };
+      const stream = startStream(createCompletion, { inputs, ...said }, context);
+      return replyAnswer(await stream, { onEvents }, context);
+    }
+    const continued = conversation === undefined ? {} : { conversation_id: conversation };
+    const message = { query: query ?? "", inputs, ...continued };
+    const stream = await startStream(sendMessage, message, context);
+    return replyAnswer(stream, { onEvents, conversation }, context);
+  };
+  /** Questions in a row that were repeated without success. */
+  let refused = 0;
+  return {
+    name,
+    mode,
+    isChat,
+    context,
+    async send(question, conversation) {
+      // A continued conversation would hold the question twice.
+      const repeats = conversation === undefined && refused < MAX_REPEATS ? MAX_REPEATS : 0;
+      let answer = await sendOnce(question, conversation);
+      for (let attempt = 0; answer.limited && attempt < repeats; attempt++) {
+        await context.trace(1, `${answer.trace.error}; asking again`);
+        await context.pause(backoff(attempt, delays.model));
+        await question.onEvents?.("again");
+        answer = await sendOnce(question, conversation);
+      }
+      refused = answer.limited ? refused + 1 : 0;
+      return answer;
+    },
+  };
+}
+
+/** The asker of a suite's application. Throws `usage` if a test does not suit its kind. */
+export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
+  if (suite.tests.every(({ turns }) => turns.length === 0))
+    return { context: common, ask: () => Promise.reject(new Error("nothing to ask")) };
+  const { name: app, mode, isChat, context, send } = await openApp(suite, common);
+  const unsuitable = (problem: string, needs: string) =>
+    usage(
+      problem,
+      `application ${JSON.stringify(app)} has mode ${mode}, which ${needs}; another one is chosen with app: NAME in the suite, or --app NAME`,
+    );
+  for (const { turns, from, name } of suite.tests) {
+    const place = `${from.path} line ${from.line}: test ${JSON.stringify(name)}`;
+    if (isChat && turns.some(({ query }) => query === undefined))
+      throw unsuitable(`${place} has no query`, "takes a query");
+    if (mode === "workflow" && turns.some(({ query }) => query !== undefined))
+      throw unsuitable(`${place} has a query`, "takes inputs: { NAME: … } instead");
+    if (!isChat && turns.length > 1)
+      throw unsuitable(`${place} has several turns`, "has no memory");
+  }
+  return {
+    context,
+    async ask(turn, conversation, onEvents, started) {
+      const answer =
+        started && (await runAnswer({ runId: started }, onEvents, context).catch(orAsk(context)));
+      const isDecided = ({ trace }: SuiteAnswer) =>
+        turn.expectations.every(({ check }) => check.evaluate(trace).passed !== undefined);
+      if (answer && isDecided(answer)) return { ...answer, followed: true };
+      if (started !== undefined) await onEvents("again");
+      const inputs = await assignedInputs(filesApart(turn), context);
+      return send({ query: turn.query, inputs, onEvents }, conversation);
+    },
+  };
+}
+
+/** The server may have forgotten a run. */
+const orAsk = (context: Context) => (error: unknown) => {
+  if (context.signal.aborted || stopsSuite(error)) throw error;
+};
+
+type Stream = Awaited<ReturnType<typeof startStream>>;
+
+/** Follows a run to its end or its first pause. */
+async function runAnswer(
+  which: { readonly first: Stream } | { readonly runId: string },
+  onEvents: OnEvents | undefined,
+  context: Context,
+): Promise<SuiteAnswer> {
+  const trace = new RunTrace();
+  const options = { ...which, reconnect: true, throughPauses: false, snapshot: true };
+  const events = followDisplayed(options, context);
+  const { outcome } = await readInto(trace, events, onEvents, context);
+  return { trace: ended(trace, outcome), conversation: undefined };
+}
+
+/** Follows a reply to its end. */
+async function replyAnswer(
+  stream: Stream,
+  {
+    onEvents,
+    conversation,
+  }: { readonly onEvents: OnEvents | undefined; readonly conversation?: string | undefined },
+  context: Context,
+): Promise<SuiteAnswer> {
+  const trace = new RunTrace();
+  const printer = new ReplyPrinter("events");
+  const events = printer.print(stream, context) as EventBatches;
+  try {
+    await readInto(trace, events, onEvents, context);
+  } catch (error) {
+    // The model has failed: that is its answer.
+    const limited = error instanceof CliError && isModelLimit(error);
+    if (!(error instanceof CliError) || (error.kind !== "remote-failed" && !limited)) throw error;
+    const failed = ended(trace, { status: "failed", error: error.message });
+    return { trace: failed, conversation, limited };
+  }
+  const outcome = printer.outcome ?? { status: "succeeded" };
+  const answer = {
+    trace: ended(trace, outcome),
+    conversation: printer.reply.id("conversation_id") ?? conversation,
+  };
+  if (outcome.status !== "paused") await completeCitations(answer, printer.reply, context);
+  return answer;
+}
+
+/** What a reply cites comes at its end, which a lost connection hides: the server stores it, too. */
+async function completeCitations(
+  { trace, conversation: conversation_id }: SuiteAnswer,
+  reply: ReplyPrinter["reply"],
+  context: Context,
+): Promise<void> {
+  if (trace.citations || conversation_id === undefined) return;
+  const stored = await context.call(listMessages, { conversation_id });
+  const message = stored.find(({ id }) => id === reply.id("message_id"));
+  if (!message) throw new CliError("cut", "lost the end of the reply, so its sources are unknown");
+  trace.citations = citedDocuments(message);
+}
+
+/** The text of an answer, as conditions see it: streams may lack a part of it. Null if it is unknown. */
+export function answerText({ trace }: SuiteAnswer): string | null {
+  const { value, missing } = runFields.text.read(trace);
+  if (missing === "unknown") return null;
+  return typeof value === "string" ? value : "";
+}
+
+/** Values such as `@report.pdf` are files to upload, as with --input. */
+function filesApart({ inputs, assigned }: SuiteTurn) {
+  const isFile = (value: unknown): value is string =>
+    typeof value === "string" && value.startsWith("@");
+  const entries = Object.entries(inputs);
+  return {
+    input: [...entries.filter(([, value]) => isFile(value)), ...Object.entries(assigned)].map(
+      ([name, value]) => `${name}=${String(value)}`,
+    ),
+    inputs: Object.fromEntries(entries.filter(([, value]) => !isFile(value))),
+  };
+}
+
+/** Reads a stream to its end: its events are handed on, then added to the trace. */
+function readInto<Result>(
+  trace: RunTrace,
+  events: EventBatches<Result>,
+  onEvents: OnEvents | undefined,
+  context: Context,
+): Promise<Result> {
+  const handOn: EventStage = {
+    async batch(batch) {
+      await onEvents?.(batch);
+      return batch;
+    },
+  };
+  return resultOfStream(pipe(events, handOn, traceEvents(trace, context)));
+}
+
+const ended = (trace: RunTrace, outcome: RunOutcome): RunTrace =>
+  Object.assign(trace, { status: endingOf(outcome), error: outcome.error ?? trace.error });
+
+/** Whether an error keeps every further test from being asked. */
+export const stopsSuite = (error: unknown): boolean =>
+  !(error instanceof CliError) || isFatal(error) || error.kind === "auth";

@@ -1,0 +1,92 @@
+import { usage } from "../../../../errors.ts";
+import { readRowFile, unreadable } from "../../../../lib/formats/rows-file.ts";
+import type { Context } from "../../../command-spec.ts";
+import { questionDraft } from "./draft.ts";
+import type { DraftOrReason } from "./draft.ts";
+
+/** Names of columns, the first of which is taken; case, blanks and dashes do not matter. */
+const knownColumns = {
+  question: ["query", "question", "prompt", "message", "input", "user_input", "q"],
+  answer: [
+    "answer",
+    "expected",
+    "expected_answer",
+    "expected_output",
+    "reference",
+    "ground_truth",
+    "response",
+    "output",
+    "a",
+  ],
+  name: ["name", "title", "id"],
+} as const;
+
+type Role = keyof typeof knownColumns;
+
+/** Rows of a CSV or JSON Lines file as tests. */
+export interface RowDrafts {
+  readonly drafts: readonly DraftOrReason[];
+  /** What is taken from which column, for people. */
+  readonly taken: string;
+}
+
+/**
+ * Reads a file of questions and answers; with `input`, the question becomes that input of a workflow.
+ * Throws `usage` for a file without such columns.
+ */
+export async function rowDrafts(
+  path: string,
+  input: string | undefined,
+  { host }: Context,
+): Promise<RowDrafts> {
+  if ((await host.files.stat(path)) === null) throw usage(`${path}: file not found`);
+  const { rows, columns } = await readRowFile(path, await host.files.read(path));
+  const all = columns ?? [...new Set(rows.flatMap(({ values }) => Object.keys(values)))];
+  const found = {
+    question: columnFor("question", all),
+    answer: columnFor("answer", all),
+    name: columnFor("name", all),
+  };
+  const { question, answer, name } = found;
+  for (const role of ["question", "answer"] as const)
+    if (found[role] === undefined)
+      throw unreadable(
+        path,
+        `no column for the ${role}`,
+        `name it one of ${knownColumns[role].join(", ")}`,
+      );
+  const drafts = rows.map(({ values }) => {
+    const draft = questionDraft({ query: textOf(values, question) }, textOf(values, answer), {
+      name: textOf(values, name),
+    });
+    if (typeof draft === "string" || input === undefined) return draft;
+    return { ...draft, turns: [{ inputs: { [input]: draft.turns[0].query } }] as const };
+  });
+  const used = Object.entries(found).flatMap(([role, column]) =>
+    column === undefined ? [] : [`${role} from column ${JSON.stringify(column)}`],
+  );
+  const others = all.filter((column) => !Object.values(found).includes(column));
+  const rest = others.length === 0 ? "" : `; not used: ${others.join(", ")}`;
+  return { drafts, taken: used.join(", ") + rest };
+}
+
+function columnFor(role: Role, columns: readonly string[]): string | undefined {
+  const names = knownColumns[role];
+  const plain = (column: string) =>
+    column
+      .trim()
+      .toLowerCase()
+      .replace(/[\s-]+/g, "_");
+  const positions = columns.map((column) => (names as readonly string[]).indexOf(plain(column)));
+  const best = Math.min(...positions.filter((position) => position >= 0));
+  return columns[positions.indexOf(best)];
+}
+
+/** The text of a cell; undefined for none. */
+function textOf(
+  values: Readonly<Record<string, unknown>>,
+  column: string | undefined,
+): string | undefined {
+  const value = column === undefined ? undefined : values[column];
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}

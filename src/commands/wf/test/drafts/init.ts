@@ -1,0 +1,224 @@
+import { isObject, tryParseJson } from "../../../../lib/json.ts";
+import { textOfOutputs } from "../../../../runs/text.ts";
+import { isSuccess } from "../../../../runs/status.ts";
+import { listWorkflowLogs } from "../../../../operations/workflows.ts";
+import type { WorkflowRun } from "../../../../operations/workflows.ts";
+import type { Context } from "../../../command-spec.ts";
+import { requireKind } from "../../app/application.ts";
+import type { LogFilters } from "../../logs/filters.ts";
+import { logQuery, runDetail } from "../../logs/index.ts";
+import type { DraftOrReason, DraftedTests, NamedDraft } from "./draft.ts";
+import { notFound, usage } from "../../../../errors.ts";
+import { commandLine } from "../../../../lib/command-line.ts";
+import { sum } from "../../../../lib/numbers.ts";
+import { counted } from "../../../../lib/plural.ts";
+import type { Input } from "../../../../operations/operation.ts";
+import { getAppInfo } from "../../../../operations/apps.ts";
+import { prepareOutput } from "../../../output-path.ts";
+import { MAX_YAML_SIZE } from "../../expect/index.ts";
+import type { testInitParams } from "../../test-specs.ts";
+import { collectDrafts, questionDraft } from "./draft.ts";
+import { feedbackDrafts } from "./from-feedback.ts";
+import { rowDrafts } from "./from-rows.ts";
+import { listAnnotations } from "../../../../operations/annotations.ts";
+import { readableYaml } from "../../../../lib/formats/yaml-text.ts";
+
+type TestInitInput = Input<typeof testInitParams>;
+
+const DEFAULT_LIMIT = 100;
+
+/** Where tests come from. */
+interface Source {
+  /** In a sentence: `annotations of the application "chat"`. */
+  readonly name: string;
+  readonly drafts: AsyncIterable<DraftOrReason> | Iterable<DraftOrReason>;
+}
+
+/**
+ * Makes a suite from questions and answers that exist. Yields its text, or, with `out`, the counts
+ * after it is written. Throws `not-found` if nothing can be made of the source, `usage` for what does not
+ * suit it.
+ */
+export async function* run(input: TestInitInput, context: Context): AsyncGenerator<unknown> {
+  const { out = "-" } = input;
+  if (out !== "-") await checkTarget(out, input, context);
+  const { name, drafts } = await sourceOf(input, context);
+  const found = await collectDrafts(drafts, input.limit ?? DEFAULT_LIMIT);
+  const { app } = context.options.flags;
+  const tests = found.drafts;
+  if (tests.length === 0) throw notFound(`no tests to create: ${countsOf(found, name)}`);
+  const text = await suiteText(tests, { source: name, app });
+  const size = Buffer.byteLength(text);
+  if (size > MAX_YAML_SIZE)
+    throw usage(
+      `the suite would have ${size} bytes; one may have ${MAX_YAML_SIZE}`,
+      "use --limit for fewer tests",
+    );
+  if (out === "-") yield text;
+  else {
+    await context.host.files.writeAtomic(out, text);
+    const skipped = sum(found.skipped.values());
+    yield { file: out, tests: tests.length, duplicates: found.duplicates, skipped };
+  }
+  await context.notice(countsOf(found, name));
+  if (out !== "-")
+    await context.notice(
+      `wrote ${out}; read the answers, then run ${commandLine("wf test run", [out])}`,
+    );
+}
+
+async function checkTarget(
+  out: string,
+  { overwrite }: TestInitInput,
+  { host }: Context,
+): Promise<void> {
+  await prepareOutput(`--out ${out}`, out, host);
+  if (!overwrite && (await host.files.stat(out)) !== null)
+    throw usage(`${out} already exists`, "name another file, or add --overwrite to replace it");
+}
+
+/** Filters of the log, and the flags that set them. */
+const filters = {
+  keyword: "--keyword",
+  created_at__after: "--since",
+  created_at__before: "--until",
+  created_by_end_user_session_id: "--end-user",
+  created_by_account: "--account",
+  where: "--where",
+} as const;
+
+/** Flags of each source, beside those of all. */
+const flagsOf: Readonly<Record<TestInitInput["from"], readonly string[]>> = {
+  annotations: ["--keyword"],
+  feedback: [],
+  logs: Object.values(filters),
+  rows: ["FILE", "--input"],
+};
+
+/** The source that the flags describe. Throws `usage` for a flag of another one. */
+async function sourceOf(input: TestInitInput, context: Context): Promise<Source> {
+  const { from, file, keyword } = input;
+  const allFlags = { ...filters, file: "FILE", input: "--input" } as const;
+  for (const [name, flag] of Object.entries(allFlags))
+    if (input[name as keyof typeof allFlags] !== undefined && !flagsOf[from].includes(flag))
+      throw usage(`--from ${from} cannot be used with ${flag}`);
+  if (from === "rows") {
+    if (file === undefined)
+      throw usage("--from rows needs a file", "name a CSV or JSON Lines file");
+    const { drafts, taken } = await rowDrafts(file, input.input, context);
+    await context.notice(`${file}: ${taken}`);
+    return { name: `rows of ${file}`, drafts: drafts };
+  }
+  const { name = "" } = await context.call(getAppInfo, {});
+  const sources = {
+    annotations: { word: "annotations", drafts: () => annotationDrafts(keyword, context) },
+    feedback: { word: "liked messages", drafts: () => feedbackDrafts(context) },
+    logs: { word: "runs", drafts: () => logDrafts(input, context) },
+  };
+  const { word, drafts } = sources[from];
+  return { name: `${word} of the application ${JSON.stringify(name)}`, drafts: drafts() };
+}
+
+/** `12 tests from liked messages of …; 2 duplicates; 1 without an answer`. */
+function countsOf({ drafts, duplicates, skipped, isCut }: DraftedTests, source: string): string {
+  const parts = [
+    `${counted(drafts.length, "test")} from ${source}`,
+    ...(duplicates > 0 ? [`${counted(duplicates, "duplicate")} dropped`] : []),
+    ...[...skipped].map(([reason, count]) => `${count} skipped: ${reason}`),
+    ...(isCut ? ["there are more: use --limit"] : []),
+  ];
+  return parts.join("; ");
+}
+
+/** Annotations: questions with the answers that someone has written. */
+async function* annotationDrafts(
+  keyword: string | undefined,
+  context: Context,
+): AsyncGenerator<DraftOrReason> {
+  const filter = keyword === undefined ? {} : { keyword };
+  for await (const { question, answer } of context.each(listAnnotations, filter))
+    yield questionDraft({ query: question }, answer);
+}
+
+/** Formats tests as a suite. `source` says where they come from; `app` names their application. */
+const suiteText = (
+  drafts: readonly NamedDraft[],
+  { source, app }: { readonly source: string; readonly app: string | undefined },
+): Promise<string> =>
+  readableYaml({
+    comment: [
+      `Tests made from ${source}.`,
+      "The expected answers are drafts: read them before you rely on them.",
+    ],
+    value: { ...(app !== undefined && { app }), tests: drafts.map(testOf) },
+    list: "tests",
+  });
+
+/** A test with the keys of a suite. */
+function testOf({ name, turns, answers, outputs }: NamedDraft): Record<string, unknown> {
+  const [only, ...others] = turns;
+  const [answer, ...alternatives] = answers;
+  const conditions = Object.entries(outputs).map(
+    ([name, value]) => `output ${JSON.stringify(name)} is ${JSON.stringify(value)}`,
+  );
+  const expected = {
+    ...(answer !== undefined && {
+      answer: alternatives.length === 0 ? answer : answers,
+      compare: "similar",
+    }),
+    ...(conditions.length > 0 && { expect: conditions }),
+  };
+  if (others.length === 0) return { name, ...only, ...expected };
+  const last = turns.length - 1;
+  return {
+    name,
+    turns: turns.map((turn, index) => (index === last ? { ...turn, ...expected } : turn)),
+  };
+}
+
+/** Filters of the log that are of use for runs that have succeeded. */
+type DraftFilters = Omit<LogFilters, "status" | "failed">;
+
+/** Succeeded runs of the log, newest first, with their inputs and outputs: one request each. */
+async function* logDrafts(filters: DraftFilters, context: Context): AsyncGenerator<DraftOrReason> {
+  await requireKind("workflow", context);
+  const { sent, keeps } = logQuery({ ...filters, status: "succeeded" });
+  for await (const log of context.each(listWorkflowLogs, sent)) {
+    if (keeps && !keeps(log)) continue;
+    const detail = await runDetail(log, context);
+    yield detail ? draftOf(detail) : "that the server has removed";
+  }
+}
+
+function draftOf({ status, inputs: json, outputs: stored }: WorkflowRun): DraftOrReason {
+  if (!isSuccess(status)) return "that have not succeeded";
+  const values = tryParseJson(json ?? "");
+  if (!isObject(values)) return "without inputs";
+  const inputs = Object.fromEntries(
+    Object.entries(values).filter(([name]) => !name.startsWith("sys.")),
+  );
+  const files = values["sys.files"];
+  if (Array.isArray(files) && files.length > 0) return "with files";
+  const outputs = typeof stored === "string" ? tryParseJson(stored) : stored;
+  if (!isObject(outputs) || Object.keys(outputs).length === 0) return "without outputs";
+  const expected = Object.fromEntries(Object.entries(outputs).filter(isRepeatable));
+  const text = textOfOutputs({ fields: { outputs } });
+  const hasAnswer = Object.keys(expected).length === 0 && text !== undefined && text.trim() !== "";
+  return { turns: [{ inputs }], answers: hasAnswer ? [text] : [], outputs: expected };
+}
+
+/** Longest text of an output that a model is expected to repeat. */
+const MAX_REPEATED = 80;
+
+/** IDs, times and addresses differ in each run. */
+const differs =
+  /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\d|\d\d:\d\d|\d{10,}|:\/\//i;
+
+/** Whether an output is likely to be the same again: short, and no ID, time or address. */
+function isRepeatable([name, value]: readonly [string, unknown]): boolean {
+  if (name === "" || name.includes(".")) return false; // a condition would take it for a path
+  if (typeof value === "number") return !differs.test(String(value));
+  if (typeof value !== "string") return typeof value === "boolean";
+  const isShort = value.trim() !== "" && value.length <= MAX_REPEATED && !/[\r\n]/.test(value);
+  return isShort && !differs.test(value);
+}

@@ -1,0 +1,231 @@
+import { basename } from "node:path";
+import { usage } from "../../../../errors.ts";
+import type { Files } from "../../../../host/host.ts";
+import { commandLine } from "../../../../lib/command-line.ts";
+import { readEach, readYamlNodes } from "../../expect/index.ts";
+import type { Expectation } from "../../expect/index.ts";
+import { turnKeys, usualSimilarity } from "./keys.ts";
+import type { CompareMode } from "./keys.ts";
+import { readRowTests } from "./read-rows.ts";
+import { readValues } from "./read-values.ts";
+import type { SuitePlace, SuiteValues } from "./read-values.ts";
+
+/** An application that judges an answer. */
+export interface SuiteJudge {
+  /** Name of the application in the profile. */
+  readonly app: string;
+  readonly criteria: string | undefined;
+  /** Lowest score that passes, from 0 to 1. */
+  readonly atLeast: number;
+}
+
+/** One question to an application, and what is expected of the answer. */
+export interface SuiteTurn {
+  readonly from: SuitePlace;
+  /** What is said to a chat; undefined for a workflow. */
+  readonly query: string | undefined;
+  readonly inputs: Readonly<Record<string, unknown>>;
+  /** Inputs as text, which the form of the application types as those of --input. */
+  readonly assigned: Readonly<Record<string, string>>;
+  readonly expectations: readonly Expectation[];
+  /** Expected answers, of which any will do; none if there is no expected answer. */
+  readonly answer: readonly string[];
+  /** Undefined if only the judge compares. */
+  readonly compare: CompareMode | undefined;
+  /** Lowest similarity for `similar`, from 0 to 1. */
+  readonly similarity: number;
+  readonly judge: SuiteJudge | undefined;
+}
+
+/** What a search must find for a test. */
+export interface SuiteSearch {
+  /** Name of the test. */
+  readonly name: string;
+  readonly from: SuitePlace;
+  /** Name or ID of the knowledge base. */
+  readonly kb: string;
+  readonly query: string;
+  /** Number of chunks; undefined for the setting of the knowledge base. */
+  readonly top: number | undefined;
+  /** Documents as written: name, path or ID. */
+  readonly documents: readonly string[];
+  /** Texts that chunks must contain. */
+  readonly texts: readonly string[];
+}
+
+/** One test: a run, or the turns of one conversation. */
+export interface SuiteTest {
+  readonly name: string;
+  readonly from: SuitePlace;
+  readonly tags: readonly string[];
+  /** How often it runs; undefined for the number of the command line. */
+  readonly repeat: number | undefined;
+  readonly skip: boolean;
+  readonly only: boolean;
+  /** None if the test only searches. */
+  readonly turns: readonly SuiteTurn[];
+  readonly search: SuiteSearch | undefined;
+}
+
+/** A file of tests for one application. */
+export interface Suite {
+  readonly name: string;
+  readonly path: string;
+  /** Name of the application in the profile; undefined for that of the command line. */
+  readonly app: string | undefined;
+  /** End user. */
+  readonly user: string | undefined;
+  readonly tests: readonly SuiteTest[];
+  /** The file, which tells one version of a suite from another. */
+  readonly text: string;
+}
+
+interface SuiteText {
+  readonly values: SuiteValues;
+  readonly text: string;
+}
+
+/**
+ * Reads a suite (YAML, or rows of CSV or JSON Lines; its keys: docs/test-suites.md). Throws `usage`
+ * with the line of a mistake: an unknown key, a value of another type, a test without a name or with
+ * that of another one.
+ */
+export async function readSuite(path: string, files: Files): Promise<Suite> {
+  const { values, text } = await (isRowFile(path) ? rowsOf(path, files) : yamlValues(path, files));
+  if (!values.tests?.length) throw mistake({ path, line: 1 }, "the suite has no tests");
+  const { name = basename(path).replace(/\.(ya?ml|csv|jsonl|ndjson)$/i, ""), app, user } = values;
+  return { name, path, app, user, tests: testsOf(values.tests, values.defaults), text };
+}
+
+/** The files that inputs such as `@report.pdf` name. */
+export const filesIn = ({ tests }: Pick<Suite, "tests">): ReadonlySet<string> =>
+  new Set(
+    tests
+      .flatMap(({ turns }) => turns)
+      .flatMap(({ inputs, assigned }) => Object.values({ ...inputs, ...assigned }))
+      .flatMap((value) =>
+        typeof value === "string" && value.startsWith("@") ? [value.slice(1)] : [],
+      ),
+  );
+
+/** Whether a suite consists of rows; any other is YAML. */
+export const isRowFile = (path: string): boolean => /\.(csv|jsonl|ndjson)$/i.test(path);
+
+async function rowsOf(path: string, files: Files): Promise<SuiteText> {
+  const { tests, text } = await readRowTests(path, files, keysHint());
+  return { values: { from: { path, line: 1 }, tests }, text };
+}
+
+async function yamlValues(path: string, files: Files): Promise<SuiteText> {
+  const { nodes, contents, text } = await readYamlNodes(path, files, {
+    label: path,
+    hint: "a suite is a YAML file with the key tests, or a file of rows: .csv, .jsonl",
+    keysHint: keysHint(),
+  });
+  const values = contents ? readValues("suite", nodes, contents) : { from: { path, line: 1 } };
+  return { values, text };
+}
+
+/** The tests with the values of all. Throws `usage` for a name that is missing or there twice. */
+function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefined): SuiteTest[] {
+  const names = new Set<string>();
+  return readEach(tests, (test) => {
+    const { name, from } = test;
+    if (name === undefined) throw mistake(from, "the test has no name");
+    if (names.has(name)) throw mistake(from, `another test is named ${JSON.stringify(name)}`);
+    names.add(name);
+    if (test.turns?.length === 0) throw mistake(from, "the test has no turns");
+    const misplaced = test.turns && turnKeys.find((key) => test[key] !== undefined);
+    if (misplaced) throw mistake(from, `the test has turns, so ${misplaced} belongs to a turn`);
+    const search = searchOf({ ...test, name }, defaults);
+    const values = {
+      name,
+      from,
+      tags: [...(defaults?.tags ?? []), ...(test.tags ?? [])],
+      repeat: test.repeat ?? defaults?.repeat,
+      skip: test.skip === true,
+      only: test.only === true,
+      turns: turnsOf(test).map((turn) => turnOf(turn, test, defaults)),
+      search,
+    };
+    return [values];
+  });
+}
+
+/** The turns of a test: itself, unless it has some, or has nothing to ask beside a search. */
+function turnsOf(test: SuiteValues): readonly SuiteValues[] {
+  if (test.turns) return test.turns;
+  const asks = test.query ?? test.inputs ?? test.assigned;
+  if (!test.search || asks !== undefined) return [test];
+  const unused = answerKeys.find((key) => test[key] !== undefined);
+  if (unused) throw mistake(test.from, `the test only searches, so it has no answer for ${unused}`);
+  return [];
+}
+
+/** Keys about an answer. */
+const answerKeys = ["expect", "answer", "judge"] as const;
+
+/** The search of a test that has one. */
+function searchOf(
+  test: SuiteValues & { readonly name: string },
+  defaults: SuiteValues | undefined,
+): SuiteSearch | undefined {
+  if (!test.search) return undefined;
+  const { from } = test.search;
+  const {
+    kb,
+    top,
+    documents = [],
+    text: texts = [],
+    ...given
+  }: SuiteValues = {
+    ...defaults?.search,
+    ...test.search,
+  };
+  const query = given.query ?? (test.turns?.[0] ?? test).query;
+  if (kb === undefined) throw mistake(from, "search has no kb");
+  if (query === undefined) throw mistake(from, "search has no query");
+  if (documents.length + texts.length === 0)
+    throw mistake(from, "search expects no documents or text");
+  return { name: test.name, from, kb, query, top, documents, texts };
+}
+
+/** The searches of the tests of a suite. Throws `usage` as `readSuite` does. */
+export async function readSearches(path: string, files: Files): Promise<SuiteSearch[]> {
+  const { tests } = await readSuite(path, files);
+  return tests.flatMap(({ search, skip }) => (search && !skip ? [search] : []));
+}
+
+function turnOf(
+  turn: SuiteValues,
+  test: SuiteValues,
+  defaults: SuiteValues | undefined,
+): SuiteTurn {
+  const { compare, similarity } = { ...defaults, ...test, ...turn };
+  const judge = judgeOf([defaults?.judge, test.judge, turn.judge]);
+  return {
+    from: turn.from,
+    query: turn.query,
+    assigned: turn.assigned ?? {},
+    inputs: { ...defaults?.inputs, ...test.inputs, ...turn.inputs },
+    expectations: [...(defaults?.expect ?? []), ...(turn.expect ?? [])],
+    answer: turn.answer ?? [],
+    compare: compare ?? (judge ? undefined : "similar"),
+    similarity: similarity ?? usualSimilarity,
+    judge,
+  };
+}
+
+function judgeOf(values: readonly (SuiteValues | undefined)[]): SuiteJudge | undefined {
+  const given = values.filter((value) => value !== undefined);
+  const last = given.at(-1);
+  if (!last) return undefined;
+  const { app, criteria, at_least: atLeast = 0.5 }: SuiteValues = Object.assign({}, ...given);
+  if (app === undefined) throw mistake(last.from, "judge has no app");
+  return { app, criteria, atLeast };
+}
+
+const keysHint = () => `run ${commandLine("wf test schema")} for the keys of a suite`;
+
+const mistake = ({ path, line }: SuitePlace, problem: string) =>
+  usage(`${path} line ${line}: ${problem}`, keysHint());

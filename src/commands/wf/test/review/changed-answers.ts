@@ -1,0 +1,203 @@
+import { usage } from "../../../../errors.ts";
+import { groupBy } from "../../../../lib/collect.ts";
+import { counted } from "../../../../lib/plural.ts";
+import type { Context } from "../../../command-spec.ts";
+import { objectsIn, readSavedResults } from "../index.ts";
+import { readSuite } from "../file/index.ts";
+import type { Suite, SuiteTest, SuiteTurn } from "../file/index.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** An answer of a test that differs from the expected ones. */
+export interface ChangedAnswer {
+  /** `suite: test`, as in reports. */
+  readonly name: string;
+  readonly suite: Suite;
+  readonly test: SuiteTest;
+  /** What it is compared with: the closest is not known, so the first is shown. Empty for none. */
+  readonly expected: readonly string[];
+  /** The most frequent answer that differs. */
+  readonly answer: string;
+  /** How many answers are this one, and of how many. */
+  readonly count: number;
+  readonly runs: number;
+  /** Conditions, beside the expected answer, that a run with this answer did not meet. */
+  readonly unmet: readonly string[];
+  /** Why it cannot become the expected answer; undefined if it can. */
+  readonly obstacle: string | undefined;
+  /** Why it should become that only if its test is named: it may be a rare one. */
+  readonly doubt: string | undefined;
+}
+
+/** The answers in a file of results, compared with the suites or with earlier results. */
+export interface ReviewedAnswers {
+  readonly changed: readonly ChangedAnswer[];
+  /** Tests with answers that are as expected. */
+  readonly same: number;
+  /** Tests without anything to compare with. */
+  readonly unknown: number;
+  /** Tests without an answer. */
+  readonly unanswered: number;
+}
+
+/** Which answers to compare, and with what. */
+interface ReviewOptions {
+  readonly results: string;
+  /** Earlier results to compare with, instead of the answers in the suites. */
+  readonly baseline?: string | undefined;
+  /** Only tests with these names; all if empty. */
+  readonly tests?: readonly string[] | undefined;
+}
+
+/**
+ * Finds the answers that have changed. Throws `usage` if a file cannot be read, a test is not in its
+ * suite any more, or a name is not that of a test.
+ */
+export async function changedAnswers(
+  { results, baseline, tests: names = [] }: ReviewOptions,
+  { host }: Context,
+): Promise<ReviewedAnswers> {
+  const saved = await readSavedResults("", results, host);
+  const before = baseline === undefined ? undefined : await answersIn(baseline, host);
+  const suites = new Map<string, Suite>();
+  const tests = selected(saved.tests, names, results);
+  const changed: ChangedAnswer[] = [];
+  const counts = { same: 0, unknown: 0, unanswered: 0 };
+  for (const each of tests) {
+    const path = textAt(each, "path");
+    if (path === "")
+      throw usage(
+        `${results} does not name the files of its suites`,
+        "run the tests again with --save",
+      );
+    const suite = suites.get(path) ?? (await readSuite(path, host.files));
+    suites.set(path, suite);
+    const test = suite.tests.find(({ name }) => name === textAt(each, "test"));
+    if (!test)
+      throw usage(
+        `${path} has no test ${JSON.stringify(textAt(each, "test"))}: it has changed since these results`,
+        "run the tests again with --save",
+      );
+    const reviewed = reviewedTest(each, { suite, test, before, isNamed: names.length > 0 });
+    if (typeof reviewed === "string") counts[reviewed]++;
+    else changed.push(reviewed);
+  }
+  return { changed, ...counts };
+}
+
+/** The tests with these names, which may leave out that of the suite. */
+function selected(tests: readonly Json[], names: readonly string[], file: string): readonly Json[] {
+  const isNamed = (test: Json, name: string) => [test["name"], test["test"]].includes(name);
+  const unknown = names.find((name) => !tests.some((test) => isNamed(test, name)));
+  if (unknown !== undefined) throw usage(`${file} has no test ${JSON.stringify(unknown)}`);
+  return tests.filter((test) => names.length === 0 || names.some((name) => isNamed(test, name)));
+}
+
+/** Answers by the name of the test. */
+async function answersIn(file: string, host: Context["host"]) {
+  const { tests } = await readSavedResults("--baseline ", file, host);
+  return new Map(
+    tests.map((test) => [textAt(test, "name"), runsOf(test).map(({ answer }) => answer)]),
+  );
+}
+
+function reviewedTest(
+  saved: Json,
+  {
+    suite,
+    test,
+    before,
+    isNamed,
+  }: {
+    readonly suite: Suite;
+    readonly test: SuiteTest;
+    readonly before: ReadonlyMap<string, readonly string[]> | undefined;
+    /** A test that is named is compared even without an expected answer. */
+    readonly isNamed: boolean;
+  },
+): ChangedAnswer | "same" | "unknown" | "unanswered" {
+  const name = textAt(saved, "name");
+  const turn = test.turns.at(-1);
+  const runs = runsOf(saved);
+  if (runs.length === 0 || !turn) return "unanswered";
+  const expected = before ? (before.get(name) ?? []) : turn.answer;
+  if (expected.length === 0 && !isNamed) return "unknown";
+  const known = new Set(expected.map(plainEnds));
+  // A part of a text or a pattern is met by many answers; without a baseline none of these is new.
+  const isNew = ({ answer, isMet }: AnsweredRun) =>
+    !known.has(plainEnds(answer)) && !(isMet && !before && isPartial(turn));
+  const byAnswer = groupBy(runs.filter(isNew), ({ answer }) => answer);
+  const [frequent] = [...byAnswer].toSorted(([, one], [, other]) => other.length - one.length);
+  if (!frequent) return "same";
+  const [answer, same] = frequent;
+  return {
+    name,
+    suite,
+    test,
+    expected,
+    answer,
+    count: same.length,
+    runs: runs.length,
+    unmet: [...new Set(same.flatMap(({ unmet }) => unmet))],
+    obstacle: obstacleOf(turn, answer),
+    doubt: doubtOf(runs, same.length),
+  };
+}
+
+/** What most runs met stays as it is, and what most runs did not say replaces nothing. */
+function doubtOf(runs: readonly AnsweredRun[], count: number): string | undefined {
+  const met = runs.filter(({ isMet }) => isMet).length;
+  if (met * 2 > runs.length)
+    return `${met} of ${counted(runs.length, "run")} met the expected answer`;
+  return count * 2 > runs.length
+    ? undefined
+    : `only ${count} of ${counted(runs.length, "run")} gave this answer`;
+}
+
+/** White space around an answer and the kind of its line ends do not matter. */
+const plainEnds = (text: string): string => text.replaceAll("\r\n", "\n").trim();
+
+const isPartial = ({ answer, compare }: SuiteTurn): boolean =>
+  answer.length > 0 && (compare === "regex" || compare === "contains");
+
+function obstacleOf(turn: SuiteTurn, text: string): string | undefined {
+  const { compare } = turn;
+  if (isPartial(turn))
+    return `its expected answer is ${compare === "regex" ? "a pattern" : "a part of a text"} (compare: ${compare})`;
+  return text.trim() === "" ? "the answer is empty" : undefined;
+}
+
+/** A run that was judged and has an answer. */
+interface AnsweredRun {
+  readonly answer: string;
+  /** Whether it was the expected one, as the test compares them. */
+  readonly isMet: boolean;
+  readonly unmet: readonly string[];
+}
+
+function runsOf({ results }: Json): AnsweredRun[] {
+  return objectsIn(results).flatMap(({ status, answer, checks }) => {
+    const isJudged = status === "passed" || status === "failed";
+    if (!isJudged || typeof answer !== "string") return [];
+    // Whether the text is the expected one is what is reviewed.
+    const isReviewed = ({ check }: Json) => String(check).startsWith("answer ");
+    const failed = objectsIn(checks).filter(({ passed }) => passed === false);
+    const unmet = failed.filter((each) => !isReviewed(each)).map(({ check }) => String(check));
+    const isCompared = objectsIn(checks).some(isReviewed);
+    const isMet = isCompared ? unmet.length === failed.length : status === "passed";
+    return [{ answer, unmet, isMet }];
+  });
+}
+
+const textAt = (object: Json, key: string): string => {
+  const value = object[key];
+  return typeof value === "string" ? value : "";
+};
+
+/** `12 answers are as expected, 3 tests have no expected answer`. */
+export const restOf = ({ same, unknown, unanswered }: ReviewedAnswers): string =>
+  [
+    ...(same > 0 ? [`${counted(same, "test")} with the expected answer`] : []),
+    ...(unknown > 0 ? [`${counted(unknown, "test")} without an expected answer`] : []),
+    ...(unanswered > 0 ? [`${counted(unanswered, "test")} without an answer`] : []),
+  ].join(", ");

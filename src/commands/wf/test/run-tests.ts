@@ -1,0 +1,132 @@
+import { CliError } from "../../../errors.ts";
+import { checkSearch, answerText, stopsSuite } from "./answers/index.ts";
+import type { AnswerCheck, SuiteAnswer } from "./answers/index.ts";
+import type { Tape } from "./keep-recordings.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
+import type { PlannedRun } from "./plan-runs.ts";
+
+/** A check of the answer to one of the turns. */
+interface TurnCheck extends AnswerCheck {
+  /** From 1. */
+  readonly turn: number;
+}
+
+/** What became of one run of a test. */
+export interface TestRun {
+  readonly suite: string;
+  /** File of the suite, as given. */
+  readonly path: string;
+  readonly test: string;
+  /** Number of the repeat, from 1. */
+  readonly repeat: number;
+  /** `error`: the answer could not be judged. */
+  readonly status: "passed" | "failed" | "error" | "not run";
+  readonly checks: readonly TurnCheck[];
+  /** The last answer, and the documents that it cites. */
+  readonly answer: string | null;
+  readonly cited: readonly string[];
+  /** From the question to the end of the answer, summed over the turns. */
+  readonly seconds: number | null;
+  readonly tokens: number | null;
+  /** Tokens of judges, which are not part of `tokens`. */
+  readonly judge_tokens: number | null;
+  /** IDs of the last run or message. */
+  readonly run: string | null;
+  readonly conversation: string | null;
+  readonly error: string | null;
+  /** Paths of the recordings that were kept, one for each turn. */
+  readonly recordings: readonly string[];
+}
+
+const blank = ({ suite, test, repeat }: PlannedRun) => ({
+  suite: suite.name,
+  path: suite.path,
+  test: test.name,
+  repeat,
+  checks: [],
+  answer: null,
+  cited: [],
+  seconds: null,
+  tokens: null,
+  judge_tokens: null,
+  run: null,
+  conversation: null,
+  error: null,
+  recordings: [],
+});
+
+/** The result of a run that was not carried out. */
+export const testNotRun = (run: PlannedRun): TestRun => ({ ...blank(run), status: "not run" });
+
+/**
+ * Asks the turns of a test, one after the other, and checks the answers. Throws what would keep every
+ * further test from being asked. A run of a workflow that was `started` before is followed, if that
+ * tells enough.
+ */
+export async function runTest(
+  each: PlannedRun,
+  tape: Tape | undefined,
+  { started, onStart }: { started: string | undefined; onStart: (run: string) => Promise<void> },
+): Promise<TestRun> {
+  const { test, asker, checkAnswer } = each;
+  const { host, signal, abortError } = asker.context;
+  const checks: TurnCheck[] = [];
+  let last: SuiteAnswer | undefined;
+  let milliseconds = 0;
+  let tokens: number | null = null;
+  let judgeTokens: number | null = null;
+  let error: string | null = null;
+  try {
+    for (const [index, turn] of test.turns.entries()) {
+      let start = host.elapsed();
+      let run = started;
+      const onEvents = async (events: readonly ServerEvent[] | "again") => {
+        tape?.add(index, events);
+        if (events === "again") start = host.elapsed();
+        const id = events === "again" ? undefined : events[0]?.fields.workflow_run_id;
+        // With a query it is a chat, whose answer is more than its run.
+        if (id === undefined || id === run || turn.query !== undefined) return;
+        await onStart((run = id));
+      };
+      last = await asker.ask(turn, last?.conversation, onEvents, started);
+      milliseconds += host.elapsed() - start;
+      await tape?.endTurn(index, last.trace);
+      tokens = sumOf(tokens, last.trace.tokens);
+      const checked = await checkAnswer(last, turn);
+      judgeTokens = sumOf(judgeTokens, checked.judgeTokens);
+      checks.push(...checked.checks.map((check) => ({ turn: index + 1, ...check })));
+      ({ error } = checked);
+      if (error !== null) break;
+    }
+    if (error === null) {
+      const searched = await checkSearch(test, last, each.searches);
+      checks.push(...searched.checks);
+      ({ error } = searched);
+    }
+  } catch (failure) {
+    if (signal.aborted) throw abortError();
+    if (!(failure instanceof CliError) || stopsSuite(failure)) throw failure;
+    error = host.secrets.masked(failure.message);
+  }
+  const passed = checks.every((check) => check.passed);
+  const judged = passed ? "passed" : "failed";
+  const status = error === null ? judged : "error";
+  return {
+    ...blank(each),
+    status,
+    checks,
+    answer: last ? answerText(last) : null,
+    cited: last?.trace.citations ?? [],
+    seconds: last && !last.followed ? milliseconds / 1000 : null,
+    tokens,
+    judge_tokens: judgeTokens,
+    run: last?.trace.runId ?? null,
+    conversation: last?.conversation ?? null,
+    error,
+    recordings: (await tape?.keep(status === "passed")) ?? [],
+  };
+}
+
+/** The sum of numbers that may be unknown; null if all are. */
+const sumOf = (sum: number | null, more: number | null = null): number | null =>
+  more === null ? sum : (sum ?? 0) + more;
