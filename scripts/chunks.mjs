@@ -36,30 +36,23 @@ export const chunks = [
       "lib/backoff.ts",
       "lib/did-you-mean.ts",
       "cli/help/groups.ts",
+      // What the declarations of several features need.
+      "commands/command-spec.ts",
+      "commands/feature.ts",
+      "commands/several.ts",
+      "commands/stream-or-wait.ts",
     ],
   ],
   ["knowledge", ["operations/knowledge.ts"]],
   ["documents", ["operations/documents.ts"]],
   ["chunks", ["operations/chunks.ts"]],
-  // What the tasks of one program and of both need.
+  // Names of all nouns are looked up, whatever the command.
+  ["kb-rows", ["metadata", "models", "pipeline", "tags"].map(rowsOf)],
   [
-    "tasks",
-    [
-      "commands/command-spec.ts",
-      "commands/several.ts",
-      "commands/stream-or-wait.ts",
-      "commands/shared/mcp/params.ts",
-    ],
-  ],
-  ["kb", [...["metadata", "models", "pipeline", "tags"].map(rowsOf), "commands/kb/specs.ts"]],
-  [
-    "wf",
-    [
-      ...["annotations", "apps", "audio", "chats", "completions", "files", "forms"].map(rowsOf),
-      "operations/workflows.ts",
-      "commands/wf/specs.ts",
-      "commands/wf/test-specs.ts",
-    ],
+    "wf-rows",
+    ["annotations", "apps", "audio", "chats", "completions", "files", "forms", "workflows"].map(
+      rowsOf,
+    ),
   ],
   ["help", ["cli/help/topic.ts"]],
   [

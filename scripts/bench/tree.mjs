@@ -15,7 +15,7 @@ export async function tree() {
     `export { commandsOf } from ${source("cli", "parse", "command-list.ts")};
      export { parseLine } from ${source("cli", "parse", "parser.ts")};
      export { kbOperations } from ${source("operations", "kb.ts")};
-     export { kbTasks } from ${source("commands", "kb", "specs.ts")};`,
+     export { kbFeatures } from ${source("commands", "kb", "index.ts")};`,
   );
   const { rolldown } = await import("rolldown");
   const { default: config } = await import("../../rolldown.config.mjs");

@@ -1,4 +1,5 @@
-import { sharedTasks } from "../../src/commands/shared/specs.ts";
+import { loadAll } from "../../src/commands/feature.ts";
+import { sharedFeatures } from "../../src/commands/shared/index.ts";
 import { exitCodes } from "../../src/errors.ts";
 import { exitsOf, flagHelp, FROM_FILE, helpFor } from "../../src/cli/help/help.ts";
 import { MAX_WIDTH } from "../../src/cli/help/layout.ts";
@@ -12,10 +13,12 @@ import { methodAndPath } from "../../src/operations/operation.ts";
 /** A term and its meaning: an argument, a flag, an exit code. */
 export type Entry = readonly [term: string, meaning: string];
 
+const sharedCommands = await loadAll(sharedFeatures);
+
 /** Do both programs have the command? */
 export const isShared = ({ words }: Command): boolean => {
   const own = words.slice(1).join(" ");
-  return sharedTasks.some(({ command }) => command.replace(/ [<[].*/, "") === own);
+  return sharedCommands.some(({ command }) => command?.replace(/ [<[].*/, "") === own);
 };
 
 /** The purpose of a program: the first sentence of its help. */

@@ -198,7 +198,7 @@ export interface RowWork<I, C> {
 }
 
 /** A command with several requests, or none. It yields the values that `returns` describes. */
-export interface Task<P extends Params = Params> {
+export interface TaskSpec<P extends Params = Params> {
   readonly command: string;
   readonly summary: string;
   /** What it does, as in a row (default: that of the wrapped row). */
@@ -219,9 +219,6 @@ export interface Task<P extends Params = Params> {
   readonly each?: {
     /** Columns may have other names than the arguments. */
     readonly columns?: "any";
-    readonly load: () => Promise<{
-      rowWork(context: Context): RowWork<Input<P>, unknown>;
-    }>;
   };
   /** Reads files that a file names, so it takes --allow-files. */
   readonly namesFiles?: true;
@@ -244,15 +241,20 @@ export interface Task<P extends Params = Params> {
   readonly examples: readonly string[];
   /** Exit codes besides those of every request. */
   readonly exits?: readonly FailureKind[];
-  /** Loads the code on use. */
-  readonly load: () => Promise<{
-    /** Yields the output; a promise if there is none. */
-    run(input: Input<P>, context: Context): AsyncIterable<unknown> | Promise<void>;
-  }>;
 }
 
-/**
- * Declares a task: infers its types. If its code takes the type of its input from the parameters, as
- * `Input<typeof syncParams>`, they are a const of their own: the type of the task depends on its code.
- */
-export const task = <const P extends Params>(spec: Task<P>): Task<P> => spec;
+/** The code of a task. */
+export interface TaskCode<P extends Params = Params> {
+  /** Yields the output; a promise if there is none. */
+  run(input: Input<P>, context: Context): AsyncIterable<unknown> | Promise<void>;
+  /** What it does with the rows of --each. */
+  rowWork?(context: Context): RowWork<Input<P>, unknown>;
+}
+
+/** A task with its code, which is loaded on use. */
+export interface Task<P extends Params = Params> extends TaskSpec<P> {
+  readonly load: () => Promise<TaskCode<P>>;
+}
+
+/** Declares a task: infers its types. */
+export const task = <const P extends Params>(spec: TaskSpec<P>): TaskSpec<P> => spec;

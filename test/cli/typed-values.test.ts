@@ -4,8 +4,8 @@ import { typedValues } from "../../src/cli/parse/typed-values.ts";
 import { task } from "../../src/commands/command-spec.ts";
 import { local, noContent, query } from "../../src/operations/operation.ts";
 
-const command = commandOf(
-  task({
+const command = commandOf({
+  ...task({
     command: "kb try <name> [more...]",
     action: "try",
     summary: "Try",
@@ -21,9 +21,9 @@ const command = commandOf(
     sends: [],
     effect: "reads",
     examples: [],
-    load: () => Promise.reject(new Error("not loaded")),
   }),
-);
+  load: () => Promise.reject(new Error("not loaded")),
+});
 
 test.each<[string, unknown[], Record<string, unknown>, Record<string, unknown>]>([
   ["positionals", ["a", ["b", "c"]], {}, { name: "a", more: ["b", "c"] }],

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
-import { sharedTasks } from "../../src/commands/shared/specs.ts";
-import { kbTasks } from "../../src/commands/kb/specs.ts";
-import { workflowTasks } from "../../src/commands/wf/specs.ts";
+import type { Feature } from "../../src/commands/feature.ts";
+import { loadAll } from "../../src/commands/feature.ts";
+import { kbFeatures } from "../../src/commands/kb/index.ts";
+import { sharedFeatures } from "../../src/commands/shared/index.ts";
+import { workflowFeatures } from "../../src/commands/wf/index.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { formerWords } from "../../src/cli/parse/former-words.ts";
 import { operations } from "../../src/operations/index.ts";
@@ -9,9 +11,12 @@ import { cli } from "../lib/support.ts";
 
 const all = { kb: await commandsOf("kb"), wf: await commandsOf("wf") };
 const rowsWith = (key: "dataset" | "app") => operations.filter((row) => row.key === key);
+const tasksOf = async (features: readonly Feature[]) =>
+  (await loadAll(features)).filter((each) => "load" in each);
+const shared = await tasksOf(sharedFeatures);
 const declared = {
-  kb: [...rowsWith("dataset"), ...kbTasks, ...sharedTasks],
-  wf: [...rowsWith("app"), ...workflowTasks, ...sharedTasks],
+  kb: [...rowsWith("dataset"), ...(await tasksOf(kbFeatures)), ...shared],
+  wf: [...rowsWith("app"), ...(await tasksOf(workflowFeatures)), ...shared],
 };
 const programs = ["kb", "wf"] as const;
 

@@ -333,16 +333,18 @@ test("columns that fill the width do not shorten heads and texts", async () => {
   );
 });
 
-const drawn = task({
-  command: "wf timeline",
-  summary: "Draw",
-  params: {},
-  returns: report,
-  sends: [],
-  effect: "reads",
-  examples: [],
+const drawn = {
+  ...task({
+    command: "wf timeline",
+    summary: "Draw",
+    params: {},
+    returns: report,
+    sends: [],
+    effect: "reads",
+    examples: [],
+  }),
   load: () => Promise.reject(new Error("never run")),
-});
+};
 const host = (env: Readonly<Record<string, string>> = {}) =>
   ({ env, stdout: { isTTY: true }, now: () => new Date(0) }) as unknown as Host;
 const formatOf = (output: string, returns: Parameters<typeof styleFor>[2], setting?: string) =>

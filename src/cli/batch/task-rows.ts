@@ -41,8 +41,8 @@ export async function* eachTaskRow(
   const checked = await beforeSending(() =>
     checkRows({ command, file, typed, sources, extra: undefined, isOther, seenBy, context }),
   );
-  const { rowWork } = await task.each.load();
-  const work = rowWork(rowContext(context, globals.yes === true)) as RowWork<Values, unknown>;
+  const { rowWork } = await task.load();
+  const work = rowWork?.(rowContext(context, globals.yes === true)) as RowWork<Values, unknown>;
   const outcomes = batch<Prepared, RowOutcome>(
     {
       file,

@@ -1,5 +1,5 @@
 import type { Values } from "../../api/request.ts";
-import { syncFields } from "../../commands/kb/changes/index.ts";
+import { syncFields } from "../../commands/kb/documents/index.ts";
 import { CliError } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import { groupDigits } from "../../lib/numbers.ts";

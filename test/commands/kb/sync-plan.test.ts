@@ -1,9 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  ambiguousContent,
-  isCustomField,
-  planDocuments,
-} from "../../../src/commands/kb/changes/index.ts";
+import { ambiguousContent, planDocuments } from "../../../src/commands/kb/changes/index.ts";
+import { isCustomField } from "../../../src/commands/kb/documents/index.ts";
 import type { DocumentState } from "../../../src/commands/kb/documents/index.ts";
 import type { LocalFile } from "../../../src/commands/kb/sync/local-files.ts";
 import {

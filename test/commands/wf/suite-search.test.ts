@@ -2,7 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { testTasks } from "../../../src/commands/wf/test-specs.ts";
+import { testRun } from "../../../src/commands/wf/test/command.ts";
 import { runWorkflow } from "../../../src/operations/workflows.ts";
 import { interruptedWhen } from "../../lib/after-append.ts";
 import { write } from "../../lib/directory.ts";
@@ -33,7 +33,6 @@ async function run(text: string, ...flags: readonly string[]) {
   return wf("test", "run", join(folder, "suite.yaml"), "-o", "tsv", ...flags);
 }
 const asked = (pattern: RegExp) => requests.filter((request) => pattern.test(request)).length;
-const testRun = testTasks.find(({ command }) => command.startsWith("wf test run"));
 const searches = () => asked(/^POST .*\/retrieve$/);
 
 test("documents that are found and used pass; one search serves all repeats", async () => {
@@ -236,7 +235,7 @@ tests:
     search: { kb: Handbook, documents: [leave.md] }
 `);
   expect(ran.exit, ran.err).toBe(0);
-  const routes = [runWorkflow, ...(testRun?.sends ?? [])].map(
+  const routes = [runWorkflow, ...(testRun.sends ?? [])].map(
     ({ route }) =>
       new RegExp(`^${route.replace(" /", " /v1/").replaceAll(/\{[^}]*\}/g, "[^/]+")}(\\?.*)?$`),
   );

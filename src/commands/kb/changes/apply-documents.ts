@@ -14,7 +14,7 @@ import { isContentIndexed, rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
 import { setStatus, statusesOf, waitUntilEditable } from "./document-status.ts";
 import { Marker } from "./marker.ts";
-import { pendingHash } from "../documents/marks.ts";
+import { pendingHash } from "../documents/index.ts";
 import { SourceReader } from "./read-ahead.ts";
 import { deleteActions, updateActions, uploadActions, withoutRequest } from "./tally.ts";
 import type { ChangeCount, RunTally } from "./tally.ts";

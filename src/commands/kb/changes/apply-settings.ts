@@ -4,7 +4,7 @@ import { createMetadataField } from "../../../operations/metadata.ts";
 import type { Model } from "../../../lib/model-names.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { bindTags, createTag, listTags, unbindTags } from "../../../operations/tags.ts";
-import { setBuiltInFields } from "../metadata/built-in.ts";
+import { setBuiltInFields } from "../metadata/index.ts";
 import { changeSettings } from "../models/index.ts";
 import type { Change } from "./change.ts";
 import type { CurrentState, DesiredState } from "./plan-settings.ts";

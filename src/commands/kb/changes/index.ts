@@ -5,8 +5,15 @@ export type { SettingsPlan } from "./apply-settings.ts";
 export { change } from "./change.ts";
 export type { Change, DocumentChange, SourceDocument } from "./change.ts";
 export { isChange, makeDocuments } from "./make-documents.ts";
-export { isCustomField, isSynced, pendingHash, syncFields } from "../documents/marks.ts";
 export { ambiguousContent, planDocuments } from "./plan-documents.ts";
 export { planSettings } from "./plan-settings.ts";
 export type { CurrentState, DesiredState } from "./plan-settings.ts";
 export type { MadeJournal, Noted } from "./upload.ts";
+export {
+  changeResults,
+  routine,
+  settingChanges,
+  syncRequests,
+  transferFlags,
+  transfers,
+} from "./params.ts";

@@ -10,7 +10,7 @@ import { automaticProcessRule } from "../../../operations/shared.ts";
 import { replaceFile, ruleFor, ruleOf, storedFile } from "../documents/index.ts";
 import type { DocumentState, FieldValues, KbSettings } from "../documents/index.ts";
 import type { Change, DocumentChange, SourceDocument } from "./change.ts";
-import { syncFields } from "../documents/marks.ts";
+import { syncFields } from "../documents/index.ts";
 import type { SourceReader } from "./read-ahead.ts";
 import { uploadActions } from "./tally.ts";
 import type { Context } from "../../command-spec.ts";

@@ -8,7 +8,7 @@ import { planSettings } from "../changes/index.ts";
 import type { CurrentState, DesiredState, SettingsPlan } from "../changes/index.ts";
 import { readKb } from "../documents/index.ts";
 import { activeModels, embeddingModel, weightedWith, withoutModel } from "../models/index.ts";
-import { findKb } from "../knowledge/find-kb.ts";
+import { findKb } from "../knowledge/index.ts";
 import { readKbFile } from "./file.ts";
 import type { KbFile } from "./file.ts";
 import type { Context } from "../../command-spec.ts";

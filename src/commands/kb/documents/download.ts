@@ -7,7 +7,7 @@ import { newPathInside, safePath, uniquePath } from "../../../host/safe-path.ts"
 import { unzipDocuments } from "../../../lib/formats/unzip.ts";
 import { fetchZip, MAX_ZIP_DOCUMENTS } from "./contents.ts";
 import type { Context } from "../../command-spec.ts";
-import type { downloadParams } from "../specs.ts";
+import type { downloadParams } from "./command.ts";
 
 type DownloadInput = Input<typeof downloadParams>;
 

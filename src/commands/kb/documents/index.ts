@@ -27,3 +27,6 @@ export { replaceFile } from "./replace.ts";
 export { readKb, readKbState, readRules, storedFile } from "./state.ts";
 export type { DocumentState, FieldState, KbProperties, KbSettings, KbState } from "./state.ts";
 export { run as waitForDocuments } from "./wait.ts";
+export { pendingHash, isKnownToHold, isTouched, mayHold, syncFields } from "./marks.ts";
+export { isCustomField } from "./marks.ts";
+export { isSynced } from "./marks.ts";

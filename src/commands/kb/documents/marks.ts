@@ -1,5 +1,4 @@
-import type { DocumentState } from "./index.ts";
-import type { SourceDocument } from "../changes/change.ts";
+import type { DocumentState } from "./state.ts";
 
 /**
  * Metadata fields with which a sync marks a document: its file, its content (a hash, and the ID of the
@@ -24,14 +23,17 @@ export const isCustomField = (name: string): boolean =>
   !builtInFields.includes(name) &&
   !Object.values<string>(syncFields).includes(name);
 
+/** A file or text, by its SHA-256; null if it is not known. */
+interface Content {
+  readonly hash: string | null;
+}
+
 /** Marks a hash whose content is not indexed yet. */
 export const pendingHash = (hash: string): string => `pending:${hash}`;
 
 /** Do the marks prove that a document has the content of a file? */
-export const isKnownToHold = (
-  document: DocumentState,
-  { hash }: Pick<SourceDocument, "hash">,
-): boolean => document.metadata[syncFields.hash] === hash && isUntouched(document);
+export const isKnownToHold = (document: DocumentState, { hash }: Content): boolean =>
+  document.metadata[syncFields.hash] === hash && isUntouched(document);
 
 /** Do the marks prove which content a document has? */
 export const isSynced = (document: DocumentState): boolean =>
@@ -42,12 +44,12 @@ const isUntouched = ({ stored, metadata }: DocumentState): boolean =>
   stored === null || metadata[syncFields.stored] === stored;
 
 /** Can a document already have the content of a file? */
-export function mayHold({ metadata }: DocumentState, { hash }: SourceDocument): boolean {
+export function mayHold({ metadata }: DocumentState, { hash }: Content): boolean {
   const current = metadata[syncFields.hash];
   return current === undefined || current === hash || current === pendingHash(hash ?? "");
 }
 
 /** Did something other than a sync write the content of a document? */
-export const isTouched = (document: DocumentState, { hash }: SourceDocument): boolean =>
+export const isTouched = (document: DocumentState, { hash }: Content): boolean =>
   document.metadata[syncFields.hash] === hash ||
   (document.metadata[syncFields.stored] !== undefined && !isUntouched(document));

@@ -8,7 +8,7 @@ import { countCharacters, decodeText } from "../../../lib/utf8.ts";
 import { listChunks } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import type { Checked } from "../../../operations/operation.ts";
-import { syncFields } from "../changes/index.ts";
+import { syncFields } from "./marks.ts";
 import { readContents } from "./contents.ts";
 import { responseValues } from "./field-values.ts";
 import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.ts";

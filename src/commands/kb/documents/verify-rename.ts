@@ -9,7 +9,7 @@ import { responseValues } from "./field-values.ts";
 import type { ResponseValue } from "./field-values.ts";
 import { sendableRule } from "./process-rule.ts";
 import type { Context } from "../../command-spec.ts";
-import type { renameParams } from "../specs.ts";
+import type { renameParams } from "./command.ts";
 
 export type RenameInput = Input<typeof renameParams>;
 export type DocumentDetail = ResponseOf<typeof getDocument>;

@@ -10,7 +10,7 @@ import {
 } from "./indexing-status.ts";
 import type { DocumentStatus } from "./indexing-status.ts";
 import type { Context } from "../../command-spec.ts";
-import type { waitParams } from "../specs.ts";
+import type { waitParams } from "./command.ts";
 
 type WaitInput = Input<typeof waitParams>;
 

@@ -11,7 +11,7 @@ import type { Report } from "../../../output/report-model.ts";
 import { prepareOutputs, writeOutput } from "../../output-path.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
 import { rerankModel } from "../models/index.ts";
-import { changedSettings } from "../knowledge/search.ts";
+import { changedSettings } from "../knowledge/index.ts";
 import { compareWithBaseline, readBaseline } from "./baseline.ts";
 import { resolveExpected } from "./expected-documents.ts";
 import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
@@ -24,7 +24,7 @@ import { evaluationReport, junitCases } from "./report.ts";
 import { searchQuestions } from "./search.ts";
 import type { EvalSearch, QuestionResult, VariantResult } from "./search.ts";
 import type { Context } from "../../command-spec.ts";
-import type { evalParams } from "../specs.ts";
+import type { evalParams } from "./command.ts";
 
 type EvalInput = Input<typeof evalParams>;
 

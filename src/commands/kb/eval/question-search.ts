@@ -1,7 +1,7 @@
 import { requireField } from "../../../api/response-fields.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Context } from "../../command-spec.ts";
-import { changedSettings } from "../knowledge/search.ts";
+import { changedSettings } from "../knowledge/index.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
 import { resolveExpected } from "./expected-documents.ts";
 import type { Question } from "./questions.ts";

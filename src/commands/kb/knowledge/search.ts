@@ -7,7 +7,7 @@ import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowl
 import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import type { searchParams } from "../specs.ts";
+import type { searchParams } from "./command.ts";
 
 type SearchInput = Input<typeof searchParams>;
 

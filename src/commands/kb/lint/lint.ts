@@ -9,7 +9,7 @@ import { contentProblems, found, kindProblems } from "./checks.ts";
 import type { LintProblem } from "./checks.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import type { lintParams } from "../specs.ts";
+import type { lintParams } from "./command.ts";
 
 interface LintRow extends LintProblem {
   /** Path relative to the directory. */

@@ -12,7 +12,7 @@ import {
   untrustedInstructions,
 } from "../../shared/mcp/index.ts";
 import type { Offer, OfferedTool, Permissions, ToolCallOf } from "../../shared/mcp/index.ts";
-import type { kbMcpParams } from "../specs.ts";
+import type { kbMcpParams } from "./command.ts";
 import { Documents } from "./documents.ts";
 import { permitFor, readAllowed } from "./limits.ts";
 import { prompts } from "./prompts.ts";

@@ -6,7 +6,7 @@ import type { MetadataField } from "../../../operations/metadata.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { fieldValue, invalidFieldValue, responseValues } from "../documents/index.ts";
 import type { Context, RowWork } from "../../command-spec.ts";
-import type { metadataSetParams } from "../specs.ts";
+import type { metadataSetParams } from "./command.ts";
 
 type SetInput = Input<typeof metadataSetParams>;
 

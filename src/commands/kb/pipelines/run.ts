@@ -9,7 +9,7 @@ import { asEvents } from "../../stream-or-wait.ts";
 import { waitForDocuments } from "../documents/index.ts";
 import { finalOutcome, raiseOutcome, type RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
-import type { pipelineRunParams } from "../specs.ts";
+import type { pipelineRunParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 type PipelineInput = Input<typeof pipelineRunParams>;

@@ -4,7 +4,7 @@ import type { Chunk } from "../../../operations/chunks.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { DocumentState } from "../documents/index.ts";
 import type { Context } from "../../command-spec.ts";
-import type { exportParams } from "../specs.ts";
+import type { exportParams } from "./command.ts";
 
 /** Writes the chunks of a document to a file beside those of documents. */
 export async function writeChunks(

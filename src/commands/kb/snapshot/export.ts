@@ -22,7 +22,7 @@ import { writeChunks } from "./chunk-files.ts";
 import { isBundle, notImported, fileHash, readManifest, writeManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
 import type { Context } from "../../command-spec.ts";
-import type { exportParams } from "../specs.ts";
+import type { exportParams } from "./command.ts";
 
 type ExportInput = Input<typeof exportParams>;
 

@@ -7,7 +7,7 @@ import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { createKb } from "../changes/index.ts";
 import type { SettingsPlan } from "../changes/index.ts";
 import { lockWork } from "../../lock-work.ts";
-import { findKb } from "../knowledge/find-kb.ts";
+import { findKb } from "../knowledge/index.ts";
 import type { Manifest } from "./bundle.ts";
 import type { Context } from "../../command-spec.ts";
 

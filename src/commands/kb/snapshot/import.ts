@@ -21,7 +21,7 @@ import { createTarget, findTarget, lockImport } from "./import-target.ts";
 import type { ImportTarget } from "./import-target.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import type { importParams } from "../specs.ts";
+import type { importParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 type ImportInput = Input<typeof importParams>;

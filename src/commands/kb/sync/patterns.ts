@@ -1,5 +1,5 @@
 import { usage } from "../../../errors.ts";
-import { isCustomField } from "../changes/index.ts";
+import { isCustomField } from "../documents/index.ts";
 
 /** Values for files that match a glob; `{1}` is the match of its first wildcard. */
 export interface Pattern {

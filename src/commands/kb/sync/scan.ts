@@ -4,7 +4,7 @@ import { collect } from "../../../lib/collect.ts";
 import { isInShard } from "../../shard.ts";
 import type { Shard } from "../../shard.ts";
 import type { Context } from "../../command-spec.ts";
-import { isCustomField, isSynced, syncFields } from "../changes/index.ts";
+import { isCustomField, isSynced, syncFields } from "../documents/index.ts";
 import { convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import { documentNames } from "../snapshot/index.ts";

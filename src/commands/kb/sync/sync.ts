@@ -3,13 +3,8 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames } from "../../../lib/plural.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
-import {
-  ambiguousContent,
-  change,
-  makeDocuments,
-  planDocuments,
-  syncFields,
-} from "../changes/index.ts";
+import { ambiguousContent, change, makeDocuments, planDocuments } from "../changes/index.ts";
+import { syncFields } from "../documents/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
 import { uploadKind } from "./file-kinds.ts";
 import { openSyncJournal } from "./made-journal.ts";
@@ -23,7 +18,7 @@ import type { Shard } from "../../shard.ts";
 import type { ProgressStep } from "../../../lib/progress-step.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import type { syncParams } from "../specs.ts";
+import type { syncParams } from "./command.ts";
 
 type SyncInput = Input<typeof syncParams>;
 

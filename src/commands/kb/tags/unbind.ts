@@ -3,7 +3,7 @@ import { forEachItem } from "../../several.ts";
 import type { ItemOutcome } from "../../several.ts";
 import type { Context } from "../../command-spec.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { tagUnbindParams } from "../specs.ts";
+import type { tagUnbindParams } from "./command.ts";
 
 /**
  * Unbinds tags from a knowledge base, one request per tag, with both field names: servers before 1.14.1

@@ -9,7 +9,7 @@ import type { AnyOperation, Input, Returns } from "../../../operations/operation
 import type { Context } from "../../command-spec.ts";
 import { parseFields } from "./fields.ts";
 import type { Fields } from "./fields.ts";
-import type { apiParams } from "../specs.ts";
+import type { apiParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import type { OnInexact, ParsedNumbers } from "../../../api/exact-numbers.ts";
 import { newCounter, readPage, readPages, sortField } from "../../../api/pages.ts";

@@ -16,9 +16,10 @@ import { methodAndPath } from "../../../operations/operation.ts";
 import type { AnyOperation } from "../../../operations/operation.ts";
 import { listTags } from "../../../operations/tags.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
-import { kbTasks } from "../../kb/specs.ts";
-import type { Context } from "../../command-spec.ts";
-import { workflowTasks } from "../../wf/specs.ts";
+import { kbFeatures } from "../../kb/index.ts";
+import type { Context, Task } from "../../command-spec.ts";
+import { loadAll } from "../../feature.ts";
+import { workflowFeatures } from "../../wf/index.ts";
 
 /** One capability of the server, and how it was determined. */
 interface Capability {
@@ -101,11 +102,12 @@ export async function* capabilities(context: Context): AsyncGenerator<Capability
   if (kind === "app") yield* switchedFeatures(probes);
   for (const behavior of behaviors[kind])
     yield { capability: behavior.name, ...fromVersion(behavior, probes.version) };
+  const commands = await loadAll(kind === "app" ? workflowFeatures : kbFeatures);
   for (const row of newerOperations(kind)) {
     if (row.route.startsWith("GET ")) {
       const { supported, how } = await probes.probe(row);
-      yield { capability: commandOf(row), supported, how: `${how} (since ${row.since})` };
-    } else yield { capability: commandOf(row), ...fromVersion(row, probes.version) };
+      yield { capability: commandOf(row, commands), supported, how: `${how} (since ${row.since})` };
+    } else yield { capability: commandOf(row, commands), ...fromVersion(row, probes.version) };
   }
 }
 
@@ -184,8 +186,8 @@ const newerOperations = (kind: KeyKind): AnyOperation[] => [
 ];
 
 /** The command of an operation, without its arguments: `kb doc link`. */
-function commandOf(row: AnyOperation): string {
-  const tasks = [...kbTasks, ...workflowTasks];
+function commandOf(row: AnyOperation, commands: readonly (AnyOperation | Task)[]): string {
+  const tasks = commands.filter((each) => "load" in each);
   const task =
     tasks.find(({ wraps }) => wraps === row) ?? tasks.find(({ sends }) => sends?.includes(row));
   return (row.command ?? task?.command ?? row.id).replace(/ [<[].*/, "");

@@ -16,8 +16,8 @@ import { counted, firstNames } from "../../../lib/plural.ts";
 import { version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import { isBoundKey, readKey, readKnowledgeBases } from "../login/key-check.ts";
-import type { doctorParams } from "../specs.ts";
+import { isBoundKey, readKey, readKnowledgeBases } from "../login/index.ts";
+import type { doctorParams } from "./command.ts";
 
 /** The result of one check; `next` is what to do about it. */
 interface CheckResult {

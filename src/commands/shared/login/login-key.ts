@@ -14,7 +14,7 @@ import { isBoundKey, readKey, readKnowledgeBases, versionIn } from "./key-check.
 import type { KeyReport } from "./key-check.ts";
 import { askUntilAccepted } from "./prompt.ts";
 import type { NewKey } from "./profile-change.ts";
-import type { loginParams } from "../specs.ts";
+import type { loginParams } from "./command.ts";
 import { parseKnowledgeBases } from "../../../config/settings.ts";
 
 /** The arguments and flags of `login`. */

@@ -15,3 +15,4 @@ export type {
 } from "./tool.ts";
 export { readingTool } from "./tool.ts";
 export { untrustedInstructions, untrustedMark, untrustedText } from "./untrusted.ts";
+export { mcpAddress, mcpClient, mcpConfigSpec } from "./params.ts";

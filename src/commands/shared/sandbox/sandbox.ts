@@ -8,7 +8,7 @@ import type { Sandbox } from "../../../sandbox/http/server.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import { SilentExit } from "../../silent-exit.ts";
-import type { sandboxParams } from "../specs.ts";
+import type { sandboxParams } from "./command.ts";
 import { readAppFiles } from "./app-files.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 

@@ -4,7 +4,7 @@ import { getWorkflowRun } from "../../../operations/workflows.ts";
 import type { Context } from "../../command-spec.ts";
 import { openPage } from "../../open-page.ts";
 import { appIdOf, applicationOf } from "./application.ts";
-import type { workflowOpenParams } from "../specs.ts";
+import type { workflowOpenParams } from "./command.ts";
 
 /** `wf open`: the page of the application, or of its logs for a run. */
 export async function* run(

@@ -6,7 +6,7 @@ import { sendMessage } from "../../../operations/chats.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { ask } from "../../ask.ts";
 import type { Context } from "../../command-spec.ts";
-import { requireKind } from "../app/application.ts";
+import { requireKind } from "../app/index.ts";
 import { printCitations, raiseReply, warnAboutConversation } from "./send.ts";
 import { startStream } from "../follow/index.ts";
 import {
@@ -18,7 +18,7 @@ import {
   uploadInputFiles,
 } from "../forms/index.ts";
 import { ReplyPrinter } from "./reply-events.ts";
-import type { conversationParams } from "../specs.ts";
+import type { conversationParams } from "./command.ts";
 
 type ConversationInput = Input<typeof conversationParams>;
 

@@ -6,7 +6,7 @@ import type { Context } from "../../command-spec.ts";
 import { startStream } from "../follow/index.ts";
 import { assignedInputs } from "../forms/index.ts";
 import { blockingFailure, replyForm, ReplyPrinter } from "./reply-events.ts";
-import type { completionParams } from "../specs.ts";
+import type { completionParams } from "./command.ts";
 
 type CompletionInput = Input<typeof completionParams>;
 

@@ -11,7 +11,7 @@ import { citations } from "./collect-reply.ts";
 import { startStream } from "../follow/index.ts";
 import { assignedInputs, promptsForForms } from "../forms/index.ts";
 import { blockingFailure, replyForm, ReplyPrinter } from "./reply-events.ts";
-import type { chatParams } from "../specs.ts";
+import type { chatParams } from "./command.ts";
 
 type ChatInput = Input<typeof chatParams>;
 

@@ -12,7 +12,7 @@ import {
   TextStream,
 } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
-import type { eventsParams } from "../specs.ts";
+import type { eventsParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 type EventsInput = Input<typeof eventsParams>;

@@ -8,7 +8,7 @@ import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { FollowResult } from "../follow/index.ts";
-import type { expectParams } from "../specs.ts";
+import type { expectParams } from "./params.ts";
 
 const loadChecks = () => import("./expectation.ts");
 

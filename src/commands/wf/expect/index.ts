@@ -7,3 +7,5 @@ export { quoted } from "./texts.ts";
 export { readChecks } from "./yaml-file.ts";
 export { MAX_YAML_SIZE, readEach, readYamlNodes, valueNodes } from "./yaml-nodes.ts";
 export type { YamlNode, YamlNodes } from "./yaml-nodes.ts";
+export { expectParams } from "./params.ts";
+export { traceEvents } from "./trace-events.ts";

@@ -3,7 +3,7 @@ import type { AnyOperation, InputOf } from "../../../operations/operation.ts";
 import { pipe } from "../../../lib/pipe.ts";
 import type { CallOptions, Context } from "../../command-spec.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
-import { waitForRun } from "../runs/wait.ts";
+import { waitForRun } from "../runs/index.ts";
 import { checkStart } from "./rejected-start.ts";
 
 /** An open event stream that can be closed at any time. */

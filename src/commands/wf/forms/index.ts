@@ -5,6 +5,6 @@ export { assignedInputs, requireFiles, uploadInputFiles } from "./files.ts";
 export type { NamedInputs } from "./files.ts";
 export { formAnswerer, readAnswers, submitWithAnswers } from "./pauses.ts";
 export type { AnswerPause, FormAnswer } from "./pauses.ts";
-export type { ListedForm } from "./open-forms.ts";
 export { noticeForms } from "./print-forms.ts";
 export { checkAndSubmitForm, requireAction } from "./submission.ts";
+export { assignedInput } from "./command.ts";

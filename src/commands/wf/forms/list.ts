@@ -3,7 +3,7 @@ import { counted } from "../../../lib/plural.ts";
 import { getAppInfo } from "../../../operations/apps.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import type { formListParams } from "../specs.ts";
+import type { formListParams } from "./command.ts";
 import { openForms } from "./open-forms.ts";
 import type { ListedForm } from "./open-forms.ts";
 

@@ -6,7 +6,7 @@ import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows
 import type { EventFields } from "../../../lib/server-event.ts";
 import type { Context } from "../../command-spec.ts";
 import { openStream } from "../follow/index.ts";
-import { pausedRuns, saveRun } from "../runs/task-ids.ts";
+import { pausedRuns, saveRun } from "../runs/index.ts";
 
 /** A form that a paused run is waiting for. */
 interface OpenForm {

@@ -4,7 +4,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { getForm } from "../../../operations/forms.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import type { formSubmitParams } from "../specs.ts";
+import type { formSubmitParams } from "./command.ts";
 import { promptForForm } from "./dialog.ts";
 import { checkAndSubmitForm } from "./submission.ts";
 import type { SubmittedForm } from "./submission.ts";

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
-import type { Application } from "../app/application.ts";
+import type { Application } from "../app/index.ts";
 import type { KnownLog } from "./query.ts";
 
 /** The state file of an export, from which the next one with the same --state continues. */

@@ -9,8 +9,8 @@ import { counted } from "../../../lib/plural.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import type { Input } from "../../../operations/operation.ts";
-import { applicationOf, warnIfUnlogged } from "../app/application.ts";
-import type { Application } from "../app/application.ts";
+import { applicationOf, warnIfUnlogged } from "../app/index.ts";
+import type { Application } from "../app/index.ts";
 import { statusFilter } from "./filters.ts";
 import { checkState, readState, stateText } from "./export-state.ts";
 import type { ExportState } from "./export-state.ts";
@@ -31,7 +31,7 @@ import {
 } from "./query.ts";
 import type { KnownLog, LogQuery } from "./query.ts";
 import type { Context } from "../../command-spec.ts";
-import type { logsExportParams } from "../specs.ts";
+import type { logsExportParams } from "./command.ts";
 
 type ExportInput = Input<typeof logsExportParams>;
 

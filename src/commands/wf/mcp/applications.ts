@@ -4,7 +4,7 @@ import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { CommandRunner, CallScope } from "../../command-runner.ts";
 import type { Context } from "../../command-spec.ts";
-import { isChatMode } from "../app/application.ts";
+import { isChatMode } from "../app/index.ts";
 import { appFields, checkValues, parseAssignments } from "../forms/index.ts";
 import type { Field } from "../forms/index.ts";
 

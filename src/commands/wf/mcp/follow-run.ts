@@ -4,7 +4,7 @@ import type { ServerEvent } from "../../../lib/server-event.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 import type { ClientRequest } from "../../shared/mcp/index.ts";
-import { ReplyCollector } from "../chat/collect-reply.ts";
+import { ReplyCollector } from "../chat/index.ts";
 
 /** ms between two signs of life of a run without events. */
 const HEARTBEAT = 5000;

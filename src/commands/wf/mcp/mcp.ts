@@ -19,7 +19,7 @@ import {
   withErrorResults,
 } from "../../shared/mcp/index.ts";
 import type { Offer, OfferedTool, Permissions, ToolCallOf } from "../../shared/mcp/index.ts";
-import type { wfMcpParams } from "../specs.ts";
+import type { wfMcpParams } from "./command.ts";
 import { readOffered } from "./applications.ts";
 import type { OfferedApplication } from "./applications.ts";
 import type { QuestionState } from "./pauses.ts";

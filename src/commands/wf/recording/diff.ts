@@ -6,7 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import { loadTrace } from "./load-trace.ts";
 import type { LoadedTrace } from "./load-trace.ts";
-import type { diffParams } from "../specs.ts";
+import type { diffParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/plural.ts";
 import { formatDuration } from "../../../lib/duration.ts";

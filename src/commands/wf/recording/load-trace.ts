@@ -8,7 +8,7 @@ import { markMissing, RecordingReader } from "./read.ts";
 import { endingOf } from "../../../runs/outcome.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { Context } from "../../command-spec.ts";
-import { traceEvents } from "../expect/trace-events.ts";
+import { traceEvents } from "../expect/index.ts";
 
 /** The trace of a recorded or active run. */
 export interface LoadedTrace {

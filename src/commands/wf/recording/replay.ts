@@ -12,7 +12,7 @@ import { isEnded } from "../../../runs/status.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import type { replayParams } from "../specs.ts";
+import type { replayParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 type ReplayInput = Input<typeof replayParams>;

@@ -13,7 +13,7 @@ import { tableOf } from "./columns.ts";
 import type { SectionColumn } from "./columns.ts";
 import { loadTrace } from "./load-trace.ts";
 import type { LoadedTrace } from "./load-trace.ts";
-import type { timelineParams } from "../specs.ts";
+import type { timelineParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 /** Shows a waterfall of the nodes of a run. Throws `unsupported` if they are unknown. */

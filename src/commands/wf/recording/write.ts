@@ -6,8 +6,8 @@ import type { AppendFile } from "../../../host/host.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { FollowResult } from "../follow/index.ts";
-import { saveRun } from "../runs/task-ids.ts";
-import type { recordingParams } from "../specs.ts";
+import { saveRun } from "../runs/index.ts";
+import type { recordingParams } from "./command.ts";
 import { endOfError, endOfRun, RecordingLines } from "./recording-text.ts";
 import type { RecordingEnd } from "./recording-text.ts";
 

@@ -1,7 +1,7 @@
 import { ApiError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
-import { requireKind } from "../app/application.ts";
+import { requireKind } from "../app/index.ts";
 import {
   appFields,
   checkValues,
@@ -14,7 +14,7 @@ import type { Context } from "../../command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/plural.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { runParams } from "../specs.ts";
+import type { runParams } from "./command.ts";
 
 /** Inputs from the command line or a row. */
 export interface RawInputs {

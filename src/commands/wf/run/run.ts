@@ -21,7 +21,7 @@ import { followDisplayed, startStream, TextStream } from "../follow/index.ts";
 import type { EventStream, FollowResult } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
 import { asEvents } from "../../stream-or-wait.ts";
-import { saveRun } from "../runs/task-ids.ts";
+import { saveRun } from "../runs/index.ts";
 import { runEach } from "./batch.ts";
 import type { RowRun } from "./batch.ts";
 import {
@@ -34,7 +34,7 @@ import {
 } from "../forms/index.ts";
 import type { AnswerPause, FormAnswer } from "../forms/index.ts";
 import { readInputForm, withAskedInputs } from "./inputs.ts";
-import type { runParams } from "../specs.ts";
+import type { runParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 type RunInput = Input<typeof runParams>;

@@ -1,8 +1,8 @@
 import { commandLine } from "../../../lib/command-line.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
-import { outdatedNotice, readRunState } from "../runs/run-state.ts";
+import { outdatedNotice, readRunState } from "../runs/index.ts";
 import { noticeForms } from "../forms/index.ts";
-import { loadNodes } from "../runs/task-ids.ts";
+import { loadNodes } from "../runs/index.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** Yields the record of a run; prints what it does not show: a later end, failed nodes, open forms. */

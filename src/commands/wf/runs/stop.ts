@@ -10,7 +10,7 @@ import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../command-spec.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
 import { loadTaskId, saveRun } from "./task-ids.ts";
-import type { stopParams } from "../specs.ts";
+import type { stopParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isIdPrefix } from "../../../lib/uuid.ts";
 

@@ -5,8 +5,8 @@ import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { hasEnded, loggedRun, logsOfFile } from "../logs/index.ts";
 import type { FiledLog, LogQuery, LoggedRun } from "../logs/index.ts";
-import { statusFilter } from "../logs/filters.ts";
-import type { LogFilters } from "../logs/filters.ts";
+import { statusFilter } from "../logs/index.ts";
+import type { LogFilters } from "../logs/index.ts";
 import type { Context } from "../../command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 

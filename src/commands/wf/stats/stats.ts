@@ -17,7 +17,7 @@ import { groupings, units } from "./fields.ts";
 import type { Unit } from "./fields.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
-import type { statsParams } from "../specs.ts";
+import type { statsParams } from "./command.ts";
 
 type StatsInput = Input<typeof statsParams>;
 

@@ -7,7 +7,7 @@ import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../command-spec.ts";
 import { prepareOutputs, writeOutput } from "../../output-path.ts";
 import { gateError } from "../expect/index.ts";
-import type { resultParams } from "../test-specs.ts";
+import type { resultParams } from "./command.ts";
 import { compareSuites } from "./comparison.ts";
 import type { SuiteComparison } from "./comparison.ts";
 import { problemsOf } from "./results.ts";

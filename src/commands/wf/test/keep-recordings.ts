@@ -6,7 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../command-spec.ts";
 import { endOfError, endOfRun, RecordingLines } from "../recording/index.ts";
-import type { testRunParams } from "../test-specs.ts";
+import type { testRunParams } from "./command.ts";
 import { testNameOf } from "./plan-runs.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 

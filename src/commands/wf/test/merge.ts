@@ -6,7 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../command-spec.ts";
 import type { Shard } from "../../shard.ts";
-import type { testMergeParams } from "../test-specs.ts";
+import type { testMergeParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
 import type { SkippedTest, TestSelection } from "./plan-runs.ts";
 import { testResult } from "./results.ts";

@@ -5,7 +5,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../command-spec.ts";
 import { parseShard, startIn } from "../../shard.ts";
-import type { testRunParams } from "../test-specs.ts";
+import type { testRunParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { openKeeper } from "./keep-recordings.ts";
 import type { Keeper } from "./keep-recordings.ts";

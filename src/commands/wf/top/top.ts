@@ -3,7 +3,7 @@ import type { FullScreen } from "../../../host/host.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../command-spec.ts";
 import { promptsForForms } from "../forms/index.ts";
-import { run as openRunPage } from "../app/open.ts";
+import { run as openRunPage } from "../app/index.ts";
 import { pressKey, selectedRun } from "./keys.ts";
 import type { TopAction, TopView } from "./keys.ts";
 import { RunMonitor } from "./monitor.ts";

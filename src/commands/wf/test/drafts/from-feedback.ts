@@ -4,7 +4,7 @@ import { getEndUser } from "../../../../operations/apps.ts";
 import { listFeedback, listMessages } from "../../../../operations/chats.ts";
 import type { Feedback, Message } from "../../../../operations/chats.ts";
 import type { Context } from "../../../command-spec.ts";
-import { requireKind } from "../../app/application.ts";
+import { requireKind } from "../../app/index.ts";
 import { questionDraft } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";
 

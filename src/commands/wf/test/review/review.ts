@@ -5,7 +5,7 @@ import type { Report, Section, TextComparison } from "../../../../output/report-
 import { left, noTable, right } from "../../../../output/report-model.ts";
 import { askUntil } from "../../../ask.ts";
 import type { Context } from "../../../command-spec.ts";
-import type { testReviewParams } from "../../test-specs.ts";
+import type { testReviewParams } from "./command.ts";
 import { readSuite } from "../file/index.ts";
 import { changedAnswers, restOf } from "./changed-answers.ts";
 import type { ChangedAnswer, ReviewedAnswers } from "./changed-answers.ts";

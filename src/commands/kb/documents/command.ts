@@ -1,0 +1,131 @@
+import { listChunks } from "../../../operations/chunks.ts";
+import {
+  downloadDocumentsZip,
+  getDocument,
+  getIndexingStatus,
+  listDocuments,
+  replaceDocument,
+  updateDocumentByFile,
+  updateDocumentByText,
+} from "../../../operations/documents.ts";
+import { listKnowledgeBases } from "../../../operations/knowledge.ts";
+import { setDocumentMetadata } from "../../../operations/metadata.ts";
+import {
+  fileContent as bytes,
+  list,
+  local,
+  onTerminal,
+  record,
+  withNamePath,
+} from "../../../operations/operation.ts";
+import { dataset_id, document_id, namedFileParam, required } from "../../../operations/shared.ts";
+import { task } from "../../command-spec.ts";
+
+export const waitParams = {
+  dataset_id,
+  document_id: local.ref("document", "Document name or ID", { many: true, placeholder: "doc" }),
+  batch: local.text("Batch ID from the response of an upload or update"),
+};
+
+export const docWait = task({
+  command: "kb doc wait <kb> [doc...]",
+  tool: {},
+  action: "wait for documents {doc} in knowledge base {kb}",
+  summary: "Wait until documents are indexed",
+  about:
+    "Waits for the given documents, for those of --batch, or for all documents of the knowledge\nbase. --timeout sets a deadline; without one it gives up after 30 minutes without progress.\nExits with code 9 if a document fails.",
+  params: waitParams,
+  returns: onTerminal(
+    { form: "results", outcome: "status", name: "name", reason: "error", routine: ["completed"] },
+    list("", "name status=indexing_status error id:id"),
+  ),
+  sends: [listDocuments, getDocument, getIndexingStatus, listKnowledgeBases],
+  effect: "reads",
+  exits: ["remote-failed"],
+  examples: [
+    "kb doc wait Handbook",
+    "kb doc wait Handbook welcome.md --timeout 5m",
+    "kb doc wait Handbook --batch $BATCH",
+  ],
+});
+
+export const docReplace = task({
+  command: "kb doc replace <kb> <doc> <file>",
+  summary: "Replace the file of a document and reindex it",
+  about: "The document must be available. Servers before 1.14.0 are called with their older route.",
+  params: { ...replaceDocument.params, file: namedFileParam },
+  returns: replaceDocument.returns,
+  sends: [updateDocumentByFile],
+  wraps: replaceDocument,
+  effect: "writes",
+  examples: [
+    "kb doc replace Handbook welcome.md welcome.md",
+    `kb doc replace Handbook welcome.md welcome.md --process-rule '{"mode":"automatic"}'`,
+  ],
+});
+
+export const renameParams = {
+  dataset_id,
+  document_id,
+  name: local.text("New name", { length: [1, 200], required }),
+  no_wait: local.flag("Do not wait for indexing"),
+};
+
+export const docRename = task({
+  command: "kb doc rename <kb> <doc> <name>",
+  tool: {},
+  action: "rename document {kb}/{doc} to {name}",
+  summary: "Rename a document and reindex it",
+  about:
+    "The server takes a new name only together with the content, so the content is downloaded and sent\nagain. Metadata, chunking rule and language are kept. The document is split into chunks again: if\nchunks were edited, added, disabled or removed by hand, the command names them and asks. A document\nfrom a file keeps its extension. With --each, the columns are doc and name.",
+  params: renameParams,
+  returns: record("name was=previous_name status=indexing_status id"),
+  sends: [
+    getDocument,
+    listDocuments,
+    listChunks,
+    downloadDocumentsZip,
+    replaceDocument,
+    updateDocumentByFile,
+    setDocumentMetadata,
+  ],
+  wraps: updateDocumentByText,
+  effect: "writes",
+  confirms: true,
+  each: {},
+  exits: ["unsupported", "remote-failed"],
+  examples: [
+    "kb doc rename Handbook leave.md holidays.md",
+    "kb doc rename Handbook --each names.csv --yes",
+  ],
+});
+
+export const downloadParams = {
+  dataset_id,
+  document_id: local.ref("document", "Document name or ID", {
+    many: true,
+    required,
+    placeholder: "doc",
+  }),
+  dir: local.text("Directory for the files", { placeholder: "dir" }),
+  zip: local.text("ZIP file to write, - for stdout", { placeholder: "file" }),
+  overwrite: local.flag("Overwrite files with different content"),
+};
+
+export const docDownload = task({
+  command: "kb doc download <kb> <doc...>",
+  summary: "Download the original files of documents",
+  about:
+    "Writes the files, byte for byte, to --dir under the names of the documents, or as one ZIP to --zip.",
+  params: downloadParams,
+  output: ({ zip }) => (zip === "-" ? bytes : undefined),
+  returns: withNamePath("path", list("", "path bytes:bytes document_id:id")),
+  sends: [getDocument],
+  wraps: downloadDocumentsZip,
+  effect: "reads",
+  runsToEnd: true,
+  examples: [
+    "kb doc download Handbook welcome.md --dir downloads",
+    "kb doc download Handbook welcome.md leave.md --zip handbook.zip",
+  ],
+});

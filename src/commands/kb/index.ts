@@ -1,0 +1,61 @@
+import { rows, tasks } from "../feature.ts";
+import type { Feature } from "../feature.ts";
+
+/** What `kb` can do. */
+export const kbFeatures: readonly Feature[] = [
+  rows("list create show update delete", () => import("../../operations/knowledge.ts")),
+  rows("doc", () => import("../../operations/documents.ts")),
+  rows("chunk", () => import("../../operations/chunks.ts")),
+  rows("metadata", () => import("../../operations/metadata.ts")),
+  rows("tag", () => import("../../operations/tags.ts")),
+  rows("pipeline", () => import("../../operations/pipeline.ts")),
+  tasks("open search", () => import("./knowledge/command.ts"), {
+    kbOpen: () => import("./knowledge/open.ts"),
+    kbSearch: () => import("./knowledge/search.ts"),
+  }),
+  tasks("doc", () => import("./documents/command.ts"), {
+    docWait: () => import("./documents/wait.ts"),
+    docReplace: () => import("./documents/replace.ts"),
+    docRename: () => import("./documents/rename.ts"),
+    docDownload: () => import("./documents/download.ts"),
+  }),
+  tasks("metadata", () => import("./metadata/command.ts"), {
+    metadataSet: () => import("./metadata/set.ts"),
+    enableBuiltIn: async () => (await import("./metadata/built-in.ts")).enable,
+    disableBuiltIn: async () => (await import("./metadata/built-in.ts")).disable,
+  }),
+  tasks("tag", () => import("./tags/command.ts"), {
+    tagUnbind: () => import("./tags/unbind.ts"),
+  }),
+  tasks("pipeline", () => import("./pipelines/command.ts"), {
+    pipelineRun: () => import("./pipelines/run.ts"),
+    pipelineNode: () => import("./pipelines/node.ts"),
+  }),
+  tasks("model", () => import("./models/command.ts"), {
+    modelList: () => import("./models/list.ts"),
+  }),
+  tasks("sync", () => import("./sync/command.ts"), {
+    kbSync: () => import("./sync/sync.ts"),
+  }),
+  tasks("eval", () => import("./eval/command.ts"), {
+    kbEval: () => import("./eval/eval.ts"),
+  }),
+  tasks("lint", () => import("./lint/command.ts"), {
+    kbLint: () => import("./lint/lint.ts"),
+  }),
+  tasks("export import copy verify", () => import("./snapshot/command.ts"), {
+    kbExport: () => import("./snapshot/export.ts"),
+    kbImport: () => import("./snapshot/import.ts"),
+    kbCopy: () => import("./snapshot/copy.ts"),
+    kbVerify: () => import("./snapshot/verify.ts"),
+  }),
+  tasks("pull plan apply", () => import("./declarative/command.ts"), {
+    kbPull: () => import("./declarative/pull.ts"),
+    kbPlan: async () => (await import("./declarative/apply.ts")).plan,
+    kbApply: async () => (await import("./declarative/apply.ts")).apply,
+  }),
+  tasks("mcp", () => import("./mcp/command.ts"), {
+    kbMcp: () => import("./mcp/mcp.ts"),
+    kbMcpConfig: () => import("../shared/mcp/client-config.ts"),
+  }),
+];

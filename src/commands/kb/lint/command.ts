@@ -1,0 +1,46 @@
+import { asPage, list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
+import { required } from "../../../operations/shared.ts";
+import { task } from "../../command-spec.ts";
+
+export const lintParams = {
+  directory: local.text("Directory with the files", { required, placeholder: "dir" }),
+  include: local.text("Only files that match a .gitignore pattern", {
+    placeholder: "pattern",
+    many: true,
+  }),
+  exclude: local.text("Exclude files that match a .gitignore pattern", {
+    placeholder: "pattern",
+    many: true,
+  }),
+  max_size: local.text("Maximum file size (default 15MiB for uploads, none for text)", {
+    placeholder: "size",
+  }),
+  strict: local.flag("Exit with code 14 on warnings, too"),
+};
+
+export const kbLint = task({
+  command: "kb lint <dir>",
+  action: "check files in {dir}",
+  summary: "Check the files of a directory before upload",
+  about:
+    "Sends nothing. An error is a file that would be rejected, truncated or confused with another one; a\nwarning is a file that would be imported badly. Errors exit with code 14. Hidden files and those\nof .gitignore and .kbignore are skipped.",
+  params: lintParams,
+  returns: onTerminal(
+    {
+      form: "results",
+      outcome: "severity",
+      name: "file",
+      reason: "problem",
+      advice: "fix",
+      routine: [],
+    },
+    withNamePath("file", asPage(list("", "severity file:name finding problem fix"))),
+  ),
+  effect: "reads",
+  exits: ["gate"],
+  examples: [
+    "kb lint handbook",
+    "kb lint handbook --include '*.md' --strict -o json",
+    "kb lint handbook --exclude drafts/ --max-size 50MB",
+  ],
+});

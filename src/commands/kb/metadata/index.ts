@@ -1,0 +1,1 @@
+export { setBuiltInFields } from "./built-in.ts";

@@ -1,0 +1,71 @@
+import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
+import { dataset_id, required } from "../../../operations/shared.ts";
+import { task } from "../../command-spec.ts";
+import { changeResults, syncRequests, transferFlags } from "../changes/index.ts";
+
+export const syncParams = {
+  dataset_id,
+  directory: local.text("Directory; links that leave it are not followed", {
+    required,
+    placeholder: "dir",
+  }),
+  include: local.text("Only files that match, e.g. '**/*.md'", {
+    placeholder: "pattern",
+    many: true,
+  }),
+  exclude: local.text("Exclude files, in addition to .kbignore and .gitignore", {
+    placeholder: "pattern",
+    many: true,
+  }),
+  prefix: local.text("Path prefix, for several directories in one knowledge base", {
+    placeholder: "prefix",
+  }),
+  prune: local.flag("Delete documents whose file no longer exists"),
+  adopt: local.flag("Take over documents that have the name of a file"),
+  rewrite: local.flag("Send unchanged files, too, so that they are indexed again"),
+  max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
+  metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
+  metadata: local.text("Metadata as field=value; {1} is the first wildcard", {
+    placeholder: "field=value",
+    many: true,
+  }),
+  match: local.text("Set --metadata only on files that match", {
+    placeholder: "pattern",
+    many: true,
+  }),
+  shard: local.text("Sync one share of the files: 3/8, auto or auto/8", { placeholder: "share" }),
+  since: local.text("Only files that differ from this git revision", { placeholder: "revision" }),
+  watch: local.flag("Keep running and sync after each change"),
+  ...transferFlags,
+};
+
+const syncRows = withNamePath("document_id", list("", "action path:name note document_id:id"));
+
+/** Each change of a watched directory is news. */
+const watchedRows = onTerminal(
+  { ...changeResults, name: "path", routine: [], live: true },
+  syncRows,
+);
+
+export const kbSync = task({
+  command: "kb sync <kb> <dir>",
+  action: "sync {dir} to knowledge base {kb}",
+  summary: "Sync a directory to a knowledge base",
+  about:
+    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
+  parallel: true,
+  params: syncParams,
+  output: ({ watch }) => (watch ? watchedRows : undefined),
+  returns: onTerminal({ ...changeResults, name: "path" }, syncRows),
+  sends: syncRequests,
+  effect: "writes",
+  plans: true,
+  confirms: true,
+  exits: ["partial"],
+  examples: [
+    "kb sync Handbook docs",
+    "kb sync Handbook docs --dry-run",
+    "kb sync Handbook docs --prune --include '**/*.md'",
+    "kb sync Handbook docs --metadata 'team={1}' --match '*/**'",
+  ],
+});

@@ -1,0 +1,1 @@
+export { isBoundKey, readKey, readKnowledgeBases } from "./key-check.ts";

@@ -1,0 +1,54 @@
+import { sandboxApps } from "../../../config/sandbox-profile.ts";
+import { local, record, withNamePath } from "../../../operations/operation.ts";
+import { task } from "../../command-spec.ts";
+
+export const sandboxParams = {
+  command: local.text("Command to run", { many: true }),
+  port: local.integer("Port (default: any free port)", { range: [0, 65535] }),
+  host: local.text("Address to listen on (default 127.0.0.1)", { placeholder: "address" }),
+  allow_host: local.text("Host name that clients may use, besides localhost", {
+    placeholder: "name",
+    many: true,
+  }),
+  data: local.text("Directory to store the data in", { placeholder: "dir" }),
+  ephemeral: local.flag("Do not store any data"),
+  server: local.choice(["1.12", "1.14", "1.15"], "Server version to emulate (default 1.14)"),
+  without_models: local.flag("Imitate a server without models"),
+  app_file: local.text("Application to add: its export, the recording of a run, or rules", {
+    placeholder: "file",
+    many: true,
+  }),
+  fault: local.text("Fault to inject, e.g. 'GET /datasets* status=503 times=2'", {
+    placeholder: "script",
+    many: true,
+  }),
+  connections: local.integer("Requests served at a time (default: any number); others wait", {
+    range: [1, 1000],
+  }),
+  seed: local.integer("Make IDs and times depend on this number and the requests only", {
+    range: [0, 4_294_967_295],
+  }),
+  log: local.text("File to append a JSON line to for each request, - for stdout", {
+    placeholder: "file",
+  }),
+};
+
+export const sandbox = task({
+  command: "sandbox [command...]",
+  action: "start sandbox",
+  summary: "Start a local sandbox server",
+  about: [
+    "Listens on 127.0.0.1. With a command after --, it runs that command against a new sandbox and exits\nwith its code. Otherwise it stays in the foreground, and the built-in profile `sandbox` connects to\nit. The page at its address and the routes below /_sandbox show and control it.",
+    `Its applications are ${sandboxApps.slice(0, -1).join(", ")} and ${sandboxApps.at(-1)}. The key of\neach is app- and its name. The key dataset-sandbox opens all knowledge bases, dataset-bound-ID,ID\nonly these.`,
+    "A fault is 'METHOD PATTERN ACTION[=value] [times=N] [skip=N]' with one of the actions status, html,\ndelay, cut-after, cut-bytes, reset, silence, drip, length (wrong Content-Length), version,\nplain-metadata, stays-running (for a stop: the run never stops running),\nstays-locked (for a status: the document rejects others for ten minutes), lose (for events: this\nmany are lost after the snapshot) and split-users (requests side by side make several new end users).",
+  ].join("\n\n"),
+  params: sandboxParams,
+  returns: withNamePath("base_url", record("base_url key apps profile data")),
+  effect: "reads",
+  examples: [
+    "kb sandbox --data sandbox",
+    "kb sandbox --ephemeral -- kb create Handbook --indexing-technique economy",
+    "kb sandbox --ephemeral --seed 1 --log requests.jsonl -- kb list",
+    "kb sandbox --ephemeral --fault 'GET /datasets* status=503 times=2' -- kb list -vv",
+  ],
+});

@@ -1,0 +1,75 @@
+import { rows, tasks } from "../feature.ts";
+import type { Feature } from "../feature.ts";
+
+/** What `wf` can do. */
+export const workflowFeatures: readonly Feature[] = [
+  rows("form", () => import("../../operations/forms.ts")),
+  rows("file", () => import("../../operations/files.ts")),
+  rows("conversation message feedback", () => import("../../operations/chats.ts")),
+  rows("text", () => import("../../operations/completions.ts")),
+  rows("app user", () => import("../../operations/apps.ts")),
+  rows("audio", () => import("../../operations/audio.ts")),
+  rows("annotation", () => import("../../operations/annotations.ts")),
+  tasks("run show", () => import("./run/command.ts"), {
+    workflowRun: () => import("./run/run.ts"),
+    workflowShow: () => import("./run/show.ts"),
+  }),
+  tasks("events", () => import("./events/command.ts"), {
+    workflowEvents: () => import("./events/events.ts"),
+  }),
+  tasks("wait stop chat", () => import("./runs/command.ts"), {
+    workflowWait: () => import("./runs/wait.ts"),
+    workflowStop: () => import("./runs/stop.ts"),
+    stopReply: async () => (await import("./runs/stop.ts")).chatStop,
+  }),
+  tasks("replay timeline diff", () => import("./recording/command.ts"), {
+    workflowReplay: () => import("./recording/replay.ts"),
+    workflowTimeline: () => import("./recording/timeline.ts"),
+    workflowDiff: () => import("./recording/diff.ts"),
+  }),
+  tasks("test", () => import("./test/command.ts"), {
+    testRun: () => import("./test/run.ts"),
+    testMerge: () => import("./test/merge.ts"),
+    testSchema: () => import("./test/file/schema.ts"),
+  }),
+  tasks("test", () => import("./test/drafts/command.ts"), {
+    testInit: () => import("./test/drafts/init.ts"),
+  }),
+  tasks("test", () => import("./test/review/command.ts"), {
+    testReview: () => import("./test/review/review.ts"),
+    testAccept: () => import("./test/review/accept.ts"),
+  }),
+  tasks("form", () => import("./forms/command.ts"), {
+    formSubmit: () => import("./forms/submit.ts"),
+    formList: () => import("./forms/list.ts"),
+  }),
+  tasks("logs", () => import("./logs/command.ts"), {
+    workflowLogs: () => import("./logs/list.ts"),
+    workflowLogsExport: () => import("./logs/export.ts"),
+  }),
+  tasks("stats", () => import("./stats/command.ts"), {
+    workflowStats: () => import("./stats/stats.ts"),
+  }),
+  tasks("top", () => import("./top/command.ts"), {
+    workflowTop: () => import("./top/top.ts"),
+  }),
+  tasks("chat text conversation", () => import("./chat/command.ts"), {
+    chat: () => import("./chat/chat.ts"),
+    chatSend: () => import("./chat/send.ts"),
+    completionCreate: () => import("./chat/create-text.ts"),
+    conversationVariables: () => import("./chat/variables.ts"),
+  }),
+  tasks("annotation", () => import("./annotations/command.ts"), {
+    replyEnable: async () => (await import("./annotations/reply.ts")).enable,
+    replyDisable: async () => (await import("./annotations/reply.ts")).disable,
+    replyStatus: async () => (await import("./annotations/reply.ts")).status,
+  }),
+  tasks("app open", () => import("./app/command.ts"), {
+    appInfo: () => import("./app/info.ts"),
+    workflowOpen: () => import("./app/open.ts"),
+  }),
+  tasks("mcp", () => import("./mcp/command.ts"), {
+    wfMcp: () => import("./mcp/mcp.ts"),
+    wfMcpConfig: () => import("../shared/mcp/client-config.ts"),
+  }),
+];

@@ -1,0 +1,83 @@
+import { getAppInfo } from "../../../operations/apps.ts";
+import { local, record, withNamePath } from "../../../operations/operation.ts";
+import { required } from "../../../operations/shared.ts";
+import type { WorkflowLog } from "../../../operations/workflows.ts";
+import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
+import { isEnded } from "../../../runs/status.ts";
+import { task } from "../../command-spec.ts";
+import { logFilters } from "./filters.ts";
+
+export const logsParams = {
+  ...logFilters,
+  follow: local.flag("Keep printing new runs", { short: "F", aliases: ["f"] }),
+};
+
+export const workflowLogs = task({
+  command: "wf logs",
+  tool: { without: ["follow"] },
+  summary: "List the runs of the workflow, newest first",
+  about:
+    "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes; a terminal redraws its line instead. It starts with the newest 20\n(--limit), or all since --since; json and --jq then handle one run at a time.",
+  params: logsParams,
+  returns: listWorkflowLogs.returns,
+  output({ follow, status, failed, where }, format) {
+    if (!follow) return undefined;
+    if (format === "json") return oneLog;
+    // A run that no longer matches does not appear again.
+    return status || failed || where ? undefined : followedLogs;
+  },
+  pages: true,
+  wraps: listWorkflowLogs,
+  effect: "reads",
+  exits: ["cut"],
+  examples: [
+    "wf logs --failed --since yesterday",
+    "wf logs --keyword hello --all -o jsonl",
+    "wf logs --since today --all --where 'elapsed>20s' --where 'error~timeout'",
+    "wf logs --follow -o jsonl",
+  ],
+});
+
+export const logsExportParams = {
+  target: local.text("File or directory to write to", { required, length: [1, 4096] }),
+  ...logFilters,
+  state: local.text("File with the position of the next export; --since applies to the first", {
+    placeholder: "file",
+    length: [1, 4096],
+  }),
+  overwrite: local.flag("Overwrite an existing file"),
+  with_detail: local.flag("Include inputs and outputs (one request per run)"),
+};
+
+export const workflowLogsExport = task({
+  command: "wf logs export <target>",
+  action: "export runs to {target}",
+  summary: "Export the runs of the workflow to a file, each once",
+  about:
+    "A target that ends in .jsonl or .csv is a file; any other is a directory that gets one file per\nexport, named by its end time (CSV with -o csv). The file appears when it is complete, newest run\nfirst. After an interruption, the same command continues.\n\nWith --state, the next export continues where this one ended: a file is appended to, a directory gets\na new file. Unfinished runs are written once they have ended.",
+  parallel: true,
+  params: logsExportParams,
+  returns: withNamePath(
+    "file",
+    record("rows read refetched missing waiting running file since until"),
+  ),
+  sends: [getWorkflowRun, getAppInfo],
+  wraps: listWorkflowLogs,
+  effect: "reads",
+  runsToEnd: true,
+  exits: ["partial"],
+  examples: [
+    "wf logs export runs.jsonl --since 30d",
+    "wf logs export runs.csv --status failed --with-detail",
+    "wf logs export runs --state runs.state",
+  ],
+});
+
+/** Runs that are printed when they appear, and again when they have ended. */
+const followedLogs = {
+  ...listWorkflowLogs.returns,
+  reappears: ({ workflow_run: run }: WorkflowLog) =>
+    typeof run?.status === "string" && !isEnded(run.status),
+};
+
+const oneLog = withNamePath("workflow_run.id", record(...listWorkflowLogs.returns.columns));

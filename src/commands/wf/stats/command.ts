@@ -1,0 +1,44 @@
+import { local, report } from "../../../operations/operation.ts";
+import { listWorkflowLogs } from "../../../operations/workflows.ts";
+import { task } from "../../command-spec.ts";
+import { logFilters } from "../logs/index.ts";
+import { figureKinds, groupings, units } from "./fields.ts";
+
+export const statsParams = {
+  ...logFilters,
+  created_at__after: {
+    ...logFilters.created_at__after,
+    help: "Only runs since this time (default 24h; all with --from)",
+  },
+  from: local.file("Read runs from a file of `wf logs -o jsonl` or `-o csv`"),
+  by: local.choice([...groupings, ...units], "Also show statistics for each of these", {
+    many: true,
+  }),
+  top: local.integer("Maximum rows of each list (default 10)", { range: [1, 10_000] }),
+  no_compare: local.flag("Do not compare with the preceding period"),
+  fail_if: local.text(
+    `Exit with code 14 if true, e.g. 'p95>20s' or 'failed>2%' (figures: ${Object.keys(figureKinds).join(", ")})`,
+    { placeholder: "condition", many: true },
+  ),
+  pass_without_runs: local.flag("Let conditions without data pass"),
+};
+
+export const workflowStats = task({
+  command: "wf stats",
+  tool: {},
+  action: "compute statistics",
+  summary: "Show statistics about the runs of the workflow",
+  about:
+    "Reads the runs of the last 24 hours, since --since, or from the file of --from. Shares,\ntimes and tokens are of runs that have ended; percentiles use the nearest rank. Runs that were\npaused are in no time: the server does not store how long they waited. The preceding period of the same length is read for comparison.\n\nA terminal shows one screen, with hours, days or months only if --by asks for them; -o wide shows all\ntables.\n\nIf a condition of --fail-if is true, or no run has data for it, the exit code is 14: a check without\ndata must not pass.",
+  params: statsParams,
+  returns: report,
+  wraps: listWorkflowLogs,
+  effect: "reads",
+  exits: ["partial", "gate"],
+  examples: [
+    "wf stats --since 7d --by version",
+    "wf stats --since yesterday --by hour",
+    "wf stats --since 1h --fail-if 'p95>20s' --fail-if 'failed>2%'",
+    "wf stats --from november.jsonl -o md",
+  ],
+});

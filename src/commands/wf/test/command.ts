@@ -1,0 +1,130 @@
+import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
+import { listMessages, sendMessage } from "../../../operations/chats.ts";
+import { createCompletion } from "../../../operations/completions.ts";
+import { listDocuments } from "../../../operations/documents.ts";
+import { uploadFile } from "../../../operations/files.ts";
+import {
+  getKnowledgeBase,
+  listKnowledgeBases,
+  searchKnowledgeBase,
+} from "../../../operations/knowledge.ts";
+import { local, report } from "../../../operations/operation.ts";
+import { required } from "../../../operations/shared.ts";
+import { getWorkflowRun, runWorkflow, streamRunEvents } from "../../../operations/workflows.ts";
+import { task } from "../../command-spec.ts";
+
+/** Parameters of the commands that judge the results of tests. */
+export const resultParams = {
+  baseline: local.text("Compare with the results of an earlier run, from --save", {
+    placeholder: "file",
+  }),
+  level: local.number("Level of significance (default 0.05)", { range: [0.0001, 0.5] }),
+  save: local.text("Save the results to this file, for --baseline", {
+    isOutputPath: true,
+  }),
+  junit: local.text("JUnit report to write, one case per test", {
+    isOutputPath: true,
+  }),
+} as const;
+
+export const testRunParams = {
+  suites: local.text("Files of tests (YAML, CSV, JSON Lines)", {
+    many: true,
+    required,
+    placeholder: "suite",
+  }),
+  only: local.text("Only tests with this tag or part of a name (* is any text)", {
+    many: true,
+    placeholder: "tag|name",
+  }),
+  failed_from: local.text("Only tests that did not pass in these results of --save", {
+    placeholder: "file",
+  }),
+  repeat: local.integer("How often each test runs (default 1)", { range: [1, 1000] }),
+  fail_fast: local.flag("Ask nothing more after the first failure"),
+  shard: local.text("Run one share of the tests: 3/8, auto or auto/8", { placeholder: "share" }),
+  ...resultParams,
+  keep: local.choice(["failed", "all"], "Keep recordings of these runs"),
+  keep_to: local.text("Directory of recordings (default wf-test-recordings)", {
+    placeholder: "dir",
+  }),
+  redact: local.flag("Record the lengths of texts instead of the texts"),
+} as const;
+
+export const testRun = task({
+  command: "wf test run <suite...>",
+  action: "run tests",
+  summary: "Run suites of tests against applications",
+  about:
+    "A suite is a YAML file: name, app, user, defaults, and tests with a name, a query or inputs (or\nseveral turns of a conversation), tags, repeat, skip, only, answer and compare, judge, and expect:\nconditions as in `wf help conditions`. In CSV and JSON Lines, each row is a test, and inputs.NAME the\ncolumn of an input. Tests with search also need the\nknowledge key. --app is the application of suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline it exits with\n14 if a test is broken: it passed less often than before, by Fisher's exact test corrected for the\nnumber of tests, or never instead of always; and if an expectation is not met that was met before.\n\nThe same command continues after a kill, an interrupt or --timeout (12), and asks nothing twice whose\nanswer it has recorded. -o jsonl prints each result as soon as it is known.",
+  parallel: true,
+  params: testRunParams,
+  namesFiles: true,
+  returns: report,
+  sends: [
+    getAppInfo,
+    getAppParameters,
+    sendMessage,
+    createCompletion,
+    uploadFile,
+    streamRunEvents,
+    getWorkflowRun,
+    listMessages,
+    listKnowledgeBases,
+    getKnowledgeBase,
+    listDocuments,
+    searchKnowledgeBase,
+  ],
+  wraps: runWorkflow,
+  effect: "writes",
+  runsToEnd: true,
+  exits: ["deadline", "partial", "gate"],
+  examples: [
+    "wf --app echo test run suite.yaml",
+    "wf --app echo test run suite.yaml --repeat 3 --save results.json",
+    "wf --app echo test run suite.yaml --shard 1/2 --save shard-1.json --keep failed",
+    "wf --app echo test run suite.yaml --baseline before.json --junit tests.xml -o md",
+  ],
+});
+
+export const testMergeParams = {
+  results: local.text("Files of --save, one of each shard", {
+    many: true,
+    required,
+    placeholder: "file",
+  }),
+  ...resultParams,
+} as const;
+
+export const testMerge = task({
+  command: "wf test merge <results...>",
+  action: "merge results of tests",
+  summary: "Merge the results of shards",
+  about:
+    "Prints and judges the results that `wf test run --shard` has saved, as one run of all tests would:\nsame report, same exit code. A shard that is missing or there twice is an error, and so are shards of\ndifferent suites, flags or servers.",
+  params: testMergeParams,
+  returns: report,
+  effect: "reads",
+  runsToEnd: true,
+  exits: ["auth", "network", "deadline", "partial", "gate"],
+  examples: [
+    "wf test merge shard-1.json shard-2.json",
+    "wf test merge shard-1.json shard-2.json --baseline before.json -o md",
+  ],
+});
+
+export const testSchema = task({
+  command: "wf test schema",
+  action: "print the schema of suites",
+  summary: "Print the JSON Schema of a suite",
+  about:
+    "For editors, which then complete the keys of a suite and mark mistakes. With the YAML language server,\nthe first line of a suite names the file: # yaml-language-server: $schema=suite.schema.json",
+  params: {},
+  returns: { kind: "json" },
+  sends: [],
+  effect: "reads",
+  examples: [
+    "wf test schema > suite.schema.json",
+    "wf test schema --jq '.definitions.test.properties | keys[]'",
+  ],
+});
