@@ -1,4 +1,6 @@
 import { spawn } from "@lydell/node-pty";
+import type { IPty } from "@lydell/node-pty";
+import type { Readable } from "node:stream";
 import { afterFile } from "./cleanup.ts";
 import { bin } from "./shell.ts";
 import { terminalOf } from "./terminal.ts";
@@ -32,6 +34,7 @@ export function commandOnPty(
       ...env,
     },
   });
+  readToTheEnd(child);
   let isRunning = true;
   // Later its ID may be that of another process.
   afterFile(() => isRunning && child.kill("SIGKILL"));
@@ -70,5 +73,16 @@ export function commandOnPty(
       terminal.resize(columns, height);
       child.resize(columns, height);
     },
+  };
+}
+
+/** The package closes the terminal 200 ms after the exit, read or not: a busy machine would lose output. */
+function readToTheEnd(child: IPty): void {
+  const { _socket: socket } = child as unknown as { readonly _socket: Readable };
+  const destroy = socket.destroy.bind(socket);
+  socket.destroy = (error) => {
+    if (error || socket.readableEnded) return destroy(error);
+    setTimeout(destroy, 30_000).unref(); // if a process that it left has the terminal open
+    return socket;
   };
 }

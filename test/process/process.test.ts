@@ -249,7 +249,7 @@ test.each([
   ["kb list", ["knowledge", "execute", "output", "client", "agent"]],
   [
     "wf app site",
-    ["wf", "knowledge", "documents", "tasks", "execute", "output", "client", "agent"],
+    ["wf-rows", "command", "execute", "knowledge", "output", "client", "agent"],
   ],
 ])("%s loads only the core and %j", async (line, wanted) => {
   const files = await loaded(line.split(" "));

@@ -1,21 +1,41 @@
 import { expect, test } from "vitest";
 import { commandOnPty, onPty } from "../lib/pty.ts";
+import { fastClock } from "../lib/fast-clock.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { bin } from "../lib/shell.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
+/** A clock on which waits of more than a quarter of an hour last until they are ended. */
+function heldClock() {
+  const clock = fastClock(1);
+  const waiting: (() => void)[] = [];
+  const hold = (signal?: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      waiting.push(resolve);
+      signal?.addEventListener("abort", () => reject(signal.reason));
+    });
+  return {
+    now: () => clock.now(),
+    sleep: (ms: number, signal?: AbortSignal) =>
+      ms < 1_000_000 ? clock.sleep(ms, signal) : hold(signal),
+    /** Ends the wait that began first. */
+    finish: () => waiting.shift()?.(),
+  };
+}
+
 /** A sandbox of its own, with commands on a terminal that use it. */
 async function place() {
-  const sandbox = await testSandbox({ speed: 1 });
+  const clock = heldClock();
+  const sandbox = await testSandbox({ clock });
   const env = { HOME: await temporaryDirectory(), NO_COLOR: "1", ...sandbox.env };
   return {
     sandbox,
     env,
     onTerminal: (args: readonly string[], more: Readonly<Record<string, string>> = {}) =>
       onPty("wf", args, { ...env, ...more }),
-    /** Starts a run that waits for this long; returns its ID. */
-    start: async (seconds: number) =>
-      (await sandbox.done(["wf", ...slow(seconds), "--detach", "-o", "name"])).out.trim(),
+    /** Starts a run that lasts until `finish` is called; returns its ID. */
+    start: async () => (await sandbox.done(["wf", ...slow, "--detach", "-o", "name"])).out.trim(),
+    finish: clock.finish,
   };
 }
 
@@ -27,15 +47,15 @@ const steady = (lines: readonly string[]) =>
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=run )[0-9a-f]{8}\b/g, "ID"),
   );
 
-const slow = (seconds: number) =>
-  ["--app", "slow", "run", "--input", "query=hello", "--input", `seconds=${seconds}`] as const;
+const slow = ["--app", "slow", "run", "--input", "query=hello", "--input", "seconds=3000"] as const;
 
 test.concurrent("a run is redrawn until it ends, and after a resize", async () => {
-  const { onTerminal } = await place();
-  const run = onTerminal(slow(2));
+  const { onTerminal, finish } = await place();
+  const run = onTerminal(slow);
   await run.shows(/running +\d+\.\d s {2}Wait\n.*running .* run [0-9a-f]{8}\n/);
   run.resize(40, 12);
   await run.shows(/running +\d+\.\d s {2}Wait\n.*running .* run [0-9a-f]{8}\n/);
+  finish();
   expect(await run.exit).toBe(0);
   expect(steady(await run.lines())).toEqual([
     "✓ succeeded T  Start",
@@ -51,12 +71,13 @@ test.concurrent("a run is redrawn until it ends, and after a resize", async () =
 });
 
 test.concurrent("several runs are followed in blocks, each of which stays when its run has ended", async () => {
-  const { onTerminal, start } = await place();
-  const ids = [await start(3), await start(30)];
+  const { onTerminal, start, finish } = await place();
+  const ids = [await start(), await start()];
   const names = ids.map((id) => id.slice(0, 8));
   const follow = onTerminal(["--app", "slow", "events", ...ids, "--follow"]);
   const running = "✓ succeeded .*Start\n. running .*Wait\n. running .*run .*";
   await follow.shows(new RegExp(`^${names[0]}\n${running}\n${names[1]}\n${running}\n`, "m"));
+  finish();
   await follow.shows(
     new RegExp(
       `^${names[0]}\n.*Start\n.*Wait\n(.*\n)*.*succeeded[^]*\n${names[1]}\n${running}`,
@@ -69,13 +90,14 @@ test.concurrent("several runs are followed in blocks, each of which stays when i
 });
 
 test.concurrent("a followed log redraws the line of a run until it has ended", async () => {
-  const { onTerminal, start } = await place();
+  const { onTerminal, start, finish } = await place();
   const long = ["--app", "slow", "logs", "--follow", "--since", "1s"];
   const follow = onTerminal(long);
-  const name = (await start(4)).slice(0, 8);
+  const name = (await start()).slice(0, 8);
   await follow.shows(new RegExp(`^[^\n]* running .*${name}$`, "m"));
+  finish();
   await follow.shows(new RegExp(`^[^\n]* succeeded .*${name}$`, "m"));
-  const next = (await start(30)).slice(0, 8);
+  const next = (await start()).slice(0, 8);
   await follow.shows(new RegExp(`${name}\n[^\n]* running .*${next}$`, "m"));
   follow.type("\u0003");
   expect(await follow.exit).toBe(130);
@@ -86,7 +108,7 @@ test.concurrent("a followed log redraws the line of a run until it has ended", a
 test.concurrent("the line of a run in a followed log is cut if the terminal becomes narrower", async () => {
   const { onTerminal, start } = await place();
   const follow = onTerminal(["--app", "slow", "logs", "--follow", "--since", "1s"]);
-  await start(30);
+  await start();
   await follow.shows(/^[^\n]* running .*[0-9a-f]{8}$/m);
   follow.resize(30, 12);
   await follow.shows(/^[^\n]{28}…$/m);
@@ -96,7 +118,7 @@ test.concurrent("the line of a run in a followed log is cut if the terminal beco
 
 test.concurrent("Ctrl-C keeps the printed lines and prints how to resume", async () => {
   const { onTerminal } = await place();
-  const run = onTerminal(slow(30));
+  const run = onTerminal(slow);
   await run.shows(/running +\d+\.\d s {2}Wait/);
   run.type("\u0003");
   expect(await run.exit).toBe(130);
@@ -111,11 +133,11 @@ test.concurrent("Ctrl-C keeps the printed lines and prints how to resume", async
 });
 
 test.concurrent("Ctrl-Z and fg: the view continues below the output of the shell", async () => {
-  const { env } = await place();
+  const { env, finish } = await place();
   const shell = commandOnPty("sh", ["-i"], { ...env, PS1: "$ " }, 200);
   // Input before the prompt would be echoed above it: each step waits for the prompt.
   await shell.shows(/^\$$/m);
-  shell.type(`"${process.execPath}" "${bin("wf")}" ${slow(2).join(" ")}\r`);
+  shell.type(`"${process.execPath}" "${bin("wf")}" ${slow.join(" ")}\r`);
   await shell.shows(/running +\d+\.\d s {2}Wait/);
   shell.type("\u001a");
   await shell.shows(/(Stopped|Suspended).*\n\$$/m);
@@ -123,6 +145,8 @@ test.concurrent("Ctrl-Z and fg: the view continues below the output of the shell
   shell.type("echo said; sleep 0.3; echo meanwhile\r");
   await shell.shows(/\nmeanwhile\n\$$/m);
   shell.type("fg\r");
+  await shell.shows(/\$ fg\n.*\n.*running .*Wait/);
+  finish();
   await shell.shows(/succeeded .* run .* 3 steps\n\$$/m);
   shell.type("exit\r");
   expect(await shell.exit).toBe(0);
