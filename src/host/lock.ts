@@ -105,14 +105,15 @@ function acquire(file: string, self: Self): HeldLock | Refused {
 /** Undefined if the file exists: of two processes at once, `wx` fails for one. */
 function create(file: string, self: Self): HeldLock | undefined {
   const { fs: system, pid } = self;
-  const descriptor = unless("EEXIST", () => system.openSync(file, "wx", 0o600));
-  if (descriptor === undefined) return undefined;
   const token = self.randomBytes(8).toString("hex");
   const { start } = processStat(pid, self);
   const since = self.clock?.now().toISOString();
   const content: LockContent = { pid, start, place: currentPlace(self), since, token };
   const text = `${JSON.stringify(content)}\n`;
+  const descriptor = unless("EEXIST", () => system.openSync(file, "wx", 0o600));
+  if (descriptor === undefined) return undefined;
   try {
+    // At once: a process that is killed before leaves a file that says nothing of its owner.
     system.writeSync(descriptor, text, 0);
   } catch (error) {
     system.closeSync(descriptor);
@@ -140,7 +141,11 @@ function isUnchanged(file: string, content: LockContent | null, self: Self): boo
 /** Who holds a lock, since when, and how to get it. */
 function describe(content: LockContent | null, self: Self): Refused {
   const next = "wait until it has finished";
-  if (!content) return { heldBy: "another process", next };
+  if (!content)
+    return {
+      heldBy: "another process",
+      next: `${next}; the lock of a killed one ends after ${STALE_AFTER_MS / 1000} seconds`,
+    };
   const { pid, place, since } = content;
   const [machine] = place.split(" ", 1);
   const heldBy = `pid ${pid} on ${machine}${since === undefined ? "" : ` since ${since}`}`;
