@@ -28,7 +28,7 @@ export const chunks = [
       "cli/parse/parser.ts",
       "output/terminal.ts",
       "output/formats-list.ts",
-      "output/table/display-width.ts",
+      "output/display-width.ts",
       "operations/shared.ts",
       "lib/collect.ts",
       "lib/numbers.ts",
@@ -61,7 +61,7 @@ export const chunks = [
   ],
   ["execute", ["cli/execute/execute.ts", "config/"]],
   ["client", ["api/client.ts", "api/response.ts"]],
-  ["output", ["output/print.ts", "output/formats/page-buffer.ts"]],
+  ["output", ["output/print/print.ts", "output/formats/page-buffer.ts"]],
   ["live", ["output/live/event-printer.ts"]],
 ];
 

@@ -1,7 +1,7 @@
 import type { Host, RawHost } from "../host/host.ts";
 import { CliError, diskProblem, lastLine } from "../errors.ts";
 import { withWrite } from "../output/stream-wrap.ts";
-import { visible } from "../output/table/display-width.ts";
+import { visible } from "../output/display-width.ts";
 import { newSecrets, withoutKeys } from "../redact/keys.ts";
 import { versionLine } from "../lib/version.ts";
 import { commandsOf } from "./parse/command-list.ts";

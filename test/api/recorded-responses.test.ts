@@ -5,8 +5,8 @@ import { readPage } from "../../src/api/pages.ts";
 import type { Output } from "../../src/host/host.ts";
 import { retryOf } from "../../src/operations/operation.ts";
 import type { AnyOperation } from "../../src/operations/operation.ts";
-import { render } from "../../src/output/print.ts";
-import type { Style } from "../../src/output/print.ts";
+import { render } from "../../src/output/print/print.ts";
+import type { Style } from "../../src/output/print/print.ts";
 import { answered, bodyText, headersOf, rowFor } from "../lib/recordings.ts";
 
 const style = (format: Style["format"]): Style => ({

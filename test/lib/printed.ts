@@ -1,7 +1,7 @@
 import type { Output } from "../../src/host/host.ts";
 import type { Returns } from "../../src/operations/operation.ts";
-import { render } from "../../src/output/print.ts";
-import type { Style } from "../../src/output/print.ts";
+import { render } from "../../src/output/print/print.ts";
+import type { Style } from "../../src/output/print/print.ts";
 
 /** The default style of tests: UTC at a fixed time. */
 export const plain: Style = {

@@ -1,5 +1,5 @@
 import stringWidth from "string-width";
-import { widthOf } from "../../src/output/table/display-width.ts";
+import { widthOf } from "../../src/output/display-width.ts";
 
 /** Widths of single characters that terminals and string-width disagree about. */
 const fillers = /[\u115f-\u11ff\u3164\uffa0\u{1f1e6}-\u{1f1ff}]/u;

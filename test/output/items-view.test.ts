@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { Host, Output } from "../../src/host/host.ts";
 import { report } from "../../src/operations/operation.ts";
-import { render } from "../../src/output/print.ts";
+import { render } from "../../src/output/print/print.ts";
 import { TerminalWriter } from "../../src/output/live/terminal-writer.ts";
 import { noTable } from "../../src/output/report-model.ts";
 import type { LiveItem, LiveItems, ReportStep } from "../../src/output/report-model.ts";

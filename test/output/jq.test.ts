@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { CliError } from "../../src/errors.ts";
 import type { Output } from "../../src/host/host.ts";
 import { plain } from "../lib/printed.ts";
-import { checkStyle, render } from "../../src/output/print.ts";
-import type { Style } from "../../src/output/print.ts";
+import { checkStyle, render } from "../../src/output/print/print.ts";
+import type { Style } from "../../src/output/print/print.ts";
 import { built } from "../lib/built.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { report } from "../../src/operations/operation.ts";
-import type { Style } from "../../src/output/print.ts";
+import type { Style } from "../../src/output/print/print.ts";
 import type { Report } from "../../src/output/report-model.ts";
 import { axeViolations, invalidParts, openedPage, textsOf } from "../lib/opened-page.ts";
 import { printed } from "../lib/printed.ts";

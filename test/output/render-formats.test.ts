@@ -13,9 +13,9 @@ import {
 } from "../../src/operations/operation.ts";
 import type { Returns } from "../../src/operations/operation.ts";
 import { CliError } from "../../src/errors.ts";
-import { checkStyle, columnNames, render } from "../../src/output/print.ts";
-import type { Style } from "../../src/output/print.ts";
-import { widthOf } from "../../src/output/table/display-width.ts";
+import { checkStyle, columnNames, render } from "../../src/output/print/print.ts";
+import type { Style } from "../../src/output/print/print.ts";
+import { widthOf } from "../../src/output/display-width.ts";
 import { arriving, collecting, plain, printed } from "../lib/printed.ts";
 
 interface Book {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { list, onTerminal } from "../../src/operations/operation.ts";
 import { arriving, collecting, plain, printed } from "../lib/printed.ts";
-import { render } from "../../src/output/print.ts";
+import { render } from "../../src/output/print/print.ts";
 
 const fields = {
   form: "results",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { escapeControls, shorten, visible, widthOf } from "../../src/output/table/display-width.ts";
+import { escapeControls, shorten, visible, widthOf } from "../../src/output/display-width.ts";
 
 test.each([
   ["plain ünïcödé 日本 👩‍👩‍👧", "plain ünïcödé 日本 👩‍👩‍👧"],

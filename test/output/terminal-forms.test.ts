@@ -1,7 +1,7 @@
 import stringWidth from "string-width";
 import { expect, test } from "vitest";
 import { list, onTerminal, page, record } from "../../src/operations/operation.ts";
-import { render } from "../../src/output/print.ts";
+import { render } from "../../src/output/print/print.ts";
 import { collecting, plain, printed } from "../lib/printed.ts";
 
 const checks = onTerminal(

@@ -4,7 +4,7 @@ import { settingsFor } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
 import type { Host, Output } from "../../host/host.ts";
 import { isObject, own } from "../../lib/json.ts";
-import { timesFor } from "../../output/formats/times.ts";
+import { timesFor } from "../../output/times.ts";
 import { counted } from "../../lib/plural.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";

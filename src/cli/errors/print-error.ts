@@ -1,6 +1,6 @@
 import type { CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { escapeControls, visible } from "../../output/table/display-width.ts";
+import { escapeControls, visible } from "../../output/display-width.ts";
 import { errorText } from "./error-text.ts";
 import type { ErrorStyle } from "./error-text.ts";
 import type { Globals } from "../parse/shared-flags.ts";

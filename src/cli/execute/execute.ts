@@ -7,8 +7,8 @@ import { isList, success } from "../../operations/operation.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { progress } from "../../output/live/progress.ts";
 import { TerminalWriter } from "../../output/live/terminal-writer.ts";
-import type { PageInfo, Style } from "../../output/print.ts";
-import { visible } from "../../output/table/display-width.ts";
+import type { PageInfo, Style } from "../../output/print/print.ts";
+import { visible } from "../../output/display-width.ts";
 import { progressStyle, wantsRedraw } from "../../output/terminal.ts";
 import type { Command } from "../parse/command.ts";
 import { checkedInput, extraBody, needChange, sourcesOf } from "../parse/input.ts";
@@ -122,7 +122,7 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   };
   // A dry run prints requests and no result, so the printing code is not loaded.
   const dryRun = context.options.dryRun && !command.task?.plans;
-  const printer = dryRun ? drain : await import("../../output/print.ts");
+  const printer = dryRun ? drain : await import("../../output/print/print.ts");
   await printer.checkStyle(returns, style);
 
   const counter = newCounter();
@@ -224,7 +224,7 @@ async function* drainOnStop<T>(values: AsyncGenerator<T>): AsyncGenerator<T> {
 }
 
 /** Runs a command to its end without printing its result. */
-const drain: Pick<typeof import("../../output/print.ts"), "checkStyle" | "render"> = {
+const drain: Pick<typeof import("../../output/print/print.ts"), "checkStyle" | "render"> = {
   checkStyle: () => Promise.resolve(),
   async render(_returns, values) {
     let count = 0;
@@ -264,6 +264,6 @@ function deferredVerdict() {
 }
 
 async function printColumns(command: Command, host: Host): Promise<void> {
-  const { columnNames } = await import("../../output/print.ts");
+  const { columnNames } = await import("../../output/print/print.ts");
   await host.stdout.write(`${columnNames(command.returns).join("\n")}\n`);
 }

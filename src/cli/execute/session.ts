@@ -12,7 +12,7 @@ import { abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
-import { visible } from "../../output/table/display-width.ts";
+import { visible } from "../../output/display-width.ts";
 import { wantsRedraw } from "../../output/terminal.ts";
 import { bufferingReason, formulasIn, rowLimits, timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";

@@ -4,7 +4,7 @@ import { own } from "../../lib/json.ts";
 import { isOn } from "../../lib/env-flag.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { formatNamed, formats, formatsElsewhere, formatsOf } from "../../output/formats-list.ts";
-import type { Style } from "../../output/print.ts";
+import type { Style } from "../../output/print/print.ts";
 import type { Formulas, RequestedRows } from "../../commands/command-spec.ts";
 import type { Globals } from "./shared-flags.ts";
 import { wantsUnicode } from "../../lib/signs.ts";

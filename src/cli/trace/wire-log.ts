@@ -5,7 +5,7 @@ import { truncate, redactText, redactValue } from "../../redact/text.ts";
 import { maskKey } from "../../redact/keys.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
-import { visible } from "../../output/table/display-width.ts";
+import { visible } from "../../output/display-width.ts";
 import { causesOf } from "../errors/error-text.ts";
 
 /** Characters of a body that are printed. */

@@ -1,9 +1,9 @@
 import { csvLines } from "../../lib/formats/csv.ts";
 import type { Output } from "../../host/host.ts";
-import { plain, visible } from "../table/display-width.ts";
+import { plain, visible } from "../display-width.ts";
 import { cellText } from "../table/table.ts";
 import type { Style } from "./text-formats.ts";
-import { timesFor } from "./times.ts";
+import { timesFor } from "../times.ts";
 
 /** Formats that print rows as lines of full cells. */
 export type LineFormat = "tsv" | "csv" | "md";

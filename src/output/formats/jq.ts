@@ -3,7 +3,7 @@ import { CliError, usage } from "../../errors.ts";
 import { startThread } from "../../lib/thread.ts";
 import { jsonLine, prettyJson } from "./text-formats.ts";
 import type { Style } from "./text-formats.ts";
-import { visible } from "../table/display-width.ts";
+import { visible } from "../display-width.ts";
 
 /** jq in a thread of its own. */
 interface Jq {

@@ -1,7 +1,7 @@
 import type { Format } from "../formats-list.ts";
 import type { TerminalWriter } from "../live/terminal-writer.ts";
 import type { Tone } from "../report-model.ts";
-import { escapeControls } from "../table/display-width.ts";
+import { escapeControls } from "../display-width.ts";
 
 /** How values are printed, from the output flags of a command line. */
 export interface Style {

@@ -1,7 +1,7 @@
 import { groupDigits } from "../../lib/numbers.ts";
 import type { Cell, Chart, Heading, Tone } from "../report-model.ts";
-import type { Times } from "../formats/times.ts";
-import { columnColor } from "../table/colors.ts";
+import type { Times } from "../times.ts";
+import { columnColor } from "../colors.ts";
 import { cellText, humanTimes } from "../table/table.ts";
 import { escapeHtml } from "./markup.ts";
 import { chartHtml } from "./page-charts.ts";

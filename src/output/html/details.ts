@@ -1,7 +1,7 @@
-import type { Times } from "../formats/times.ts";
+import type { Times } from "../times.ts";
 import { groupDigits } from "../../lib/numbers.ts";
 import type { Detail } from "../report-model.ts";
-import { escapeControls } from "../table/display-width.ts";
+import { escapeControls } from "../display-width.ts";
 import { tonedText } from "./cells.ts";
 import { escapeHtml, escapeLine, hiddenText } from "./markup.ts";
 import { tableHtml } from "./page-table.ts";

@@ -1,4 +1,4 @@
-import { visible } from "../table/display-width.ts";
+import { visible } from "../display-width.ts";
 
 const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",

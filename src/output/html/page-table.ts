@@ -1,4 +1,4 @@
-import type { Times } from "../formats/times.ts";
+import type { Times } from "../times.ts";
 import type { Cell, Detail, Section } from "../report-model.ts";
 import { cellContent, isChart, pageColumns, readCell } from "./cells.ts";
 import type { PageColumn } from "./cells.ts";

@@ -6,12 +6,12 @@ import type { EventFields, ServerEvent } from "../../lib/server-event.ts";
 import { expiryText, formText, inputText } from "../../lib/form-text.ts";
 import { AgentAnswer } from "../../runs/text.ts";
 import { nodeError } from "../../runs/trace.ts";
-import { ellipsis } from "../table/cut.ts";
-import { pad, shorten, visible, widthOf, wrap } from "../table/display-width.ts";
+import { ellipsis } from "../cut.ts";
+import { pad, shorten, visible, widthOf, wrap } from "../display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
-import type { Colors } from "../table/display-width.ts";
-import type { Times } from "../formats/times.ts";
-import { colorOfStatus } from "../table/colors.ts";
+import type { Colors } from "../display-width.ts";
+import type { Times } from "../times.ts";
+import { colorOfStatus } from "../colors.ts";
 
 /** How event lines are displayed. */
 export interface LiveStyle {

@@ -1,5 +1,5 @@
 import type { Output } from "../../host/host.ts";
-import { visible, widthOf } from "../table/display-width.ts";
+import { visible, widthOf } from "../display-width.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { AnswerWatch, eventLine, isSilent, linesBelow, replacement } from "./event-lines.ts";
 import type { LiveStyle, TextPiece } from "./event-lines.ts";

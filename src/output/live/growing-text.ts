@@ -1,5 +1,5 @@
-import { visible, wrap } from "../table/display-width.ts";
-import type { Colors } from "../table/display-width.ts";
+import { visible, wrap } from "../display-width.ts";
+import type { Colors } from "../display-width.ts";
 
 type TextKind = "answer" | "reasoning";
 

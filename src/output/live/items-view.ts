@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import type { LiveItem, LiveItems, Report, ReportStep } from "../report-model.ts";
-import { visible, widthOf, wrap } from "../table/display-width.ts";
+import { visible, widthOf, wrap } from "../display-width.ts";
 import type { TableStyle } from "../table/table.ts";
 import { textLine } from "../table/text-lines.ts";
 import { formatElapsed, headOf, joinParts, plainParts, signOf, spinnerSign } from "./node-lines.ts";

@@ -2,11 +2,11 @@ import { formatSeconds } from "../../lib/duration.ts";
 import { counted } from "../../lib/plural.ts";
 import type { NodeRun } from "../../runs/trace.ts";
 import { durationPart } from "./event-lines.ts";
-import { colorOfStatus } from "../table/colors.ts";
+import { colorOfStatus } from "../colors.ts";
 import type { LiveStyle } from "./event-lines.ts";
-import { ellipsis } from "../table/cut.ts";
-import { pad, shorten, visible, widthOf } from "../table/display-width.ts";
-import type { Colors } from "../table/display-width.ts";
+import { ellipsis } from "../cut.ts";
+import { pad, shorten, visible, widthOf } from "../display-width.ts";
+import type { Colors } from "../display-width.ts";
 
 /** How a run is displayed. */
 export interface ViewStyle extends LiveStyle {

@@ -1,7 +1,7 @@
 import { groupDigits } from "../../lib/numbers.ts";
 import type { ProgressStep } from "../../lib/progress-step.ts";
-import { cut, ellipsis } from "../table/cut.ts";
-import { shorten, visible, widthOf } from "../table/display-width.ts";
+import { cut, ellipsis } from "../cut.ts";
+import { shorten, visible, widthOf } from "../display-width.ts";
 import { clockTime } from "../../lib/duration.ts";
 
 /** Narrowest name of an item that can be recognized. */

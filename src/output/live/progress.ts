@@ -1,7 +1,7 @@
 import type { Host } from "../../host/host.ts";
 import type { ProgressStep } from "../../lib/progress-step.ts";
-import { ellipsis } from "../table/cut.ts";
-import { shorten } from "../table/display-width.ts";
+import { ellipsis } from "../cut.ts";
+import { shorten } from "../display-width.ts";
 import { ProgressLine } from "./progress-line.ts";
 import type { Bottom, TerminalWriter } from "./terminal-writer.ts";
 

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Output } from "../../host/host.ts";
-import { widthOf } from "../table/display-width.ts";
+import { widthOf } from "../display-width.ts";
 
 const escape = "\u001b[";
 const up = (rows: number) => (rows === 0 ? "" : `${escape}${rows}A`);

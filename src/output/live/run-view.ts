@@ -24,7 +24,7 @@ import {
   formatElapsed,
 } from "./node-lines.ts";
 import type { LinePart, ViewStyle } from "./node-lines.ts";
-import { visible } from "../table/display-width.ts";
+import { visible } from "../display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
 
 /**

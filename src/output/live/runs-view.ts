@@ -1,6 +1,6 @@
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { counted } from "../../lib/plural.ts";
-import { visible } from "../table/display-width.ts";
+import { visible } from "../display-width.ts";
 import type { ViewStyle } from "./node-lines.ts";
 import { RunView } from "./run-view.ts";
 import type { LiveLines } from "./terminal-writer.ts";

@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Host, Output } from "../../host/host.ts";
 import { withWrite } from "../stream-wrap.ts";
-import { ellipsis } from "../table/cut.ts";
-import { shorten, widthOf } from "../table/display-width.ts";
+import { ellipsis } from "../cut.ts";
+import { shorten, widthOf } from "../display-width.ts";
 import { Region } from "./redraw-region.ts";
 
 /** What is at the bottom of a terminal. It gives way while anything else is written. */

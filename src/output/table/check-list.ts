@@ -1,7 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import type { TerminalForm } from "../../operations/operation.ts";
-import { colorOfStatus } from "./colors.ts";
-import { visible, wrap } from "./display-width.ts";
+import { colorOfStatus } from "../colors.ts";
+import { visible, wrap } from "../display-width.ts";
 import { availableWidth, cellText } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";
 

@@ -1,4 +1,4 @@
-import { widthOf, plain } from "./display-width.ts";
+import { widthOf, plain } from "../display-width.ts";
 
 /** A column of a finished table. */
 export interface TableColumn {

@@ -1,7 +1,7 @@
 import type { Output } from "../../host/host.ts";
-import { cut, cutDistinct, ellipsis, shortIdLength } from "./cut.ts";
+import { cut, cutDistinct, ellipsis, shortIdLength } from "../cut.ts";
 import { lineWidth } from "./column-widths.ts";
-import { pad, shorten, widthOf } from "./display-width.ts";
+import { pad, shorten, widthOf } from "../display-width.ts";
 import { MAX_TABLE_ROWS, columnGap, drawTable } from "./draw-table.ts";
 import type { TableCell, TableColumn } from "./draw-table.ts";
 import { gridTexts, layOut, shortId } from "./layout.ts";

@@ -8,8 +8,8 @@ import {
   sharedWidths,
 } from "./column-widths.ts";
 import type { MeasuredColumn } from "./column-widths.ts";
-import { cut, cutDistinct, ellipsis, shortIdLength } from "./cut.ts";
-import { visible, widthOf } from "./display-width.ts";
+import { cut, cutDistinct, ellipsis, shortIdLength } from "../cut.ts";
+import { visible, widthOf } from "../display-width.ts";
 import type { TableColumn } from "./draw-table.ts";
 import { cellTextOf, humanTimes } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";

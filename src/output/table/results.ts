@@ -2,9 +2,9 @@ import type { Output } from "../../host/host.ts";
 import { groupDigits } from "../../lib/numbers.ts";
 import { asText } from "../../operations/operation.ts";
 import type { TerminalForm } from "../../operations/operation.ts";
-import { ellipsis } from "./cut.ts";
-import { pad, visible, widthOf, wrap } from "./display-width.ts";
-import type { Colors } from "./display-width.ts";
+import { ellipsis } from "../cut.ts";
+import { pad, visible, widthOf, wrap } from "../display-width.ts";
+import type { Colors } from "../display-width.ts";
 import { columnGap } from "./draw-table.ts";
 import type { TableField, TableStyle } from "./table.ts";
 

@@ -1,7 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import { valueAt } from "../../lib/json.ts";
-import { cut, ellipsis } from "./cut.ts";
-import { visible, widthOf, wrap } from "./display-width.ts";
+import { cut, ellipsis } from "../cut.ts";
+import { visible, widthOf, wrap } from "../display-width.ts";
 import { availableWidth } from "./table.ts";
 import type { TableStyle } from "./table.ts";
 

@@ -5,9 +5,9 @@ import { isObject, own, valueAt } from "../../lib/json.ts";
 import { groupDigits } from "../../lib/numbers.ts";
 import { readColumns } from "../../operations/operation.ts";
 import type { Column, ColumnKind, Returns } from "../../operations/operation.ts";
-import type { Times } from "../formats/times.ts";
-import { columnColor } from "./colors.ts";
-import type { Colors } from "./display-width.ts";
+import type { Times } from "../times.ts";
+import { columnColor } from "../colors.ts";
+import type { Colors } from "../display-width.ts";
 
 /** One column of a table. */
 export interface TableField {

@@ -1,8 +1,8 @@
 import { sum } from "../../lib/numbers.ts";
 import type { TextLine, TextPart, Tone } from "../report-model.ts";
 import { textChart } from "./charts.ts";
-import { visible, widthOf, wrap } from "./display-width.ts";
-import type { Colors } from "./display-width.ts";
+import { visible, widthOf, wrap } from "../display-width.ts";
+import type { Colors } from "../display-width.ts";
 import type { TableStyle } from "./table.ts";
 
 /** Colors of tones. */

@@ -1,7 +1,7 @@
 import { errorText } from "../../../src/cli/errors/error-text.ts";
 import { CliError } from "../../../src/errors.ts";
 import type { FailureKind } from "../../../src/errors.ts";
-import { visible } from "../../../src/output/table/display-width.ts";
+import { visible } from "../../../src/output/display-width.ts";
 
 /** Characters that control a terminal or disguise text, except line ends. */
 const acting = /[^\P{Cc}\n]|[\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/u;

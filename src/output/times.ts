@@ -1,4 +1,4 @@
-import type { Style } from "./text-formats.ts";
+import type { Style } from "./formats/text-formats.ts";
 
 /** Formats dates in cells. */
 export interface Times {

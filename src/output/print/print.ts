@@ -1,26 +1,26 @@
-import { usage } from "../errors.ts";
-import type { Output } from "../host/host.ts";
-import { collect } from "../lib/collect.ts";
-import { valueAt } from "../lib/json.ts";
-import { inBatches, oneByOne } from "../lib/rows.ts";
-import { isList } from "../operations/operation.ts";
-import type { Returns, TerminalForm } from "../operations/operation.ts";
-import type { Report, ReportStep } from "./report-model.ts";
+import { usage } from "../../errors.ts";
+import type { Output } from "../../host/host.ts";
+import { collect } from "../../lib/collect.ts";
+import { valueAt } from "../../lib/json.ts";
+import { inBatches, oneByOne } from "../../lib/rows.ts";
+import { isList } from "../../operations/operation.ts";
+import type { Returns, TerminalForm } from "../../operations/operation.ts";
+import type { Report, ReportStep } from "../report-model.ts";
 import { reportsIn, rowsIn } from "./report-steps.ts";
-import { cellLines } from "./formats/cell-lines.ts";
-import type { LineFormat } from "./formats/cell-lines.ts";
-import type { Format } from "./formats-list.ts";
-import { yamlText } from "../lib/formats/yaml-text.ts";
-import { jsonArray, jsonLine, prettyJson } from "./formats/text-formats.ts";
-import type { Style } from "./formats/text-formats.ts";
-import { printGrid } from "./table/grid.ts";
-import { sheetText } from "./table/sheet.ts";
-import { checkFilter, applyFilter } from "./formats/jq.ts";
-import type { Reappearing } from "./live/open-rows.ts";
-import type { EventPrinter } from "./live/event-printer.ts";
-import type { ServerEvent } from "../lib/server-event.ts";
-import type { ViewStyle } from "./live/node-lines.ts";
-import type { ReportForm } from "./table/print-report.ts";
+import { cellLines } from "../formats/cell-lines.ts";
+import type { LineFormat } from "../formats/cell-lines.ts";
+import type { Format } from "../formats-list.ts";
+import { yamlText } from "../../lib/formats/yaml-text.ts";
+import { jsonArray, jsonLine, prettyJson } from "../formats/text-formats.ts";
+import type { Style } from "../formats/text-formats.ts";
+import { printGrid } from "../table/grid.ts";
+import { sheetText } from "../table/sheet.ts";
+import { checkFilter, applyFilter } from "../formats/jq.ts";
+import type { Reappearing } from "../live/open-rows.ts";
+import type { EventPrinter } from "../live/event-printer.ts";
+import type { ServerEvent } from "../../lib/server-event.ts";
+import type { ViewStyle } from "../live/node-lines.ts";
+import type { ReportForm } from "./print-report.ts";
 import {
   cellText,
   columnNames,
@@ -29,12 +29,12 @@ import {
   fieldsOf,
   isColumn,
   sortRows,
-} from "./table/table.ts";
-import type { TableStyle, TableField } from "./table/table.ts";
-import { colorsFor, escapeControls, visible } from "./table/display-width.ts";
-import { clockFor, timesFor } from "./formats/times.ts";
+} from "../table/table.ts";
+import type { TableStyle, TableField } from "../table/table.ts";
+import { colorsFor, escapeControls, visible } from "../display-width.ts";
+import { clockFor, timesFor } from "../times.ts";
 
-export type { PageInfo, Style } from "./formats/text-formats.ts";
+export type { PageInfo, Style } from "../formats/text-formats.ts";
 export { columnNames, visible };
 
 /**
@@ -334,7 +334,7 @@ async function printReports(steps: AsyncIterable<ReportStep>, printing: Printing
   const data = mapped(reportsIn(steps), (report) => [report.data]);
   if (jq !== undefined) return printers.jq(data, asJson);
   if (format === "json" || format === "yaml") return printers[format](data, asJson);
-  const { reportText } = await import("./table/print-report.ts");
+  const { reportText } = await import("./print-report.ts");
   const styles = { style, tableStyle: { ...(await tableStyle(printing)), keepsAll: false } };
   const form = reportFormOf(format, out);
   const reports = await shownReports(steps, printing);
@@ -345,7 +345,7 @@ async function printReports(steps: AsyncIterable<ReportStep>, printing: Printing
 /** Prints a report, or the rows of a list, as one HTML file. It has the verdict, so it waits for the end. */
 async function printAsPage(values: AsyncIterable<unknown>, printing: Printing): Promise<number> {
   const { returns, style, out } = printing;
-  const { pageText, reportOfList } = await import("./html/page.ts");
+  const { pageText, reportOfList } = await import("../html/page.ts");
   if (returns.kind === "report") {
     const reports = await collect(reportsIn(values as AsyncIterable<ReportStep>)); // the type of a report
     for (const report of reports) await out.write(pageText(report, style));
@@ -364,7 +364,7 @@ async function shownReports(
 ): Promise<AsyncIterable<Report>> {
   const { style } = printing;
   if (!style.terminal || !isDefaultForm(style)) return reportsIn(steps);
-  const { withLiveItems } = await import("./live/items-view.ts");
+  const { withLiveItems } = await import("../live/items-view.ts");
   // Assigned, so that the width stays that of the terminal at each moment.
   const itemsStyle = Object.assign(await viewStyleOf(printing), await tableStyle(printing));
   return withLiveItems(steps, style.terminal, itemsStyle);
@@ -382,7 +382,7 @@ async function printTable(rows: RowBatches, printing: Printing): Promise<number>
   const reappearing = style.terminal && isDefaultForm(style) ? reappearingOf(returns) : undefined;
   if (!reappearing || !style.terminal)
     return printGrid(rows, fields, await tableStyle(printing), out);
-  const { printReappearing } = await import("./live/open-rows.ts");
+  const { printReappearing } = await import("../live/open-rows.ts");
   return printReappearing(
     rows,
     { ...reappearing, fields },
@@ -414,7 +414,7 @@ async function printChecks(rows: RowBatches, printing: Printing): Promise<number
   const columns = terminalFormOf(returns);
   if (columns?.form !== "checks") return 0;
   const style = await tableStyle(printing);
-  const { checkText } = await import("./table/check-list.ts");
+  const { checkText } = await import("../table/check-list.ts");
   const fieldOf = (label: string) => fieldNamed(returns, label);
   return each(rows, out, (row) => checkText(row, columns, fieldOf, { style, out }));
 }
@@ -424,7 +424,7 @@ async function printHits(rows: RowBatches, printing: Printing): Promise<number> 
   const form = terminalFormOf(returns);
   if (form?.form !== "hits") return 0;
   const style = await tableStyle(printing);
-  const { hitText } = await import("./table/search-hits.ts");
+  const { hitText } = await import("../table/search-hits.ts");
   let rank = 0;
   return each(rows, out, (row) => {
     rank += 1;
@@ -436,7 +436,7 @@ async function printBulkResults(rows: RowBatches, printing: Printing): Promise<n
   const { returns, out } = printing;
   const form = terminalFormOf(returns);
   if (form?.form !== "results") return 0;
-  const { printResults } = await import("./table/results.ts");
+  const { printResults } = await import("../table/results.ts");
   const fieldOf = (label: string) => fieldNamed(returns, label);
   return printResults(oneByOne(rows), form, fieldOf, { style: await tableStyle(printing), out });
 }
@@ -481,7 +481,7 @@ async function printLive(
   events: AsyncIterable<readonly ServerEvent[]>,
   { returns, style, out }: Printing,
 ): Promise<number> {
-  const { isRun, linePrinter, redrawingPrinter } = await import("./live/event-printer.ts");
+  const { isRun, linePrinter, redrawingPrinter } = await import("../live/event-printer.ts");
   const viewStyle = await viewStyleOf({ returns, style, out });
   const terminal = "some" in returns ? undefined : style.terminal;
   let printer: EventPrinter | undefined;

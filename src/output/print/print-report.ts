@@ -1,17 +1,17 @@
 import type { Output } from "../../host/host.ts";
 import type { Cell, Chart, Report, Section, TextComparison, Tone, Toned } from "../report-model.ts";
-import { textChart } from "./charts.ts";
+import { textChart } from "../table/charts.ts";
 import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
 import { wholeScreen } from "../live/redraw-region.ts";
-import { columnColor } from "./colors.ts";
-import { gridText } from "./grid.ts";
-import { availableWidth } from "./table.ts";
-import type { TableStyle, TableField } from "./table.ts";
-import { textLine, tones } from "./text-lines.ts";
-import { pad, visible, widthOf, wrap } from "./display-width.ts";
-import type { Colors } from "./display-width.ts";
+import { columnColor } from "../colors.ts";
+import { gridText } from "../table/grid.ts";
+import { availableWidth } from "../table/table.ts";
+import type { TableStyle, TableField } from "../table/table.ts";
+import { textLine, tones } from "../table/text-lines.ts";
+import { pad, visible, widthOf, wrap } from "../display-width.ts";
+import type { Colors } from "../display-width.ts";
 
 /** Text formats of a report. */
 export type ReportForm = "grid" | "wide" | LineFormat;

@@ -1,4 +1,4 @@
-import { own } from "../../lib/json.ts";
+import { own } from "../lib/json.ts";
 import type { Colors } from "./display-width.ts";
 
 /** Colors of words, whose meaning the words have without them as well. */

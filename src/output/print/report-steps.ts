@@ -1,4 +1,4 @@
-import type { Report, ReportStep } from "./report-model.ts";
+import type { Report, ReportStep } from "../report-model.ts";
 
 /** The reports among the steps. */
 export async function* reportsIn(steps: AsyncIterable<ReportStep>): AsyncGenerator<Report> {
