@@ -2,7 +2,6 @@ import { usage } from "../errors.ts";
 import type { Host, Output } from "../host/host.ts";
 import { isOn } from "../lib/env-flag.ts";
 import { wantsUnicode } from "../lib/signs.ts";
-import type { ProgressStyle } from "./live/progress.ts";
 
 /** The flag `--color`. */
 interface ColorFlag {
@@ -33,6 +32,18 @@ export const wantsRedraw = ({ env }: Host, { terminal }: Output): boolean =>
   !isOn(env["CI"]) &&
   env["TERM"] !== "dumb";
 
+/** How progress is displayed. */
+export interface ProgressStyle {
+  readonly enabled: boolean;
+  /** Text before the first step; undefined if the command only waits, like a server. */
+  readonly start: string | undefined;
+  /** Whether lines may be redrawn. */
+  readonly redraws: boolean;
+  readonly color: boolean;
+  /** Whether signs may be other than ASCII. */
+  readonly unicode: boolean;
+}
+
 /** How to display progress on stderr. */
 export const progressStyle = (
   flags: ColorFlag,
@@ -43,4 +54,24 @@ export const progressStyle = (
   redraws: wantsRedraw(host, host.stderr),
   color: wantsColor(flags, host, host.stderr),
   unicode: wantsUnicode(host.env),
+});
+
+/** The output with another way to write to it. */
+export const withWrite = (output: Output, write: Output["write"]): Output => ({
+  write,
+  get isTTY() {
+    return output.isTTY;
+  },
+  get terminal() {
+    return output.terminal;
+  },
+  get columns() {
+    return output.columns;
+  },
+  get resumeCount() {
+    return output.resumeCount ?? 0;
+  },
+  get closed() {
+    return output.closed;
+  },
 });

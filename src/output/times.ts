@@ -1,5 +1,3 @@
-import type { Style } from "./formats/text-formats.ts";
-
 /** Formats dates in cells. */
 export interface Times {
   text(date: Date): string;
@@ -9,7 +7,13 @@ export interface Times {
   readonly zone?: string;
 }
 
-type TimeStyle = Pick<Style, "times" | "timeZone" | "now">;
+/** How dates are displayed. */
+export interface TimeStyle {
+  readonly times: "local" | "utc" | "relative";
+  /** IANA name (default: the system's). */
+  readonly timeZone?: string;
+  readonly now: () => Date;
+}
 
 /**
  * Formats dates for humans (`2026-11-21 14:03`, zone in the header) or as ISO 8601 in UTC with whole

@@ -1,10 +1,11 @@
 import type { Format } from "../formats-list.ts";
 import type { TerminalWriter } from "../live/terminal-writer.ts";
 import type { Tone } from "../report-model.ts";
+import type { TimeStyle } from "../times.ts";
 import { escapeControls } from "../display-width.ts";
 
 /** How values are printed, from the output flags of a command line. */
-export interface Style {
+export interface Style extends TimeStyle {
   /** Default: a grid on a terminal, tsv in a pipe, a sheet for records, live lines for events. */
   readonly format: Format | undefined;
   /** Paths into the row, or labels of its columns. */
@@ -19,9 +20,6 @@ export interface Style {
   readonly jq?: string;
   /** Stops a running filter, which then throws the error. */
   readonly stop?: { readonly signal: AbortSignal; readonly error: () => Error };
-  readonly times: "local" | "utc" | "relative";
-  /** IANA name (default: the system's). */
-  readonly timeZone?: string;
   /** Prints all rows of a bulk command on a terminal, too. */
   readonly allRows?: boolean;
   readonly color: boolean;
@@ -31,7 +29,6 @@ export interface Style {
   readonly unicode: boolean;
   /** Terminal on which lines may be redrawn. */
   readonly terminal?: TerminalWriter;
-  readonly now: () => Date;
   /** What a page says about the command, for `-o html`. */
   readonly page?: PageInfo;
 }

@@ -2,6 +2,7 @@ import type { Host } from "../../host/host.ts";
 import type { ProgressStep } from "../../lib/progress-step.ts";
 import { ellipsis } from "../cut.ts";
 import { shorten } from "../display-width.ts";
+import type { ProgressStyle } from "../terminal.ts";
 import { ProgressLine } from "./progress-line.ts";
 import type { Bottom, TerminalWriter } from "./terminal-writer.ts";
 
@@ -12,18 +13,6 @@ const MAX_INTERVAL = 10_000;
 const MIN_INTERVAL = 2000;
 /** Columns beside the text: the spinner, a blank, and the last column, where terminals wrap. */
 const SPINNER_WIDTH = 3;
-
-/** How progress is displayed. */
-export interface ProgressStyle {
-  readonly enabled: boolean;
-  /** Text before the first step; undefined if the command only waits, like a server. */
-  readonly start: string | undefined;
-  /** Whether lines may be redrawn. */
-  readonly redraws: boolean;
-  readonly color: boolean;
-  /** Whether signs may be other than ASCII. */
-  readonly unicode: boolean;
-}
 
 /** Displays progress on stderr while nothing else is written. */
 export interface ProgressBar {

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Host, Output } from "../../host/host.ts";
-import { withWrite } from "../stream-wrap.ts";
+import { withWrite } from "../terminal.ts";
 import { ellipsis } from "../cut.ts";
 import { shorten, widthOf } from "../display-width.ts";
 import { Region } from "./redraw-region.ts";
