@@ -146,3 +146,13 @@ export type Chart =
       readonly to: number;
       readonly tone?: Tone;
     };
+
+/** Whether a cell is drawn. */
+export const isChart = (cell: Cell): cell is Chart =>
+  typeof cell === "object" && cell !== null && "chart" in cell;
+
+/** The value of a cell without its color; a chart has none. */
+export function plainCell(cell: Cell): Exclude<Cell, Toned | Chart> {
+  if (typeof cell !== "object" || cell === null || cell instanceof Date) return cell;
+  return "text" in cell ? cell.text : null;
+}

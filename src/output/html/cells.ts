@@ -1,4 +1,5 @@
 import { groupDigits } from "../../lib/numbers.ts";
+import { isChart } from "../report-model.ts";
 import type { Cell, Chart, Heading, Tone } from "../report-model.ts";
 import type { Times } from "../times.ts";
 import { columnColor } from "../colors.ts";
@@ -37,9 +38,6 @@ export const pageColumns = (
       times: humanTimes(cells, times),
     };
   });
-
-export const isChart = (cell: Cell): cell is Chart =>
-  typeof cell === "object" && cell !== null && "chart" in cell;
 
 /** The content of a cell. */
 export function cellContent(cell: Cell, { heading, times }: PageColumn): string {

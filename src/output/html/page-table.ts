@@ -1,6 +1,7 @@
 import type { Times } from "../times.ts";
+import { isChart } from "../report-model.ts";
 import type { Cell, Detail, Section } from "../report-model.ts";
-import { cellContent, isChart, pageColumns, readCell } from "./cells.ts";
+import { cellContent, pageColumns, readCell } from "./cells.ts";
 import type { PageColumn } from "./cells.ts";
 import { escapeLine, hiddenText } from "./markup.ts";
 import { chartLabels } from "./page-charts.ts";

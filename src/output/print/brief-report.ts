@@ -3,8 +3,8 @@ import { counted, shortened } from "../../lib/plural.ts";
 import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { CellLines } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
+import { plainCell } from "../report-model.ts";
 import type { Cell, Section } from "../report-model.ts";
-import { plainCell } from "./print-report.ts";
 
 /** Characters of a comment on GitHub; GitLab takes more. */
 const MAX_COMMENT = 65_536;

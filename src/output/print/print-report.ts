@@ -1,26 +1,116 @@
 import type { Output } from "../../host/host.ts";
-import type { Cell, Chart, Report, Section, TextComparison, Tone, Toned } from "../report-model.ts";
-import { textChart } from "../table/charts.ts";
+import { collect } from "../../lib/collect.ts";
+import { inBatches } from "../../lib/rows.ts";
+import { isList } from "../../operations/operation.ts";
+import { columnColor } from "../colors.ts";
 import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
 import { wholeScreen } from "../live/redraw-region.ts";
-import { columnColor } from "../colors.ts";
+import { isChart, plainCell } from "../report-model.ts";
+import type { Cell, Report, ReportStep, Section, Tone } from "../report-model.ts";
+import { textChart } from "../table/charts.ts";
+import { comparedTexts } from "../table/compared-texts.ts";
 import { gridText } from "../table/grid.ts";
 import { availableWidth } from "../table/table.ts";
-import type { TableStyle, TableField } from "../table/table.ts";
+import type { TableField, TableStyle } from "../table/table.ts";
 import { textLine, tones } from "../table/text-lines.ts";
-import { pad, visible, widthOf, wrap } from "../display-width.ts";
-import type { Colors } from "../display-width.ts";
+import { printFiltered, printJson, printJsonLines, printYaml } from "./print-data.ts";
+import {
+  allOf,
+  each,
+  fieldsFor,
+  isDefaultForm,
+  mapped,
+  ordered,
+  tableStyle,
+  viewStyleOf,
+} from "./printing.ts";
+import type { Printing } from "./printing.ts";
+
+/** Prints reports as text, or their data. */
+export async function printReports(
+  values: AsyncIterable<unknown>,
+  printing: Printing,
+): Promise<number> {
+  const { style, out } = printing;
+  const { format, jq } = style;
+  const steps = values as AsyncIterable<ReportStep>; // the type of a report
+  const asJson: Printing = { ...printing, returns: { kind: "json" } };
+  if (format === "jsonl" && jq === undefined)
+    return printJsonLines(inBatches(rowsIn(steps)), asJson);
+  const data = mapped(reportsIn(steps), (report) => [report.data]);
+  if (jq !== undefined) return printFiltered(data, asJson);
+  if (format === "json") return printJson(data, asJson);
+  if (format === "yaml") return printYaml(data, asJson);
+  const styles = { style, tableStyle: { ...(await tableStyle(printing)), keepsAll: false } };
+  const form = reportFormOf(format, out);
+  const reports = await shownReports(steps, printing);
+  const texts = mapped(reports, async (report) => [await reportText(report, form, styles, out)]);
+  return each(texts, out, (text) => text);
+}
+
+/** Prints a report, or the rows of a list, as one HTML file. It has the verdict, so it waits for the end. */
+export async function printPage(
+  values: AsyncIterable<unknown>,
+  printing: Printing,
+): Promise<number> {
+  const { returns, style, out } = printing;
+  const { pageText, reportOfList } = await import("../html/page.ts");
+  if (returns.kind === "report") {
+    const reports = await collect(reportsIn(values as AsyncIterable<ReportStep>)); // the type of a report
+    for (const report of reports) await out.write(pageText(report, style));
+    return reports.length;
+  }
+  const batches = inBatches(values);
+  const rows = await allOf(isList(returns) ? ordered(batches, printing) : batches);
+  await out.write(pageText(reportOfList(rows, fieldsFor(printing, undefined)), style));
+  return rows.length;
+}
+
+/** The reports, and on a terminal that may be redrawn the items before them. */
+async function shownReports(
+  steps: AsyncIterable<ReportStep>,
+  printing: Printing,
+): Promise<AsyncIterable<Report>> {
+  const { style } = printing;
+  if (!style.terminal || !isDefaultForm(style)) return reportsIn(steps);
+  const { withLiveItems } = await import("../live/items-view.ts");
+  // Assigned, so that the width stays that of the terminal at each moment.
+  const itemsStyle = Object.assign(await viewStyleOf(printing), await tableStyle(printing));
+  return withLiveItems(steps, style.terminal, itemsStyle);
+}
+
+function reportFormOf(format: Style["format"], { isTTY }: Output): ReportForm {
+  if (format === "tsv" || format === "csv" || format === "md") return format;
+  if (format === undefined && !isTTY) return "tsv";
+  return format === "wide" ? "wide" : "grid";
+}
+
+/** The reports among the steps. */
+async function* reportsIn(steps: AsyncIterable<ReportStep>): AsyncGenerator<Report> {
+  for await (const step of steps) if ("sections" in step) yield step;
+}
+
+/** The results among the steps; those of the report itself if there are none. */
+async function* rowsIn(steps: AsyncIterable<ReportStep>): AsyncGenerator<unknown> {
+  let hasRows = false;
+  for await (const step of steps) {
+    if ("row" in step) {
+      hasRows = true;
+      yield step.row;
+    } else if ("sections" in step && !hasRows) yield* [step.data].flat();
+  }
+}
 
 /** Text formats of a report. */
-export type ReportForm = "grid" | "wide" | LineFormat;
+type ReportForm = "grid" | "wide" | LineFormat;
 
 /** Columns of a span in a pipe. */
 const spanWidthInPipe = 40;
 
 /** The text of a report: its sections, separated by empty lines. Only grids have charts. */
-export async function reportText(
+async function reportText(
   report: Report,
   form: ReportForm,
   { style, tableStyle }: { readonly style: Style; readonly tableStyle: TableStyle },
@@ -134,122 +224,6 @@ function withoutCharts(
   return { columns: withoutChart(columns), rows: rows.map(withoutChart) };
 }
 
-/** The value of a cell without its color. */
-export function plainCell(cell: Cell): Exclude<Cell, Toned | Chart> {
-  if (isChart(cell)) return null;
-  return isToned(cell) ? cell.text : cell;
-}
-
-const isObject = (cell: Cell): cell is Toned | Chart =>
-  typeof cell === "object" && cell !== null && !(cell instanceof Date);
-const isChart = (cell: Cell): cell is Chart => isObject(cell) && "chart" in cell;
 const isTrend = (cell: Cell): boolean => isChart(cell) && cell.chart !== "span";
-const isToned = (cell: Cell): cell is Toned => isObject(cell) && "text" in cell;
 const hasTone = (cell: Cell): cell is Cell & { readonly tone: Tone } =>
-  isObject(cell) && "tone" in cell && cell.tone !== undefined;
-
-/** Columns of a terminal on which two texts fit side by side. */
-const MIN_WIDTH = 120;
-/** Lines of each text; -o json has the rest. */
-const MAX_LINES = 60;
-
-/** A piece of a line, and whether the other text lacks it. */
-interface Piece {
-  readonly text: string;
-  readonly isOwn: boolean;
-}
-
-/** What the parts of one text look like. */
-interface Side {
-  readonly name: "first" | "second";
-  readonly marks: readonly [open: string, close: string];
-  readonly color: keyof Colors;
-}
-
-const sides: readonly [Side, Side] = [
-  { name: "first", marks: ["[-", "-]"], color: "red" },
-  { name: "second", marks: ["{+", "+}"], color: "green" },
-];
-
-/**
- * Two texts in which the words that only one of them has are marked `[-so-]` and `{+so+}`: side by side
- * if the terminal has room, otherwise one below the other.
- */
-function comparedTexts(
-  { titles, parts }: TextComparison,
-  style: TableStyle,
-  width: number,
-): string {
-  const isWide = width >= MIN_WIDTH && width !== Infinity && !style.accessible;
-  const bar = style.unicode ? " │ " : " | ";
-  const indent = "  ";
-  const room = isWide ? Math.floor((width - bar.length) / 2) : width - indent.length;
-  const [first, second] = sides.map((side) => sideLines(parts, side, room)) as [
-    Piece[][],
-    Piece[][],
-  ];
-  const drawn = (line: readonly Piece[] | undefined, { color }: Side) =>
-    (line ?? []).map(({ text, isOwn }) => (isOwn ? style.colors[color](text) : text)).join("");
-  if (!isWide)
-    return [first, second]
-      .flatMap((lines, index) => [
-        `${titles[index] ?? ""}:`,
-        ...lines.map((line) => indent + drawn(line, sides[index] ?? sides[0])),
-      ])
-      .map((line) => `${line}\n`)
-      .join("");
-  const count = Math.max(first.length, second.length);
-  const rows = Array.from({ length: count }, (_, at) => {
-    const left = drawn(first[at], sides[0]);
-    return pad(plainOf(first[at]), room, "left", left) + bar + drawn(second[at], sides[1]);
-  });
-  const head = pad(titles[0], room, "left", style.colors.bold(titles[0]));
-  return [head + bar + style.colors.bold(titles[1]), ...rows].map((row) => `${row}\n`).join("");
-}
-
-const plainOf = (line: readonly Piece[] = []): string => line.map(({ text }) => text).join("");
-
-/** The lines of one text, none wider than `room`. */
-function sideLines(parts: TextComparison["parts"], { name, marks }: Side, room: number): Piece[][] {
-  const lines: Piece[][] = [[]];
-  for (const part of parts) {
-    if (part.in !== "both" && part.in !== name) continue;
-    const isOwn = part.in === name;
-    const [open, close] = isOwn ? marks : ["", ""];
-    // A mark encloses words, not the line ends between them.
-    for (const [index, text] of visible(part.text, { newlines: true }).split("\n").entries()) {
-      if (index > 0) lines.push([]);
-      const words = text.trimEnd();
-      if (words !== "") lines.at(-1)?.push({ text: open + words + close, isOwn });
-      if (words !== text) lines.at(-1)?.push({ text: text.slice(words.length), isOwn: false });
-    }
-    if (lines.length > MAX_LINES) break;
-  }
-  const wrapped = lines.flatMap((line) => wrapPieces(line, room));
-  if (wrapped.length <= MAX_LINES) return wrapped;
-  return [...wrapped.slice(0, MAX_LINES), [{ text: "… (-o json shows all)", isOwn: false }]];
-}
-
-/** A line of pieces as lines of at most `room` columns. */
-function wrapPieces(line: readonly Piece[], room: number): Piece[][] {
-  const text = plainOf(line);
-  if (widthOf(text, room) <= room) return [[...line]];
-  let at = 0;
-  return wrap(text, room).map((row) => {
-    const from = at;
-    at += row.length;
-    const pieces = cut(line, from, at);
-    if (text[at] === " ") at++; // wrap() drops the blank at which it breaks a line
-    return pieces;
-  });
-}
-
-/** The pieces between two offsets of their line. */
-function cut(line: readonly Piece[], from: number, to: number): Piece[] {
-  let start = 0;
-  return line.flatMap(({ text, isOwn }) => {
-    const own = text.slice(Math.max(0, from - start), Math.max(0, to - start));
-    start += text.length;
-    return own === "" ? [] : [{ text: own, isOwn }];
-  });
-}
+  typeof cell === "object" && cell !== null && "tone" in cell && cell.tone !== undefined;
