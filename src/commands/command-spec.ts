@@ -8,7 +8,7 @@ import type { TargetFlags } from "../config/settings.ts";
 import type { CommandRunner } from "./command-runner.ts";
 import type { CliError, FailureKind } from "../errors.ts";
 import type { Host } from "../host/host.ts";
-import type { ProgressStep } from "../lib/progress-step.ts";
+import type { ProgressStep } from "../output/report-model.ts";
 import type {
   ResponseOf,
   AnyOperation,

@@ -1,5 +1,5 @@
 import { CliError, isFatal } from "../errors.ts";
-import type { ProgressStep } from "../lib/progress-step.ts";
+import type { ProgressStep } from "../output/report-model.ts";
 import { list, withNamePath, onTerminal } from "../operations/operation.ts";
 
 /** Outcome of one of several items. */

@@ -3,7 +3,7 @@ import { problemIn } from "../api/response-fields.ts";
 import type { Host } from "../host/host.ts";
 import { backoff, delays } from "../lib/backoff.ts";
 import { shellQuote } from "../lib/command-line.ts";
-import { isOn } from "../lib/env-flag.ts";
+import { isOn } from "../lib/environment.ts";
 
 /** A key, in one of three places. */
 export interface StoredKey {

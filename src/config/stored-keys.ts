@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { abortError, CliError, reasonOf, usage } from "../errors.ts";
 import type { Host, Keyring } from "../host/host.ts";
 import { commandLine } from "../lib/command-line.ts";
-import { isOn } from "../lib/env-flag.ts";
+import { isOn } from "../lib/environment.ts";
 import { profilePath, profileRisk } from "./profiles.ts";
 import type { StoredKey } from "./profiles.ts";
 import { unset } from "./setting.ts";

@@ -1,7 +1,7 @@
 import { CliError, usage } from "../errors.ts";
 import { commandLine } from "../lib/command-line.ts";
-import { checkKey, kindOfKey } from "./api-key.ts";
-import type { KeyKind } from "./api-key.ts";
+import { checkKey, kindOfKey } from "../lib/api-key.ts";
+import type { KeyKind } from "../lib/api-key.ts";
 import { baseUrlOf, isLoopback } from "./base-url.ts";
 import { sandboxProfile } from "./sandbox-profile.ts";
 import type { Setting } from "./setting.ts";

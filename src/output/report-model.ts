@@ -1,5 +1,3 @@
-import type { ProgressStep } from "../lib/progress-step.ts";
-
 /**
  * A report: tables for humans plus the same data as JSON. Charts are shown beside their numbers, never
  * instead of them.
@@ -45,6 +43,23 @@ export interface LiveItems {
   /** Those that ended since the last call, in the order of their ends. */
   takeEnded(): readonly LiveItem[];
   progress(): ProgressStep;
+}
+
+/** How far a long command is. */
+export interface ProgressStep {
+  readonly done: number;
+  /** Undefined if the total is unknown. */
+  readonly total?: number | undefined;
+  /** The counted items: `documents`. */
+  readonly unit: string;
+  /** What is done to them: `Indexing` (default: the verb of the command). */
+  readonly verb?: string;
+  /** Items that failed; they count as done. */
+  readonly failed?: number | undefined;
+  /** A further count: `12 of 40 chunks`. */
+  readonly note?: string | undefined;
+  /** The item that was done last. */
+  readonly current?: string | undefined;
 }
 
 /** One of them: a line, and further ones once it has ended. */

@@ -1,7 +1,6 @@
 import { usage } from "../errors.ts";
 import type { Host, Output } from "../host/host.ts";
-import { isOn } from "../lib/env-flag.ts";
-import { wantsUnicode } from "../lib/signs.ts";
+import { isOn, wantsUnicode } from "../lib/environment.ts";
 
 /** The flag `--color`. */
 interface ColorFlag {

@@ -1,4 +1,4 @@
-import { keyProblem } from "../lib/key-problem.ts";
+import { keyProblem } from "../lib/api-key.ts";
 
 /** The keys and passwords in use. All text that is not the result goes through `masked`. */
 export interface Secrets {

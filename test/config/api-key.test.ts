@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkKey, kindOfKey } from "../../src/config/api-key.ts";
+import { checkKey, kindOfKey } from "../../src/lib/api-key.ts";
 import { maskKey } from "../../src/redact/keys.ts";
 
 test.each([

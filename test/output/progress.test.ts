@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ProgressStep } from "../../src/lib/progress-step.ts";
+import type { ProgressStep } from "../../src/output/report-model.ts";
 import { clockTime } from "../../src/lib/duration.ts";
 import { ProgressLine, TimeLeft } from "../../src/output/live/progress-line.ts";
 

@@ -5,8 +5,8 @@ import {
   internalError,
   isUncreatable,
   stoppedByUser,
+  errorJson,
 } from "../../errors.ts";
-import { errorJson } from "../../lib/error-json.ts";
 import { isObject } from "../../lib/json.ts";
 import { wrapMessage } from "../../output/table/text-lines.ts";
 

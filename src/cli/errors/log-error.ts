@@ -3,14 +3,13 @@ import { writeErrorLog } from "../../host/error-log.ts";
 import type { LoggedError } from "../../host/error-log.ts";
 import { truncate, redactText, redactValue } from "../../redact/text.ts";
 import { redactStructure } from "../../redact/recordings.ts";
-import { ApiError, signalKinds } from "../../errors.ts";
+import { ApiError, signalKinds, errorJson } from "../../errors.ts";
 import type { CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { tryParseJson } from "../../lib/json.ts";
 import { version } from "../../lib/version.ts";
-import { isOn } from "../../lib/env-flag.ts";
+import { isOn } from "../../lib/environment.ts";
 import { curlText } from "../execute/dry-run.ts";
-import { errorJson } from "../../lib/error-json.ts";
 import { causesOf } from "./error-text.ts";
 import type { RequestLog, Attempt } from "../trace/request-log.ts";
 

@@ -12,7 +12,7 @@ import type { Settings } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
 import { abortError, DryRunShown, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { oneByOne } from "../../lib/rows.ts";
+import { oneByOne } from "../../lib/collect.ts";
 import { isList, retryOf } from "../../operations/operation.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Options } from "../parse/options.ts";

@@ -4,7 +4,7 @@ import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { ApiError, CliError, DryRunShown, refused } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
-import { Rows } from "../../lib/rows.ts";
+import { Rows } from "../../lib/collect.ts";
 import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { createsNoun } from "../parse/create-nouns.ts";

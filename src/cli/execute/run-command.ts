@@ -12,7 +12,7 @@ import type { Context } from "../../commands/command-spec.ts";
 import { CliError } from "../../errors.ts";
 import type { Host, Output } from "../../host/host.ts";
 import { own } from "../../lib/json.ts";
-import { inBatches } from "../../lib/rows.ts";
+import { inBatches } from "../../lib/collect.ts";
 import { flagOf, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { commandsOf } from "../parse/command-list.ts";

@@ -7,7 +7,7 @@ import { parseLine } from "../parse/parser.ts";
 import { helpFor } from "./help.ts";
 import { topicAliases, topicNames } from "./topic-names.ts";
 import { commandLine } from "../../lib/command-line.ts";
-import { isOn } from "../../lib/env-flag.ts";
+import { isOn } from "../../lib/environment.ts";
 
 /** Shows what -h or --help requests. */
 export const showHelp = (

@@ -1,13 +1,12 @@
 import { usage } from "../../errors.ts";
 import type { Host, ConnectionSettings } from "../../host/host.ts";
 import { own } from "../../lib/json.ts";
-import { isOn } from "../../lib/env-flag.ts";
+import { isOn, wantsUnicode } from "../../lib/environment.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { formatNamed, formats, formatsElsewhere, formatsOf } from "../../output/formats-list.ts";
 import type { Style } from "../../output/print/print.ts";
 import type { Formulas, RequestedRows } from "../../commands/command-spec.ts";
 import type { Globals } from "./shared-flags.ts";
-import { wantsUnicode } from "../../lib/signs.ts";
 import { wantsColor } from "../../output/terminal.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { durationValue, invalidValue } from "./values.ts";

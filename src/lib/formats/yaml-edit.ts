@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Document, Node, Pair, YAMLMap, YAMLSeq } from "yaml";
 import { isObject } from "../json.ts";
-import { escapeUnsafe, needsQuotes } from "./yaml-text.ts";
-import { parseYaml } from "./yaml.ts";
+import { escapeUnsafe, needsQuotes, parseYaml } from "./yaml.ts";
 
 type Path = readonly (string | number)[];
 

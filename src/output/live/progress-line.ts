@@ -1,5 +1,5 @@
 import { groupDigits } from "../../lib/numbers.ts";
-import type { ProgressStep } from "../../lib/progress-step.ts";
+import type { ProgressStep } from "../report-model.ts";
 import { cut, ellipsis } from "../cut.ts";
 import { shorten, visible, widthOf } from "../display-width.ts";
 import { clockTime } from "../../lib/duration.ts";

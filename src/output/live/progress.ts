@@ -1,5 +1,5 @@
 import type { Host } from "../../host/host.ts";
-import type { ProgressStep } from "../../lib/progress-step.ts";
+import type { ProgressStep } from "../report-model.ts";
 import { ellipsis } from "../cut.ts";
 import { shorten } from "../display-width.ts";
 import type { ProgressStyle } from "../terminal.ts";

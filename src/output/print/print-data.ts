@@ -1,6 +1,6 @@
 import { valueAt } from "../../lib/json.ts";
-import { yamlText } from "../../lib/formats/yaml-text.ts";
-import { oneByOne } from "../../lib/rows.ts";
+import { yamlText } from "../../lib/formats/yaml.ts";
+import { oneByOne } from "../../lib/collect.ts";
 import { isList } from "../../operations/operation.ts";
 import { visible } from "../display-width.ts";
 import { applyFilter } from "../formats/jq.ts";

@@ -1,6 +1,5 @@
 import type { Output } from "../../host/host.ts";
-import { collect } from "../../lib/collect.ts";
-import { inBatches } from "../../lib/rows.ts";
+import { collect, inBatches } from "../../lib/collect.ts";
 import { isList } from "../../operations/operation.ts";
 import { columnColor } from "../colors.ts";
 import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";

@@ -1,4 +1,4 @@
-import { oneByOne } from "../../lib/rows.ts";
+import { oneByOne } from "../../lib/collect.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { cellLines } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";

@@ -1,6 +1,6 @@
 import { usage } from "../../errors.ts";
 import type { Output } from "../../host/host.ts";
-import { inBatches } from "../../lib/rows.ts";
+import { inBatches } from "../../lib/collect.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { isList } from "../../operations/operation.ts";
 import type { Returns, TerminalForm } from "../../operations/operation.ts";

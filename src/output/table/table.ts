@@ -1,8 +1,7 @@
 import type { Output } from "../../host/host.ts";
-import { formatBytes } from "../../lib/bytes.ts";
+import { formatBytes, groupDigits } from "../../lib/numbers.ts";
 import { formatDuration } from "../../lib/duration.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
-import { groupDigits } from "../../lib/numbers.ts";
 import { readColumns } from "../../operations/operation.ts";
 import type { Column, ColumnKind, Returns } from "../../operations/operation.ts";
 import type { Times } from "../times.ts";

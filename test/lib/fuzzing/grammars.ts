@@ -2,7 +2,7 @@
 import { extraBody } from "../../../src/cli/parse/input.ts";
 import { checkValue } from "../../../src/cli/parse/values.ts";
 import type { Sources } from "../../../src/cli/parse/values.ts";
-import { parseBytes } from "../../../src/lib/bytes.ts";
+import { parseBytes } from "../../../src/lib/numbers.ts";
 import { parseCondition } from "../../../src/commands/conditions/index.ts";
 import type { ConditionField, FieldKind } from "../../../src/commands/conditions/index.ts";
 import { metricScope } from "../../../src/commands/kb/eval/scope.ts";

@@ -8,7 +8,7 @@ import type { ServerEvent } from "../../../src/lib/server-event.ts";
 import { apiErrorOf } from "../../../src/api/api-error.ts";
 import { parseQuestions } from "../../../src/commands/kb/eval/questions.ts";
 import { readExpectFile } from "../../../src/commands/wf/expect/yaml-file.ts";
-import { parseFrontMatter } from "../../../src/lib/formats/front-matter.ts";
+import { parseFrontMatter } from "../../../src/lib/formats/yaml.ts";
 import { readManifest } from "../../../src/commands/kb/snapshot/bundle.ts";
 import { readKbFile } from "../../../src/commands/kb/declarative/file.ts";
 import { RecordingReader } from "../../../src/commands/wf/recording/read.ts";

@@ -1,4 +1,4 @@
-import { parseFrontMatter } from "../../../lib/formats/front-matter.ts";
+import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { decodeUtf8 } from "../../../lib/utf8.ts";
 import { binaryKinds, extensionOf, extraKinds, markupKinds, textKinds } from "../sync/index.ts";
 

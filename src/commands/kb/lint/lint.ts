@@ -1,6 +1,6 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError } from "../../../errors.ts";
-import { parseBytes, formatBytes } from "../../../lib/bytes.ts";
+import { parseBytes, formatBytes } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/plural.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { MAX_NAME_LENGTH, obstacle, uploadKind, walkFiles } from "../sync/index.ts";

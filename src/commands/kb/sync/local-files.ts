@@ -1,5 +1,5 @@
 import { reasonOf, usage } from "../../../errors.ts";
-import { parseFrontMatter } from "../../../lib/formats/front-matter.ts";
+import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/utf8.ts";
 import type { SourceDocument } from "../changes/index.ts";

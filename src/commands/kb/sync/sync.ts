@@ -15,7 +15,7 @@ import { parsePatterns } from "./patterns.ts";
 import { listEntries, noticeUnused, readFiles, withMetadata } from "./scan.ts";
 import { parseShard, startIn } from "../../shard.ts";
 import type { Shard } from "../../shard.ts";
-import type { ProgressStep } from "../../../lib/progress-step.ts";
+import type { ProgressStep } from "../../../output/report-model.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
 import type { syncParams } from "./command.ts";

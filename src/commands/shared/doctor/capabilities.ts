@@ -1,6 +1,6 @@
 import { readText } from "../../../api/client.ts";
 import { isOlderThan } from "../../../api/api-error.ts";
-import type { KeyKind } from "../../../config/api-key.ts";
+import type { KeyKind } from "../../../lib/api-key.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
 import { listAnnotations } from "../../../operations/annotations.ts";

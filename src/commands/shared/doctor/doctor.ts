@@ -1,7 +1,7 @@
 import { isOlderThan, limitedKeyHint } from "../../../api/api-error.ts";
 import { readText } from "../../../api/client.ts";
 import { maskKey } from "../../../redact/keys.ts";
-import type { KeyKind } from "../../../config/api-key.ts";
+import type { KeyKind } from "../../../lib/api-key.ts";
 import { profilePath, profileRisk, readProfiles } from "../../../config/profiles.ts";
 import { sandboxProfile } from "../../../config/sandbox-profile.ts";
 import { settingsFor } from "../../../config/settings.ts";

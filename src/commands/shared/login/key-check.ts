@@ -1,7 +1,7 @@
 import { CHECK_BASE_URL } from "../../../api/api-error.ts";
 import { readText } from "../../../api/client.ts";
-import type { KeyKind } from "../../../config/api-key.ts";
 import { ApiError, CliError } from "../../../errors.ts";
+import type { KeyKind } from "../../../lib/api-key.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { counted } from "../../../lib/plural.ts";
 import { asText } from "../../../operations/operation.ts";

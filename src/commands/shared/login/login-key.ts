@@ -1,21 +1,21 @@
-import { checkKey, kindOfKey } from "../../../config/api-key.ts";
-import type { KeyKind } from "../../../config/api-key.ts";
 import { hasKey } from "../../../config/profiles.ts";
 import type { Profile, StoredKey } from "../../../config/profiles.ts";
+import { parseKnowledgeBases } from "../../../config/settings.ts";
 import { runKeyCommand } from "../../../config/stored-keys.ts";
 import { keyNames, programs } from "../../../config/target.ts";
 import { ApiError, CliError, usage } from "../../../errors.ts";
+import { checkKey, kindOfKey } from "../../../lib/api-key.ts";
+import type { KeyKind } from "../../../lib/api-key.ts";
 import { commandLine } from "../../../lib/command-line.ts";
+import { signsFor } from "../../../lib/environment.ts";
 import { own } from "../../../lib/json.ts";
-import { signsFor } from "../../../lib/signs.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
+import type { loginParams } from "./command.ts";
 import { isBoundKey, readKey, readKnowledgeBases, versionIn } from "./key-check.ts";
 import type { KeyReport } from "./key-check.ts";
-import { askUntilAccepted } from "./prompt.ts";
 import type { NewKey } from "./profile-change.ts";
-import type { loginParams } from "./command.ts";
-import { parseKnowledgeBases } from "../../../config/settings.ts";
+import { askUntilAccepted } from "./prompt.ts";
 
 /** The arguments and flags of `login`. */
 export type LoginInput = Input<typeof loginParams>;

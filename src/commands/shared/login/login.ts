@@ -1,3 +1,4 @@
+import { baseUrlOf, withScheme } from "../../../config/base-url.ts";
 import { consoleUrlOf, defaultConsoleUrl } from "../../../config/console-url.ts";
 import { changeProfiles, readProfiles } from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
@@ -6,16 +7,15 @@ import { parseKnowledgeBase } from "../../../config/settings.ts";
 import { programs } from "../../../config/target.ts";
 import { usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
+import { signsFor } from "../../../lib/environment.ts";
 import { own } from "../../../lib/json.ts";
-import { signsFor } from "../../../lib/signs.ts";
 import type { Context } from "../../command-spec.ts";
+import { readServer } from "./key-check.ts";
 import { findKey, kindFor } from "./login-key.ts";
 import type { Found, LoginInput, SignIn } from "./login-key.ts";
 import { requireSameServer, withProfile } from "./profile-change.ts";
 import type { NewKey } from "./profile-change.ts";
 import type { ProfileRow } from "./profile-row.ts";
-import { baseUrlOf, withScheme } from "../../../config/base-url.ts";
-import { readServer } from "./key-check.ts";
 import { askUntilAccepted } from "./prompt.ts";
 
 /** `login`: checks an address and a key, and stores them as a profile. */

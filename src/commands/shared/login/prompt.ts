@@ -1,5 +1,5 @@
 import { CliError } from "../../../errors.ts";
-import { signsFor } from "../../../lib/signs.ts";
+import { signsFor } from "../../../lib/environment.ts";
 import { ask } from "../../ask.ts";
 import type { Context } from "../../command-spec.ts";
 

@@ -1,7 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import { CliError, exitCodes } from "../../../errors.ts";
+import { CliError, exitCodes, errorJson } from "../../../errors.ts";
 import { replaceCommands } from "../../../lib/command-line.ts";
-import { errorJson } from "../../../lib/error-json.ts";
 import type { OfferedTool } from "./tool.ts";
 import { untrustedMark, untrustedText } from "./untrusted.ts";
 

@@ -15,7 +15,7 @@ import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/
 import { CliError, internalError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { own } from "../../../lib/json.ts";
-import type { ProgressStep } from "../../../lib/progress-step.ts";
+import type { ProgressStep } from "../../../output/report-model.ts";
 import { version } from "../../../lib/version.ts";
 import { mapTexts } from "../../../redact/map-texts.ts";
 import { errorResult } from "./results.ts";

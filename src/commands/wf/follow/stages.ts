@@ -1,22 +1,21 @@
-import { formatSeconds } from "../../../lib/duration.ts";
-import { counted } from "../../../lib/plural.ts";
 import type { EventStage } from "../../../api/sse.ts";
-import { serverEvent } from "../../../lib/server-event.ts";
-import type { ServerEvent } from "../../../lib/server-event.ts";
+import { formatSeconds } from "../../../lib/duration.ts";
+import { isOn } from "../../../lib/environment.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { pipe } from "../../../lib/pipe.ts";
+import { counted } from "../../../lib/plural.ts";
+import { serverEvent } from "../../../lib/server-event.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import { getForm } from "../../../operations/forms.ts";
-import { isOn } from "../../../lib/env-flag.ts";
 import { redactText } from "../../../redact/text.ts";
-import { finalOutcome } from "../../../runs/outcome.ts";
+import { endingOf, finalOutcome } from "../../../runs/outcome.ts";
+import { nodeError } from "../../../runs/trace.ts";
+import type { Context } from "../../command-spec.ts";
+import { saveRun } from "../runs/index.ts";
+import type { NodeFailure } from "../runs/index.ts";
 import type { FollowCounts } from "./event-filter.ts";
 import { followRun } from "./follow.ts";
 import { isResumedChatflow } from "./text-gaps.ts";
-import { saveRun } from "../runs/index.ts";
-import type { NodeFailure } from "../runs/index.ts";
-import { endingOf } from "../../../runs/outcome.ts";
-import { nodeError } from "../../../runs/trace.ts";
-import type { Context } from "../../command-spec.ts";
 
 type Batch = readonly ServerEvent[];
 

@@ -1,4 +1,4 @@
-import { localClock } from "../../../lib/local-clock.ts";
+import { localClock } from "../../../lib/duration.ts";
 import { secondsIn, timeOf } from "../../../api/time-windows.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { readColumns } from "../../../operations/operation.ts";

@@ -1,5 +1,4 @@
-import { localClock } from "../../../lib/local-clock.ts";
-import { formatSeconds } from "../../../lib/duration.ts";
+import { localClock, formatSeconds } from "../../../lib/duration.ts";
 import { groupDigits, sum } from "../../../lib/numbers.ts";
 import { noTable } from "../../../output/report-model.ts";
 import type { Section, TextLine, TextPart } from "../../../output/report-model.ts";

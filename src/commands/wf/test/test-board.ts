@@ -1,6 +1,5 @@
 import { counted, shortened } from "../../../lib/plural.ts";
-import type { ProgressStep } from "../../../lib/progress-step.ts";
-import type { LiveItem, LiveItems, TextLine } from "../../../output/report-model.ts";
+import type { ProgressStep, LiveItem, LiveItems, TextLine } from "../../../output/report-model.ts";
 import { testNameOf } from "./plan-runs.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import { problemsOf, testResult } from "./results.ts";

@@ -1,4 +1,6 @@
-import { isOn } from "./env-flag.ts";
+/** Whether an environment variable is set to something other than empty, 0 or false. */
+export const isOn = (value: string | undefined): boolean =>
+  value !== undefined && value !== "" && value !== "0" && value !== "false";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -1,5 +1,4 @@
 import { usage } from "../errors.ts";
-import { keyProblem } from "../lib/key-problem.ts";
 
 /** The two kinds of key: for knowledge bases (`dataset-…`) and for one application (`app-…`). */
 export type KeyKind = "dataset" | "app";
@@ -15,4 +14,14 @@ export function checkKey(key: string, what: string): void {
   const problem = keyProblem(key);
   if (problem === undefined) return;
   throw usage(`${what} ${problem}`, "copy only the key again: one line, without quotes");
+}
+
+/** Longer text is not a key but probably another file. */
+const MAX_KEY_LENGTH = 4096;
+
+/** Why a text cannot be a key, without quoting it: `is too long for a key (…)`; undefined if it can. */
+export function keyProblem(key: string): string | undefined {
+  if (key.length > MAX_KEY_LENGTH) return `is too long for a key (${key.length} characters)`;
+  if (/[^\x21-\x7e]/.test(key)) return "contains spaces, line breaks or characters no key has";
+  return undefined;
 }
