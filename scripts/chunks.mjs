@@ -11,14 +11,7 @@ export const chunks = [
   // All that --version and --help need, and what comes before everything else is loaded.
   [
     "ready",
-    [
-      "cli/ready-answer.ts",
-      "host/bundle-file.ts",
-      "host/platform.ts",
-      "host/node-output.ts",
-      "host/compile-cache.ts",
-      "host/directories.ts",
-    ],
+    ["cli/ready-answer.ts", "host/runtime.ts", "host/node-output.ts", "host/compile-cache.ts"],
   ],
   [
     "core",

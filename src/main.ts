@@ -1,10 +1,7 @@
 import { readyAnswer } from "./cli/ready-answer.ts";
-import { bundleFile } from "./host/bundle-file.ts";
+import { bundleFile, directoriesOf, platform } from "./host/runtime.ts";
 import { keepCompiledCode } from "./host/compile-cache.ts";
-import { directoriesOf } from "./host/directories.ts";
-import { endWithLastLine } from "./host/direct-write.ts";
-import { nodeOutput } from "./host/node-output.ts";
-import { platform } from "./host/platform.ts";
+import { endWithLastLine, nodeOutput } from "./host/node-output.ts";
 
 /**
  * Entry point: runs the CLI and exits with its code. It exits at once when the output is written: on

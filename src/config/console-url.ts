@@ -1,8 +1,8 @@
 import { usage } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
 import { baseUrlOf, withoutUrlSecrets, withScheme } from "./base-url.ts";
-import { unset } from "./setting.ts";
-import type { Setting } from "./setting.ts";
+import { unset } from "./profiles.ts";
+import type { Setting } from "./profiles.ts";
 import type { Settings } from "./settings.ts";
 
 /** Services whose web console has another host than their API, by origin of the API. */

@@ -179,3 +179,12 @@ const damaged = (path: string, problem: string) =>
     `the profile file ${path} is damaged: ${problem}`,
     "fix the file, or move it away and sign in again",
   );
+
+/** A value and where it came from, for `config explain`. */
+export interface Setting<T = string> {
+  readonly value: T | undefined;
+  readonly source: string;
+}
+
+/** A setting without a value from any source. */
+export const unset: Setting = { value: undefined, source: "not set" };

@@ -5,12 +5,11 @@ import { isUuid } from "../lib/uuid.ts";
 import { kindOfKey } from "../lib/api-key.ts";
 import type { KeyKind } from "../lib/api-key.ts";
 import { baseUrlOf } from "./base-url.ts";
-import { missingAppHint, missingProfileHint } from "./profile-hint.ts";
-import { readProfiles } from "./profiles.ts";
-import type { Profile } from "./profiles.ts";
+import { commandLine } from "../lib/command-line.ts";
+import { didYouMean } from "../lib/did-you-mean.ts";
+import { readProfiles, unset } from "./profiles.ts";
+import type { Profile, ProfileStore, Setting } from "./profiles.ts";
 import { readSandboxProfile, sandboxProfile } from "./sandbox-profile.ts";
-import { unset } from "./setting.ts";
-import type { Setting } from "./setting.ts";
 import { keySetting } from "./stored-keys.ts";
 
 /** Flags of the command line that select the target. */
@@ -271,4 +270,21 @@ export function parseKnowledgeBase(text: string): readonly [name: string, id: st
     );
   }
   return [equals > 0 ? text.slice(0, equals).trim() : id, id.toLowerCase()];
+}
+
+/** The hint for a profile that does not exist: a similar name, all names, or how to sign in. */
+export function missingProfileHint(name: string, { profiles }: ProfileStore, program: string) {
+  const names = Object.keys(profiles);
+  const near = didYouMean(name, [...names, sandboxProfile]);
+  if (near !== undefined) return `did you mean ${JSON.stringify(near)}?`;
+  if (names.length > 0) return `stored profiles: ${names.join(", ")}`;
+  return `no profiles are stored; sign in with ${commandLine(`${program} login`, [name])}`;
+}
+
+/** The hint for an application that a profile does not have: a similar name, all names, or how to add it. */
+function missingAppHint(app: string, names: readonly string[], profile: string | undefined) {
+  const near = didYouMean(app, names);
+  if (near !== undefined) return `did you mean ${JSON.stringify(near)}?`;
+  if (names.length > 0) return `applications of the profile: ${names.join(", ")}`;
+  return `add it with ${commandLine("wf login", profile === undefined ? [] : [profile], { app })}`;
 }

@@ -3,10 +3,8 @@ import { abortError, CliError, reasonOf, usage } from "../errors.ts";
 import type { Host, Keyring } from "../host/host.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { isOn } from "../lib/environment.ts";
-import { profilePath, profileRisk } from "./profiles.ts";
-import type { StoredKey } from "./profiles.ts";
-import { unset } from "./setting.ts";
-import type { Setting } from "./setting.ts";
+import { profilePath, profileRisk, unset } from "./profiles.ts";
+import type { StoredKey, Setting } from "./profiles.ts";
 
 /** Whose key it is. */
 export interface KeyOwner {

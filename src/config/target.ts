@@ -4,7 +4,7 @@ import { checkKey, kindOfKey } from "../lib/api-key.ts";
 import type { KeyKind } from "../lib/api-key.ts";
 import { baseUrlOf, isLoopback } from "./base-url.ts";
 import { sandboxProfile } from "./sandbox-profile.ts";
-import type { Setting } from "./setting.ts";
+import type { Setting } from "./profiles.ts";
 import type { Settings } from "./settings.ts";
 
 /** Where requests go. */

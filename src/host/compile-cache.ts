@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { attempt } from "../lib/attempt.ts";
-import { isExecutable } from "./bundle-file.ts";
+import { isExecutable } from "./runtime.ts";
 import { untrustedPart } from "./trusted-path.ts";
 
 /**

@@ -2,14 +2,12 @@ import { delimiter, dirname, join } from "node:path";
 import { abortError, CliError, codeOf, endOfInput } from "../errors.ts";
 import { attempt } from "../lib/attempt.ts";
 import { withoutKeys } from "../redact/keys.ts";
-import { bundleFile, isExecutable } from "./bundle-file.ts";
+import { bundleFile, isExecutable, directoriesOf, platform } from "./runtime.ts";
 import { signalNumber, spawnChild } from "./child-process.ts";
-import { directoriesOf } from "./directories.ts";
 import { createDispatcher } from "./dispatcher.ts";
 import type { FullScreen, Keyring, RawHost } from "./host.ts";
 import { diskFiles } from "./node-files.ts";
 import { nodeOutput } from "./node-output.ts";
-import { platform } from "./platform.ts";
 import { once } from "node:events";
 
 /** The host of this process. */

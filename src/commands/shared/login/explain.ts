@@ -1,8 +1,8 @@
-import { maskKey } from "../../../redact/keys.ts";
 import { consoleSetting } from "../../../config/console-url.ts";
 import { profilePath } from "../../../config/profiles.ts";
-import type { Setting } from "../../../config/setting.ts";
+import type { Setting } from "../../../config/profiles.ts";
 import { settingsFor } from "../../../config/settings.ts";
+import { maskKey } from "../../../redact/keys.ts";
 import type { Context } from "../../command-spec.ts";
 
 /** One setting and where it came from. */

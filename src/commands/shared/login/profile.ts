@@ -1,8 +1,7 @@
 import { changeProfiles, readProfiles } from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
-import { missingProfileHint } from "../../../config/profile-hint.ts";
-import { selectedProfile } from "../../../config/settings.ts";
 import { readSandboxProfile, sandboxProfile } from "../../../config/sandbox-profile.ts";
+import { missingProfileHint, selectedProfile } from "../../../config/settings.ts";
 import { notFound, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";

@@ -1,6 +1,22 @@
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { join, sep } from "node:path";
 import { attempt } from "../lib/attempt.ts";
 import type { RawHost } from "./host.ts";
+
+/** Version of Node and platform: `v20.19.0 linux-x64`. */
+export const platform = `${process.version} ${process.platform}-${process.arch}`;
+
+/** Is this the single executable? Its modules have paths below its own (scripts/binary/start.cjs). */
+export const isExecutable = import.meta.dirname.startsWith(join(process.execPath, sep));
+
+/**
+ * The text of a file that the build writes beside the bundle; in the single executable, it is an asset.
+ * Throws if there is none.
+ */
+export const bundleFile = (name: string): string =>
+  isExecutable
+    ? process.getBuiltinModule("node:sea").getAsset(name, "utf8")
+    : readFileSync(join(import.meta.dirname, name), "utf8");
 
 /** Directories by the XDG specification, on Windows below AppData; each `KB_*_DIR` replaces one. */
 export function directoriesOf(env: RawHost["env"]): RawHost["directories"] {
