@@ -81,9 +81,13 @@ export class CliError extends Error {
     return exitCodes[this.kind][0];
   }
 
-  /** Adds fields to the error, which keeps its class. Returns the same error. */
-  with(more: ErrorInfo): this {
-    return Object.assign(this, { info: { ...this.info, ...more } });
+  /** A copy with further fields, or another message, that keeps the class, the stack and the cause. */
+  with(more: ErrorInfo, message = this.message): this {
+    const info = { ...this.info, ...more };
+    const copy = new CliError(this.kind, message, { cause: this.cause, ...info });
+    Object.defineProperty(copy, "stack", { value: this.stack, configurable: true, writable: true });
+    // It has the class of this error: the fields that it lacks are those of that class.
+    return Object.assign(Object.setPrototypeOf(copy, Object.getPrototypeOf(this)), this, { info });
   }
 }
 

@@ -49,8 +49,10 @@ export async function* forEachItem(
       yield outcome;
       const unsent = items.length - index - 1;
       if (!isFatal(error)) continue;
-      if (unsent > 0) error.message += `; ${unsent} not sent`;
-      throw error.with({ isResult: true, sideEffect: sideEffectOf([error], done) });
+      throw error.with(
+        { isResult: true, sideEffect: sideEffectOf([error], done) },
+        unsent > 0 ? `${error.message}; ${unsent} not sent` : error.message,
+      );
     }
   }
   const [first] = failures;

@@ -2,10 +2,10 @@
 import { describe, expect, test } from "vitest";
 import {
   confirmationText,
-  nameError,
-  prefixError,
   progressText,
   successText,
+  withNamesIn,
+  withPrefix,
 } from "../../src/cli/execute/command-texts.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
@@ -446,10 +446,8 @@ const typedFor = ({ positionals }: Command) =>
 function errorOf(command: Command, typed: Readonly<Record<string, unknown>>): string {
   const row = command.row ?? command.task?.wraps;
   if (!row) return "";
-  const error = new CliError("failure", "why");
-  prefixError(error, row);
-  nameError(error, command, typed);
-  return error.message.replace(/: why$/, "");
+  const error = withNamesIn(withPrefix(new CliError("failure", "why"), row), command, typed);
+  return (error as CliError).message.replace(/: why$/, "");
 }
 
 const commandNamed = (name: string): Command => {
@@ -477,11 +475,7 @@ for (const [name, progress, done = "", failed = ""] of table) {
 }
 
 test("rows without a command have a prefix of their own", () => {
-  const prefixes = operations.map((row) => {
-    const error = new CliError("failure", "why");
-    prefixError(error, row);
-    return error.message;
-  });
+  const prefixes = operations.map((row) => withPrefix(new CliError("failure", "why"), row).message);
   for (const prefix of prefixes) expect(prefix).toMatch(/^failed to [a-z-]+( [a-z-]+)*: why$/);
 });
 

@@ -62,19 +62,20 @@ export function emptyText(command: Command, typed: Typed): string | undefined {
   return action.replace("list", isFiltered ? "no matching" : "no");
 }
 
-/** Puts what failed before the message: `failed to list tags: connection refused: …`. */
-export function prefixError(error: CliError, { action }: AnyOperation): void {
-  error.message = `${failedTo(withoutNames(action))}${error.message}`;
-}
+/** The error with what failed before its message: `failed to list tags: connection refused: …`. */
+export const withPrefix = (error: CliError, { action }: AnyOperation): CliError =>
+  error.with({}, `${failedTo(withoutNames(action))}${error.message}`);
 
-/** Adds the names that were typed to the prefix, where the command's own request failed. */
-export function nameError(error: unknown, command: Command, typed: Typed): void {
+/** The error with the names that were typed in its prefix, where the command's own request failed. */
+export function withNamesIn(error: unknown, command: Command, typed: Typed): unknown {
   const own = command.row ?? command.task?.wraps;
-  if (!(error instanceof CliError) || own === undefined) return;
+  if (!(error instanceof CliError) || own === undefined) return error;
   const prefix = failedTo(withoutNames(own.action));
-  if (!error.message.startsWith(prefix)) return;
+  if (!error.message.startsWith(prefix)) return error;
   const action = withNames(own.action, command, typed);
-  if (action) error.message = `${failedTo(action)}${error.message.slice(prefix.length)}`;
+  return action
+    ? error.with({}, `${failedTo(action)}${error.message.slice(prefix.length)}`)
+    : error;
 }
 
 const failedTo = (action: string) => `failed to ${action}: `;

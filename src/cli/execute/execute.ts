@@ -18,7 +18,7 @@ import type { ParsedLine } from "../parse/parser.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import {
   emptyText,
-  nameError,
+  withNamesIn,
   progressText,
   readingText,
   successText,
@@ -74,9 +74,9 @@ export async function execute(
       { command, typed, options, host, session, valuesOf },
       wantsRedraw(host, host.stdout) ? { terminal } : {},
     );
-  } catch (error) {
-    if (error instanceof DryRunShown) return;
-    nameError(error, command, typed);
+  } catch (thrown) {
+    if (thrown instanceof DryRunShown) return;
+    const error = withNamesIn(thrown, command, typed);
     const writes = command.effect !== "reads" && !globals.dryRun && !globals.curl;
     throw writes ? withSideEffect(error, session) : error;
   } finally {

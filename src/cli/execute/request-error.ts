@@ -2,7 +2,7 @@ import { ApiError, CliError } from "../../errors.ts";
 import type { Values } from "../../api/request.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
-import { prefixError } from "./command-texts.ts";
+import { withPrefix } from "./command-texts.ts";
 import { commandLine, mapCommands } from "../../lib/command-line.ts";
 
 /**
@@ -17,11 +17,10 @@ export function explainRequestError(
 ): unknown {
   if (!(error instanceof CliError) || error.kind === "interrupted") return error;
   const { message } = error;
-  const explained = withKnownMeaning(error, row, input);
-  prefixError(explained, row);
+  const explained = withPrefix(withKnownMeaning(error, row, input), row);
   if (explained.info.code === "invalid-response" && row.route.startsWith("GET ")) {
     const program = row.key === "dataset" ? "kb" : "wf";
-    explained.with({
+    return explained.with({
       hint: `run ${commandLine(`${program} api`, ["GET", path])} to see the response`,
     });
   }
@@ -29,7 +28,7 @@ export function explainRequestError(
   const param = Object.hasOwn(row.params, name) ? row.params[name] : undefined;
   if (explained.kind === "refused" && explained.info.hint === undefined && param !== undefined) {
     const values = param.choices ? ` (one of: ${param.choices.join(", ")})` : "";
-    explained.with({ hint: `add --${flagOf(name, param)}${values}` });
+    return explained.with({ hint: `add --${flagOf(name, param)}${values}` });
   }
   return explained;
 }

@@ -23,7 +23,7 @@ import type { Globals } from "../parse/shared-flags.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
 import { toCliError } from "../errors/error-text.ts";
 import { withScope } from "../errors/line-scope.ts";
-import { nameError } from "./command-texts.ts";
+import { withNamesIn } from "./command-texts.ts";
 import { commandValues, withSideEffect } from "./command-values.ts";
 import { withTimeLimit } from "./deadline.ts";
 import { openSession } from "./session.ts";
@@ -99,8 +99,8 @@ async function runOnce(
       for (const value of batch) yielded.push(value);
     await session.printSummary();
   } catch (thrown) {
-    nameError(thrown, command, typed);
-    const failure = withArgumentNames(toCliError(withSideEffect(thrown, session)), command);
+    const named = withNamesIn(thrown, command, typed);
+    const failure = withArgumentNames(toCliError(withSideEffect(named, session)), command);
     error = await withScope(failure, { globals: {}, names: session.names });
   } finally {
     await close();
@@ -192,16 +192,14 @@ function typedOf(
   return typed;
 }
 
-/** The same error with `kb` for `<kb>` and `top_k` for `--top-k`. */
+/** The error with `kb` for `<kb>` and `top_k` for `--top-k`. */
 function withArgumentNames(error: CliError, command: Command): CliError {
   const names = Object.entries(command.params)
     .map(([name, param]) => [labelOf(command, name, param), argumentName(command, name)] as const)
     .sort(([a], [b]) => b.length - a.length);
   const renamed = (text: string) =>
     names.reduce((each, [label, name]) => each.replaceAll(label, name), text);
-  if (error.kind !== "usage") return error;
-  error.message = renamed(error.message);
-  return error;
+  return error.kind === "usage" ? error.with({}, renamed(error.message)) : error;
 }
 
 /** The call that a command line stands for. */

@@ -166,9 +166,9 @@ export async function beforeSending<T>(check: () => Promise<T>): Promise<T> {
   try {
     return await check();
   } catch (error) {
-    if (error instanceof CliError && rowErrors.has(error.kind))
-      error.message += "; no changes were made";
-    throw error;
+    throw error instanceof CliError && rowErrors.has(error.kind)
+      ? error.with({}, `${error.message}; no changes were made`)
+      : error;
   }
 }
 
@@ -399,7 +399,8 @@ class BatchRun<T, R> {
       error instanceof CliError ? error : new CliError("failure", message, { cause: error });
     this.#stopped = true;
     this.#reason ??= reason;
-    if (reason.info.sideEffect === "unknown") this.#reason.with({ sideEffect: "unknown" });
+    if (reason.info.sideEffect === "unknown")
+      this.#reason = this.#reason.with({ sideEffect: "unknown" });
   }
 
   /** Ends the run: the journal is deleted after the output if all rows are done; otherwise throws what is left. */

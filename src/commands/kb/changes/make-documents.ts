@@ -1,4 +1,5 @@
 import { CliError } from "../../../errors.ts";
+import type { ErrorInfo } from "../../../errors.ts";
 import { groupDigits, sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/plural.ts";
 import { applyDocuments } from "./apply-documents.ts";
@@ -65,13 +66,13 @@ async function endedEarly(error: CliError, tally: RunTally, context: Context): P
     if (done !== "") await context.notice(`ended early: ${done}`);
     return error;
   }
-  if (done !== "") error.message += `: ${done}`;
   const isKnown = tally.isIdle && tally.unknown === 0;
-  return error.with({
+  const more: ErrorInfo = {
     // Only writes that were under way have an unknown side effect; those before are counted.
     ...(isKnown && { sideEffect: "none" }),
     hint: "run the same command again to resume; completed files are skipped",
-  });
+  };
+  return error.with(more, done === "" ? error.message : `${error.message}: ${done}`);
 }
 
 /** The row of a change in a dry run. */

@@ -177,8 +177,10 @@ async function* download(
     }
   } catch (error) {
     if (!context.signal.aborted || !(error instanceof CliError)) throw error;
-    error.message += `: ${done} of ${changed.length} documents downloaded`;
-    throw error.with({ hint: "run the same command again to resume" });
+    throw error.with(
+      { hint: "run the same command again to resume" },
+      `${error.message}: ${done} of ${changed.length} documents downloaded`,
+    );
   } finally {
     await log();
   }

@@ -128,8 +128,8 @@ async function examine(given: GivenKey, signIn: SignIn, context: Context): Promi
     }
     const isAsked = given.source === "the key";
     const isRejected = error instanceof ApiError && error.response.status === 401;
-    if (isRejected) error.with({ hint: isAsked ? undefined : places[kind] });
-    throw isAsked ? error : notStored(error);
+    if (isAsked) throw isRejected ? error.with({ hint: undefined }) : error;
+    throw notStored(isRejected ? error.with({ hint: places[kind] }) : error);
   }
 }
 

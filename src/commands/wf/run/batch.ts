@@ -182,13 +182,14 @@ async function followedRun(
 }
 
 /** The result of a row whose run was not started, or not followed to its end. */
-function failedRow(row: number, run: string | null, error: unknown): RowAttempt<RowResult> {
-  if (!(error instanceof CliError) || error.info.code === "read-only") throw error;
+function failedRow(row: number, run: string | null, thrown: unknown): RowAttempt<RowResult> {
+  if (!(thrown instanceof CliError) || thrown.info.code === "read-only") throw thrown;
+  // With the ID of the run it is known what has changed.
+  const error = run === null ? thrown : thrown.with({ sideEffect: undefined });
   const { kind, message, info } = error;
   const isUnknown = run !== null || info.sideEffect === "unknown";
   const rejected = kind === "refused" || kind === "limited" ? "failed" : "not started";
   const status = isUnknown ? "unknown" : rejected;
-  if (run !== null) error.with({ sideEffect: undefined }); // it is known what has changed
   return {
     end: isUnknown ? "unknown" : "failed",
     id: run,
