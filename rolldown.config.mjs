@@ -32,7 +32,11 @@ const replaced = [
   // 5 ms, for one number and one class that only callers with servers of their own have.
   ["node:http", "undici/lib/dispatcher/client.js", "{ maxHeaderSize: 16384 }"],
   ["node:http", "undici/lib/core/util.js", "{}"],
-  // Colors of borders, which our tables do not have.
+  // conf's dependency removes its temporary files on exit; src/host/node-files.ts does so itself. It listens to
+  // twenty signals from its import on, and raises each one again: Ctrl-C would count twice, and a limit on the
+  // size of files would kill the process.
+  ["when-exit", "atomically", "() => {}"],
+  // Colors of borders, which our tables do not have: 8 ms to load.
   ["@colors/colors/safe", "cli-table3", "{}"],
   // It would take 0.1 ms a cell. Tables are laid out with ASCII and \0 (src/output/table/draw-table.ts).
   ["string-width", "cli-table3", "(text) => text.replaceAll('\\0', '').length"],
@@ -64,15 +68,6 @@ export default defineConfig({
         const [, index] = /^\0replaced-(\d+)$/.exec(id) ?? [];
         return index === undefined ? null : `module.exports = ${replaced[index][2]};`;
       },
-    },
-    {
-      // conf's dependency atomically removes its temporary files on exit, by way of when-exit. That
-      // listens to twenty signals from its import on, and raises each one again: Ctrl-C would count
-      // twice, and a limit on the size of files would kill the process. settings-file.ts removes the
-      // files itself.
-      name: "conf-without-signal-handlers",
-      resolveId: (id) => (id === "when-exit" ? "\0no-signal-handlers" : null),
-      load: (id) => (id === "\0no-signal-handlers" ? "export default () => {};" : null),
     },
     {
       name: "sqlite-beside-the-bundle", // it looks for its .wasm in the folder of the running file

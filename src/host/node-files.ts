@@ -95,6 +95,42 @@ async function flushNames(path: string, system: FileSystem): Promise<void> {
   await directory?.close().catch(() => {});
 }
 
+/** Replaces a file by the one that `write` makes at a temporary path or in it, or leaves it as it is. */
+async function replaceFile(
+  path: string,
+  temporary: string,
+  write: () => Promise<string>,
+  system: FileSystem,
+): Promise<void> {
+  const { rename, rm } = await system.fs();
+  try {
+    await rename(await write(), path);
+    await flushNames(dirname(path), system);
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true });
+    throw withPath(path, error);
+  }
+}
+
+/**
+ * Writes settings with conf into a new directory, readable by its owner only, because on its own conf
+ * - puts a truncated file into place on a full disk: it ignores short writes;
+ * - does not write atomically if $SNAP is set, as in each terminal of a snap;
+ * - leaves its temporary file behind if it fails and the process exits at once.
+ */
+async function settingsIn(directory: string, value: object): Promise<string> {
+  const { appendFileSync, mkdirSync, statSync } = await import("node:fs");
+  const { default: Conf } = await import("conf");
+  const text = `${JSON.stringify(value, null, "\t")}\n`;
+  mkdirSync(directory, { mode: 0o700 });
+  const conf = new Conf({ cwd: directory, configFileMode: 0o600, serialize: () => text });
+  conf.store = { ...value };
+  // Completes a short write, or throws its reason: "disk full", "file too large".
+  const missing = Buffer.from(text).subarray(statSync(conf.path).size);
+  appendFileSync(conf.path, missing, { flush: true });
+  return conf.path;
+}
+
 type Reads =
   | "read"
   | "bytes"
@@ -155,7 +191,7 @@ const readsOf = (system: FileSystem): Pick<Files, Reads> => ({
 
 const writesOf = (system: FileSystem): Omit<Files, Reads> => ({
   async writeAtomic(path, content, mode = 0o666) {
-    const { open, rename, rm, writeFile } = await system.fs();
+    const { open, writeFile } = await system.fs();
     const temporary = `${path}.${await system.randomHex(4)}.tmp`;
     const openTemporary = () => open(temporary, "wx", mode);
     const file = await openTemporary()
@@ -167,23 +203,21 @@ const writesOf = (system: FileSystem): Omit<Files, Reads> => ({
       .catch((error: unknown) => {
         throw withPath(path, error);
       });
-    try {
-      await writeFile(file, content);
-      await file.sync();
-      await file.close();
-      await rename(temporary, path);
-      await flushNames(dirname(path), system);
-    } catch (error) {
-      await file.close().catch(() => {});
-      await rm(temporary, { force: true });
-      throw withPath(path, error);
-    }
+    const write = async () => {
+      try {
+        await writeFile(file, content);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      return temporary;
+    };
+    await replaceFile(path, temporary, write, system);
   },
   async writeSettings(path, value) {
-    const { writeSettings } = await import("./settings-file.ts");
-    await writeSettings(path, value).catch((error: unknown) => {
-      throw withPath(path, error);
-    });
+    const directory = `${path}.${await system.randomHex(4)}.tmp`;
+    await replaceFile(path, directory, () => settingsIn(directory, value), system);
+    await (await system.fs()).rmdir(directory);
   },
   async create(path) {
     const file = await (await system.fs()).open(path, "wx");

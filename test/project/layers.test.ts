@@ -50,7 +50,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
 const packages: Readonly<Record<string, RegExp>> = {
   undici: /^(api\/client|host\/dispatcher|host\/host)\.ts$/,
   commander: /^cli\//,
-  conf: /^host\/settings-file\.ts$/,
+  conf: /^host\/node-files\.ts$/,
   "cross-spawn": /^host\/child-process\.ts$/,
   leven: /^lib\/did-you-mean\.ts$/,
   chalk: /^output\//,

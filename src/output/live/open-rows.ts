@@ -34,7 +34,7 @@ export async function printReappearing(
     for await (const { group } of firstTogether(rows)) {
       linesOf ??= rowPrinter(group, columns, style, out);
       // Before the rows of the first group is the head.
-      const texts = linesOf(group).split(/(?<=\n)/);
+      const texts = (await linesOf(group)).split(/(?<=\n)/);
       lines.print(texts.splice(0, texts.length - group.length).join(""));
       for (const [index, row] of group.entries()) {
         const id = String(valueAt(row, idPath));

@@ -1,9 +1,9 @@
 import type { Output } from "../../host/host.ts";
 import { cut, cutDistinct, ellipsis, shortIdLength } from "../cut.ts";
 import { lineWidth } from "./column-widths.ts";
-import { pad, shorten, widthOf } from "../display-width.ts";
-import { MAX_TABLE_ROWS, columnGap, drawTable } from "./draw-table.ts";
-import type { TableCell, TableColumn } from "./draw-table.ts";
+import { shorten, widthOf } from "../display-width.ts";
+import { MAX_TABLE_ROWS, drawTable, rowLine } from "./draw-table.ts";
+import type { TableCell } from "./draw-table.ts";
 import { gridTexts, layOut, shortId } from "./layout.ts";
 import type { GridColumn } from "./layout.ts";
 import { sheetText } from "./sheet.ts";
@@ -12,8 +12,8 @@ import type { TableField, TableStyle } from "./table.ts";
 
 /**
  * Prints rows as aligned columns and resolves to their number. The rows that are available at once,
- * at most 100, set the widths. If these are all, they are drawn as a table; otherwise each row is
- * printed as a line when it arrives. Where all columns are required and do not fit on a line, each row
+ * at most 100, set the widths and are drawn as a table; below it each other row is printed as a line when it
+ * arrives. Where all columns are required and do not fit on a line, each row
  * is a sheet.
  */
 export async function printGrid(
@@ -23,7 +23,7 @@ export async function printGrid(
   out: Output,
 ): Promise<number> {
   let count = 0;
-  let linesOf: ((rows: readonly unknown[]) => string) | undefined;
+  let linesOf: ReturnType<typeof rowPrinter> | undefined;
   for await (const { group, isAll } of firstTogether(rows)) {
     let text = "";
     if (isAll) {
@@ -31,7 +31,7 @@ export async function printGrid(
       text = isEmpty ? "" : await gridText(group, fields, style, out);
     } else {
       linesOf ??= rowPrinter(group, fields, style, out);
-      text = linesOf(group);
+      text = await linesOf(group);
     }
     count += group.length;
     if (text !== "") await out.write(text);
@@ -40,7 +40,7 @@ export async function printGrid(
   return count;
 }
 
-/** All rows as aligned columns below their head: a drawn table on a terminal, lines in a pipe. */
+/** All rows as aligned columns below their head. */
 export async function gridText(
   rows: readonly unknown[],
   fields: readonly TableField[],
@@ -49,18 +49,22 @@ export async function gridText(
 ): Promise<string> {
   const columns = layOut(rows, fields, style, { available: availableWidth(out), areAll: true });
   if (!columns) return sheetTexts(rows, fields, style, out);
-  const cells = gridTexts(rows, columns, style).map((texts, index) =>
-    rowCells(rows[index], texts, columns, style),
-  );
-  if (!out.isTTY || columns.length === 0 || rows.length > MAX_TABLE_ROWS) {
-    return gridHead(columns, style, out) + cells.map((each) => lineOf(each, columns)).join("");
-  }
+  return drawnText(rows, gridTexts(rows, columns, style), columns, { style, out });
+}
+
+/** The rows that columns were laid out for, below their head. */
+async function drawnText(
+  rows: readonly unknown[],
+  texts: readonly (readonly string[])[],
+  columns: readonly GridColumn[],
+  { style, out }: { readonly style: TableStyle; readonly out: Output },
+): Promise<string> {
   const { headers, colors } = style;
+  const cells = rows.map((row, index) => rowCells(row, texts[index] ?? [], columns, style));
   const rule = ruleFor(style, out);
-  const lines = await drawTable(columns, cells, {
-    head: headers ? headCells(columns, style) : [],
-    rule,
-  });
+  const head = headers ? headCells(columns, style) : [];
+  if (columns.length === 0) return "\n".repeat(rows.length + Number(headers) + Number(rule !== ""));
+  const lines = await drawTable(columns, cells, { head, rule });
   if (headers) lines[0] = colors.bold(lines[0] ?? "");
   if (rule !== "") lines[1] = colors.dim(lines[1] ?? "");
   return lines.map((line) => `${line}\n`).join("");
@@ -72,23 +76,21 @@ export function rowPrinter(
   fields: readonly TableField[],
   style: TableStyle,
   out: Output,
-): (rows: readonly unknown[]) => string {
+): (rows: readonly unknown[]) => Promise<string> {
   const columns = layOut(first, fields, style, { available: availableWidth(out), areAll: false });
   const printed = new PrintedTexts();
-  return (rows) => {
+  return async (rows) => {
     const isFirst = rows === first;
     if (!columns) return (isFirst ? "" : "\n") + sheetTexts(rows, fields, style, out);
     if (!isFirst) {
       const available = availableWidth(out);
       return rows.map((row) => laterLine(row, { columns, printed, style, available })).join("");
     }
-    const lines = gridTexts(rows, columns, style).map((texts, index) => {
-      const row = rows[index];
+    const texts = gridTexts(rows, columns, style);
+    for (const [index, row] of rows.entries())
       for (const [place, column] of columns.entries())
-        printed.add(column, texts[place] ?? "", column.text(row));
-      return lineOf(rowCells(row, texts, columns, style), columns);
-    });
-    return gridHead(columns, style, out) + lines.join("");
+        printed.add(column, texts[index]?.[place] ?? "", column.text(row));
+    return drawnText(rows, texts, columns, { style, out });
   };
 }
 
@@ -172,27 +174,6 @@ const rowCells = (
     return { text, colored: color === undefined ? text : colors[color](text) };
   });
 
-const joinCells = (cells: readonly TableCell[], columns: readonly TableColumn[]): string =>
-  cells
-    .map(({ text, colored }, index) => {
-      const { width = 0, align } = columns[index] ?? {};
-      return pad(text, width, align, colored);
-    })
-    .join(columnGap)
-    .trimEnd();
-
-const lineOf = (cells: readonly TableCell[], columns: readonly TableColumn[]): string =>
-  `${joinCells(cells, columns)}\n`;
-
-function gridHead(columns: readonly GridColumn[], style: TableStyle, out: Output): string {
-  if (!style.headers) return "";
-  const rule = ruleFor(style, out);
-  const head = `${style.colors.bold(joinCells(headCells(columns, style), columns))}\n`;
-  if (rule === "") return head;
-  const rules = columns.map(({ width }) => rule.repeat(width));
-  return `${head}${style.colors.dim(rules.join(columnGap))}\n`;
-}
-
 /** The rows printed so far, and the width of the terminal. */
 interface PrintedRows {
   readonly columns: readonly GridColumn[];
@@ -210,7 +191,7 @@ function laterLine(row: unknown, { columns, printed, style, available }: Printed
   const texts = fitted.map((column, index) =>
     printed.cutNew(column, full[index] ?? "", mark, free),
   );
-  return lineOf(rowCells(row, texts, fitted, style), fitted);
+  return `${rowLine(rowCells(row, texts, fitted, style), fitted)}\n`;
 }
 
 /** The columns for a row whose texts need more width: it takes what the columns left free. */
