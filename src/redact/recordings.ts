@@ -3,8 +3,7 @@ import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import { isObject } from "../lib/json.ts";
 import type { Secrets } from "./keys.ts";
-import { mapTexts } from "./map-texts.ts";
-import { mayHoldSecret, redactSecrets } from "./text.ts";
+import { mapTexts, mayHoldSecret, redactSecrets } from "./text.ts";
 
 /** The event with the keys in use masked, in its text as well as in its data. */
 export function redactKeys(event: ServerEvent, { masked }: Secrets): ServerEvent {

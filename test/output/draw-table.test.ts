@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { list, record } from "../../src/operations/operation.ts";
 import { render } from "../../src/output/print/print.ts";
 import type { Style } from "../../src/output/print/print.ts";
-import { sharedWidths } from "../../src/output/table/column-widths.ts";
+import { sharedWidths } from "../../src/output/table/layout.ts";
 import { collecting, plain, printed } from "../lib/printed.ts";
 import { differentWidths } from "../lib/widths.ts";
 

@@ -5,15 +5,14 @@ import { columnColor } from "../colors.ts";
 import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
-import { wholeScreen } from "../live/redraw-region.ts";
+import { wholeScreen } from "../live/terminal-writer.ts";
 import { isChart, plainCell } from "../report-model.ts";
 import type { Cell, Report, ReportStep, Section, Tone } from "../report-model.ts";
-import { textChart } from "../table/charts.ts";
+import { textChart, textLine, tones } from "../table/text-lines.ts";
 import { comparedTexts } from "../table/compared-texts.ts";
 import { gridText } from "../table/grid.ts";
 import { availableWidth } from "../table/table.ts";
 import type { TableField, TableStyle } from "../table/table.ts";
-import { textLine, tones } from "../table/text-lines.ts";
 import { printFiltered, printJson, printJsonLines, printYaml } from "./print-data.ts";
 import {
   allOf,

@@ -58,7 +58,7 @@ export async function printChecks(rows: RowBatches, printing: Printing): Promise
   const columns = terminalFormOf(returns);
   if (columns?.form !== "checks") return 0;
   const style = await tableStyle(printing);
-  const { checkText } = await import("../table/check-list.ts");
+  const { checkText } = await import("../table/results.ts");
   const fieldOf = (label: string) => fieldNamed(returns, label);
   return each(rows, out, (row) => checkText(row, columns, fieldOf, { style, out }));
 }
@@ -69,7 +69,7 @@ export async function printHits(rows: RowBatches, printing: Printing): Promise<n
   const form = terminalFormOf(returns);
   if (form?.form !== "hits") return 0;
   const style = await tableStyle(printing);
-  const { hitText } = await import("../table/search-hits.ts");
+  const { hitText } = await import("../table/results.ts");
   let rank = 0;
   return each(rows, out, (row) => {
     rank += 1;

@@ -4,7 +4,7 @@ import { inBatches } from "../../lib/collect.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { isList } from "../../operations/operation.ts";
 import type { Returns, TerminalForm } from "../../operations/operation.ts";
-import { visible } from "../display-width.ts";
+import { visible, escapeControls } from "../display-width.ts";
 import type { Format } from "../formats-list.ts";
 import { checkFilter } from "../formats/jq.ts";
 import type { Style } from "../formats/text-formats.ts";
@@ -17,7 +17,6 @@ import {
   printValues,
   printYaml,
 } from "./print-data.ts";
-import { printEvents } from "./print-events.ts";
 import {
   printBulkResults,
   printChecks,
@@ -27,8 +26,18 @@ import {
   printSheets,
   printTable,
 } from "./print-rows.ts";
-import { allOf, each, isDefaultForm, mapped, ordered, terminalFormOf } from "./printing.ts";
+import {
+  allOf,
+  each,
+  isDefaultForm,
+  mapped,
+  ordered,
+  terminalFormOf,
+  eachBatch,
+  viewStyleOf,
+} from "./printing.ts";
 import type { Printing, RowBatches } from "./printing.ts";
+import type { EventPrinter } from "../live/event-printer.ts";
 
 export type { PageInfo, Style } from "../formats/text-formats.ts";
 export { columnNames, visible };
@@ -183,4 +192,56 @@ async function printBytes(chunks: AsyncIterable<Uint8Array>, out: Output): Promi
     if (out.closed) break;
   }
   return count;
+}
+
+type Events = AsyncIterable<readonly ServerEvent[]>;
+
+/**
+ * Prints events as they are followed: live, as lines of JSON, or the ID of their run. Undefined for another
+ * form, in which their data are printed like rows.
+ */
+export async function printEvents(
+  events: Events,
+  form: string,
+  printing: Printing,
+): Promise<number | undefined> {
+  const { style, out } = printing;
+  if (isDefaultForm(style)) return printLive(events, printing);
+  if (form === "name") return printRunId(events, out);
+  if (form !== "jsonl" || style.columns !== undefined) return undefined;
+  const escape = out.isTTY ? escapeControls : (json: string) => json;
+  return eachBatch(events, out, (batch) => batch.map(({ raw }) => `${escape(raw)}\n`).join(""));
+}
+
+async function printLive(events: Events, printing: Printing): Promise<number> {
+  const { returns, style, out } = printing;
+  const { isRun, linePrinter, redrawingPrinter } = await import("../live/event-printer.ts");
+  const viewStyle = await viewStyleOf(printing);
+  const terminal = "some" in returns ? undefined : style.terminal;
+  let printer: EventPrinter | undefined;
+  let count = 0;
+  try {
+    for await (const batch of events) {
+      printer ??=
+        terminal && isRun(batch)
+          ? redrawingPrinter(terminal, viewStyle, batch[0]?.run !== undefined)
+          : linePrinter(viewStyle, out);
+      await printer.show(batch);
+      count += 1;
+      if (out.closed) break;
+    }
+  } finally {
+    await printer?.end();
+  }
+  return count;
+}
+
+/** Prints the ID of the run once, when an event names it; reads the events to their end. */
+function printRunId(events: Events, out: Output): Promise<number> {
+  let isPrinted = false;
+  return each(events, out, ({ fields: { workflow_run_id: id } }) => {
+    if (isPrinted || id === undefined) return "";
+    isPrinted = true;
+    return `${out.isTTY ? visible(id) : id}\n`;
+  });
 }

@@ -17,7 +17,7 @@ import type { Host } from "../../../host/host.ts";
 import { own } from "../../../lib/json.ts";
 import type { ProgressStep } from "../../../output/report-model.ts";
 import { version } from "../../../lib/version.ts";
-import { mapTexts } from "../../../redact/map-texts.ts";
+import { mapTexts } from "../../../redact/text.ts";
 import { errorResult } from "./results.ts";
 import type { ToolCallOf } from "./results.ts";
 import type { ClientRequest, Offer, OfferedTool } from "./tool.ts";
