@@ -1,6 +1,6 @@
 import { readyAnswer } from "./cli/ready-answer.ts";
 import { bundleFile, directoriesOf, platform } from "./host/runtime.ts";
-import { keepCompiledCode } from "./host/compile-cache.ts";
+import { keepCompiledCode } from "./host/runtime.ts";
 import { endWithLastLine, nodeOutput } from "./host/node-output.ts";
 
 /**

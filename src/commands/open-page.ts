@@ -1,6 +1,5 @@
-import { consoleSetting } from "../config/console-url.ts";
 import { sandboxProfile } from "../config/sandbox-profile.ts";
-import { settingsFor } from "../config/settings.ts";
+import { consoleSetting, settingsFor } from "../config/settings.ts";
 import { requireBaseUrl } from "../config/target.ts";
 import { reasonOf } from "../errors.ts";
 import type { Host, SpawnOptions } from "../host/host.ts";

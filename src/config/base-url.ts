@@ -45,5 +45,32 @@ const invalidUrl = (text: string, problem: string, hint: string) =>
   usage(`invalid base URL "${withoutUrlSecrets(text)}": ${problem}`, hint);
 
 /** `https://user:password@host` → `https://…`; the same for a query or fragment, which may hold a key. */
-export const withoutUrlSecrets = (text: string): string =>
+const withoutUrlSecrets = (text: string): string =>
   /[@?#]/.test(text) ? text.replace(/^([a-z+.-]*:\/\/)?.*$/is, "$1…") : text;
+
+/** Services whose web console has another host than their API, by origin of the API. */
+const consoles: Readonly<Record<string, string>> = {
+  "https://api.dify.ai": "https://cloud.dify.ai",
+};
+
+/** The address of the web console if none is configured: that of the API without its path. */
+export function defaultConsoleUrl(baseUrl: string): string {
+  const { origin } = new URL(baseUrl);
+  return consoles[origin] ?? origin;
+}
+
+/**
+ * Normalizes the address of a web console: completes a bare host and removes trailing slashes. Throws
+ * usage for anything else than http and https, and for a password, query or fragment.
+ */
+export function consoleUrlOf(text: string): string {
+  const url = attempt(() => new URL(withScheme(text)));
+  const isPlain = url && `${url.username}${url.password}${url.search}${url.hash}` === "";
+  if (!url || !isPlain || !/^https?:$/.test(url.protocol)) {
+    throw usage(
+      `invalid address of the web console: "${withoutUrlSecrets(text)}"`,
+      "use a URL such as https://example.com, without a user name, query or fragment",
+    );
+  }
+  return `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, "")}`;
+}

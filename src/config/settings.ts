@@ -4,7 +4,7 @@ import { own } from "../lib/json.ts";
 import { isUuid } from "../lib/uuid.ts";
 import { kindOfKey } from "../lib/api-key.ts";
 import type { KeyKind } from "../lib/api-key.ts";
-import { baseUrlOf } from "./base-url.ts";
+import { baseUrlOf, consoleUrlOf, defaultConsoleUrl } from "./base-url.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
 import { readProfiles, unset } from "./profiles.ts";
@@ -287,4 +287,14 @@ function missingAppHint(app: string, names: readonly string[], profile: string |
   if (near !== undefined) return `did you mean ${JSON.stringify(near)}?`;
   if (names.length > 0) return `applications of the profile: ${names.join(", ")}`;
   return `add it with ${commandLine("wf login", profile === undefined ? [] : [profile], { app })}`;
+}
+
+/** The address of the web console: that of the profile if requests go to the profile's own server. */
+export function consoleSetting({ baseUrl, stored }: Pick<Settings, "baseUrl" | "stored">): Setting {
+  if (baseUrl.value === undefined) return unset;
+  const { baseUrl: own, consoleUrl } = stored ?? {};
+  const isOwn = own !== undefined && baseUrlOf(own, true) === baseUrl.value;
+  return stored && isOwn && consoleUrl !== undefined
+    ? { value: consoleUrlOf(consoleUrl), source: stored.source }
+    : { value: defaultConsoleUrl(baseUrl.value), source: "built-in" };
 }

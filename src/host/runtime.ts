@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 import { attempt } from "../lib/attempt.ts";
 import type { RawHost } from "./host.ts";
+import { privateDirectory } from "./trusted-path.ts";
 
 /** Version of Node and platform: `v20.19.0 linux-x64`. */
 export const platform = `${process.version} ${process.platform}-${process.arch}`;
@@ -41,4 +42,19 @@ export function directoriesOf(env: RawHost["env"]): RawHost["directories"] {
     data: directory("KB_DATA_DIR", "XDG_DATA_HOME", join(".local", "share"), "LOCALAPPDATA"),
     cache: directory("KB_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "LOCALAPPDATA"),
   };
+}
+
+/**
+ * Lets Node.js 22.8 and later keep what it compiles in the directory `code` of a cache, so that later starts
+ * take less time. What is read there is run, so others must not be able to write there.
+ */
+export function keepCompiledCode(cache: string): void {
+  // Node.js 20 has no such cache: loading the module to see that would take 0.15 ms of each start.
+  if (isExecutable || process.version.startsWith("v20.")) return; // the executable contains compiled code
+  const { enableCompileCache } = process.getBuiltinModule("node:module") as {
+    readonly enableCompileCache?: (directory: string) => unknown;
+  };
+  if (!enableCompileCache) return;
+  const directory = attempt(() => privateDirectory(join(cache, "code")));
+  if (directory !== undefined) enableCompileCache(directory);
 }

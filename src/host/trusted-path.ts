@@ -1,4 +1,4 @@
-import { lstatSync, readlinkSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 
 /** What makes a path untrusted: a directory or link on the way, or the file itself. */
@@ -57,3 +57,30 @@ export function untrustedPart(
 
 const stepsOf = (path: string): string[] =>
   path.split("/").filter((step) => step !== "" && step !== ".");
+
+/**
+ * Returns the real path of a directory that only the user can read and write, and that only the user and root can
+ * replace. Creates it and those above it; not by a recursive mkdir, which never returns for a place where
+ * nothing can be created, such as /proc/nowhere. Undefined if it is open to others. Throws the system error.
+ */
+export function privateDirectory(path: string, isSafe = isSafeFromOthers): string | undefined {
+  create(path, isSafe);
+  const stats = statSync(path);
+  // Without rights for others at all: a checkout or an unpacked archive rarely contains such a directory.
+  const isPrivate = stats.isDirectory() && (stats.mode & 0o077) === 0;
+  return isPrivate && isSafe(path) ? realpathSync(path) : undefined;
+}
+
+function create(path: string, isSafe: (directory: string) => boolean): void {
+  if (existsSync(path)) return;
+  const parent = dirname(path);
+  create(parent, isSafe);
+  if (!isSafe(parent)) throw new Error("nothing is created where others can write");
+  mkdirSync(path, { mode: 0o700 });
+}
+
+/** Links in directories of others do not do, nor do sticky directories: others can create there what is missing. On Windows, nothing is known. */
+function isSafeFromOthers(directory: string): boolean {
+  const uid = process.getuid?.();
+  return uid !== undefined && untrustedPart(directory, uid, { sticky: false }) === undefined;
+}

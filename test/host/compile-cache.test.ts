@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
-import { privateDirectory } from "../../src/host/compile-cache.ts";
+import { privateDirectory } from "../../src/host/trusted-path.ts";
 import { untrustedPart } from "../../src/host/trusted-path.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 

@@ -1,4 +1,5 @@
 import type { Output } from "../../host/host.ts";
+import { withWrite } from "../terminal.ts";
 
 /** Characters at which the buffer is written. */
 const BUFFER_SIZE = 64 * 1024;
@@ -24,26 +25,19 @@ export function bufferPages(out: Output): PageBuffer {
     writing.catch(() => {}); // thrown by the next write or flush
   };
 
-  return {
-    write(words) {
-      if (typeof words !== "string") {
-        send();
-        return out.write(words);
-      }
-      if (text === "") setImmediate(send);
-      text += words;
-      if (text.length >= BUFFER_SIZE) send();
-      return writing;
-    },
-    flush() {
+  const buffered = withWrite(out, (words) => {
+    if (typeof words !== "string") {
       send();
-      return writing;
-    },
-    isTTY: out.isTTY,
-    columns: out.columns,
-    terminal: out.terminal,
-    get closed() {
-      return out.closed;
-    },
+      return out.write(words);
+    }
+    if (text === "") setImmediate(send);
+    text += words;
+    if (text.length >= BUFFER_SIZE) send();
+    return writing;
+  });
+  const flush = () => {
+    send();
+    return writing;
   };
+  return Object.assign(buffered, { flush });
 }

@@ -123,7 +123,7 @@ export function sortValue(cell: Cell): number | undefined {
 }
 
 /** A column of a table on a page, with what its cells have in common. */
-export interface PageColumn {
+interface PageColumn {
   readonly heading: Heading;
   readonly index: number;
   /** The kind of its charts, if it has any. */
@@ -135,7 +135,7 @@ export interface PageColumn {
 }
 
 /** The columns of a table. */
-export const pageColumns = (
+const pageColumns = (
   columns: readonly Heading[],
   rows: readonly (readonly Cell[])[],
   times: Times,
@@ -155,7 +155,7 @@ export const pageColumns = (
   });
 
 /** The content of a cell. */
-export function cellContent(cell: Cell, { heading, times }: PageColumn): string {
+function cellContent(cell: Cell, { heading, times }: PageColumn): string {
   if (isChart(cell)) return chartHtml(cell);
   const { text, tone } = readCell(cell, heading.label, times);
   if (text === "") return "";
@@ -167,7 +167,7 @@ export const tonedText = (text: string, tone: Tone): string =>
   `<span class="tone ${tone}">${escapeHtml(text)}</span>`;
 
 /** The text of a cell without markup, and its tone. */
-export function readCell(
+function readCell(
   cell: Exclude<Cell, Chart>,
   label: string,
   times: Times,
@@ -182,7 +182,7 @@ export function readCell(
 const tonesOfColors = { green: "good", red: "bad", yellow: "warn" } as const;
 
 /** What a reader that hears the page is told about a column of charts without a label. */
-export const chartLabels = { bar: "Share", spark: "Trend", span: "Timeline" } as const;
+const chartLabels = { bar: "Share", spark: "Trend", span: "Timeline" } as const;
 
 /** A chart of a cell as SVG. Bars and spans repeat the numbers beside them, so they are not read aloud. */
 export function chartHtml(chart: Chart): string {

@@ -190,7 +190,7 @@ const MAX_TEXT = 20_000;
 const MAX_PAGE = 5_000_000;
 
 /** Writes the details of one page, which has room for so many characters. */
-export class PageDetails {
+class PageDetails {
   readonly #times: Times;
   #room = MAX_PAGE;
 

@@ -171,7 +171,7 @@ const MIN_ROWS = 3;
  * The view of several runs, each with a block of its own. The blocks of active runs are redrawn; that
  * of a run that has ended is printed as a whole above them.
  */
-export class RunsView implements LiveLines {
+class RunsView implements LiveLines {
   readonly #style: ViewStyle;
   /** Runs that have not ended, by name. */
   readonly #blocks = new Map<string, Block>();

@@ -191,7 +191,7 @@ export const wholeScreen = (lines: readonly string[]): string => {
  *     █            ← cursor         a 2s         ← region
  *                                   █            ← cursor
  */
-export class Region {
+class Region {
   readonly #out: Output;
   #lines: readonly string[] = [];
   #columns: number;

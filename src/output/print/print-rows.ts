@@ -58,7 +58,7 @@ export async function printChecks(rows: RowBatches, printing: Printing): Promise
   const columns = terminalFormOf(returns);
   if (columns?.form !== "checks") return 0;
   const style = await tableStyle(printing);
-  const { checkText } = await import("../table/results.ts");
+  const { checkText } = await import("../table/terminal-forms.ts");
   const fieldOf = (label: string) => fieldNamed(returns, label);
   return each(rows, out, (row) => checkText(row, columns, fieldOf, { style, out }));
 }
@@ -69,7 +69,7 @@ export async function printHits(rows: RowBatches, printing: Printing): Promise<n
   const form = terminalFormOf(returns);
   if (form?.form !== "hits") return 0;
   const style = await tableStyle(printing);
-  const { hitText } = await import("../table/results.ts");
+  const { hitText } = await import("../table/terminal-forms.ts");
   let rank = 0;
   return each(rows, out, (row) => {
     rank += 1;
@@ -82,7 +82,7 @@ export async function printBulkResults(rows: RowBatches, printing: Printing): Pr
   const { returns, out } = printing;
   const form = terminalFormOf(returns);
   if (form?.form !== "results") return 0;
-  const { printResults } = await import("../table/results.ts");
+  const { printResults } = await import("../table/terminal-forms.ts");
   const fieldOf = (label: string) => fieldNamed(returns, label);
   return printResults(oneByOne(rows), form, fieldOf, { style: await tableStyle(printing), out });
 }

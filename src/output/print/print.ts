@@ -200,7 +200,7 @@ type Events = AsyncIterable<readonly ServerEvent[]>;
  * Prints events as they are followed: live, as lines of JSON, or the ID of their run. Undefined for another
  * form, in which their data are printed like rows.
  */
-export async function printEvents(
+async function printEvents(
   events: Events,
   form: string,
   printing: Printing,

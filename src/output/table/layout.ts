@@ -197,7 +197,7 @@ function alikeRows(count: number, shown: readonly (readonly string[])[]): number
 }
 
 /** A column before the width is shared. */
-export interface MeasuredColumn {
+interface MeasuredColumn {
   /** Columns with which every cell can still be read. */
   readonly min: number;
   /** Columns with which nothing is cut; Infinity for a picture that takes the remaining width. */
@@ -210,13 +210,13 @@ export interface MeasuredColumn {
 const nameShare = 0.5;
 
 /** Minimum of a name and of another text on a line of that many columns. */
-export const minNameWidth = (available: number): number =>
+const minNameWidth = (available: number): number =>
   Math.min(40, Math.max(12, Math.floor(available * 0.35)));
-export const minTextWidth = (available: number): number =>
+const minTextWidth = (available: number): number =>
   Math.min(30, Math.max(10, Math.floor(available * 0.2)));
 
 /** Minimum of a sparse column, which is there for what its few texts say, such as why runs failed. */
-export const minSparseWidth = (available: number): number =>
+const minSparseWidth = (available: number): number =>
   Math.min(40, Math.max(10, Math.floor(available * 0.4)));
 
 /** Columns that a line with these columns takes. */
@@ -224,10 +224,7 @@ export const lineWidth = (widths: readonly number[]): number =>
   sum(widths) + columnGap.length * Math.max(0, widths.length - 1);
 
 /** Indexes of the columns that fit with their minimum widths, in order; the least important are dropped. */
-export function fittingColumns(
-  columns: readonly MeasuredColumn[],
-  available: number,
-): readonly number[] {
+function fittingColumns(columns: readonly MeasuredColumn[], available: number): readonly number[] {
   let kept = [...columns.keys()];
   const minWidth = () => lineWidth(kept.map((index) => columns[index]?.min ?? 0));
   for (const index of dropOrder(columns)) {

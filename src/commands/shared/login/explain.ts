@@ -1,7 +1,6 @@
-import { consoleSetting } from "../../../config/console-url.ts";
 import { profilePath } from "../../../config/profiles.ts";
 import type { Setting } from "../../../config/profiles.ts";
-import { settingsFor } from "../../../config/settings.ts";
+import { consoleSetting, settingsFor } from "../../../config/settings.ts";
 import { maskKey } from "../../../redact/keys.ts";
 import type { Context } from "../../command-spec.ts";
 

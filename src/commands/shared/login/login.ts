@@ -1,5 +1,9 @@
-import { baseUrlOf, withScheme } from "../../../config/base-url.ts";
-import { consoleUrlOf, defaultConsoleUrl } from "../../../config/console-url.ts";
+import {
+  baseUrlOf,
+  consoleUrlOf,
+  defaultConsoleUrl,
+  withScheme,
+} from "../../../config/base-url.ts";
 import { changeProfiles, readProfiles } from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
 import { isSandbox, sandboxProfile } from "../../../config/sandbox-profile.ts";
