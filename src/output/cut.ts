@@ -1,3 +1,4 @@
+import { groupBy } from "../lib/collect.ts";
 import { endOf, startOf, widthOf } from "./display-width.ts";
 
 /** What stands for the part of a text that was cut out: one column, or three in ASCII. */
@@ -54,15 +55,8 @@ export function cutDistinct(texts: readonly string[], width: number, mark = "…
 }
 
 /** Groups of different texts that have the same cut. */
-function alikeTexts(cuts: ReadonlyMap<string, string>): string[][] {
-  const byCut = new Map<string, string[]>();
-  for (const [text, short] of cuts) {
-    const group = byCut.get(short);
-    if (group) group.push(text);
-    else byCut.set(short, [text]);
-  }
-  return [...byCut.values()].filter(({ length }) => length > 1);
-}
+const alikeTexts = (cuts: ReadonlyMap<string, string>): string[][] =>
+  [...groupBy(cuts.keys(), (text) => cuts.get(text)).values()].filter(({ length }) => length > 1);
 
 /** Cuts texts that look alike so that they show where they differ. */
 function separate(

@@ -52,39 +52,24 @@ export async function printSheets(rows: RowBatches, printing: Printing): Promise
   });
 }
 
-/** Prints the results of checks. */
-export async function printChecks(rows: RowBatches, printing: Printing): Promise<number> {
-  const { returns, out } = printing;
-  const columns = terminalFormOf(returns);
-  if (columns?.form !== "checks") return 0;
-  const style = await tableStyle(printing);
-  const { checkText } = await import("../table/terminal-forms.ts");
-  const fieldOf = (label: string) => fieldNamed(returns, label);
-  return each(rows, out, (row) => checkText(row, columns, fieldOf, { style, out }));
-}
-
-/** Prints search results with the text that was found. */
-export async function printHits(rows: RowBatches, printing: Printing): Promise<number> {
+/** Prints rows in the form of their own that they have on a terminal. */
+export async function printTerminalForm(rows: RowBatches, printing: Printing): Promise<number> {
   const { returns, out } = printing;
   const form = terminalFormOf(returns);
-  if (form?.form !== "hits") return 0;
-  const style = await tableStyle(printing);
-  const { hitText } = await import("../table/terminal-forms.ts");
+  const styles = { style: await tableStyle(printing), out };
+  const { checkText, hitText, printResults } = await import("../table/terminal-forms.ts");
+  const fieldOf = (label: string) => fieldNamed(returns, label);
   let rank = 0;
-  return each(rows, out, (row) => {
-    rank += 1;
-    return `${rank === 1 ? "" : "\n"}${hitText(row, rank, form.query, { style, out })}`;
-  });
-}
-
-/** Prints the results of a bulk command, in groups. */
-export async function printBulkResults(rows: RowBatches, printing: Printing): Promise<number> {
-  const { returns, out } = printing;
-  const form = terminalFormOf(returns);
-  if (form?.form !== "results") return 0;
-  const { printResults } = await import("../table/terminal-forms.ts");
-  const fieldOf = (label: string) => fieldNamed(returns, label);
-  return printResults(oneByOne(rows), form, fieldOf, { style: await tableStyle(printing), out });
+  switch (form?.form) {
+    case "checks":
+      return each(rows, out, (row) => checkText(row, form, fieldOf, styles));
+    case "hits":
+      return each(rows, out, (row) => hitText(row, ++rank, form.query, styles));
+    case "results":
+      return printResults(oneByOne(rows), form, fieldOf, styles);
+    case undefined:
+      return 0;
+  }
 }
 
 /** Prints objects as lines of name, tab and value. */

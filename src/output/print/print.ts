@@ -18,13 +18,11 @@ import {
   printYaml,
 } from "./print-data.ts";
 import {
-  printBulkResults,
-  printChecks,
-  printHits,
   printLines,
   printPairs,
   printSheets,
   printTable,
+  printTerminalForm,
 } from "./print-rows.ts";
 import {
   allOf,
@@ -146,9 +144,9 @@ const printers: Readonly<Record<Form, Print>> = {
   grid: printTable,
   wide: printTable,
   sheet: printSheets,
-  checks: printChecks,
-  hits: printHits,
-  results: printBulkResults,
+  checks: printTerminalForm,
+  hits: printTerminalForm,
+  results: printTerminalForm,
   values: printValues,
   tsv: (rows, printing) =>
     printing.returns.kind === "record"

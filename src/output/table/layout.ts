@@ -1,3 +1,4 @@
+import { groupBy } from "../../lib/collect.ts";
 import { isUuid } from "../../lib/uuid.ts";
 import { cut, cutDistinct, ellipsis, shortIdLength } from "../cut.ts";
 import { visible, widthOf } from "../display-width.ts";
@@ -186,13 +187,8 @@ export function gridTexts(
 
 /** Indexes of rows with the same texts, in groups. */
 function alikeRows(count: number, shown: readonly (readonly string[])[]): number[][] {
-  const groups = new Map<string, number[]>();
-  for (let row = 0; row < count; row++) {
-    const line = shown.map((texts) => texts[row] ?? "").join("\0");
-    const group = groups.get(line);
-    if (group) group.push(row);
-    else groups.set(line, [row]);
-  }
+  const lineOf = (row: number) => shown.map((texts) => texts[row] ?? "").join("\0");
+  const groups = groupBy(Array.from({ length: count }).keys(), lineOf);
   return [...groups.values()].filter(({ length }) => length > 1);
 }
 

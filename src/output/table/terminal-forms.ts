@@ -193,7 +193,8 @@ export function hitText(
     .flatMap((line) => wrap(line.trim(), Math.max(1, width - indent.length)));
   const shown = keepsAll ? lines : bestLines(lines, words);
   const head = headOf(record, rank, width, style);
-  return [head, ...shown.map((line) => indent + marked(line, words, colors.bold))]
+  const gap = rank === 1 ? [] : [""];
+  return [...gap, head, ...shown.map((line) => indent + marked(line, words, colors.bold))]
     .map((line) => `${line}\n`)
     .join("");
 }
