@@ -66,6 +66,7 @@ export async function readProfiles(host: Host): Promise<ProfileStore> {
   const stat = await host.files.stat(path);
   if (!stat) return { profiles: {} };
   if (stat.isDirectory) throw damaged(path, "it is a directory");
+  // Not by conf, which writes the file: it takes 30 ms to load, as long as a whole start.
   const text = new TextDecoder().decode(await host.files.read(path));
   try {
     const value: unknown = JSON.parse(text, (_, each: unknown) => each ?? undefined);

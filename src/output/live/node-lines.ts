@@ -33,6 +33,7 @@ const signs: Readonly<Record<string, readonly [unicode: string, ascii: string]>>
   retry: ["↻", "~"],
 };
 const otherSign = ["•", "*"] as const;
+// Signs within lines that are redrawn anyway: ora draws one line of its own, and takes 75 ms to load.
 const spinning = { unicode: "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", ascii: "|/-\\" } as const;
 /** ms for which each frame of the spinner is displayed. */
 const FRAME_TIME = 100;
