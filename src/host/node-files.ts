@@ -131,154 +131,147 @@ async function settingsIn(directory: string, value: object): Promise<string> {
   return conf.path;
 }
 
-type Reads =
-  | "read"
-  | "bytes"
-  | "blob"
-  | "stat"
-  | "watch"
-  | "untrustedPart"
-  | "realPath"
-  | "list"
-  | "entries";
-
-const readsOf = (system: FileSystem): Pick<Files, Reads> => ({
-  async read(path) {
-    if (isRegular(await system.statPath(path))) return system.readContent(path);
-    return bytesOf(pollChunks(path));
-  },
-  async *bytes(path) {
-    if (!isRegular(await statPath(path))) return yield* pollChunks(path);
-    const { createReadStream } = await import("node:fs");
-    yield* createReadStream(path) as AsyncIterable<Buffer>; // bytes, since no encoding is set
-  },
-  blob: async (path, type) => (await import("node:fs")).openAsBlob(path, { type }),
-  async stat(path) {
-    try {
-      const own = await system.lstatPath(path);
-      const isLink = own.isSymbolicLink();
-      const stats = isLink ? await system.statPath(path) : own;
-      return {
-        size: stats.size,
-        isDirectory: stats.isDirectory(),
-        isFile: stats.isFile(),
-        isLink,
-        mode: stats.mode & 0o777,
-      };
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
-  },
-  async *watch(directory, signal) {
-    yield* (await system.fs()).watch(directory, { recursive: true, signal });
-  },
-  untrustedPart,
-  realPath: async (path) => (await system.fs()).realpath(path),
-  list: async (path) => (await (await system.fs()).readdir(path)).sort(),
-  async entries(path) {
-    const entries = await (await system.fs()).readdir(path, { withFileTypes: true });
-    return entries
-      .map((entry) => ({
-        name: entry.name,
-        isFile: entry.isFile(),
-        isDirectory: entry.isDirectory(),
-        isLink: entry.isSymbolicLink(),
-      }))
-      .sort((a, b) => (a.name < b.name ? -1 : 1));
-  },
-});
-
-const writesOf = (system: FileSystem): Omit<Files, Reads> => ({
-  async writeAtomic(path, content, mode = 0o666) {
-    const { open, writeFile } = await system.fs();
-    const temporary = `${path}.${await system.randomHex(4)}.tmp`;
-    const openTemporary = () => open(temporary, "wx", mode);
-    const file = await openTemporary()
-      .catch(async (error: unknown) => {
-        if (codeOf(error) !== "ENOENT") throw error;
-        await createDirectory(dirname(path), 0o777, system);
-        return openTemporary();
-      })
-      .catch((error: unknown) => {
-        throw withPath(path, error);
-      });
-    const write = async () => {
+const readsOf = (system: FileSystem) =>
+  ({
+    async read(path) {
+      if (isRegular(await system.statPath(path))) return system.readContent(path);
+      return bytesOf(pollChunks(path));
+    },
+    async *bytes(path) {
+      if (!isRegular(await statPath(path))) return yield* pollChunks(path);
+      const { createReadStream } = await import("node:fs");
+      yield* createReadStream(path) as AsyncIterable<Buffer>; // bytes, since no encoding is set
+    },
+    blob: async (path, type) => (await import("node:fs")).openAsBlob(path, { type }),
+    async stat(path) {
       try {
-        await writeFile(file, content);
-        await file.sync();
-      } finally {
-        await file.close();
+        const own = await system.lstatPath(path);
+        const isLink = own.isSymbolicLink();
+        const stats = isLink ? await system.statPath(path) : own;
+        return {
+          size: stats.size,
+          isDirectory: stats.isDirectory(),
+          isFile: stats.isFile(),
+          isLink,
+          mode: stats.mode & 0o777,
+        };
+      } catch (error) {
+        if (isMissing(error)) return null;
+        throw error;
       }
-      return temporary;
-    };
-    await replaceFile(path, temporary, write, system);
-  },
-  async writeSettings(path, value) {
-    const directory = `${path}.${await system.randomHex(4)}.tmp`;
-    await replaceFile(path, directory, () => settingsIn(directory, value), system);
-    await (await system.fs()).rmdir(directory);
-  },
-  async create(path) {
-    const file = await (await system.fs()).open(path, "wx");
-    return {
-      write: (text) => file.appendFile(text),
-      async close() {
-        await file.sync().finally(() => file.close());
-      },
-    };
-  },
-  async scratch(directory) {
-    const { open, rm } = await system.fs();
-    const path = join(directory, `${await system.randomHex(8)}.tmp`);
-    const file = await open(path, "wx+", 0o600);
-    const close = () => file.close();
-    // What is open needs no name. Windows deletes it once it is closed, also by a kill.
-    await rm(path).catch((error: unknown) => close().finally(() => Promise.reject(error as Error)));
-    return {
-      append: (bytes) => file.appendFile(bytes),
-      async *bytes() {
-        for (let at = 0; ;) {
-          const { buffer, bytesRead } = await file.read({
-            buffer: Buffer.alloc(CHUNK_SIZE),
-            position: at,
-          });
-          if (bytesRead === 0) return;
-          at += bytesRead;
-          yield buffer.subarray(0, bytesRead);
+    },
+    async *watch(directory, signal) {
+      yield* (await system.fs()).watch(directory, { recursive: true, signal });
+    },
+    untrustedPart,
+    realPath: async (path) => (await system.fs()).realpath(path),
+    list: async (path) => (await (await system.fs()).readdir(path)).sort(),
+    async entries(path) {
+      const entries = await (await system.fs()).readdir(path, { withFileTypes: true });
+      return entries
+        .map((entry) => ({
+          name: entry.name,
+          isFile: entry.isFile(),
+          isDirectory: entry.isDirectory(),
+          isLink: entry.isSymbolicLink(),
+        }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1));
+    },
+  }) satisfies Partial<Files>;
+
+const writesOf = (system: FileSystem) =>
+  ({
+    async writeAtomic(path, content, mode = 0o666) {
+      const { open, writeFile } = await system.fs();
+      const temporary = `${path}.${await system.randomHex(4)}.tmp`;
+      const openTemporary = () => open(temporary, "wx", mode);
+      const file = await openTemporary()
+        .catch(async (error: unknown) => {
+          if (codeOf(error) !== "ENOENT") throw error;
+          await createDirectory(dirname(path), 0o777, system);
+          return openTemporary();
+        })
+        .catch((error: unknown) => {
+          throw withPath(path, error);
+        });
+      const write = async () => {
+        try {
+          await writeFile(file, content);
+          await file.sync();
+        } finally {
+          await file.close();
         }
-      },
-      close,
-    };
-  },
-  async append(path, text, ownMode) {
-    const { appendFile } = await system.fs();
-    await createDirectory(dirname(path), 0o777, system);
-    const { O_WRONLY, O_APPEND, O_CREAT } = constants;
-    const flag = O_WRONLY | O_APPEND | O_CREAT | (ownMode === undefined ? 0 : noFollow);
-    await appendFile(path, text, { flush: true, flag, mode: ownMode });
-  },
-  async truncate(path, size) {
-    const file = await (await system.fs()).open(path, constants.O_WRONLY | noFollow);
-    await file.truncate(size).finally(() => file.close());
-  },
-  async copy(from, to) {
-    const { copyFile, rm } = await system.fs();
-    await rm(to, { force: true }); // copied over a link, it would replace what that leads to
-    await copyFile(from, to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
-  },
-  async rename(from, to) {
-    await (await system.fs()).rename(from, to);
-    await flushNames(dirname(to), system);
-  },
-  makeDirectory: (path, mode = 0o777) => createDirectory(path, mode, system),
-  async lock(path, { pid, isAlive }) {
-    const { takeLock } = await import("./lock.ts");
-    return takeLock(path, { pid, isAlive, clock: await system.lockClock() }, system.lockSystem);
-  },
-  remove: async (path) => (await system.fs()).rm(path, { force: true, recursive: true }),
-  removeEmptyDirectory: async (path) => (await system.fs()).rmdir(path).catch(() => {}),
-});
+        return temporary;
+      };
+      await replaceFile(path, temporary, write, system);
+    },
+    async writeSettings(path, value) {
+      const directory = `${path}.${await system.randomHex(4)}.tmp`;
+      await replaceFile(path, directory, () => settingsIn(directory, value), system);
+      await (await system.fs()).rmdir(directory);
+    },
+    async create(path) {
+      const file = await (await system.fs()).open(path, "wx");
+      return {
+        write: (text) => file.appendFile(text),
+        async close() {
+          await file.sync().finally(() => file.close());
+        },
+      };
+    },
+    async scratch(directory) {
+      const { open, rm } = await system.fs();
+      const path = join(directory, `${await system.randomHex(8)}.tmp`);
+      const file = await open(path, "wx+", 0o600);
+      const close = () => file.close();
+      // What is open needs no name. Windows deletes it once it is closed, also by a kill.
+      await rm(path).catch((error: unknown) =>
+        close().finally(() => Promise.reject(error as Error)),
+      );
+      return {
+        append: (bytes) => file.appendFile(bytes),
+        async *bytes() {
+          for (let at = 0; ;) {
+            const { buffer, bytesRead } = await file.read({
+              buffer: Buffer.alloc(CHUNK_SIZE),
+              position: at,
+            });
+            if (bytesRead === 0) return;
+            at += bytesRead;
+            yield buffer.subarray(0, bytesRead);
+          }
+        },
+        close,
+      };
+    },
+    async append(path, text, ownMode) {
+      const { appendFile } = await system.fs();
+      await createDirectory(dirname(path), 0o777, system);
+      const { O_WRONLY, O_APPEND, O_CREAT } = constants;
+      const flag = O_WRONLY | O_APPEND | O_CREAT | (ownMode === undefined ? 0 : noFollow);
+      await appendFile(path, text, { flush: true, flag, mode: ownMode });
+    },
+    async truncate(path, size) {
+      const file = await (await system.fs()).open(path, constants.O_WRONLY | noFollow);
+      await file.truncate(size).finally(() => file.close());
+    },
+    async copy(from, to) {
+      const { copyFile, rm } = await system.fs();
+      await rm(to, { force: true }); // copied over a link, it would replace what that leads to
+      await copyFile(from, to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
+    },
+    async rename(from, to) {
+      await (await system.fs()).rename(from, to);
+      await flushNames(dirname(to), system);
+    },
+    makeDirectory: (path, mode = 0o777) => createDirectory(path, mode, system),
+    async lock(path, { pid, isAlive }) {
+      const { takeLock } = await import("./lock.ts");
+      return takeLock(path, { pid, isAlive, clock: await system.lockClock() }, system.lockSystem);
+    },
+    remove: async (path) => (await system.fs()).rm(path, { force: true, recursive: true }),
+    removeEmptyDirectory: async (path) => (await system.fs()).rmdir(path).catch(() => {}),
+  }) satisfies Partial<Files>;
 
 /** The files of a system. */
 export const filesOf = (system: FileSystem): Files => ({ ...readsOf(system), ...writesOf(system) });

@@ -224,8 +224,7 @@ export function nodeError({ error, status, outputs }: EventFields): string | und
   return typeof type === "string" && type !== "" ? `${message} (${type})` : message;
 }
 
-/** The documents of the chunks in `retriever_resources` (server §15.5). */
-/** The documents among the sources of a message: its metadata, or what is stored of it. */
+/** The documents among the sources of a message (server §15.5): its metadata, or what is stored of it. */
 export function citedDocuments(metadata: unknown): readonly string[] {
   const resources: unknown = valueAt(metadata, "retriever_resources");
   if (!Array.isArray(resources)) return [];
