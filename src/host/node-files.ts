@@ -95,31 +95,32 @@ async function flushNames(path: string, system: FileSystem): Promise<void> {
   await directory?.close().catch(() => {});
 }
 
-/** Replaces a file by the one that `write` makes at a temporary path or in it, or leaves it as it is. */
+/** Replaces a file by the one that `write` makes at a temporary path and renames, or leaves it as it is. */
 async function replaceFile(
   path: string,
   temporary: string,
-  write: () => Promise<string>,
+  write: () => Promise<void>,
   system: FileSystem,
 ): Promise<void> {
-  const { rename, rm } = await system.fs();
   try {
-    await rename(await write(), path);
+    await write();
     await flushNames(dirname(path), system);
   } catch (error) {
-    await rm(temporary, { recursive: true, force: true });
+    await (await system.fs()).rm(temporary, { recursive: true, force: true });
     throw withPath(path, error);
   }
 }
 
 /**
- * Writes settings with conf into a new directory, readable by its owner only, because on its own conf
+ * Writes settings with conf into a new directory, readable by its owner only, and renames the file from there,
+ * because on its own conf
  * - puts a truncated file into place on a full disk: it ignores short writes;
  * - does not write atomically if $SNAP is set, as in each terminal of a snap;
  * - leaves its temporary file behind if it fails and the process exits at once.
+ * After the imports everything is synchronous, as conf is, so no signal can interrupt it.
  */
-async function settingsIn(directory: string, value: object): Promise<string> {
-  const { appendFileSync, mkdirSync, statSync } = await import("node:fs");
+async function writeWithConf(path: string, directory: string, value: object): Promise<void> {
+  const { appendFileSync, mkdirSync, renameSync, rmSync, statSync } = await import("node:fs");
   const { default: Conf } = await import("conf");
   const text = `${JSON.stringify(value, null, "\t")}\n`;
   mkdirSync(directory, { mode: 0o700 });
@@ -128,7 +129,8 @@ async function settingsIn(directory: string, value: object): Promise<string> {
   // Completes a short write, or throws its reason: "disk full", "file too large".
   const missing = Buffer.from(text).subarray(statSync(conf.path).size);
   appendFileSync(conf.path, missing, { flush: true });
-  return conf.path;
+  renameSync(conf.path, path);
+  rmSync(directory, { recursive: true });
 }
 
 const readsOf = (system: FileSystem) =>
@@ -182,7 +184,7 @@ const readsOf = (system: FileSystem) =>
 const writesOf = (system: FileSystem) =>
   ({
     async writeAtomic(path, content, mode = 0o666) {
-      const { open, writeFile } = await system.fs();
+      const { open, rename, writeFile } = await system.fs();
       const temporary = `${path}.${await system.randomHex(4)}.tmp`;
       const openTemporary = () => open(temporary, "wx", mode);
       const file = await openTemporary()
@@ -201,14 +203,13 @@ const writesOf = (system: FileSystem) =>
         } finally {
           await file.close();
         }
-        return temporary;
+        await rename(temporary, path);
       };
       await replaceFile(path, temporary, write, system);
     },
     async writeSettings(path, value) {
       const directory = `${path}.${await system.randomHex(4)}.tmp`;
-      await replaceFile(path, directory, () => settingsIn(directory, value), system);
-      await (await system.fs()).rmdir(directory);
+      await replaceFile(path, directory, () => writeWithConf(path, directory, value), system);
     },
     async create(path) {
       const file = await (await system.fs()).open(path, "wx");
