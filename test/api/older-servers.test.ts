@@ -2,11 +2,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
 import { bodyText, exchanges, headersOf } from "../lib/recordings.ts";
-import { testSandbox } from "../lib/sandbox.ts";
-import type { TestSandbox } from "../lib/sandbox.ts";
+import { testSandbox, type TestSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 
 let server: TestSandbox;

@@ -4,9 +4,8 @@ import { writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import { expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
-import { cli, temporaryDirectory } from "../lib/support.ts";
-import type { World } from "../lib/support.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
+import { cli, temporaryDirectory, type World } from "../lib/support.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { root } from "../lib/paths.ts";
 

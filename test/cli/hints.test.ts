@@ -2,16 +2,14 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { mapCommands } from "../../src/lib/command-line.ts";
 import { watchCalls } from "../lib/call-sites.ts";
 import { hintedCommands } from "../lib/hinted.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
 import { memoryKeyring } from "../lib/keyring.ts";
-import { sourceStrings } from "../lib/prose.ts";
-import type { Prose } from "../lib/prose.ts";
-import { temporaryDirectory } from "../lib/support.ts";
-import type { World } from "../lib/support.ts";
+import { sourceStrings, type Prose } from "../lib/prose.ts";
+import { temporaryDirectory, type World } from "../lib/support.ts";
 
 const calls = await watchCalls("commandLine", "shownLine");
 const { testSandbox } = await import("../lib/sandbox.ts");

@@ -1,11 +1,10 @@
 import { mkdir, readFile, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
-import { cli, temporaryDirectory } from "../lib/support.ts";
-import type { World } from "../lib/support.ts";
+import { cli, temporaryDirectory, type World } from "../lib/support.ts";
 
 const server = await testSandbox();
 const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";

@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/sandbox/http/handler.ts";
+import type { Clock } from "../../src/sandbox/protocol/handler.ts";
 
 /** Real ms after which the clock is looked at again while something sleeps; no more count at once. */
 const step = 5;

@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/sandbox/http/handler.ts";
+import type { Clock } from "../../src/sandbox/protocol/handler.ts";
 
 /** A clock of a sandbox that holds requests until a test lets them pass. */
 export interface HeldClock extends Clock {

@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/sandbox/http/handler.ts";
+import type { Clock } from "../../src/sandbox/protocol/handler.ts";
 
 /** A clock that stands still until a test moves it. */
 export interface ManualClock extends Clock {

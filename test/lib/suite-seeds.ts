@@ -2,9 +2,9 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { compareSuites } from "../../src/commands/wf/test/comparison.ts";
-import { readApplications } from "../../src/sandbox/apps/app-definitions.ts";
-import { RuleDraws } from "../../src/sandbox/apps/rules/answer-rules.ts";
-import { readAnswerRules } from "../../src/sandbox/apps/rules/read-rules.ts";
+import { RuleDraws } from "../../src/sandbox/apps/definitions/answer-rules.ts";
+import { readApplications } from "../../src/sandbox/apps/definitions/app-definitions.ts";
+import { readAnswerRules } from "../../src/sandbox/apps/definitions/read-rules.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
 import { fastClock } from "./fast-clock.ts";
 import { cli, temporaryDirectory } from "./support.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { contentsOf, write } from "./directory.ts";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { seeded } from "./following.ts";
 import type { TestSandbox } from "./sandbox.ts";

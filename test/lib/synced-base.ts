@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { contentsOf } from "./directory.ts";
 import type { TestSandbox } from "./sandbox.ts";
 

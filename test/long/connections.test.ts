@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { runShards } from "../lib/shards.ts";
 import { start } from "../lib/sync-kills.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { exportToKill, importWithKill, syncInShards, syncWithKills } from "../lib/sync-kills.ts";

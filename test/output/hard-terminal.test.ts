@@ -1,7 +1,7 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { commandOnPty, onPty } from "../lib/pty.ts";
 import { sampled } from "../lib/sampled.ts";
 import { bin } from "../lib/shell.ts";

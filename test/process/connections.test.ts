@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { write } from "../lib/directory.ts";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { runShards } from "../lib/shards.ts";
 import { temporaryDirectory } from "../lib/support.ts";

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { write } from "../lib/directory.ts";
 import { fastClock } from "../lib/fast-clock.ts";
 import { held, heldClock } from "../lib/held-clock.ts";

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { write } from "../lib/directory.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { bin } from "../lib/shell.ts";

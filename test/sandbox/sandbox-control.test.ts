@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { expect, test } from "vitest";
 import { RequestHistory } from "../../src/sandbox/control/request-history.ts";
 import { originOf } from "../../src/sandbox/http/auth.ts";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { manualClock } from "../lib/manual-clock.ts";
 import { fileForm, openTestSandbox, type TestSandbox } from "../lib/sandbox-client.ts";

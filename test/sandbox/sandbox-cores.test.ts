@@ -1,20 +1,22 @@
 /** Pure functions of the sandbox, one line per case. */
 import { expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
-import { outputText, renderTemplate } from "../../src/sandbox/apps/run/templates.ts";
-import { Faults, parseFault } from "../../src/sandbox/http/faults.ts";
+import { outputText, renderTemplate } from "../../src/sandbox/apps/records/templates.ts";
+import { Faults, parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { isoTime } from "../../src/sandbox/http/iso-time.ts";
-import { pythonRepr, pythonType } from "../../src/sandbox/http/python-repr.ts";
-import { jsonResponse } from "../../src/sandbox/http/response.ts";
+import { pythonRepr, pythonType } from "../../src/sandbox/protocol/python-repr.ts";
+import { jsonResponse } from "../../src/sandbox/protocol/response.ts";
 import { atLeast, createRouter } from "../../src/sandbox/http/router.ts";
 import { countCharacters } from "../../src/lib/utf8.ts";
 import { splitIntoChunks } from "../../src/sandbox/knowledge/indexing/chunking.ts";
 import { parseMetadataFilter } from "../../src/sandbox/knowledge/retrieval/metadata-filter.ts";
-import { parseProcessRule } from "../../src/sandbox/knowledge/indexing/process-rules.ts";
+import { parseProcessRule } from "../../src/sandbox/knowledge/records/process-rules.ts";
 import { extractKeywords, matchAny, tokenize } from "../../src/sandbox/models/words.ts";
 import { uniqueNames } from "../../src/sandbox/knowledge/documents.ts";
-import { createContext } from "../../src/sandbox/storage/knowledge-store.ts";
-import type { KnowledgeDependencies } from "../../src/sandbox/storage/knowledge-store.ts";
+import {
+  createContext,
+  type KnowledgeDependencies,
+} from "../../src/sandbox/knowledge/records/knowledge-store.ts";
 import { openStore } from "../../src/sandbox/storage/sqlite.ts";
 
 test.each([

@@ -1,6 +1,6 @@
 /** Knowledge bases of the sandbox: cases that the recordings do not cover. */
 import { describe, expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { fileForm, openTestSandbox, type TestSandbox } from "../lib/sandbox-client.ts";
 
 const keywordSearch = (more: object = {}) => ({

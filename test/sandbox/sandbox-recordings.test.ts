@@ -1,6 +1,6 @@
 /** Replays the recorded exchanges of knowledge bases against the sandbox. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
 import { changeModels } from "../lib/model-changes.ts";
 import { manualClock, type ManualClock } from "../lib/manual-clock.ts";

@@ -8,7 +8,7 @@ import sqlite from "node-sqlite3-wasm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
 import { methodAndPath } from "../../src/operations/operation.ts";
-import { parseFault } from "../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { type ReceivedRequest, startSandbox } from "../../src/sandbox/http/server.ts";
 import { manualClock } from "../lib/manual-clock.ts";
 import { fileForm, openTestSandbox } from "../lib/sandbox-client.ts";

@@ -1,6 +1,6 @@
 import type { Dispatcher, FormData } from "undici";
 import type { ReceivedPart, ReceivedRequest } from "../../src/sandbox/http/read-request.ts";
-import type { SandboxResponse } from "../../src/sandbox/http/response.ts";
+import type { SandboxResponse } from "../../src/sandbox/protocol/response.ts";
 import type { FaultKind } from "./faults.ts";
 import type { SimulatedServer } from "./server.ts";
 import type { Timeline } from "./timeline.ts";

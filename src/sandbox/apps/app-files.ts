@@ -1,12 +1,12 @@
 import { own } from "../../lib/json.ts";
 import * as operations from "../../operations/files.ts";
-import { noFileUploaded, raise, tooManyFiles } from "../http/errors.ts";
-import { bindHandlers, type Handlers } from "../http/handler.ts";
-import { fixedId, signedQuery } from "../storage/ids.ts";
-import type { RunStore, StoredEndUser, StoredFile, StoredMessage } from "../storage/runs-store.ts";
+import { noFileUploaded, raise, tooManyFiles } from "../protocol/errors.ts";
+import { bindHandlers, type Handlers } from "../protocol/handler.ts";
+import { fixedId, signedQuery } from "../protocol/ids.ts";
+import type { RunStore, StoredEndUser, StoredFile, StoredMessage } from "./records/runs-store.ts";
 import { type AppContext, requireApp } from "./context.ts";
 import type { FileLookup } from "./input-form.ts";
-import { fillShape, appError } from "./shapes.ts";
+import { fillShape, appError } from "./records/shapes.ts";
 
 /** Maximum upload size in MB, by the kind of file; /parameters reports it (server §9.3). */
 const MAX_UPLOAD: Readonly<Record<string, number>> = { image: 10, audio: 50, video: 100 };

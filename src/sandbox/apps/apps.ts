@@ -1,27 +1,27 @@
 import * as operations from "../../operations/apps.ts";
 import { appKey } from "../http/auth.ts";
-import { raise } from "../http/errors.ts";
-import { bindHandlers, type Clock, type Handler, type Handlers } from "../http/handler.ts";
+import { raise } from "../protocol/errors.ts";
+import { bindHandlers, type Clock, type Handler, type Handlers } from "../protocol/handler.ts";
 import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import type { ModelAccess } from "../models/model-access.ts";
-import { openRunStore, type RunStore } from "../storage/runs-store.ts";
+import { openRunStore, type RunStore } from "./records/runs-store.ts";
 import type { Store } from "../storage/sqlite.ts";
-import { annotationReplyHandlers, shownSettings } from "./chats/annotation-reply.ts";
-import { annotationHandlers } from "./chats/annotations.ts";
-import type { AppDefinition, Applications } from "./app-definitions.ts";
-import type { InputField } from "./app-features.ts";
+import { annotationReplyHandlers, shownSettings } from "./annotation-reply.ts";
+import { annotationHandlers } from "./annotations.ts";
+import type { AppDefinition, Applications } from "./definitions/app-definitions.ts";
+import type { InputField } from "./definitions/app-features.ts";
 import { fileHandlers } from "./app-files.ts";
 import { audioHandlers } from "./audio.ts";
-import { chatHandlers } from "./chats/chats.ts";
+import { chatHandlers } from "./chats.ts";
 import { type AppContext, requireApp } from "./context.ts";
-import { conversationHandlers } from "./chats/conversations.ts";
+import { conversationHandlers } from "./conversations.ts";
 import { Engine } from "./run/engine.ts";
 import { Channels } from "./run/event-stream.ts";
 import { formHandlers } from "./forms.ts";
 import { runHandlers } from "./runs.ts";
-import { RuleDraws } from "./rules/answer-rules.ts";
-import { fillShape, appError } from "./shapes.ts";
+import { RuleDraws } from "./definitions/answer-rules.ts";
+import { fillShape, appError } from "./records/shapes.ts";
 
 /** The application side of the sandbox. */
 export interface Apps {

@@ -1,11 +1,11 @@
 import * as operations from "../../operations/audio.ts";
-import { raise } from "../http/errors.ts";
-import { bindHandlers, type Handlers, HttpError, WorkerFailure } from "../http/handler.ts";
+import { raise } from "../protocol/errors.ts";
+import { bindHandlers, type Handlers, HttpError, WorkerFailure } from "../protocol/handler.ts";
 import { Marks } from "../models/marks.ts";
 import { errorKind, ModelError } from "../models/model-error.ts";
 import { type AppContext, requireApp } from "./context.ts";
 import { requireDefaultModel } from "./required-models.ts";
-import { appError } from "./shapes.ts";
+import { appError } from "./records/shapes.ts";
 
 /** Maximum recording in bytes (server §18). */
 const MAX_AUDIO = 30 * 1024 * 1024;

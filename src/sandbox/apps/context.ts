@@ -1,16 +1,16 @@
 import { isObject } from "../../lib/json.ts";
-import { raise } from "../http/errors.ts";
-import type { Call, Clock } from "../http/handler.ts";
+import { raise } from "../protocol/errors.ts";
+import type { Call, Clock } from "../protocol/handler.ts";
 import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import type { ModelAccess } from "../models/model-access.ts";
-import type { RunStore } from "../storage/runs-store.ts";
-import type { AppDefinition } from "./app-definitions.ts";
+import type { RunStore } from "./records/runs-store.ts";
+import type { AppDefinition } from "./definitions/app-definitions.ts";
 import type { Engine } from "./run/engine.ts";
-import type { RuleDraws } from "./rules/answer-rules.ts";
+import type { RuleDraws } from "./definitions/answer-rules.ts";
 import type { Channels } from "./run/event-stream.ts";
 import type { StopMode } from "./run/segment.ts";
-import { appError } from "./shapes.ts";
+import { appError } from "./records/shapes.ts";
 
 /** An answer that is being written. */
 export interface AnswerTask {

@@ -1,12 +1,12 @@
 import { isObject } from "../../lib/json.ts";
 import * as operations from "../../operations/forms.ts";
-import { raise } from "../http/errors.ts";
-import { bindHandlers, type Handlers } from "../http/handler.ts";
-import type { RunStore } from "../storage/runs-store.ts";
+import { raise } from "../protocol/errors.ts";
+import { bindHandlers, type Handlers } from "../protocol/handler.ts";
+import type { RunStore } from "./records/runs-store.ts";
 import { type AppContext, requireApp, requireUser } from "./context.ts";
-import type { AppDefinition } from "./app-definitions.ts";
-import { formNode } from "./run/run-events.ts";
-import { fillShape, appError } from "./shapes.ts";
+import type { AppDefinition } from "./definitions/app-definitions.ts";
+import { formNode } from "./records/run-events.ts";
+import { fillShape, appError } from "./records/shapes.ts";
 
 /** Forms of paused runs. */
 const handlers: Handlers<typeof operations, AppContext> = {

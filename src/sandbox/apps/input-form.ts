@@ -1,10 +1,10 @@
 import { define, isObject, own } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/utf8.ts";
-import { raise } from "../http/errors.ts";
-import { pythonRepr } from "../http/python-repr.ts";
-import type { AppDefinition } from "./app-definitions.ts";
-import type { InputField } from "./app-features.ts";
-import { appError } from "./shapes.ts";
+import { raise } from "../protocol/errors.ts";
+import { pythonRepr } from "../protocol/python-repr.ts";
+import type { AppDefinition } from "./definitions/app-definitions.ts";
+import type { InputField } from "./definitions/app-features.ts";
+import { appError } from "./records/shapes.ts";
 
 /** Finds an uploaded file of the end user by its ID. */
 export type FileLookup = (uploadId: string) => object | undefined;

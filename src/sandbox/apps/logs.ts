@@ -1,15 +1,15 @@
 import { isUuid } from "../../lib/uuid.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import type { listWorkflowLogs } from "../../operations/workflows.ts";
-import { internalServerError } from "../http/errors.ts";
-import type { Call, Reply } from "../http/handler.ts";
+import { internalServerError } from "../protocol/errors.ts";
+import type { Call, Reply } from "../protocol/handler.ts";
 import { isoTime } from "../http/iso-time.ts";
-import { numberParam } from "../http/page-params.ts";
-import { toSeconds } from "../storage/ids.ts";
-import type { StoredRun } from "../storage/runs-store.ts";
+import { numberParam } from "../protocol/page-params.ts";
+import { toSeconds } from "../protocol/ids.ts";
+import type { StoredRun } from "./records/runs-store.ts";
 import type { SqlValue } from "../storage/sqlite.ts";
 import { type AppContext, requireApp } from "./context.ts";
-import { fillShape, appError } from "./shapes.ts";
+import { fillShape, appError } from "./records/shapes.ts";
 
 /** The only account of the sandbox; it started no runs. */
 const ACCOUNT = "admin@example.com";

@@ -2,9 +2,9 @@
 import { catalogOf, type ModelKind } from "../models/catalog.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import { hasCredentials } from "../models/model-access.ts";
-import type { AppDefinition } from "./app-definitions.ts";
+import type { AppDefinition } from "./definitions/app-definitions.ts";
 import type { AppContext } from "./context.ts";
-import { appError } from "./shapes.ts";
+import { appError } from "./records/shapes.ts";
 
 type Models = Pick<AppContext, "model" | "models">;
 

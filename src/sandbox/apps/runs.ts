@@ -1,18 +1,18 @@
 import { isUuid } from "../../lib/uuid.ts";
 import * as operations from "../../operations/workflows.ts";
-import { internalServerError, raise } from "../http/errors.ts";
-import { bindHandlers, type Call, type Handlers, type Reply } from "../http/handler.ts";
-import { spaced } from "../http/response.ts";
-import { workflowId } from "../storage/ids.ts";
-import type { StoredRun } from "../storage/runs-store.ts";
-import type { AppDefinition } from "./app-definitions.ts";
+import { internalServerError, raise } from "../protocol/errors.ts";
+import { bindHandlers, type Call, type Handlers, type Reply } from "../protocol/handler.ts";
+import { spaced } from "../protocol/response.ts";
+import { workflowId } from "../protocol/ids.ts";
+import type { StoredRun } from "./records/runs-store.ts";
+import type { AppDefinition } from "./definitions/app-definitions.ts";
 import { type AppContext, closing, requireApp, requireUser, stopMode } from "./context.ts";
 import { endEvents, eventStream } from "./run/event-stream.ts";
-import { isNodeDone } from "./run/graph.ts";
+import { isNodeDone } from "./records/graph.ts";
 import { listLogs } from "./logs.ts";
-import { finishedLine, replayedLine, snapshotEvents, storedInputs } from "./run/run-events.ts";
-import { fillShape, appError } from "./shapes.ts";
-import { storeRun, closesAtOnce, knownLines, startRun } from "./run/start-run.ts";
+import { finishedLine, replayedLine, snapshotEvents, storedInputs } from "./records/run-events.ts";
+import { fillShape, appError } from "./records/shapes.ts";
+import { storeRun, closesAtOnce, knownLines, startRun } from "./start-run.ts";
 
 /** Start of a run, its detail, events and stop, and the logs. */
 const handlers: Handlers<typeof operations, AppContext> = {

@@ -1,8 +1,8 @@
 /** Routes to watch and control a running sandbox; they need no key, and faults do not affect them. */
 import { isObject } from "../../lib/json.ts";
-import { type Faults, matchesRequest, parseFault } from "../http/faults.ts";
+import { type Faults, matchesRequest, parseFault } from "../protocol/faults.ts";
 import { pathOf, type ReceivedRequest } from "../http/read-request.ts";
-import { plainResponse, type SandboxResponse } from "../http/response.ts";
+import { plainResponse, type SandboxResponse } from "../protocol/response.ts";
 import { isModelName, PROVIDER } from "../models/catalog.ts";
 import { hasCredentials, type ModelAccess } from "../models/model-access.ts";
 import { type Health, healthPage } from "./health.ts";

@@ -1,4 +1,4 @@
-import { plainResponse, type SandboxResponse } from "../http/response.ts";
+import { plainResponse, type SandboxResponse } from "../protocol/response.ts";
 
 /** The state of a sandbox. */
 export interface Health {

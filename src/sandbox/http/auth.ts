@@ -1,6 +1,6 @@
-import type { AppDefinition } from "../apps/app-definitions.ts";
+import type { AppDefinition } from "../apps/definitions/app-definitions.ts";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { HttpError } from "./handler.ts";
+import { HttpError } from "../protocol/handler.ts";
 import type { Match } from "./router.ts";
 
 /** The key of all knowledge bases; each application has its own. */

@@ -1,15 +1,15 @@
 import { join } from "node:path";
 import { operations } from "../../operations/index.ts";
-import { type AppDefinition, readApplications } from "../apps/app-definitions.ts";
+import { type AppDefinition, readApplications } from "../apps/definitions/app-definitions.ts";
 import { type Apps, openApps } from "../apps/apps.ts";
 import { type Knowledge, openKnowledge } from "../knowledge/knowledge.ts";
 import { LanguageModel } from "../models/language-model.ts";
 import { openModelAccess } from "../models/model-access.ts";
-import { idSource } from "../storage/ids.ts";
+import { idSource } from "../protocol/ids.ts";
 import { openStore, type Store } from "../storage/sqlite.ts";
 import { authorize } from "./auth.ts";
-import type { FaultPlan } from "./faults.ts";
-import { type Clock, type Handler, HttpError, type Reply } from "./handler.ts";
+import type { FaultPlan } from "../protocol/faults.ts";
+import { type Clock, type Handler, HttpError, type Reply } from "../protocol/handler.ts";
 import type { SandboxOptions } from "./options.ts";
 import { pathOf, type ReceivedRequest } from "./read-request.ts";
 import { parseRequest } from "./request-body.ts";
@@ -19,7 +19,7 @@ import {
   routeNotFound,
   type SandboxResponse,
   utf8JsonResponse,
-} from "./response.ts";
+} from "../protocol/response.ts";
 import { atLeast, createRouter } from "./router.ts";
 import { seededRandom, steppedClock } from "./seeded.ts";
 

@@ -1,4 +1,4 @@
-import { invalidParam } from "./errors.ts";
+import { invalidParam } from "../protocol/errors.ts";
 
 /** Year, month, day, any separator, hour, minute, second, fraction and offset. */
 const FORMAT =

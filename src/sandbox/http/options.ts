@@ -1,5 +1,5 @@
-import type { Fault } from "./faults.ts";
-import type { Clock } from "./handler.ts";
+import type { Fault } from "../protocol/faults.ts";
+import type { Clock } from "../protocol/handler.ts";
 import type { ReceivedRequest } from "./read-request.ts";
 import type { RequestRecord } from "../control/request-history.ts";
 

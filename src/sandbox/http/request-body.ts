@@ -1,11 +1,11 @@
 import { isObject } from "../../lib/json.ts";
 import type { Param } from "../../operations/operation.ts";
-import { internalServerError, invalidParam } from "./errors.ts";
-import { HttpError, type ReceivedFile } from "./handler.ts";
+import { internalServerError, invalidParam } from "../protocol/errors.ts";
+import { HttpError, type ReceivedFile } from "../protocol/handler.ts";
 import type { ReceivedPart, ReceivedRequest } from "./read-request.ts";
 import { requestModel } from "./request-models.ts";
 import type { Match } from "./router.ts";
-import { bodyConstants, checkBody, checkQuery } from "./validation.ts";
+import { bodyConstants, checkBody, checkQuery } from "../protocol/validation.ts";
 
 /** The contents of a request, as a handler gets them. */
 export interface ParsedRequest {

@@ -1,4 +1,4 @@
-import type { Clock } from "./handler.ts";
+import type { Clock } from "../protocol/handler.ts";
 
 /** Start of the clock, and ms by which each request moves it on: times in seconds differ. */
 const START = Date.parse("2026-01-01T00:00:00Z");

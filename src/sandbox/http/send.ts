@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
-import type { SandboxResponse } from "./response.ts";
-import type { FaultPlan } from "./faults.ts";
-import type { Clock } from "./handler.ts";
+import type { SandboxResponse } from "../protocol/response.ts";
+import type { FaultPlan } from "../protocol/faults.ts";
+import type { Clock } from "../protocol/handler.ts";
 
 const utf8 = new TextEncoder();
 

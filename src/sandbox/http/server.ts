@@ -19,14 +19,18 @@ import {
 } from "./auth.ts";
 import { type Backend, openBackend, type PlatformRequest } from "./backend.ts";
 import { Connections } from "./connections.ts";
-import { statusError, toHttpError } from "./errors.ts";
-import { type Fault, Faults } from "./faults.ts";
-import { ConnectionDropped, WorkerFailure } from "./handler.ts";
+import { statusError, toHttpError } from "../protocol/errors.ts";
+import { type Fault, Faults } from "../protocol/faults.ts";
+import { ConnectionDropped, WorkerFailure } from "../protocol/handler.ts";
 import type { SandboxOptions } from "./options.ts";
 import { BodyTooLarge, pathOf, readRequest, type ReceivedRequest } from "./read-request.ts";
-import { jsonResponse, proxyErrorPage, type SandboxResponse, workerError } from "./response.ts";
+import {
+  jsonResponse,
+  proxyErrorPage,
+  type SandboxResponse,
+  workerError,
+} from "../protocol/response.ts";
 import { sendResponse } from "./send.ts";
-
 export type { SandboxOptions } from "./options.ts";
 export type { ReceivedRequest } from "./read-request.ts";
 

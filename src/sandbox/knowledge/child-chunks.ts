@@ -1,18 +1,18 @@
 import type * as operations from "../../operations/chunks.ts";
-import { raise } from "../http/errors.ts";
-import type { Handlers } from "../http/handler.ts";
+import { raise } from "../protocol/errors.ts";
+import type { Handlers } from "../protocol/handler.ts";
 import { atLeast } from "../http/router.ts";
 import {
   type ChildChunkRow,
   deleteChild,
   getDataset,
   type KnowledgeContext,
-} from "../storage/knowledge-store.ts";
+} from "./records/knowledge-store.ts";
 import { getSegment, type SegmentPlace } from "./chunk-requests.ts";
 import { addChild } from "./indexing/children.ts";
 import { requireCredentials, withModelErrors } from "./indexing/embedding.ts";
 import { indexWords, vectorFor } from "./indexing/index-tables.ts";
-import { knowledgeError, toResponse } from "./responses.ts";
+import { knowledgeError, toResponse } from "./records/responses.ts";
 
 type ChildChunkOperation =
   | "listChildChunks"

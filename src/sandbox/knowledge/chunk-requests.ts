@@ -1,16 +1,16 @@
 import { isObject } from "../../lib/json.ts";
-import { raise } from "../http/errors.ts";
-import { type Call, HttpError } from "../http/handler.ts";
-import { numberParam, type PageParams, parsePage } from "../http/page-params.ts";
-import { validationError } from "../http/pydantic.ts";
+import { raise } from "../protocol/errors.ts";
+import { type Call, HttpError } from "../protocol/handler.ts";
+import { numberParam, type PageParams, parsePage } from "../protocol/page-params.ts";
+import { validationError } from "../protocol/pydantic.ts";
 import { atLeast } from "../http/router.ts";
 import {
   type DocumentRow,
   type KnowledgeContext,
   requireDocument,
   type SegmentRow,
-} from "../storage/knowledge-store.ts";
-import { knowledgeError } from "./responses.ts";
+} from "./records/knowledge-store.ts";
+import { knowledgeError } from "./records/responses.ts";
 
 /** The IDs of a chunk. */
 export interface SegmentPlace {

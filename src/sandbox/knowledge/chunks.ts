@@ -1,13 +1,13 @@
 import * as operations from "../../operations/chunks.ts";
 import { countCharacters } from "../../lib/utf8.ts";
-import { internalServerError } from "../http/errors.ts";
-import { bindHandlers, type Handlers } from "../http/handler.ts";
-import { pageFields } from "../http/page-params.ts";
+import { internalServerError } from "../protocol/errors.ts";
+import { bindHandlers, type Handlers } from "../protocol/handler.ts";
+import { pageFields } from "../protocol/page-params.ts";
 import { atLeast } from "../http/router.ts";
 import { ModelError } from "../models/model-error.ts";
 import { countTokens } from "../models/tokens.ts";
 import { extractKeywords } from "../models/words.ts";
-import { account } from "../storage/ids.ts";
+import { account } from "../protocol/ids.ts";
 import {
   type DatasetRow,
   deleteSegments,
@@ -16,7 +16,7 @@ import {
   type KnowledgeContext,
   requireDocument,
   type SegmentRow,
-} from "../storage/knowledge-store.ts";
+} from "./records/knowledge-store.ts";
 import type { Changes } from "../storage/table.ts";
 import { childChunkHandlers, childResponse, listChildren } from "./child-chunks.ts";
 import {
@@ -32,7 +32,7 @@ import { remakeChildren } from "./indexing/children.ts";
 import { isHighQuality, requireCredentials } from "./indexing/embedding.ts";
 import { indexTableOf } from "./indexing/index-tables.ts";
 import { addSegment, embedSegment, indexSegmentWords } from "./indexing/segments.ts";
-import { knowledgeError, toResponse } from "./responses.ts";
+import { knowledgeError, toResponse } from "./records/responses.ts";
 
 /** Chunks and their child chunks. */
 const handlers: Handlers<typeof operations, KnowledgeContext> = {

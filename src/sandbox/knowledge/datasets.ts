@@ -1,22 +1,22 @@
 import { isUuid } from "../../lib/uuid.ts";
 import { isObject } from "../../lib/json.ts";
 import * as operations from "../../operations/knowledge.ts";
-import { internalServerError } from "../http/errors.ts";
-import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
-import { checkFlag, pageFields, parsePage } from "../http/page-params.ts";
+import { internalServerError } from "../protocol/errors.ts";
+import { bindHandlers, type Call, type Handlers } from "../protocol/handler.ts";
+import { checkFlag, pageFields, parsePage } from "../protocol/page-params.ts";
 import { atLeast } from "../http/router.ts";
-import { account } from "../storage/ids.ts";
+import { account } from "../protocol/ids.ts";
 import {
   type DatasetRow,
   removeDocument,
   getDataset,
   type KnowledgeContext,
-} from "../storage/knowledge-store.ts";
+} from "./records/knowledge-store.ts";
 import { chooseEmbedding, isAvailable, isHighQuality } from "./indexing/embedding.ts";
-import { builtInFields, fieldResponse } from "./metadata-values.ts";
+import { builtInFields, fieldResponse } from "./records/metadata-values.ts";
 import { runtimeFields } from "./pipelines/bases.ts";
-import { knowledgeError, toResponse, withDefaults } from "./responses.ts";
-import { type SearchSettings, searchSettingsResponse } from "./retrieval/search-settings.ts";
+import { knowledgeError, toResponse, withDefaults } from "./records/responses.ts";
+import { type SearchSettings, searchSettingsResponse } from "./records/search-settings.ts";
 import { switchEmbedding } from "./indexing/switch-embedding.ts";
 import { listDatasetTags } from "./tags.ts";
 

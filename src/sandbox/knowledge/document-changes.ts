@@ -6,14 +6,14 @@ import {
   requireDocument,
   type KnowledgeContext,
   latestRule,
-} from "../storage/knowledge-store.ts";
+} from "./records/knowledge-store.ts";
 import type { Changes, NewRow } from "../storage/table.ts";
 import { getDisplayStatus } from "./document-responses.ts";
 import { chooseEmbedding, type EmbeddingChoice } from "./indexing/embedding.ts";
-import type { FileContent } from "./knowledge-files.ts";
-import { automaticRule, parseProcessRule, type ProcessRule } from "./indexing/process-rules.ts";
-import { knowledgeError } from "./responses.ts";
-import type { SearchSettings } from "./retrieval/search-settings.ts";
+import type { FileContent } from "./records/knowledge-files.ts";
+import { automaticRule, parseProcessRule, type ProcessRule } from "./records/process-rules.ts";
+import { knowledgeError } from "./records/responses.ts";
+import type { SearchSettings } from "./records/search-settings.ts";
 
 /** Processing options of a create or update, by text or file. */
 export interface ProcessingOptions extends EmbeddingChoice {

@@ -3,11 +3,11 @@ import {
   type DocumentRow,
   type KnowledgeContext,
   latestRule,
-} from "../storage/knowledge-store.ts";
+} from "./records/knowledge-store.ts";
 import { stageStarts } from "./indexing/indexing.ts";
-import { documentMetadata } from "./metadata-values.ts";
-import { ruleResponse } from "./indexing/process-rules.ts";
-import { toResponse, withDefaults } from "./responses.ts";
+import { documentMetadata } from "./records/metadata-values.ts";
+import { ruleResponse } from "./records/process-rules.ts";
+import { toResponse, withDefaults } from "./records/responses.ts";
 
 /** SQL for the display status of a document (server §7). */
 export const DISPLAY_STATUS = `CASE

@@ -1,16 +1,16 @@
 import { zipSync } from "fflate";
 import { own } from "../../lib/json.ts";
 import * as operations from "../../operations/documents.ts";
-import { internalServerError, noFileUploaded } from "../http/errors.ts";
+import { internalServerError, noFileUploaded } from "../protocol/errors.ts";
 import {
   bindHandlers,
   type Call,
   type Handlers,
   type HttpError,
   type Reply,
-} from "../http/handler.ts";
-import { pageFields, parsePage } from "../http/page-params.ts";
-import { validationError } from "../http/pydantic.ts";
+} from "../protocol/handler.ts";
+import { pageFields, parsePage } from "../protocol/page-params.ts";
+import { validationError } from "../protocol/pydantic.ts";
 import { atLeast } from "../http/router.ts";
 import {
   type DatasetRow,
@@ -19,7 +19,7 @@ import {
   getDataset,
   requireDocument,
   type KnowledgeContext,
-} from "../storage/knowledge-store.ts";
+} from "./records/knowledge-store.ts";
 import { createDocument, type ProcessingOptions, updateDocument } from "./document-changes.ts";
 import {
   type DetailPart,
@@ -28,10 +28,10 @@ import {
   documentResponse,
   indexingResponse,
 } from "./document-responses.ts";
-import { addText, addUpload, downloadUrl, onlyFile } from "./knowledge-files.ts";
+import { addText, addUpload, downloadUrl, onlyFile } from "./records/knowledge-files.ts";
 import { requireCredentials } from "./indexing/embedding.ts";
-import { automaticRule } from "./indexing/process-rules.ts";
-import { knowledgeError } from "./responses.ts";
+import { automaticRule } from "./records/process-rules.ts";
+import { knowledgeError } from "./records/responses.ts";
 
 /** ms for which a change of its status can lock a document (server §9.7). */
 const LOCK_MS = 600_000;

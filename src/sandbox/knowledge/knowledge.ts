@@ -1,19 +1,19 @@
-import { type Call, type Handler, HttpError } from "../http/handler.ts";
+import { type Call, type Handler, HttpError } from "../protocol/handler.ts";
 import {
   createContext,
   getDataset,
   type KnowledgeContext,
   type KnowledgeDependencies,
-} from "../storage/knowledge-store.ts";
+} from "./records/knowledge-store.ts";
 import { chunkHandlers } from "./chunks.ts";
 import { datasetHandlers } from "./datasets.ts";
 import { documentHandlers } from "./documents.ts";
 import { advanceIndexing } from "./indexing/indexing.ts";
-import { fileResponse, readUpload } from "./knowledge-files.ts";
+import { fileResponse, readUpload } from "./records/knowledge-files.ts";
 import { metadataHandlers } from "./metadata.ts";
 import { modelHandlers } from "./models.ts";
 import { addPipelineBases } from "./pipelines/bases.ts";
-import { pipelineHandlers } from "./pipelines/handlers.ts";
+import { pipelineHandlers } from "./pipeline.ts";
 import { openRetrieve } from "./retrieval/retrieve.ts";
 import { searchHandlers } from "./retrieval/search.ts";
 import { tagHandlers } from "./tags.ts";

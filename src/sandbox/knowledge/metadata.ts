@@ -1,19 +1,19 @@
 import { isObject } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/utf8.ts";
 import * as operations from "../../operations/metadata.ts";
-import { raise } from "../http/errors.ts";
-import { bindHandlers, type Handlers, type Reply } from "../http/handler.ts";
-import { validationError } from "../http/pydantic.ts";
+import { raise } from "../protocol/errors.ts";
+import { bindHandlers, type Handlers, type Reply } from "../protocol/handler.ts";
+import { validationError } from "../protocol/pydantic.ts";
 import { atLeast } from "../http/router.ts";
 import {
   type DocumentRow,
   type FieldRow,
   getDataset,
   type KnowledgeContext,
-} from "../storage/knowledge-store.ts";
+} from "./records/knowledge-store.ts";
 import type { MetadataValue } from "./retrieval/metadata-filter.ts";
-import { builtInFields, fieldResponse } from "./metadata-values.ts";
-import { knowledgeError } from "./responses.ts";
+import { builtInFields, fieldResponse } from "./records/metadata-values.ts";
+import { knowledgeError } from "./records/responses.ts";
 
 const success: Reply = { json: { result: "success" } };
 

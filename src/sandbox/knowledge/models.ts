@@ -1,6 +1,6 @@
 import * as operations from "../../operations/models.ts";
 import { own } from "../../lib/json.ts";
-import { bindHandlers, type Handlers } from "../http/handler.ts";
+import { bindHandlers, type Handlers } from "../protocol/handler.ts";
 import {
   catalogOf,
   isModelKind,
@@ -9,9 +9,9 @@ import {
   PROVIDER,
 } from "../models/catalog.ts";
 import { hasCredentials } from "../models/model-access.ts";
-import { tenantId } from "../storage/ids.ts";
-import type { KnowledgeContext } from "../storage/knowledge-store.ts";
-import { knowledgeError, toResponse } from "./responses.ts";
+import { tenantId } from "../protocol/ids.ts";
+import type { KnowledgeContext } from "./records/knowledge-store.ts";
+import { knowledgeError, toResponse } from "./records/responses.ts";
 
 /** Other names of kinds that the server accepts (server §7). */
 const OTHER_NAMES: Readonly<Record<string, ModelKind>> = {

@@ -1,11 +1,11 @@
 import * as operations from "../../operations/tags.ts";
-import { internalServerError, raise } from "../http/errors.ts";
-import { bindHandlers, type Call, type Handlers } from "../http/handler.ts";
+import { internalServerError, raise } from "../protocol/errors.ts";
+import { bindHandlers, type Call, type Handlers } from "../protocol/handler.ts";
 import { atLeast } from "../http/router.ts";
-import { validationError } from "../http/pydantic.ts";
+import { validationError } from "../protocol/pydantic.ts";
 import { isUuid } from "../../lib/uuid.ts";
-import type { KnowledgeContext, TagRow } from "../storage/knowledge-store.ts";
-import { knowledgeError } from "./responses.ts";
+import type { KnowledgeContext, TagRow } from "./records/knowledge-store.ts";
+import { knowledgeError } from "./records/responses.ts";
 
 /** Tags and their bindings. */
 const handlers: Handlers<typeof operations, KnowledgeContext> = {

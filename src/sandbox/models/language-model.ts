@@ -1,4 +1,4 @@
-import type { Clock } from "../http/handler.ts";
+import type { Clock } from "../protocol/handler.ts";
 import { isObject } from "../../lib/json.ts";
 import { Marks } from "./marks.ts";
 import { errorKind, ModelError } from "./model-error.ts";

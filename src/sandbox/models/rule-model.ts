@@ -1,4 +1,4 @@
-import type { Clock } from "../http/handler.ts";
+import type { Clock } from "../protocol/handler.ts";
 import { piecesOf, type TextModel } from "./language-model.ts";
 import { errorKind, ModelError } from "./model-error.ts";
 import type { RuleAnswer } from "./rule-answer.ts";

@@ -1,4 +1,4 @@
-import { asciiOnly } from "../http/response.ts";
+import { asciiOnly } from "../protocol/response.ts";
 import type { SqlValue, Store } from "./sqlite.ts";
 
 /** A column: its SQL type, and how its values are stored. Null is stored as null. */

@@ -2,12 +2,16 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { handEdits } from "../../../src/commands/kb/documents/rename.ts";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
-import { cannedServer, ok, pageOf } from "../../lib/canned-server.ts";
-import type { Canned, CannedRequest } from "../../lib/canned-server.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import {
+  cannedServer,
+  ok,
+  pageOf,
+  type Canned,
+  type CannedRequest,
+} from "../../lib/canned-server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryDirectory } from "../../lib/support.ts";
-import type { World } from "../../lib/support.ts";
+import { temporaryDirectory, type World } from "../../lib/support.ts";
 import { createZip } from "../../lib/zip.ts";
 
 const server = await testSandbox();

@@ -66,7 +66,7 @@ test("a document that an earlier change of its status locks", async () => {
   await server.done(["kb", "doc", "add", "Docs", "s3.md", "--text", "three"]);
   await server.done(["kb", "doc", "add", "Docs", "s4.md", "--text", "four"]);
   await server.done(["kb", "doc", "wait", "Docs"]);
-  const { parseFault } = await import("../../../src/sandbox/http/faults.ts");
+  const { parseFault } = await import("../../../src/sandbox/protocol/faults.ts");
   server.sandbox.setFaults([parseFault("PATCH /datasets/*/documents/status/* stays-locked")]);
   await server.done(["kb", "doc", "disable", "Docs", "s3.md"]);
   for (const action of ["enable", "archive"]) {

@@ -3,9 +3,8 @@ import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { cannedServer, ok, pageOf } from "../../lib/canned-server.ts";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
-import { testSandbox } from "../../lib/sandbox.ts";
-import type { TestSandbox } from "../../lib/sandbox.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { testSandbox, type TestSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
 const nobody = "00000000-0000-4000-8000-000000000000";

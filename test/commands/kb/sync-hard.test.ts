@@ -8,12 +8,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { diskFiles } from "../../../src/host/node-files.ts";
 import type { RawHost } from "../../../src/host/host.ts";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { actions, contentsOf, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { syncedBases } from "../../lib/synced-base.ts";
-import { temporaryDirectory } from "../../lib/support.ts";
-import type { World } from "../../lib/support.ts";
+import { temporaryDirectory, type World } from "../../lib/support.ts";
 
 const server = await testSandbox({ speed: 200 });
 const home = await temporaryDirectory();

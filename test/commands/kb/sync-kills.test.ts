@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { textsOf } from "../../lib/synced-base.ts";

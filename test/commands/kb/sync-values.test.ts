@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { join } from "node:path";
 import { readFile, writeFile } from "node:fs/promises";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { answering } from "../../lib/answering.ts";
 import { actions, contentsOf, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";

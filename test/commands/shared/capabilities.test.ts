@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { http, rawServer } from "../../lib/raw-server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { cli } from "../../lib/support.ts";

@@ -2,11 +2,10 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryDirectory } from "../../lib/support.ts";
-import type { World } from "../../lib/support.ts";
+import { temporaryDirectory, type World } from "../../lib/support.ts";
 
 const server = await testSandbox();
 const folder = await temporaryDirectory();

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
-import { testSandbox } from "../../lib/sandbox.ts";
-import type { TestSandbox } from "../../lib/sandbox.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { testSandbox, type TestSandbox } from "../../lib/sandbox.ts";
 import { canned } from "../../lib/log-server.ts";
 import { cli } from "../../lib/support.ts";
 

@@ -2,11 +2,10 @@ import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { diskFiles } from "../../../src/host/node-files.ts";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import type { ReceivedRequest } from "../../../src/sandbox/http/server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryDirectory } from "../../lib/support.ts";
-import type { World } from "../../lib/support.ts";
+import { temporaryDirectory, type World } from "../../lib/support.ts";
 
 const seen: ReceivedRequest[] = [];
 let onRequest = () => {};

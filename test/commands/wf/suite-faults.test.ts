@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { readAnswerRules } from "../../../src/sandbox/apps/rules/read-rules.ts";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { readAnswerRules } from "../../../src/sandbox/apps/definitions/read-rules.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { interruptedWhen } from "../../lib/after-append.ts";
 import { write } from "../../lib/directory.ts";
 import {
@@ -14,8 +14,8 @@ import {
   runServer,
   sleptTime,
   streaming,
+  type Route,
 } from "../../lib/run-server.ts";
-import type { Route } from "../../lib/run-server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 

@@ -3,12 +3,11 @@ import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { diskFiles } from "../../../src/host/node-files.ts";
-import { parseFault } from "../../../src/sandbox/http/faults.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { afterAppend, hasResult, interruptedWhen } from "../../lib/after-append.ts";
 import { write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryDirectory } from "../../lib/support.ts";
-import type { World } from "../../lib/support.ts";
+import { temporaryDirectory, type World } from "../../lib/support.ts";
 
 const sandbox = await testSandbox();
 const folder = await temporaryDirectory();

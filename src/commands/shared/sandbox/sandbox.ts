@@ -3,7 +3,7 @@ import { abortError, CliError, codeOf, reasonOf, usage } from "../../../errors.t
 import type { Host } from "../../../host/host.ts";
 import { isLoopback } from "../../../config/base-url.ts";
 import { sandboxProfile, sandboxStatePath } from "../../../config/sandbox-profile.ts";
-import type { Fault } from "../../../sandbox/http/faults.ts";
+import type { Fault } from "../../../sandbox/protocol/faults.ts";
 import type { Sandbox } from "../../../sandbox/http/server.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../command-spec.ts";
@@ -33,13 +33,13 @@ interface SandboxRow {
 export async function* run(input: SandboxInput, context: Context): AsyncGenerator<SandboxRow> {
   const { host } = context;
   const { startSandbox } = await import("../../../sandbox/http/server.ts");
-  const { parseFault } = await import("../../../sandbox/http/faults.ts");
+  const { parseFault } = await import("../../../sandbox/protocol/faults.ts");
   const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
   const directory = dataDirectory(input, host);
   const applications = await readAppFiles(input.app_file ?? [], host, {
-    ...(await import("../../../sandbox/apps/given/read-export.ts")),
-    ...(await import("../../../sandbox/apps/given/recording.ts")),
-    ...(await import("../../../sandbox/apps/rules/read-rules.ts")),
+    ...(await import("../../../sandbox/apps/definitions/read-export.ts")),
+    ...(await import("../../../sandbox/apps/definitions/recording.ts")),
+    ...(await import("../../../sandbox/apps/definitions/read-rules.ts")),
   });
   if (directory !== null) await host.files.makeDirectory(directory, 0o700);
   const log = new RequestLogFile(input.log, context);

@@ -1,6 +1,6 @@
-import { outputText, variableAt } from "../run/templates.ts";
+import { outputText, variableAt } from "../records/templates.ts";
 import { type NodeContext, type NodeResult, result, wait } from "./node.ts";
-import type { NodeOf } from "./node-types.ts";
+import type { NodeOf } from "../definitions/node-types.ts";
 
 /** New values by operation. */
 const operations: Readonly<Record<string, (old: unknown, value: unknown) => unknown>> = {

@@ -1,6 +1,6 @@
-import type { Variables } from "../../storage/runs-store.ts";
-import { outputText, variableAt } from "../run/templates.ts";
-import type { Condition } from "./node-types.ts";
+import type { Variables } from "../records/runs-store.ts";
+import { outputText, variableAt } from "../records/templates.ts";
+import type { Condition } from "../definitions/node-types.ts";
 
 /** The comparisons that the server knows, by their names; texts are compared as such. */
 const operators: Readonly<Record<string, (actual: unknown, expected: unknown) => boolean>> = {

@@ -1,8 +1,8 @@
 /** Executes nodes of all types, with their retries and what happens if they fail. */
-import { runEvent } from "../shapes.ts";
-import { endOutputs } from "../run/run-events.ts";
-import { renderTemplate, valueAtSelector } from "../run/templates.ts";
-import type { Execution } from "../../storage/runs-store.ts";
+import { runEvent } from "../records/shapes.ts";
+import { endOutputs } from "../records/run-events.ts";
+import { renderTemplate, valueAtSelector } from "../records/templates.ts";
+import type { Execution } from "../records/runs-store.ts";
 import { executeAssigner } from "./assigner.ts";
 import { executeCode, executeTemplate } from "./code.ts";
 import { executeRequest } from "./http-request.ts";
@@ -22,7 +22,7 @@ import {
   result,
   wait,
 } from "./node.ts";
-import type { AnyNode, ErrorHandling, NodeType } from "./node-types.ts";
+import type { AnyNode, ErrorHandling, NodeType } from "../definitions/node-types.ts";
 import { executeClassifier } from "./question-classifier.ts";
 
 const executors: { readonly [Type in NodeType]: Executor<Type> } = {

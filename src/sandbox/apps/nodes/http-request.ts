@@ -1,6 +1,6 @@
-import { variableAt } from "../run/templates.ts";
+import { variableAt } from "../records/templates.ts";
 import { type NodeContext, type NodeResult, result, wait } from "./node.ts";
-import type { NodeOf } from "./node-types.ts";
+import type { NodeOf } from "../definitions/node-types.ts";
 
 /** Imitates a request: waits and answers with a fixed body, or fails; nothing is sent. */
 export async function executeRequest(

@@ -1,10 +1,10 @@
 import { atLeast } from "../../http/router.ts";
-import type { StoredForm } from "../../storage/runs-store.ts";
-import { submission } from "../run/run-events.ts";
-import { runEvent } from "../shapes.ts";
-import { renderTemplate } from "../run/templates.ts";
+import type { StoredForm } from "../records/runs-store.ts";
+import { submission } from "../records/run-events.ts";
+import { runEvent } from "../records/shapes.ts";
+import { renderTemplate } from "../records/templates.ts";
 import { type NodeContext, type Outcome, result, type RunContext } from "./node.ts";
-import type { NodeOf } from "./node-types.ts";
+import type { NodeOf } from "../definitions/node-types.ts";
 
 /** Opens a form and waits for it; once it is submitted or expired, the node ends. */
 export function executeHumanInput(context: NodeContext, node: NodeOf<"human-input">): Outcome {

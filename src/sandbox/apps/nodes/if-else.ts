@@ -1,7 +1,7 @@
-import { variableAt } from "../run/templates.ts";
+import { variableAt } from "../records/templates.ts";
 import { holds, joined } from "./conditions.ts";
 import { type NodeContext, type NodeResult, result } from "./node.ts";
-import type { NodeOf } from "./node-types.ts";
+import type { NodeOf } from "../definitions/node-types.ts";
 
 /** Takes the branch of the first case that holds; otherwise the branch `false`. */
 export function executeBranch(

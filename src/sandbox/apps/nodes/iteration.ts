@@ -1,6 +1,6 @@
-import { variableAt } from "../run/templates.ts";
+import { variableAt } from "../records/templates.ts";
 import { type NodeContext, type NodeResult, result } from "./node.ts";
-import type { NodeOf } from "./node-types.ts";
+import type { NodeOf } from "../definitions/node-types.ts";
 import { beginRound, beginRounds, endRounds, playRound, type Rounds } from "./rounds.ts";
 
 /** The output of each round; a failed one has none. */

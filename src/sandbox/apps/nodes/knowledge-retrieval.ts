@@ -1,11 +1,11 @@
-import { HttpError } from "../../http/handler.ts";
+import { HttpError } from "../../protocol/handler.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { zeroUsage } from "../../models/tokens.ts";
-import { citationsOf } from "../chats/citations.ts";
-import { fillShape } from "../shapes.ts";
-import { outputText, variableAt } from "../run/templates.ts";
+import { citationsOf } from "../records/citations.ts";
+import { fillShape } from "../records/shapes.ts";
+import { outputText, variableAt } from "../records/templates.ts";
 import { type NodeContext, type NodeResult, result } from "./node.ts";
-import type { NodeOf } from "./node-types.ts";
+import type { NodeOf } from "../definitions/node-types.ts";
 
 /** Passages that a node asks for if it does not say how many. */
 const TOP_K = 4;

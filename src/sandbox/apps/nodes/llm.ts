@@ -1,9 +1,9 @@
 import { isObject } from "../../../lib/json.ts";
 import type { Completion, Prompt } from "../../models/language-model.ts";
 import { ModelError } from "../../models/model-error.ts";
-import { outputText, renderTemplate, variableAt } from "../run/templates.ts";
+import { outputText, renderTemplate, variableAt } from "../records/templates.ts";
 import { modelFailure, type NodeContext, type NodeResult, result } from "./node.ts";
-import type { NodeOf, Selector } from "./node-types.ts";
+import type { NodeOf, Selector } from "../definitions/node-types.ts";
 
 /** A message to a model, as `process_data.prompts` shows it (server §15.5). */
 export interface PromptMessage {

@@ -1,6 +1,6 @@
 import { holds, joined } from "./conditions.ts";
 import type { NodeContext, NodeResult } from "./node.ts";
-import type { NodeOf } from "./node-types.ts";
+import type { NodeOf } from "../definitions/node-types.ts";
 import { beginRound, beginRounds, endRounds, playRound } from "./rounds.ts";
 
 /**

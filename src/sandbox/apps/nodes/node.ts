@@ -1,19 +1,19 @@
 /** What all kinds of nodes share: the run they belong to, their results and executions. */
-import type { Clock } from "../../http/handler.ts";
+import type { Clock } from "../../protocol/handler.ts";
 import type {
   Citation,
   Execution,
   RunStore,
   StoredForm,
   StoredRun,
-} from "../../storage/runs-store.ts";
+} from "../records/runs-store.ts";
 import type { Retrieve } from "../../knowledge/retrieval/retrieve.ts";
 import type { TextModel } from "../../models/language-model.ts";
 import type { ModelError } from "../../models/model-error.ts";
 import type { Usage } from "../../models/tokens.ts";
-import type { AppDefinition } from "../app-definitions.ts";
-import type { RunEvent } from "../shapes.ts";
-import type { AnyNode, NodeOf, NodeType, Selector } from "./node-types.ts";
+import type { AppDefinition } from "../definitions/app-definitions.ts";
+import type { RunEvent } from "../records/shapes.ts";
+import type { AnyNode, NodeOf, NodeType, Selector } from "../definitions/node-types.ts";
 
 /** One segment of a run while it executes. */
 export interface RunContext {

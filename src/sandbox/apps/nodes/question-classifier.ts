@@ -1,11 +1,11 @@
 import { isObject } from "../../../lib/json.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { tokenize } from "../../models/words.ts";
-import { outputText, variableAt } from "../run/templates.ts";
+import { outputText, variableAt } from "../records/templates.ts";
 import prompts from "./classifier-prompts.json" with { type: "json" };
 import { askedIn, costOf, namesOf, processOf, type PromptMessage } from "./llm.ts";
 import { modelFailure, type NodeContext, type NodeResult, result } from "./node.ts";
-import type { NodeOf } from "./node-types.ts";
+import type { NodeOf } from "../definitions/node-types.ts";
 
 /** Lets the model choose a class; the run takes the branch with its ID. */
 export async function executeClassifier(

@@ -1,6 +1,6 @@
 /** What loops and iterations have in common: rounds of their inner nodes. */
 import { addUsage, type Usage, zeroUsage } from "../../models/tokens.ts";
-import { runEvent } from "../shapes.ts";
+import { runEvent } from "../records/shapes.ts";
 import {
   completeNode,
   newExecution,
@@ -8,7 +8,7 @@ import {
   type NodeResult,
   secondsSince,
 } from "./node.ts";
-import type { AnyNode, NodeOf } from "./node-types.ts";
+import type { AnyNode, NodeOf } from "../definitions/node-types.ts";
 
 type Container = NodeOf<"loop" | "iteration">;
 

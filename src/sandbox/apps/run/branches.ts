@@ -1,7 +1,7 @@
 import { addUsage } from "../../models/tokens.ts";
-import type { Execution, StoredForm } from "../../storage/runs-store.ts";
-import type { AppDefinition } from "../app-definitions.ts";
-import { readyNodes } from "./graph.ts";
+import type { Execution, StoredForm } from "../records/runs-store.ts";
+import type { AppDefinition } from "../definitions/app-definitions.ts";
+import { readyNodes } from "../records/graph.ts";
 import { executeNode } from "../nodes/execute.ts";
 import {
   completeNode,
@@ -12,9 +12,9 @@ import {
   type Outcome,
   type RunContext,
 } from "../nodes/node.ts";
-import type { AnyNode } from "../nodes/node-types.ts";
+import type { AnyNode } from "../definitions/node-types.ts";
 import { ResponseStream } from "./response-stream.ts";
-import { runEvent } from "../shapes.ts";
+import { runEvent } from "../records/shapes.ts";
 
 /** A node that began. */
 interface Step {

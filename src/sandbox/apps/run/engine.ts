@@ -1,14 +1,14 @@
 import { setMaxListeners } from "node:events";
-import type { Clock } from "../../http/handler.ts";
+import type { Clock } from "../../protocol/handler.ts";
 import type { Retrieve } from "../../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../../models/language-model.ts";
 import { ruleModel } from "../../models/rule-model.ts";
-import type { StoredForm, RunStore, StoredRun } from "../../storage/runs-store.ts";
+import type { StoredForm, RunStore, StoredRun } from "../records/runs-store.ts";
 import type { Channels } from "./event-stream.ts";
 import type { RunContext } from "../nodes/node.ts";
-import type { Applications } from "../app-definitions.ts";
+import type { Applications } from "../definitions/app-definitions.ts";
 import { endRun, runSegment, type SegmentReason, type StopMode, stopRun } from "./segment.ts";
-import { type RunEvent, runEvent } from "../shapes.ts";
+import { type RunEvent, runEvent } from "../records/shapes.ts";
 
 /** ms until a stop takes effect (server §13). */
 const STOP_DELAY = 300;

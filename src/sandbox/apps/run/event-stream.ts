@@ -1,8 +1,8 @@
-import { type Clock, ConnectionDropped } from "../../http/handler.ts";
+import { type Clock, ConnectionDropped } from "../../protocol/handler.ts";
 import { atLeast } from "../../http/router.ts";
-import type { StoredRun } from "../../storage/runs-store.ts";
-import { liveLine, PING } from "./run-events.ts";
-import type { RunEvent } from "../shapes.ts";
+import type { StoredRun } from "../records/runs-store.ts";
+import { liveLine, PING } from "../records/run-events.ts";
+import type { RunEvent } from "../records/shapes.ts";
 
 /** ms of silence until a ping, and until the stream is closed (server §20). */
 const PING_INTERVAL = 10_000;

@@ -1,7 +1,7 @@
-import type { StoredRun } from "../../storage/runs-store.ts";
-import { type Graph, isSkipped, isTaken } from "./graph.ts";
-import type { AnyNode, Edge, NodeOf, NodeType, Selector } from "../nodes/node-types.ts";
-import { outputText, templateParts, valueAtSelector } from "./templates.ts";
+import type { StoredRun } from "../records/runs-store.ts";
+import { type Graph, isSkipped, isTaken } from "../records/graph.ts";
+import type { AnyNode, Edge, NodeOf, NodeType, Selector } from "../definitions/node-types.ts";
+import { outputText, templateParts, valueAtSelector } from "../records/templates.ts";
 
 /** Sends a text; the selector tells which variable, or which node, it comes from. */
 type Publish = (text: string, selector: Selector) => void;

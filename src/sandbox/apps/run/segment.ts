@@ -1,12 +1,12 @@
 import { atLeast } from "../../http/router.ts";
-import type { StoredForm, StoredRun } from "../../storage/runs-store.ts";
+import type { StoredForm, StoredRun } from "../records/runs-store.ts";
 import { runBranches } from "./branches.ts";
-import { nodesOf } from "../nodes/node-types.ts";
+import { nodesOf } from "../definitions/node-types.ts";
 import type { RunContext } from "../nodes/node.ts";
-import { replayRun } from "../given/replay.ts";
-import { messageMetadata, pauseEvents, reachedOutputs, shownForms } from "./run-events.ts";
-import { type RunEvent, runEvent } from "../shapes.ts";
-import { outputText } from "./templates.ts";
+import { replayRun } from "./replay.ts";
+import { messageMetadata, pauseEvents, reachedOutputs, shownForms } from "../records/run-events.ts";
+import { type RunEvent, runEvent } from "../records/shapes.ts";
+import { outputText } from "../records/templates.ts";
 
 /** Why a segment of a run begins. */
 export type SegmentReason = "initial" | "resumption";

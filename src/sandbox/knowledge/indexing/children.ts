@@ -5,7 +5,7 @@ import {
   type DocumentRow,
   type KnowledgeContext,
   type SegmentRow,
-} from "../../storage/knowledge-store.ts";
+} from "../records/knowledge-store.ts";
 import { splitChildren } from "./chunking.ts";
 import { indexWords, vectorFor } from "./index-tables.ts";
 

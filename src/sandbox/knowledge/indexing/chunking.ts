@@ -1,5 +1,5 @@
-import type { ProcessRule, Segmentation } from "./process-rules.ts";
-import { knowledgeError } from "../responses.ts";
+import type { ProcessRule, Segmentation } from "../records/process-rules.ts";
+import { knowledgeError } from "../records/responses.ts";
 
 /** A chunk of a text; only hierarchical documents have `children`. */
 export interface TextChunk {

@@ -1,10 +1,10 @@
-import { invalidParam } from "../../http/errors.ts";
+import { invalidParam } from "../../protocol/errors.ts";
 import { catalogOf, DIMENSIONS, findProvider, PROVIDER } from "../../models/catalog.ts";
 import { hasCredentials } from "../../models/model-access.ts";
 import { embed } from "../../models/embedding.ts";
 import { ModelError } from "../../models/model-error.ts";
-import type { DatasetRow, KnowledgeContext } from "../../storage/knowledge-store.ts";
-import { knowledgeError } from "../responses.ts";
+import type { DatasetRow, KnowledgeContext } from "../records/knowledge-store.ts";
+import { knowledgeError } from "../records/responses.ts";
 
 /** The embedding model of a request or a knowledge base. */
 export interface EmbeddingChoice {

@@ -1,11 +1,7 @@
 import { DIMENSIONS } from "../../models/catalog.ts";
 import { tokenize } from "../../models/words.ts";
-import {
-  type DatasetRow,
-  type KnowledgeContext,
-  WORD_TABLES,
-} from "../../storage/knowledge-store.ts";
-import { knowledgeError } from "../responses.ts";
+import { type DatasetRow, type KnowledgeContext, WORD_TABLES } from "../records/knowledge-store.ts";
+import { knowledgeError } from "../records/responses.ts";
 import { embedFor, isHighQuality } from "./embedding.ts";
 
 /** Where the words and vectors of a knowledge base are. */

@@ -1,7 +1,7 @@
 import { attempt } from "../../../lib/attempt.ts";
 import { countCharacters } from "../../../lib/utf8.ts";
-import { raise } from "../../http/errors.ts";
-import { HttpError } from "../../http/handler.ts";
+import { raise } from "../../protocol/errors.ts";
+import { HttpError } from "../../protocol/handler.ts";
 import {
   type DatasetRow,
   deleteSegments,
@@ -9,14 +9,14 @@ import {
   getDataset,
   type KnowledgeContext,
   type ProcessingStage,
-} from "../../storage/knowledge-store.ts";
+} from "../records/knowledge-store.ts";
 import { splitIntoChunks, type TextChunk } from "./chunking.ts";
-import { knowledgeError } from "../responses.ts";
+import { knowledgeError } from "../records/responses.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { canRun, pipelineChunks } from "../pipelines/execute.ts";
 import { addChildren } from "./children.ts";
 import { isHighQuality, requireCredentials } from "./embedding.ts";
-import { textParts } from "./file-text.ts";
+import { textParts } from "../records/file-text.ts";
 import { checkDimensions } from "./index-tables.ts";
 import { addSegment, embedSegment } from "./segments.ts";
 

@@ -1,7 +1,7 @@
 import { countCharacters } from "../../../lib/utf8.ts";
 import { countTokens } from "../../models/tokens.ts";
 import { extractKeywords } from "../../models/words.ts";
-import type { DatasetRow, KnowledgeContext, SegmentRow } from "../../storage/knowledge-store.ts";
+import type { DatasetRow, KnowledgeContext, SegmentRow } from "../records/knowledge-store.ts";
 import { embedChildren } from "./children.ts";
 import { isHighQuality } from "./embedding.ts";
 import { indexTableOf, indexWords, vectorFor } from "./index-tables.ts";

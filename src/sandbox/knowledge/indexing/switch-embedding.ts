@@ -1,5 +1,5 @@
-import { internalServerError } from "../../http/errors.ts";
-import type { DatasetRow, KnowledgeContext } from "../../storage/knowledge-store.ts";
+import { internalServerError } from "../../protocol/errors.ts";
+import type { DatasetRow, KnowledgeContext } from "../records/knowledge-store.ts";
 import type { Changes } from "../../storage/table.ts";
 import { chooseEmbedding, type EmbeddingChoice, isHighQuality } from "./embedding.ts";
 import { dropVectors } from "./index-tables.ts";

@@ -1,6 +1,6 @@
-import { account } from "../../storage/ids.ts";
-import type { DatasetRow, KnowledgeContext } from "../../storage/knowledge-store.ts";
-import { toResponse, withDefaults } from "../responses.ts";
+import { account } from "../../protocol/ids.ts";
+import type { DatasetRow, KnowledgeContext } from "../records/knowledge-store.ts";
+import { toResponse, withDefaults } from "../records/responses.ts";
 import { findPipeline, pipelines } from "./definitions.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Clock } from "../../http/handler.ts";
+import type { Clock } from "../../protocol/handler.ts";
 import { DATASOURCE_TYPES, type PipelineNodeOf } from "./definitions.ts";
 
 /** ms that a crawler needs for a page. */

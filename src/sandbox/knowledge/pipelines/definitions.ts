@@ -2,8 +2,8 @@
  * The pipelines of the sandbox, in the shape of exported ones. What a node cannot really do here, such
  * as running a program, is below its key `sandbox`.
  */
-import { fixedId } from "../../storage/ids.ts";
-import type { SearchSettings } from "../retrieval/search-settings.ts";
+import { fixedId } from "../../protocol/ids.ts";
+import type { SearchSettings } from "../records/search-settings.ts";
 import files from "./files.json" with { type: "json" };
 import website from "./website.json" with { type: "json" };
 

@@ -1,6 +1,6 @@
-import { fill } from "../../http/fill.ts";
-import { account } from "../../storage/ids.ts";
-import type { DocumentSource, KnowledgeContext } from "../../storage/knowledge-store.ts";
+import { fill } from "../../protocol/fill.ts";
+import { account } from "../../protocol/ids.ts";
+import type { DocumentSource, KnowledgeContext } from "../records/knowledge-store.ts";
 import type { Pipeline } from "./definitions.ts";
 import events from "./events.json" with { type: "json" };
 import { executePipeline, FILE_ICON, type Step } from "./execute.ts";

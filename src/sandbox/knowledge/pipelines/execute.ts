@@ -1,11 +1,11 @@
 /** Executes the nodes of a pipeline for one file or page: a function for each type. */
 import { valueAt } from "../../../lib/json.ts";
-import { HttpError } from "../../http/handler.ts";
-import { raise } from "../../http/errors.ts";
-import { signedQuery, tenantId } from "../../storage/ids.ts";
-import type { DocumentSource, KnowledgeContext } from "../../storage/knowledge-store.ts";
-import { textOfFile } from "../indexing/file-text.ts";
-import { knowledgeError, toResponse } from "../responses.ts";
+import { HttpError } from "../../protocol/handler.ts";
+import { raise } from "../../protocol/errors.ts";
+import { signedQuery, tenantId } from "../../protocol/ids.ts";
+import type { DocumentSource, KnowledgeContext } from "../records/knowledge-store.ts";
+import { textOfFile } from "../records/file-text.ts";
+import { knowledgeError, toResponse } from "../records/responses.ts";
 import {
   findDatasource,
   findPipeline,

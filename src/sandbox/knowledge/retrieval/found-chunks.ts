@@ -4,12 +4,12 @@ import type {
   DocumentRow,
   KnowledgeContext,
   SegmentRow,
-} from "../../storage/knowledge-store.ts";
+} from "../records/knowledge-store.ts";
 import { indexTableOf } from "../indexing/index-tables.ts";
-import { documentMetadata } from "../metadata-values.ts";
+import { documentMetadata } from "../records/metadata-values.ts";
 import { parseMetadataFilter } from "./metadata-filter.ts";
 import { type Hit, rankHits } from "./rank.ts";
-import type { SearchSettings } from "./search-settings.ts";
+import type { SearchSettings } from "../records/search-settings.ts";
 
 /** A chunk that was found. */
 export interface FoundChunk {

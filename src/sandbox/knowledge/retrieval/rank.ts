@@ -1,19 +1,15 @@
-import { invalidParam } from "../../http/errors.ts";
+import { invalidParam } from "../../protocol/errors.ts";
 import { catalogOf } from "../../models/catalog.ts";
 import { similarity } from "../../models/embedding.ts";
 import { Marks } from "../../models/marks.ts";
 import { errorKind, ModelError } from "../../models/model-error.ts";
 import { overlap } from "../../models/text.ts";
 import { matchAll, matchAny, tokenize } from "../../models/words.ts";
-import {
-  type DatasetRow,
-  type KnowledgeContext,
-  WORD_TABLES,
-} from "../../storage/knowledge-store.ts";
+import { type DatasetRow, type KnowledgeContext, WORD_TABLES } from "../records/knowledge-store.ts";
 import { embedFor, isHighQuality, requireCredentials } from "../indexing/embedding.ts";
 import { indexTableOf, storedDimensions, vectorOf } from "../indexing/index-tables.ts";
-import { knowledgeError } from "../responses.ts";
-import type { SearchSettings } from "./search-settings.ts";
+import { knowledgeError } from "../records/responses.ts";
+import type { SearchSettings } from "../records/search-settings.ts";
 
 /** A chunk that a search found, or a child chunk of it. */
 export interface Hit {

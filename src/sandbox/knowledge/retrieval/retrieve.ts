@@ -1,8 +1,8 @@
-import type { DatasetRow, KnowledgeContext } from "../../storage/knowledge-store.ts";
+import type { DatasetRow, KnowledgeContext } from "../records/knowledge-store.ts";
 import { isHighQuality } from "../indexing/embedding.ts";
 import { advanceIndexing } from "../indexing/indexing.ts";
 import { findChunks, type FoundChunk } from "./found-chunks.ts";
-import { DEFAULT_SETTINGS, type SearchSettings } from "./search-settings.ts";
+import { DEFAULT_SETTINGS, type SearchSettings } from "../records/search-settings.ts";
 
 /** A chunk that was found for an application. */
 export interface Passage extends FoundChunk {

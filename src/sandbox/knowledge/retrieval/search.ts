@@ -1,11 +1,11 @@
 import * as operations from "../../../operations/knowledge.ts";
-import { bindHandlers, type Handlers } from "../../http/handler.ts";
-import { getDataset, type KnowledgeContext } from "../../storage/knowledge-store.ts";
+import { bindHandlers, type Handlers } from "../../protocol/handler.ts";
+import { getDataset, type KnowledgeContext } from "../records/knowledge-store.ts";
 import { withModelErrors } from "../indexing/embedding.ts";
-import { documentMetadata } from "../metadata-values.ts";
+import { documentMetadata } from "../records/metadata-values.ts";
 import { findChunks } from "./found-chunks.ts";
-import { knowledgeError, toResponse } from "../responses.ts";
-import { DEFAULT_SETTINGS, type SearchSettings } from "./search-settings.ts";
+import { knowledgeError, toResponse } from "../records/responses.ts";
+import { DEFAULT_SETTINGS, type SearchSettings } from "../records/search-settings.ts";
 
 /** Search in a knowledge base. */
 const handlers: Handlers<typeof operations, KnowledgeContext> = {

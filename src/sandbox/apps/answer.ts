@@ -1,0 +1,68 @@
+import type { Completion, TextModel } from "../models/language-model.ts";
+import type { ModelError } from "../models/model-error.ts";
+import type { RuleAnswer } from "../models/rule-answer.ts";
+import { noUsage, type Usage } from "../models/tokens.ts";
+import { account } from "../protocol/ids.ts";
+import type { Citation, StoredAnnotation, StoredThought } from "./records/runs-store.ts";
+import { fillShape, messageEvent, type RunEvent } from "./records/shapes.ts";
+import type { Turn } from "./turn.ts";
+
+/** The answer to a message while it is written. */
+export interface Answer {
+  text: string;
+  usage: Usage | undefined;
+  citations: readonly Citation[];
+  readonly thoughts: StoredThought[];
+  /** What answered in the place of the model. */
+  annotation: StoredAnnotation | undefined;
+  /** Why the model failed. */
+  error: ModelError | undefined;
+}
+
+/** What writes an answer. */
+export interface Writing {
+  readonly turn: Turn;
+  readonly answer: Answer;
+  readonly model: TextModel;
+  /** The answer of rules. */
+  readonly drawn: RuleAnswer | undefined;
+  /** Aborted when the message is stopped, or its reader has left. */
+  readonly signal: AbortSignal;
+}
+
+export const newAnswer = (): Answer => ({
+  text: "",
+  usage: undefined,
+  citations: [],
+  thoughts: [],
+  annotation: undefined,
+  error: undefined,
+});
+
+/** The metadata of an answer; one that was stopped has used nothing (server §18). */
+export const answerMetadata = (answer: Answer, seconds: number): object =>
+  fillShape("answer metadata", {
+    ...answer,
+    annotation_reply: answer.annotation ? { id: answer.annotation.id, account } : null,
+    usage: answer.usage ?? noUsage(seconds),
+  });
+
+/**
+ * Sends the pieces of a reply, after `first` when the model does not fail at once, and an empty one
+ * at its end. Returns the whole reply; throws ModelError.
+ */
+export async function* sendPieces(
+  { turn: { message }, answer }: Writing,
+  event: "message" | "agent_message",
+  reply: AsyncGenerator<string, Completion>,
+  first?: () => RunEvent,
+): AsyncGenerator<RunEvent, Completion> {
+  let piece = await reply.next();
+  if (first) yield first();
+  for (; !piece.done; piece = await reply.next()) {
+    answer.text += piece.value;
+    yield messageEvent(event, { message, text: piece.value });
+  }
+  yield messageEvent(event, { message, text: "" });
+  return piece.value;
+}

@@ -1,0 +1,275 @@
+import * as operations from "../../operations/chats.ts";
+import { internalServerError, raise } from "../protocol/errors.ts";
+import { bindHandlers, type Call, type Handlers, type HttpError } from "../protocol/handler.ts";
+import { numberParam } from "../protocol/page-params.ts";
+import { validationError } from "../protocol/pydantic.ts";
+import { unlessModelFails } from "../models/model-error.ts";
+import { toSeconds } from "../protocol/ids.ts";
+import type {
+  RunStore,
+  StoredConversation,
+  StoredEndUser,
+  StoredMessage,
+} from "./records/runs-store.ts";
+import type { AppDefinition } from "./definitions/app-definitions.ts";
+import { messageFiles } from "./app-files.ts";
+import { storedCitations } from "./records/citations.ts";
+import { type AppContext, requireChat } from "./context.ts";
+import { shownForms, submission } from "./records/run-events.ts";
+import { fillShape, appError } from "./records/shapes.ts";
+
+/** Conversations, their messages and variables. */
+const handlers: Handlers<typeof operations, AppContext> = {
+  listConversations({ records }, input, call) {
+    const { app, id: end_user_id } = chatUser(records, call, input);
+    const limit = numberParam(call.query, "ConversationListQuery", "limit", [1, 100]);
+    const order = input.sort_by ?? "-updated_at";
+    const column = order.endsWith("created_at") ? "created_at" : "updated_at";
+    const direction = order.startsWith("-") ? "DESC" : "ASC";
+    const all = records.conversations.list(
+      { app, end_user_id },
+      `${column} ${direction}, rowid DESC`,
+    );
+    const skipsSecond = column === "created_at";
+    const last = call.query.get("last_id");
+    const rows = rowsAfter(all, last, appError("last conversation missing"), skipsSecond);
+    const introduction = introductionOf(call);
+    const shown = rows.map((row) => ({ ...row, introduction }));
+    return { json: firstPage("conversation", shown, limit) };
+  },
+
+  renameConversation(context, input, call) {
+    const { records } = context;
+    const conversation = requireConversation(records, call, input);
+    const { id } = conversation;
+    if (!input.auto_generate && !input.name) throw nameMissing(call.body);
+    const first = records.messages.find({ conversation_id: id });
+    const changes = input.auto_generate
+      ? { name: titleOf(context, first?.query ?? "") ?? conversation.name }
+      : { name: input.name ?? "", updated_at: records.now() };
+    records.conversations.update({ id }, changes);
+    const introduction = introductionOf(call);
+    return { json: fillShape("conversation", { ...conversation, ...changes, introduction }) };
+  },
+
+  deleteConversation({ records }, input, call) {
+    const { id } = requireConversation(records, call, input);
+    records.store.transaction(() => {
+      records.conversation_variables.delete({ conversation_id: id });
+      records.messages.delete({ conversation_id: id });
+      records.conversations.delete({ id });
+    });
+    return { status: 204 };
+  },
+
+  listMessages({ records }, input, call) {
+    const endUser = chatUser(records, call, input);
+    const limit = numberParam(call.query, "MessageListQuery", "limit", [1, 100]);
+    const conversation = findConversation(records, endUser, input.conversation_id);
+    const { id } = conversation ?? raise(appError("conversation of messages missing"));
+    const newestFirst = records.messages.list({ conversation_id: id }, "position DESC");
+    const first = call.query.get("first_id");
+    const older = rowsAfter(newestFirst, first, appError("first message missing"), true);
+    const page = older.slice(0, limit).toReversed();
+    const data = page.map((message) => messageResponse(records, endUser, message, call));
+    return { json: { limit, has_more: older.length > limit, data } };
+  },
+
+  listConversationVariables({ records }, input, call) {
+    const { id } = requireConversation(records, call, input);
+    const limit = numberParam(call.query, "ConversationVariablesQuery", "limit", [1, 100]);
+    // The server's filter by name fails (server §18).
+    if (call.query.has("variable_name")) throw internalServerError();
+    const last = call.query.get("last_id");
+    const rows = rowsAfter(listVariables(records, id), last, appError("variable missing"));
+    return { json: firstPage("conversation variable", rows, limit) };
+  },
+
+  setConversationVariable({ records }, input, call) {
+    const { id: conversation_id } = requireConversation(records, call, input);
+    const id = input.variable_id;
+    const row = records.conversation_variables.find({ id, conversation_id });
+    const variable = row ?? raise(appError("variable missing"));
+    const { value } = input;
+    if (typeof value !== "string") {
+      throw appError("variable of another type", { name: variable.name, type: typeName(value) });
+    }
+    const changes = { value, updated_at: records.now() };
+    records.conversation_variables.update({ id }, changes);
+    return { json: fillShape("conversation variable", { ...variable, ...changes }) };
+  },
+};
+
+export const conversationHandlers = bindHandlers(operations, handlers);
+
+/** Returns the end user of a chat route; without one, the server uses a user without data (server §2). */
+const chatUser = (
+  records: RunStore,
+  call: Call,
+  input: { readonly user?: string | undefined },
+): StoredEndUser => records.endUser(requireChat(call).name, input.user ?? "DEFAULT-USER");
+
+export const findConversation = (
+  records: RunStore,
+  endUser: StoredEndUser,
+  id: string | undefined,
+) => records.conversations.find({ app: endUser.app, end_user_id: endUser.id, id: id ?? "" });
+
+function requireConversation(
+  records: RunStore,
+  call: Call,
+  input: { readonly user?: string | undefined; readonly conversation_id: string },
+): StoredConversation {
+  const endUser = chatUser(records, call, input);
+  return (
+    findConversation(records, endUser, input.conversation_id) ??
+    raise(appError("conversation missing"))
+  );
+}
+
+/** The title that the model gives to a question; undefined if it fails, or there is none. */
+const titleOf = ({ model }: AppContext, question: string): string | undefined =>
+  unlessModelFails(() => model?.title(question));
+
+/** Names a conversation after its first message; without a model, by the message itself. */
+export function nameConversation(context: AppContext, id: string, query: string): void {
+  context.records.conversations.update({ id }, { name: titleOf(context, query) ?? query });
+}
+
+const introductionOf = (call: Call): string => requireChat(call).features.opening_statement ?? "";
+
+/** Characters of a message that name its conversation until the model does. */
+const NAME_LENGTH = 20;
+
+function beginningOf(query: string): string {
+  const characters = [...query]; // not UTF-16 units
+  return characters.length > NAME_LENGTH ? `${characters.slice(0, NAME_LENGTH).join("")}…` : query;
+}
+
+/**
+ * Returns the conversation of a message. An unknown ID silently creates a conversation (server §18),
+ * which is named by the beginning of the message until `nameConversation`.
+ */
+export function openConversation(
+  records: RunStore,
+  app: AppDefinition,
+  endUser: StoredEndUser,
+  message: {
+    readonly conversation_id?: string | undefined;
+    readonly query: string;
+    readonly inputs?: StoredConversation["inputs"];
+  },
+): StoredConversation {
+  const known = findConversation(records, endUser, message.conversation_id);
+  if (known) return known;
+  const isForeign = records.conversations.find({
+    app: app.name,
+    id: message.conversation_id ?? "",
+  });
+  if (isForeign) throw appError("conversation missing");
+  const now = records.now();
+  const times = { created_at: now, updated_at: now };
+  const conversation = {
+    id: records.newId(),
+    app: app.name,
+    end_user_id: endUser.id,
+    name: beginningOf(message.query),
+    inputs: message.inputs ?? {},
+    ...times,
+  };
+  records.conversations.insert(conversation);
+  for (const { name, value, description } of app.variables) {
+    const variable = { id: records.newId(), conversation_id: conversation.id, name, value };
+    records.conversation_variables.insert({ ...variable, description, ...times });
+  }
+  return conversation;
+}
+
+/** The variables of a conversation by name. */
+export const variablesOf = (records: RunStore, id: string): Record<string, string> =>
+  Object.fromEntries(listVariables(records, id).map(({ name, value }) => [name, value] as const));
+
+const listVariables = (records: RunStore, conversation_id: string) =>
+  records.conversation_variables.list({ conversation_id }, "created_at, id");
+
+/**
+ * Returns the rows after an ID, or all without one. If the server's cursor is the time of the row in
+ * whole seconds, it skips all rows of that second (server §5).
+ */
+function rowsAfter<Row extends { readonly id: string; readonly created_at: number }>(
+  rows: readonly Row[],
+  id: string | null,
+  missing: HttpError,
+  skipsSecond = false,
+): readonly Row[] {
+  if (!id) return rows;
+  const index = rows.findIndex((row) => row.id === id);
+  const cursor = rows[index] ?? raise(missing);
+  const second = toSeconds(cursor.created_at);
+  return rows
+    .slice(index + 1)
+    .filter(({ created_at }) => !skipsSecond || toSeconds(created_at) !== second);
+}
+
+const firstPage = (
+  shape: Parameters<typeof fillShape>[0],
+  rows: readonly object[],
+  limit: number,
+) => ({
+  limit,
+  has_more: rows.length > limit,
+  data: rows.slice(0, limit).map((row) => fillShape(shape, { ...row })),
+});
+
+const nameMissing = (body: unknown) =>
+  validationError("ConversationRenamePayload", {
+    field: "",
+    reason: "Value error, name is required when auto_generate is false",
+    type: "value_error",
+    value: body,
+  });
+
+/** The server's name for the type of a value. */
+function typeName(value: unknown): string {
+  if (Array.isArray(value)) return "array[any]";
+  if (value === null) return "none";
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "float";
+  return typeof value;
+}
+
+function messageResponse(
+  records: RunStore,
+  endUser: StoredEndUser,
+  message: StoredMessage,
+  call: Call,
+) {
+  const feedback = records.feedbacks.find({ message_id: message.id, end_user_id: endUser.id });
+  return fillShape("message", {
+    message,
+    feedback: feedback ? { rating: feedback.rating } : null,
+    files: messageFiles(records, message, call.origin),
+    citations: storedCitations(message),
+    thoughts: (message.thoughts ?? []).map((thought) =>
+      fillShape("stored thought", { ...thought, message_id: message.id }),
+    ),
+    forms: messageForms(records, call.app, message),
+  });
+}
+
+/** The forms of a message's run: open ones with their token, submitted ones with their inputs. */
+const messageForms = (
+  records: RunStore,
+  app: AppDefinition | undefined,
+  { run_id }: StoredMessage,
+) =>
+  shownForms(app, records.forms.list({ run_id }, "expires_at")).map(({ form, node, content }) => {
+    const submitted = form.status === "submitted";
+    return fillShape("message form", {
+      form,
+      node,
+      content,
+      submitted,
+      token: submitted ? null : form.token,
+      submission: submitted ? fillShape("form submission", submission(form, node)) : null,
+    });
+  });

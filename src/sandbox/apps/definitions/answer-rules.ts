@@ -1,0 +1,77 @@
+import type { RuleAnswer } from "../../models/rule-answer.ts";
+import { fixedNumber } from "../../protocol/ids.ts";
+
+/** A question as patterns compare it. */
+interface ComparedQuestion {
+  readonly text: string;
+  /** Without the case and the blanks that do not matter. */
+  readonly folded: string;
+}
+
+/** Whether a question matches. */
+export type QuestionPattern = (question: ComparedQuestion) => boolean;
+
+/** Questions, and the answers to them. */
+export interface AnswerRule {
+  readonly question: QuestionPattern;
+  /** What an earlier message of the conversation must match. */
+  readonly after: QuestionPattern | undefined;
+  /** One of them is drawn; at least one. */
+  readonly answers: readonly RuleAnswer[];
+}
+
+/** The rules of an application: the first that matches answers. */
+export interface AnswerRules {
+  readonly rules: readonly AnswerRule[];
+  /** The answers to all other questions. */
+  readonly otherwise: readonly RuleAnswer[];
+}
+
+/** A question to an application, after the earlier messages of its conversation. */
+export interface AskedQuestion {
+  readonly app: string;
+  readonly question: string;
+  readonly earlier: readonly string[];
+}
+
+/**
+ * Draws the answers of applications with rules. The n-th answer to a question depends on the seed, the
+ * application, the question with the earlier messages of its conversation, and n: what other
+ * questions are sent in the meantime, and in which order, makes no difference.
+ */
+export class RuleDraws {
+  readonly #seed: number;
+  /** How often each question was asked. */
+  readonly #asked = new Map<string, number>();
+
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
+
+  draw({ rules, otherwise }: AnswerRules, { app, question, earlier }: AskedQuestion): RuleAnswer {
+    const asked = compared(question);
+    const before = earlier.map(compared);
+    const rule = rules.find(
+      (each) => each.question(asked) && (!each.after || before.some(each.after)),
+    );
+    const key = JSON.stringify([app, ...before.map((each) => each.folded), asked.folded]);
+    const count = (this.#asked.get(key) ?? 0) + 1;
+    this.#asked.set(key, count);
+    const chance = fixedNumber("answer", String(this.#seed), key, String(count));
+    return drawOne(rule?.answers ?? otherwise, chance);
+  }
+}
+
+const compared = (text: string): ComparedQuestion => ({ text, folded: folded(text) });
+
+/** A text without the case and the blanks that do not matter. */
+export const folded = (text: string): string =>
+  text.normalize("NFKC").toLowerCase().trim().replace(/\s+/gu, " ");
+
+/** The answer at a place from 0 to 1 of the weights. */
+function drawOne(answers: readonly RuleAnswer[], chance: number): RuleAnswer {
+  let left = chance * answers.reduce((sum, { weight }) => sum + weight, 0);
+  const drawn = answers.find(({ weight }) => (left -= weight) < 0) ?? answers.at(-1);
+  if (!drawn) throw new Error("a rule without answers"); // the reader of rules makes sure
+  return drawn;
+}

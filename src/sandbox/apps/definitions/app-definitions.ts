@@ -1,0 +1,131 @@
+/**
+ * The applications of the sandbox, in the shape of exported ones. What a node cannot really do here,
+ * such as a request to another server, is below its key `sandbox`.
+ */
+import agent from "../applications/agent.json" with { type: "json" };
+import ask from "../applications/ask.json" with { type: "json" };
+import assistant from "../applications/assistant.json" with { type: "json" };
+import batch from "../applications/batch.json" with { type: "json" };
+import broken from "../applications/broken.json" with { type: "json" };
+import chat from "../applications/chat.json" with { type: "json" };
+import chatReview from "../applications/chat-review.json" with { type: "json" };
+import completion from "../applications/completion.json" with { type: "json" };
+import convo from "../applications/convo.json" with { type: "json" };
+import echo from "../applications/echo.json" with { type: "json" };
+import flaky from "../applications/flaky.json" with { type: "json" };
+import grader from "../applications/grader.json" with { type: "json" };
+import inputs from "../applications/inputs.json" with { type: "json" };
+import loop from "../applications/loop.json" with { type: "json" };
+import retry from "../applications/retry.json" with { type: "json" };
+import review from "../applications/review.json" with { type: "json" };
+import slow from "../applications/slow.json" with { type: "json" };
+import summarize from "../applications/summarize.json" with { type: "json" };
+import tolerant from "../applications/tolerant.json" with { type: "json" };
+import triage from "../applications/triage.json" with { type: "json" };
+import twoReviews from "../applications/two-reviews.json" with { type: "json" };
+import answers from "../applications/answers.json" with { type: "json" };
+import write from "../applications/write.json" with { type: "json" };
+import type { AppFeatures, InputField } from "./app-features.ts";
+import { inputFields, type ModelConfig } from "./model-config.ts";
+import { type AnyNode, type Edge, nodesOf } from "./node-types.ts";
+import type { RecordingEvent } from "./recording.ts";
+import type { AnswerRules } from "./answer-rules.ts";
+import { readAnswerRules } from "./read-rules.ts";
+
+/** An application of the sandbox. */
+export interface AppDefinition {
+  readonly name: string;
+  readonly description: string;
+  readonly mode: "workflow" | "advanced-chat" | "chat" | "completion" | "agent-chat";
+  readonly features: AppFeatures;
+  /** Of a basic application: it has no nodes. */
+  readonly config: ModelConfig | undefined;
+  readonly inputs: readonly InputField[];
+  readonly nodes: readonly AnyNode[];
+  readonly edges: readonly Edge[];
+  /** Of an application that replays a run instead of executing its nodes. */
+  readonly recording: readonly RecordingEvent[] | undefined;
+  /** Of an application whose answers are not written by the stand-in model. */
+  readonly rules: AnswerRules | undefined;
+  /** Conversation variables with their initial values. */
+  readonly variables: readonly {
+    readonly name: string;
+    readonly value: string;
+    readonly description: string;
+  }[];
+}
+
+/** The parts of an exported application that the sandbox uses. */
+interface ExportedApp {
+  readonly app: Pick<AppDefinition, "name" | "description" | "mode">;
+  /** Missing in basic applications: chats, completions and agents. */
+  readonly workflow?: {
+    readonly features?: AppFeatures;
+    readonly conversation_variables?: AppDefinition["variables"];
+    readonly graph: {
+      readonly nodes: readonly {
+        readonly id: string;
+        readonly parentId?: string;
+        readonly data: Omit<AnyNode, "id" | "parentId">;
+      }[];
+      readonly edges: AppDefinition["edges"];
+    };
+  };
+  /** The settings of a basic application, its features among them. */
+  readonly model_config?: ModelConfig;
+  readonly recording?: readonly RecordingEvent[];
+  readonly rules?: AnswerRules;
+}
+
+function defineApp({ app, workflow, model_config, recording, rules }: ExportedApp): AppDefinition {
+  const { graph, features, conversation_variables } = workflow ?? {};
+  const nodes = graph?.nodes.map(({ data, ...node }) => ({ ...node, ...data }) as AnyNode) ?? [];
+  return {
+    ...app,
+    features: features ?? model_config ?? {},
+    config: model_config,
+    recording,
+    rules,
+    nodes,
+    edges: graph?.edges ?? [],
+    inputs: model_config
+      ? inputFields(model_config)
+      : nodesOf({ nodes }, "start").flatMap(({ variables }) => variables),
+    variables: conversation_variables ?? [],
+  };
+}
+
+const exported: readonly unknown[] = [
+  agent,
+  readAnswerRules(answers, "answers"),
+  ask,
+  assistant,
+  batch,
+  broken,
+  chat,
+  chatReview,
+  completion,
+  convo,
+  echo,
+  flaky,
+  grader,
+  inputs,
+  loop,
+  retry,
+  review,
+  slow,
+  summarize,
+  tolerant,
+  triage,
+  twoReviews,
+  write,
+];
+
+/** The applications of a sandbox, by name: its own ones, and those given as exported files. */
+export type Applications = ReadonlyMap<string, AppDefinition>;
+
+/** Reads the applications; one of `more` replaces an own one of the same name. */
+export function readApplications(more: readonly unknown[] = []): Applications {
+  const all = [...exported, ...more].map((app) => defineApp(app as ExportedApp)); // checked before
+  return new Map(all.map((app) => [app.name, app]));
+}

@@ -1,0 +1,40 @@
+import type { Passage } from "../../knowledge/retrieval/retrieve.ts";
+import { fixedId } from "../../protocol/ids.ts";
+import type { Citation, StoredMessage } from "./runs-store.ts";
+import { fillShape } from "./shapes.ts";
+
+/** Basic applications report no counts (server §18). */
+const NO_COUNTS = {
+  hit_count: null,
+  word_count: null,
+  segment_position: null,
+  index_node_hash: null,
+};
+
+/** The parts of a passage that a citation shows. */
+export interface CitedPassage {
+  readonly dataset: Pick<Passage["dataset"], "id" | "name">;
+  readonly document: Pick<Passage["document"], "id" | "name">;
+  readonly segment: Pick<Passage["segment"], "id" | "content" | "word_count" | "position">;
+  readonly score: number;
+}
+
+/** The passages that a model was given, as `message_end` reports them; best first. */
+export const citationsOf = (
+  passages: readonly CitedPassage[],
+  from: "api" | "workflow",
+): readonly Citation[] =>
+  passages.map((passage, index) => {
+    const counts = from === "api" ? NO_COUNTS : fillShape("chunk counts", { ...passage });
+    return fillShape("citation", { ...passage, position: index + 1, from, counts }) as Citation; // as in the shape
+  });
+
+/** The citations of a message in the history, whose IDs are those of no other message (server §18). */
+export const storedCitations = ({ id, citations }: StoredMessage): object[] =>
+  (citations ?? []).map((citation) =>
+    fillShape("stored citation", {
+      ...citation,
+      id: fixedId("citation", id, citation.segment_id),
+      message_id: fixedId("cited", id, citation.segment_id),
+    }),
+  );

@@ -1,0 +1,184 @@
+import { type Call, HttpError, type Reply } from "../protocol/handler.ts";
+import { dataLine } from "../protocol/response.ts";
+import { atLeast } from "../http/router.ts";
+import type { StoredAnnotation, StoredEndUser, StoredRun } from "./records/runs-store.ts";
+import { fileLookup } from "./app-files.ts";
+import type { AppDefinition } from "./definitions/app-definitions.ts";
+import { type AppContext, closing, isStreaming } from "./context.ts";
+import { endEvents, eventStream } from "./run/event-stream.ts";
+import { validateInputs } from "./input-form.ts";
+import { nodesOf } from "./definitions/node-types.ts";
+import { requireNodeModels } from "./required-models.ts";
+import { PING, liveLine, messageMetadata } from "./records/run-events.ts";
+import { citationsOfAnswer, drawAnswer } from "./draw-answer.ts";
+import { fillShape, rejectedStartEvents, type RunEvent, runEvent } from "./records/shapes.ts";
+
+/** A request that starts a run. */
+interface Start {
+  readonly app: AppDefinition;
+  readonly user: string;
+  readonly inputs: unknown;
+  /** Stores the run with the validated inputs; throws HttpError if another field is invalid. */
+  readonly add: (endUser: StoredEndUser, inputs: Inputs) => StoredRun;
+  /** What replies without a run. */
+  readonly annotation?: StoredAnnotation | undefined;
+  /** The response of a blocking run. */
+  readonly respond: (run: StoredRun, last: NonNullable<RunEvent["data"]>) => object;
+}
+
+type Inputs = Readonly<Record<string, unknown>>;
+
+/** What a run of a chatflow has beside its inputs. */
+interface ChatTurn {
+  readonly query: string;
+  readonly dialogue: number;
+  readonly files: readonly object[];
+  readonly conversation: { readonly id: string; readonly variables: Record<string, string> };
+}
+
+/** Validates the inputs, starts the run, and streams its events or waits until it ends or pauses. */
+export async function startRun(context: AppContext, call: Call, start: Start): Promise<Reply> {
+  const { records, engine, channels, clock } = context;
+  const { app, user, inputs, add, respond } = start;
+  requireNodeModels(context, app);
+  let run: StoredRun;
+  try {
+    const endUser = records.endUser(app.name, user);
+    const validated = validateInputs(app, inputs, fileLookup(records, endUser));
+    run = records.store.transaction(() => add(endUser, validated));
+  } catch (error) {
+    return rejectedStart(error, start, call, context);
+  }
+  if (start.annotation) return replyWithAnnotation(context, call, run, start.annotation);
+  if (!isStreaming(call)) {
+    const { data = {} } = await engine.run(run, "initial", call.version);
+    return { json: respond(run, data), utf8: true };
+  }
+  const subscription = channels.subscribe(run.id, call.version);
+  const rules = {
+    endsOn: endEvents.pause,
+    isActive: () => engine.activeRun(run.id) !== undefined,
+    closesAtOnce: closesAtOnce(call.version),
+  };
+  const stream = eventStream(subscription, rules, clock, closing(context, call));
+  void engine.run(run, "initial", call.version);
+  return { stream };
+}
+
+export const closesAtOnce = (version: string) =>
+  !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
+
+interface NewRun {
+  readonly app: AppDefinition;
+  readonly inputs: Inputs;
+  readonly chat?: ChatTurn;
+}
+
+/** Stores a run that has not started yet; of a chatflow, with the IDs of its conversation and message. */
+export function storeRun(
+  context: AppContext,
+  endUser: StoredEndUser,
+  { app, inputs, chat }: NewRun,
+): StoredRun {
+  const { records } = context;
+  const id = records.newId();
+  const { id: end_user_id, session_id } = endUser;
+  const { query, dialogue, files = [], conversation } = chat ?? {};
+  const drawn = drawAnswer(context, app, { query, inputs, conversation_id: conversation?.id });
+  const system = { app: app.name, user: session_id, id, query, dialogue, files };
+  const starts = nodesOf(app, "start").map((node) => [node.id, inputs] as const);
+  const run: StoredRun = {
+    id,
+    app: app.name,
+    end_user_id,
+    session_id,
+    task_id: records.newId(),
+    log_id: chat ? null : records.newId(),
+    conversation_id: conversation?.id ?? null,
+    message_id: chat ? records.newId() : null,
+    status: "running",
+    inputs: { ...inputs, ...fillShape("system inputs", system) },
+    outputs: {},
+    error: null,
+    created_at: records.now(),
+    finished_at: null,
+    elapsed_time: 0,
+    total_steps: 0,
+    total_tokens: 0,
+    exceptions_count: 0,
+    progress: {
+      variables: {
+        ...Object.fromEntries(starts),
+        ...(conversation && {
+          sys: { query, user_id: session_id },
+          conversation: conversation.variables,
+        }),
+      },
+      executions: [],
+      steps: 0,
+      exceptions: 0,
+      said: "",
+      ...(drawn && { drawn, citations: citationsOfAnswer(drawn, "workflow") }),
+    },
+  };
+  records.runs.insert(run);
+  return run;
+}
+
+/**
+ * The reply to a streaming start with invalid inputs: the server's worker checks them after the
+ * status 200 was sent. Since 1.15 the stream shows a run that is stored nowhere; in 1.14 it shows
+ * the error, and then pings (server §13). Rethrows any other error.
+ */
+function rejectedStart(
+  error: unknown,
+  { app, inputs }: Start,
+  call: Call,
+  context: AppContext,
+): Reply {
+  const { records, channels, clock } = context;
+  const isRejection = error instanceof HttpError && error.code === "invalid_param";
+  if (!isRejection || !isStreaming(call) || !atLeast(call.version, "1.14.0")) throw error;
+  const id = records.newId();
+  if (atLeast(call.version, "1.15.0")) {
+    const values = { id, app: app.name, inputs, error: error.message, now: records.now() };
+    return { stream: knownLines([PING, ...rejectedStartEvents(values).map(dataLine)]) };
+  }
+  const first = [dataLine({ event: "error", message: error.message, status: 500 })];
+  const rules = { first, endsOn: endEvents.never };
+  const subscription = channels.subscribe(id, call.version);
+  return { stream: eventStream(subscription, rules, clock, closing(context, call)) };
+}
+
+/** A stream of lines that are known. */
+export async function* knownLines(lines: readonly string[]): AsyncGenerator<string> {
+  yield* lines;
+}
+
+/** Replies to a message of a chatflow with an annotation: the run of the message never starts. */
+function replyWithAnnotation(
+  context: AppContext,
+  call: Call,
+  run: StoredRun,
+  { answer }: StoredAnnotation,
+): Reply {
+  run.status = "succeeded";
+  run.finished_at = context.records.now();
+  run.progress.said = answer;
+  context.records.saveSegment(run, "normal");
+  // The annotation is not named here (server §18).
+  const metadata = { ...messageMetadata(run, call.version), annotation_reply: undefined };
+  if (!isStreaming(call))
+    return { json: fillShape("blocking message", { run, metadata }), utf8: true };
+  const message = runEvent("message", { run, text: answer, selector: null });
+  const end = runEvent("message_end", { run, metadata });
+  const lines = [PING, liveLine(run, message), liveLine(run, end)];
+  return { stream: endless(lines, closing(context, call)) };
+}
+
+/** A stream that sends these lines, and then nothing until the client leaves (server §18). */
+async function* endless(lines: readonly string[], left: AbortSignal): AsyncGenerator<string> {
+  yield* lines;
+  if (left.aborted) return;
+  await new Promise((resolve) => left.addEventListener("abort", resolve, { once: true }));
+}

@@ -1,0 +1,112 @@
+import { isObject } from "../../lib/json.ts";
+import type { Call } from "../protocol/handler.ts";
+import { toSeconds } from "../protocol/ids.ts";
+import type { StoredEndUser, StoredMessage } from "./records/runs-store.ts";
+import type { AppDefinition } from "./definitions/app-definitions.ts";
+import { fileLookup } from "./app-files.ts";
+import type { AppContext } from "./context.ts";
+import { findConversation, openConversation } from "./conversations.ts";
+import { type FileLookup, resolveFile, validateInputs } from "./input-form.ts";
+import { dataLine } from "../protocol/response.ts";
+import { appError, type RunEvent } from "./records/shapes.ts";
+import type { ModelConfig } from "./definitions/model-config.ts";
+
+/** A message to a basic application, as sent. */
+export interface SentMessage {
+  /** Empty for completions, whose text is in the inputs. */
+  readonly query: string;
+  readonly inputs: unknown;
+  readonly conversation_id?: string | undefined;
+  readonly files?: unknown;
+  readonly auto_generate_name?: boolean | undefined;
+}
+
+/** A stored message that a basic application answers. */
+export interface Turn {
+  readonly app: AppDefinition;
+  readonly config: ModelConfig;
+  readonly endUser: StoredEndUser;
+  readonly message: StoredMessage;
+  readonly task_id: string;
+  /** Origin of the addresses of files. */
+  readonly origin: string;
+  /** The answer names the conversation. */
+  readonly names: boolean;
+}
+
+/** Validates a message and stores it, in a new conversation or in that of the request. */
+export function openTurn(
+  { records }: AppContext,
+  { app, config, endUser }: Pick<Turn, "app" | "config" | "endUser">,
+  sent: SentMessage,
+  call: Call,
+): Turn {
+  const findFile = fileLookup(records, endUser);
+  const { query, conversation_id, auto_generate_name = true } = sent;
+  // A conversation keeps the inputs of its first message.
+  const known = findConversation(records, endUser, conversation_id);
+  const inputs = known?.inputs ?? allInputs(app, sent.inputs, findFile);
+  const files = acceptedFiles(app, sent.files, findFile);
+  return records.store.transaction(() => {
+    const { id } = known ?? openConversation(records, app, endUser, { query, inputs });
+    const position = records.messages.count({ conversation_id: id }) + 1;
+    const message: StoredMessage = {
+      id: records.newId(),
+      position,
+      app: app.name,
+      conversation_id: id,
+      run_id: "",
+      inputs,
+      query,
+      answer: "",
+      status: "normal",
+      error: null,
+      citations: null,
+      thoughts: null,
+      files,
+      created_at: records.now(),
+    };
+    records.messages.insert(message);
+    const names = position === 1 && auto_generate_name;
+    return { app, config, endUser, message, task_id: records.newId(), origin: call.origin, names };
+  });
+}
+
+/** The validated inputs; those that were not sent are null. */
+const allInputs = (
+  app: AppDefinition,
+  sent: unknown,
+  findFile: FileLookup,
+): Record<string, unknown> => ({
+  ...Object.fromEntries(app.inputs.map(({ variable }) => [variable, null])),
+  ...validateInputs(app, sent, findFile),
+});
+
+/** The files of a message; they are dropped if the application accepts none (server §18). */
+function acceptedFiles(app: AppDefinition, sent: unknown, findFile: FileLookup): object[] {
+  const { file_upload } = app.features;
+  if (!file_upload?.enabled || !Array.isArray(sent)) return [];
+  return sent.map((each: unknown) => {
+    const file: { readonly filename?: string } = resolveFile(each, findFile);
+    const type = isObject(each) ? each["type"] : undefined;
+    if (!file_upload.allowed_file_types.some((allowed) => allowed === type)) {
+      throw appError("file not allowed", { name: file.filename ?? "" });
+    }
+    return file;
+  });
+}
+
+/** The conversation that a message reports; completions have none (server §18). */
+export const conversationOf = ({ app, message }: Turn): string | undefined =>
+  app.mode === "completion" ? undefined : message.conversation_id;
+
+/** Formats an event of a turn; an error names no task (server §18). */
+export const turnLine = (turn: Turn, { event, fields }: RunEvent): string =>
+  dataLine({
+    event,
+    conversation_id: conversationOf(turn),
+    message_id: turn.message.id,
+    created_at: toSeconds(turn.message.created_at),
+    task_id: event === "error" ? undefined : turn.task_id,
+    ...fields,
+  });

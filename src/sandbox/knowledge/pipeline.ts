@@ -1,0 +1,139 @@
+import * as operations from "../../operations/pipeline.ts";
+import { valueAt } from "../../lib/json.ts";
+import { noFileUploaded, raise } from "../protocol/errors.ts";
+import { bindHandlers, type Handlers } from "../protocol/handler.ts";
+import { checkFlag } from "../protocol/page-params.ts";
+import { dataLine } from "../protocol/response.ts";
+import {
+  type DocumentSource,
+  getDataset,
+  type KnowledgeContext,
+} from "./records/knowledge-store.ts";
+import { addDocument, newBatch } from "./document-changes.ts";
+import { addUpload, onlyFile } from "./records/knowledge-files.ts";
+import { knowledgeError, toResponse } from "./records/responses.ts";
+import { runDatasource, typeError } from "./pipelines/crawl.ts";
+import { findDatasource, findPipeline, type Pipeline } from "./pipelines/definitions.ts";
+import { runDraft } from "./pipelines/draft.ts";
+
+/** Pipelines: their data sources, and runs. */
+const handlers: Handlers<typeof operations, KnowledgeContext> = {
+  listDatasourcePlugins(_context, { dataset_id }, call) {
+    checkFlag(call, "is_published", "DatasourcePluginsQuery");
+    const { nodes, variables } = requirePipeline(dataset_id);
+    const sources = nodes.filter(({ type }) => type === "datasource");
+    const json = sources.map((node) => {
+      const own = variables.filter(({ belong_to_node_id: owner }) => owner === node.id);
+      const user_input_variables = own.map((variable) => toResponse("pipeline_variable", variable));
+      return toResponse("datasource_plugin", node, { user_input_variables });
+    });
+    return { json };
+  },
+
+  runDatasourceNode({ clock }, { dataset_id, node_id, datasource_type, inputs }, call) {
+    const node = findDatasource(requirePipeline(dataset_id), node_id);
+    const run = { node, datasource_type, inputs: inputs as DocumentSource["inputs"] }; // validated
+    return { stream: lines(runDatasource(run, clock, call.signal)) };
+  },
+
+  runPipeline(context, input, call) {
+    const pipeline = requirePipeline(input.dataset_id);
+    const error = typeError(input.datasource_type);
+    if (error !== undefined) throw knowledgeError("pipeline failed", { error });
+    const sources = sourcesOf(input);
+    if (input.is_published) {
+      return { json: addDocuments(context, pipeline, sources), utf8: true };
+    }
+    const source = draftSource(pipeline, sources);
+    const { events, response } = runDraft(context, pipeline, source, call.origin);
+    const isStreaming = valueAt(call.body, "response_mode") === "streaming";
+    return isStreaming ? { stream: lines(events) } : { json: response, utf8: true };
+  },
+
+  uploadPipelineFile(context, _input, call) {
+    const file = onlyFile(call.files);
+    if (!file) throw noFileUploaded();
+    // Any kind is accepted; the error of a file that is too large has no text (server §3).
+    const { file_id } = addUpload(context, file, (reason) =>
+      reason === "size" ? knowledgeError("file rejected") : undefined,
+    );
+    const stored = context.files.find({ id: file_id }) ?? {};
+    return { status: 201, json: toResponse("pipeline_file", stored) };
+  },
+};
+
+export const pipelineHandlers = bindHandlers(operations, handlers);
+
+const requirePipeline = (dataset_id: string): Pipeline =>
+  findPipeline(dataset_id) ?? raise(knowledgeError("pipeline missing"));
+
+async function* lines(events: Iterable<object> | AsyncIterable<object>): AsyncGenerator<string> {
+  for await (const event of events) yield dataLine(event);
+}
+
+/** What a run is to read; its fields were validated with the request. */
+function sourcesOf(input: {
+  readonly datasource_type: string;
+  readonly start_node_id: string;
+  readonly inputs: unknown;
+  readonly datasource_info_list: unknown;
+}): readonly DocumentSource[] {
+  const { datasource_type, start_node_id } = input;
+  const inputs = input.inputs as DocumentSource["inputs"];
+  const list = input.datasource_info_list as readonly DocumentSource["datasource_info"][];
+  return list.map((datasource_info) => ({
+    datasource_type,
+    datasource_info,
+    start_node_id,
+    inputs,
+  }));
+}
+
+/** What a draft reads: the first source. Throws 500 with the server's texts, some of them Python's. */
+function draftSource(pipeline: Pipeline, [source]: readonly DocumentSource[]): DocumentSource {
+  if (!source) throw knowledgeError("pipeline failed", { error: "list index out of range" });
+  const { start_node_id: id } = source;
+  if (findDatasource(pipeline, id)) return source;
+  throw knowledgeError("pipeline failed", { error: `Root node id ${id} not found in the graph` });
+}
+
+/** Creates a document for each source; a worker runs the pipeline for each. Returns the response. */
+function addDocuments(
+  context: KnowledgeContext,
+  { dataset_id, index }: Pipeline,
+  sources: readonly DocumentSource[],
+): object {
+  const { documents } = context;
+  const batch = newBatch(context);
+  for (const source of sources)
+    addDocument(context, {
+      dataset_id,
+      batch,
+      name: nameOf(source),
+      source,
+      file_id: "",
+      rule_id: "",
+      doc_form: index.chunk_structure,
+      doc_language: "",
+      created_from: "rag-pipeline",
+    });
+  const { id, name, description } = getDataset(context, dataset_id);
+  return {
+    batch,
+    dataset: { id, name, description, chunk_structure: index.chunk_structure },
+    documents: documents
+      .list({ batch, dataset_id }, "position")
+      .map((document) => toResponse("pipeline_document", document)),
+  };
+}
+
+/** Where the name of a document is, by the type of its data source; it is `untitled` without one. */
+const NAMES: Readonly<Record<string, string>> = {
+  local_file: "name",
+  online_drive: "name",
+  online_document: "page.page_name",
+  website_crawl: "title",
+};
+
+const nameOf = ({ datasource_type, datasource_info }: DocumentSource): string =>
+  String(valueAt(datasource_info, NAMES[datasource_type] ?? "name") ?? "untitled");

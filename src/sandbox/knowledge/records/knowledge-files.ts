@@ -1,0 +1,102 @@
+import { countCharacters } from "../../../lib/utf8.ts";
+import { tooManyFiles } from "../../protocol/errors.ts";
+import type { BytesReply, Call, HttpError, ReceivedFile } from "../../protocol/handler.ts";
+import { readFile } from "../../readers/read-file.ts";
+import { signedQuery } from "../../protocol/ids.ts";
+import type { StoredFileRow, KnowledgeContext } from "./knowledge-store.ts";
+
+/** A stored file, and the name that it gives its document. */
+export interface FileContent {
+  readonly name: string;
+  readonly file_id: string;
+}
+
+/** Maximum upload size in bytes, and the supported kinds (server §9). */
+const MAX_UPLOAD = 15 * 1024 * 1024;
+const EXTENSIONS = "txt markdown md mdx pdf html htm xlsx xls docx csv vtt properties".split(" ");
+
+/** Kinds that a server with models accepts, too: its ETL_TYPE is Unstructured (server §9.3). */
+const MORE_EXTENSIONS = "epub pptx xml".split(" ");
+
+const extensionOf = (name: string): string =>
+  name.includes(".") ? (name.split(".").pop() ?? "").toLowerCase() : "";
+
+/** Reads the file of a request; those of requests that are rejected, too large or too many, stay unread. */
+export async function readUpload(files: Call["files"]): Promise<Call["files"]> {
+  const [[field, file] = []] = files;
+  if (!field || !file || files.size > 1 || file.bytes.byteLength > MAX_UPLOAD) return files;
+  return new Map([[field, { ...file, text: await readFile(extensionOf(file.name), file.bytes) }]]);
+}
+
+function addFile(
+  { files, newId, now }: KnowledgeContext,
+  file: Omit<StoredFileRow, "id" | "created_at">,
+): FileContent {
+  const id = newId();
+  files.insert({ id, ...file, created_at: now() });
+  return { name: file.name, file_id: id };
+}
+
+/** Returns the only file of a form; a part without a file name does not count. */
+export function onlyFile(files: Call["files"]): ReceivedFile | undefined {
+  if (files.size > 1) throw tooManyFiles();
+  const file = files.get("file");
+  return file?.name ? file : undefined;
+}
+
+/** Stores the text of a document, always as `txt`. */
+export const addText = (context: KnowledgeContext, name: string, text: string): FileContent =>
+  addFile(context, {
+    name,
+    size: countCharacters(text),
+    extension: "txt",
+    mime_type: "text/plain",
+    is_text: true,
+    text: null,
+    bytes: new TextEncoder().encode(text),
+  });
+
+/** Stores an upload. For one of unsupported kind or size, throws the error that `rejected` returns. */
+export function addUpload(
+  context: KnowledgeContext,
+  file: ReceivedFile,
+  rejected: (reason: "size" | "kind") => HttpError | undefined,
+): FileContent {
+  const extension = extensionOf(file.name);
+  const size = file.bytes.byteLength;
+  const accepted = context.model ? [...EXTENSIONS, ...MORE_EXTENSIONS] : EXTENSIONS;
+  const error =
+    (accepted.includes(extension) ? undefined : rejected("kind")) ??
+    (size > MAX_UPLOAD ? rejected("size") : undefined);
+  if (error) throw error;
+  return addFile(context, {
+    name: file.name,
+    size,
+    extension,
+    mime_type: file.type.split(";")[0] || "application/octet-stream",
+    is_text: false,
+    bytes: file.bytes,
+    text: file.text ?? null,
+  });
+}
+
+export const downloadUrl = ({ now }: KnowledgeContext, fileId: string, origin: string): string =>
+  `${origin}/files/${fileId}/file-preview?${signedQuery(fileId, now())}&as_attachment=true`;
+
+/**
+ * The download of a file. A text is truncated to as many bytes as it has characters, so non-ASCII
+ * texts lose their end (server §9.7).
+ */
+export function fileResponse({ files }: KnowledgeContext, id: string): BytesReply | undefined {
+  const file = files.find({ id });
+  if (!file) return undefined;
+  const bytes = file.is_text ? file.bytes.subarray(0, file.size) : file.bytes;
+  return {
+    bytes,
+    headers: {
+      "Content-Type": "application/octet-stream",
+      "Content-Length": String(bytes.byteLength),
+      "Content-Disposition": `attachment; filename*=UTF-8''${encodeURIComponent(file.name)}`,
+    },
+  };
+}

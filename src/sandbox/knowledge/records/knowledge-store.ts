@@ -1,0 +1,273 @@
+import type { LanguageModel } from "../../models/language-model.ts";
+import type { ModelAccess } from "../../models/model-access.ts";
+import { raise } from "../../protocol/errors.ts";
+import type { Clock } from "../../protocol/handler.ts";
+import type { MetadataValue } from "../retrieval/metadata-filter.ts";
+import type { ProcessRule } from "./process-rules.ts";
+import { knowledgeError } from "./responses.ts";
+import type { FileText } from "../../readers/read-file.ts";
+import type { SearchSettings } from "./search-settings.ts";
+import type { Store } from "../../storage/sqlite.ts";
+import { column, defineTable, openTables, type RecordOf } from "../../storage/table.ts";
+
+const { key, text, oneOf, integer, flag, bytes, json, optional } = column;
+
+/** The stages of indexing, in order. */
+export type ProcessingStage = "waiting" | "parsing" | "cleaning" | "splitting" | "indexing";
+
+/** What a pipeline reads for one document, as it was sent. */
+export interface DocumentSource {
+  readonly datasource_type: string;
+  /** An uploaded file, or a page. */
+  readonly datasource_info: Readonly<Record<string, unknown>>;
+  readonly start_node_id: string;
+  /** Inputs of the pipeline. */
+  readonly inputs: Readonly<Record<string, unknown>>;
+}
+
+/** Tables of the knowledge bases. Times (`…_at`) are ms since 1970. */
+const tables = {
+  datasets: defineTable({
+    id: key,
+    name: text,
+    description: optional(text),
+    provider: text,
+    permission: text,
+    members: json<readonly string[]>(),
+    indexing_technique: optional(text),
+    embedding_model: optional(text),
+    embedding_model_provider: optional(text),
+    doc_form: optional(text),
+    retrieval_model: optional(json<SearchSettings>()),
+    summary_index_setting: optional(json<{ readonly enable?: unknown }>()),
+    built_in: flag,
+    created_at: integer,
+    updated_at: integer,
+  }),
+  process_rules: defineTable(
+    { id: key, dataset_id: text, rule: json<ProcessRule>() },
+    { indexes: ["dataset_id"] },
+  ),
+  files: defineTable({
+    id: key,
+    name: text,
+    size: integer, // characters of a text, bytes of an upload (server §9.1)
+    extension: text,
+    mime_type: text,
+    is_text: flag,
+    bytes,
+    /** The text of a file that is not plain text; null for others. */
+    text: optional(json<FileText>()),
+    created_at: integer,
+  }),
+  documents: defineTable(
+    {
+      id: key,
+      dataset_id: text,
+      position: integer,
+      batch: text,
+      name: text,
+      /** Of a document that a pipeline makes; it has neither file nor rule (their IDs are empty). */
+      source: optional(json<DocumentSource>()),
+      file_id: text,
+      rule_id: text,
+      doc_form: text,
+      doc_language: text,
+      created_from: text,
+      created_at: integer,
+      updated_at: integer,
+      indexing_status: oneOf<ProcessingStage | "completed" | "error">(),
+      queued_at: integer,
+      completed_at: optional(integer),
+      stopped_at: optional(integer),
+      error: optional(text),
+      tokens: optional(integer),
+      word_count: optional(integer),
+      /** Whether its chunks have, or are to have, summaries; 1 or null. */
+      need_summary: optional(integer),
+      /** When the summaries are made; null before and after. */
+      summary_due: optional(integer),
+      enabled: flag,
+      disabled_at: optional(integer),
+      archived: flag,
+      metadata: json<Readonly<Record<string, MetadataValue>>>(),
+    },
+    {
+      indexes: [
+        "dataset_id",
+        // Each new document looks for its name and the last position.
+        "dataset_id, name",
+        "dataset_id, position",
+        "batch",
+        "indexing_status, queued_at",
+        "summary_due",
+      ],
+    },
+  ),
+  segments: defineTable(
+    {
+      id: key,
+      dataset_id: text,
+      document_id: text,
+      position: integer,
+      content: text,
+      answer: optional(text),
+      word_count: integer,
+      keywords: optional(json<readonly string[]>()),
+      index_node_id: text,
+      status: text,
+      enabled: flag,
+      disabled_at: optional(integer),
+      created_at: integer,
+      updated_at: integer,
+      updated_by: optional(text),
+      indexing_at: integer,
+      completed_at: optional(integer),
+      summary: optional(text),
+      /** Counted only where a model embeds the content. */
+      tokens: optional(integer),
+      /** The embedded content: 32-bit floats. */
+      vector: optional(bytes),
+      error: optional(text),
+    },
+    { indexes: ["document_id, position", "dataset_id"] },
+  ),
+  child_chunks: defineTable(
+    {
+      id: key,
+      segment_id: text,
+      position: integer,
+      content: text,
+      type: oneOf<"automatic" | "customized">(),
+      created_at: integer,
+      updated_at: integer,
+      /** The embedded content: 32-bit floats. */
+      vector: optional(bytes),
+    },
+    { indexes: ["segment_id, position"] },
+  ),
+  metadata_fields: defineTable(
+    { id: key, dataset_id: text, name: text, type: text },
+    { indexes: ["dataset_id"] },
+  ),
+  metadata_bindings: defineTable(
+    { field_id: text, document_id: text },
+    { constraint: "PRIMARY KEY (field_id, document_id)", indexes: ["document_id"] },
+  ),
+  tags: defineTable({ id: key, name: text }),
+  tag_bindings: defineTable(
+    { tag_id: text, dataset_id: text },
+    { constraint: "PRIMARY KEY (tag_id, dataset_id)" },
+  ),
+};
+
+/** The tables that a search can look into, with those of their words, by row ID. */
+export const WORD_TABLES = { segments: "segment_words", child_chunks: "child_words" } as const;
+
+export type DatasetRow = RecordOf<typeof tables.datasets>;
+export type StoredFileRow = RecordOf<typeof tables.files>;
+export type DocumentRow = RecordOf<typeof tables.documents>;
+export type SegmentRow = RecordOf<typeof tables.segments>;
+export type ChildChunkRow = RecordOf<typeof tables.child_chunks>;
+export type FieldRow = RecordOf<typeof tables.metadata_fields>;
+export type TagRow = RecordOf<typeof tables.tags>;
+
+/** What the handlers of knowledge bases share. */
+export type KnowledgeContext = ReturnType<typeof createContext>;
+
+/** What the knowledge side of the sandbox needs. */
+export interface KnowledgeDependencies {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Makes a UUID. */
+  readonly newId: () => string;
+  /** The language model; undefined if the server has no models at all. */
+  readonly model: LanguageModel | undefined;
+  readonly models: ModelAccess;
+  /** ms from an upload until it is indexed. */
+  readonly indexingDelay: number;
+}
+
+/** Opens the tables of the knowledge bases. */
+export function createContext({
+  store,
+  clock,
+  random,
+  newId,
+  model,
+  models,
+  indexingDelay,
+}: KnowledgeDependencies) {
+  for (const name of Object.values(WORD_TABLES)) {
+    const columns = "words, tokenize = 'unicode61'";
+    store.run(`CREATE VIRTUAL TABLE IF NOT EXISTS ${name} USING fts5(${columns})`);
+  }
+  return {
+    ...openTables(store, tables),
+    store,
+    clock,
+    random,
+    model,
+    models,
+    indexingDelay,
+    /** ms since 1970. */
+    now: () => clock.now().getTime(),
+    newId,
+  };
+}
+
+/** Returns the knowledge base; throws 404. */
+export const getDataset = ({ datasets }: KnowledgeContext, id: string): DatasetRow =>
+  datasets.find({ id }) ?? raise(knowledgeError("dataset missing"));
+
+/** Returns the document of a knowledge base; throws 404, or the given error. */
+export const requireDocument = (
+  { documents }: KnowledgeContext,
+  { dataset_id, document_id }: { readonly dataset_id: string; readonly document_id: string },
+  missing: Parameters<typeof knowledgeError>[0] = "document missing",
+): DocumentRow =>
+  documents.find({ dataset_id, id: document_id }) ?? raise(knowledgeError(missing, { dataset_id }));
+
+/** Returns the newest process rule of a knowledge base; it has none before its first document. */
+export const latestRule = ({ process_rules }: KnowledgeContext, dataset_id: string) =>
+  process_rules.list({ dataset_id }, "rowid DESC LIMIT 1")[0];
+
+/** Deletes segments with their child chunks and their words in the index. */
+export function deleteSegments(
+  { store }: KnowledgeContext,
+  by: "document_id" | "id",
+  value: string,
+): void {
+  const which = `${by} = ?`;
+  const children = `segment_id IN (SELECT id FROM segments WHERE ${which})`;
+  deleteIndexed(store, "child_chunks", children, value);
+  deleteIndexed(store, "segments", which, value);
+}
+
+/** Deletes the child chunks of a segment with their words in the index. */
+export const deleteChildren = ({ store }: KnowledgeContext, segmentId: string): void =>
+  deleteIndexed(store, "child_chunks", "segment_id = ?", segmentId);
+
+/** Deletes a child chunk with its words in the index. */
+export const deleteChild = ({ store }: KnowledgeContext, id: string): void =>
+  deleteIndexed(store, "child_chunks", "id = ?", id);
+
+function deleteIndexed(
+  store: Store,
+  table: keyof typeof WORD_TABLES,
+  where: string,
+  value: string,
+): void {
+  const rows = `SELECT rowid FROM ${table} WHERE ${where}`;
+  store.run(`DELETE FROM ${WORD_TABLES[table]} WHERE rowid IN (${rows})`, value);
+  store.run(`DELETE FROM ${table} WHERE ${where}`, value);
+}
+
+/** Deletes a document with its segments, bindings and file. */
+export function removeDocument(context: KnowledgeContext, document: DocumentRow): void {
+  deleteSegments(context, "document_id", document.id);
+  context.metadata_bindings.delete({ document_id: document.id });
+  context.files.delete({ id: document.file_id });
+  context.documents.delete({ id: document.id });
+}

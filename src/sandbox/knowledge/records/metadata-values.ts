@@ -1,0 +1,62 @@
+import { own } from "../../../lib/json.ts";
+import { account, toSeconds } from "../../protocol/ids.ts";
+import type { DatasetRow, DocumentRow, FieldRow, KnowledgeContext } from "./knowledge-store.ts";
+import type { MetadataValue } from "../retrieval/metadata-filter.ts";
+
+/** A row of a document's `doc_metadata`. */
+export interface DocumentField {
+  readonly id: string;
+  readonly name: string;
+  readonly type: string;
+  readonly value: MetadataValue;
+}
+
+/** The fields that the server fills in. */
+export const builtInFields = [
+  { name: "document_name", type: "string" },
+  { name: "uploader", type: "string" },
+  { name: "upload_date", type: "time" },
+  { name: "last_update_date", type: "time" },
+  { name: "source", type: "string" },
+] as const;
+
+/** A metadata field without its knowledge base. */
+export const fieldResponse = ({ id, name, type }: FieldRow) => ({ id, name, type });
+
+/**
+ * All values of a document. The built-in ones are added if there is any other value, even if they
+ * are disabled (server §6).
+ */
+export function documentMetadata(
+  { metadata_fields }: KnowledgeContext,
+  { built_in }: DatasetRow,
+  document: DocumentRow,
+): DocumentField[] {
+  const custom = metadata_fields
+    .select(
+      `JOIN metadata_bindings ON field_id = id WHERE document_id = ?
+       ORDER BY metadata_fields.rowid`,
+      document.id,
+    )
+    .map((field) => ({
+      ...fieldResponse(field),
+      value: own(document.metadata, field.name) ?? null,
+    }));
+  if (custom.length === 0 && !built_in) return [];
+  const values = {
+    document_name: document.name,
+    uploader: account.name,
+    upload_date: floatText(toSeconds(document.created_at)),
+    last_update_date: floatText(document.updated_at / 1000),
+    source: "file_upload",
+  };
+  const builtIn = builtInFields.map((field) => ({
+    id: "built-in",
+    ...field,
+    value: values[field.name],
+  }));
+  return [...custom, ...builtIn];
+}
+
+/** Formats seconds as the server does in text: always with a fraction. */
+const floatText = (number: number) => (Number.isInteger(number) ? `${number}.0` : String(number));
