@@ -15,12 +15,31 @@ import * as pipeline from "./pipeline.ts";
 import * as tags from "./tags.ts";
 import * as workflows from "./workflows.ts";
 
-/** The rows of modules, which export nothing else; types are erased. */
-const rowsOf = (modules: readonly object[]): readonly AnyOperation[] =>
-  modules.flatMap((rows) => Object.values(rows) as AnyOperation[]);
+/** The rows that use the knowledge key. */
+export const knowledgeRows = {
+  ...knowledge,
+  ...documents,
+  ...chunks,
+  ...metadata,
+  ...tags,
+  ...models,
+  ...pipeline,
+};
 
-const knowledgeModules = [knowledge, documents, chunks, metadata, tags, models, pipeline];
-const appModules = [workflows, forms, files, chats, completions, apps, audio, annotations];
+/** The rows that use an application key. */
+export const appRows = {
+  ...workflows,
+  ...forms,
+  ...files,
+  ...chats,
+  ...completions,
+  ...apps,
+  ...audio,
+  ...annotations,
+};
 
-/** Every row of the table, by noun: those that use the knowledge key, then those that use an application key. */
-export const operations: readonly AnyOperation[] = rowsOf([...knowledgeModules, ...appModules]);
+/** Every row of the table, by noun. */
+export const operations = [
+  ...Object.values(knowledgeRows),
+  ...Object.values(appRows),
+] as readonly AnyOperation[];

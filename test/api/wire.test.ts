@@ -4,10 +4,9 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
-import { readRequest } from "../../src/sandbox/http/read-request.ts";
+import { readRequest } from "../../src/sandbox/http/receive.ts";
 import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
-import { testSandbox } from "../lib/sandbox.ts";
-import type { TestSandbox } from "../lib/sandbox.ts";
+import { testSandbox, type TestSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { wireFolder } from "../lib/paths.ts";
 

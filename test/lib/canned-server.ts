@@ -1,8 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { readRequest } from "../../src/sandbox/http/read-request.ts";
-import { cli } from "./support.ts";
-import type { Ran, World } from "./support.ts";
+import { readRequest } from "../../src/sandbox/http/receive.ts";
+import { cli, type Ran, type World } from "./support.ts";
 import { afterFile } from "./cleanup.ts";
 
 /** A canned response: a status with JSON or bytes. */

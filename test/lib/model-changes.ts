@@ -1,5 +1,4 @@
-import { PROVIDER } from "../../src/sandbox/models/catalog.ts";
-import type { ModelAccess } from "../../src/sandbox/models/model-access.ts";
+import { PROVIDER, type ModelAccess } from "../../src/sandbox/models/catalog.ts";
 
 const withoutCredentials = ({ disabled, withoutCredentials: providers }: ModelAccess) => {
   disabled.clear();

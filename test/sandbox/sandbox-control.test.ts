@@ -2,7 +2,7 @@
 import { request } from "node:http";
 import { expect, test } from "vitest";
 import { RequestHistory } from "../../src/sandbox/control/request-history.ts";
-import { originOf } from "../../src/sandbox/http/auth.ts";
+import { originOf } from "../../src/sandbox/http/receive.ts";
 import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { manualClock } from "../lib/manual-clock.ts";

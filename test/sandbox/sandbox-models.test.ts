@@ -10,7 +10,7 @@ import { Marks } from "../../src/sandbox/models/marks.ts";
 import { ModelError } from "../../src/sandbox/models/model-error.ts";
 import { rerank } from "../../src/sandbox/knowledge/retrieval/rank.ts";
 import { speak, transcribe } from "../../src/sandbox/apps/audio.ts";
-import { sentencesOf } from "../../src/sandbox/models/text.ts";
+import { sentencesOf } from "../../src/sandbox/models/words.ts";
 
 const clock = { now: () => new Date(0), sleep: () => Promise.resolve() };
 const model = () => new LanguageModel(clock, () => 0.5);

@@ -1,4 +1,4 @@
-import { appKey } from "../../src/sandbox/http/auth.ts";
+import { appKey } from "../../src/sandbox/protocol/ids.ts";
 import type { SimulatedServer } from "./server.ts";
 
 /** A run as the server has it. */

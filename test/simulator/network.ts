@@ -1,5 +1,5 @@
 import type { Dispatcher, FormData } from "undici";
-import type { ReceivedPart, ReceivedRequest } from "../../src/sandbox/http/read-request.ts";
+import type { ReceivedPart, ReceivedRequest } from "../../src/sandbox/protocol/handler.ts";
 import type { SandboxResponse } from "../../src/sandbox/protocol/response.ts";
 import type { FaultKind } from "./faults.ts";
 import type { SimulatedServer } from "./server.ts";

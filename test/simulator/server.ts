@@ -1,12 +1,10 @@
 import { setMaxListeners } from "node:events";
 import { answerRequest } from "../../src/sandbox/http/server.ts";
-import { KNOWLEDGE_KEY } from "../../src/sandbox/http/auth.ts";
-import { Backend } from "../../src/sandbox/http/backend.ts";
+import { KNOWLEDGE_KEY } from "../../src/sandbox/protocol/ids.ts";
+import { Backend, seededRandom, type SandboxOptions } from "../../src/sandbox/http/backend.ts";
 import type { FaultPlan } from "../../src/sandbox/protocol/faults.ts";
-import type { ReceivedRequest } from "../../src/sandbox/http/read-request.ts";
+import type { ReceivedRequest } from "../../src/sandbox/protocol/handler.ts";
 import type { SandboxResponse } from "../../src/sandbox/protocol/response.ts";
-import { seededRandom } from "../../src/sandbox/http/seeded.ts";
-import type { SandboxOptions } from "../../src/sandbox/http/options.ts";
 import { openStore, type SqlValue, type Store } from "../../src/sandbox/storage/sqlite.ts";
 import type { Timeline } from "./timeline.ts";
 

@@ -1,4 +1,4 @@
-import type { SandboxOptions } from "../../src/sandbox/http/options.ts";
+import type { SandboxOptions } from "../../src/sandbox/http/backend.ts";
 import { ProcessEnded } from "./process.ts";
 import { World } from "./world.ts";
 

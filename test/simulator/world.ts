@@ -1,4 +1,4 @@
-import type { SandboxOptions } from "../../src/sandbox/http/options.ts";
+import type { SandboxOptions } from "../../src/sandbox/http/backend.ts";
 import { Disk } from "./disk.ts";
 import { FaultPlan } from "./faults.ts";
 import { Machine } from "./machine.ts";

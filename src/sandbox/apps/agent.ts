@@ -2,9 +2,8 @@ import { spaced } from "../protocol/response.ts";
 import { addUsage } from "../models/tokens.ts";
 import type { RunStore, StoredThought } from "./records/runs-store.ts";
 import { messageEvent, type RunEvent } from "./records/shapes.ts";
-import { sendPieces, type Writing } from "./answer.ts";
-import type { ModelConfig, Tool } from "./definitions/model-config.ts";
-import { promptOf } from "./prompt.ts";
+import { sendPieces, type Writing, promptOf } from "./answer.ts";
+import type { ModelConfig, Tool } from "./definitions/app-features.ts";
 
 type AgentMode = NonNullable<ModelConfig["agent_mode"]>;
 

@@ -1,20 +1,17 @@
-import { enableAnnotationReply, getAnnotationReplyStatus } from "../../operations/annotations.ts";
-import { internalServerError, raise } from "../protocol/errors.ts";
-import { bindHandlers, type Handlers, HttpError } from "../protocol/handler.ts";
+import type * as operations from "../../operations/annotations.ts";
+import { internalServerError, raise, HttpError } from "../protocol/errors.ts";
 import { chooseEmbedding, embedFor, withModelErrors } from "../knowledge/indexing/embedding.ts";
 import { similarity } from "../models/embedding.ts";
 import type { RunStore, StoredAnnotation, StoredReplyJob } from "./records/runs-store.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
-import { type AppContext, requireApp } from "./context.ts";
+import { type AppContext, requireApp, type AppHandlers } from "./context.ts";
 import { appError, fillShape } from "./records/shapes.ts";
 
 /** ms that a job takes. */
 const DURATION = { enable: 300, disable: 0 } as const;
 
-const rows = { enableAnnotationReply, getAnnotationReplyStatus };
-
 /** The jobs that switch annotation replies on and off. */
-const handlers: Handlers<typeof rows, AppContext> = {
+export const annotationReplyHandlers = {
   // Handles both actions of the route: enable and disable.
   enableAnnotationReply(context, input, call) {
     const { records } = context;
@@ -48,9 +45,7 @@ const handlers: Handlers<typeof rows, AppContext> = {
     const job_status = isDue(job, records.now()) ? ended : "waiting";
     return { json: { job_id: id, job_status, error_msg: job.error ?? "" } };
   },
-};
-
-export const annotationReplyHandlers = bindHandlers(rows, handlers);
+} satisfies Partial<AppHandlers<typeof operations>>;
 
 type ChosenModel = Pick<StoredReplyJob, "provider" | "model">;
 

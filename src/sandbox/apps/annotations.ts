@@ -1,16 +1,13 @@
-import * as operations from "../../operations/annotations.ts";
-import { listFeedback, setFeedback } from "../../operations/chats.ts";
+import type * as annotations from "../../operations/annotations.ts";
+import type * as chats from "../../operations/chats.ts";
 import { raise } from "../protocol/errors.ts";
-import { bindHandlers, type Call, type Handlers } from "../protocol/handler.ts";
 import { numberParam } from "../protocol/page-params.ts";
 import type { RunStore } from "./records/runs-store.ts";
-import { type AppContext, requireApp, requireUser } from "./context.ts";
+import { requireApp, requireUser, type AppHandlers, type AppCall } from "./context.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 
-const rows = { ...operations, setFeedback, listFeedback };
-
 /** Annotations, and feedback on messages. */
-const handlers: Handlers<typeof rows, AppContext> = {
+export const annotationHandlers = {
   listAnnotations({ records }, _input, call) {
     const app = requireApp(call).name;
     const keyword = call.query.get("keyword")?.toLowerCase() ?? "";
@@ -82,15 +79,13 @@ const handlers: Handlers<typeof rows, AppContext> = {
     );
     return { json: { data: feedback.map((row) => fillShape("feedback", row)) } };
   },
-};
-
-export const annotationHandlers = bindHandlers(rows, handlers);
+} satisfies Partial<AppHandlers<typeof annotations & typeof chats>>;
 
 /** The page that the query asks for; `model` is the server's. */
-const pageParams = ({ query }: Call, model: string, maxLimit: number) => ({
+const pageParams = ({ query }: AppCall, model: string, maxLimit: number) => ({
   page: numberParam(query, model, "page", [1, Infinity]),
   limit: numberParam(query, model, "limit", [1, maxLimit]),
 });
 
-const getAnnotation = ({ annotations }: RunStore, call: Call, id: string) =>
+const getAnnotation = ({ annotations }: RunStore, call: AppCall, id: string) =>
   annotations.find({ app: requireApp(call).name, id }) ?? raise(appError("annotation missing"));

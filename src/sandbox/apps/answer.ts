@@ -1,11 +1,14 @@
-import type { Completion, TextModel } from "../models/language-model.ts";
+import type { Completion, TextModel, Prompt } from "../models/language-model.ts";
 import type { ModelError } from "../models/model-error.ts";
-import type { RuleAnswer } from "../models/rule-answer.ts";
+import type { RuleAnswer } from "../models/rule-model.ts";
 import { noUsage, type Usage } from "../models/tokens.ts";
 import { account } from "../protocol/ids.ts";
 import type { Citation, StoredAnnotation, StoredThought } from "./records/runs-store.ts";
 import { fillShape, messageEvent, type RunEvent } from "./records/shapes.ts";
 import type { Turn } from "./turn.ts";
+import type { Passage } from "../knowledge/retrieval/retrieve.ts";
+import { outputText } from "./records/templates.ts";
+import type { ModelConfig } from "./definitions/app-features.ts";
 
 /** The answer to a message while it is written. */
 export interface Answer {
@@ -66,3 +69,20 @@ export async function* sendPieces(
   yield messageEvent(event, { message, text: "" });
   return piece.value;
 }
+
+/** What the model of a basic application is asked: a completion has its text in the instructions. */
+export function promptOf({ app, config, message }: Turn, passages: readonly Passage[]): Prompt {
+  const instructions = config.pre_prompt.replace(/\{\{(\w+)\}\}/g, (_, name: string) =>
+    outputText(message.inputs[name]),
+  );
+  const contents = passages.map(({ segment }) => segment.content);
+  return app.mode === "completion"
+    ? { user: instructions, passages: contents }
+    : { system: instructions, user: message.query, passages: contents };
+}
+
+/** What the knowledge bases of an application are searched for. */
+export const searchedText = (
+  { dataset_query_variable: variable }: ModelConfig,
+  { inputs, query }: Turn["message"],
+): string => (variable ? outputText(inputs[variable]) : query);

@@ -1,10 +1,9 @@
 import { own } from "../../lib/json.ts";
-import * as operations from "../../operations/files.ts";
+import type * as operations from "../../operations/files.ts";
 import { noFileUploaded, raise, tooManyFiles } from "../protocol/errors.ts";
-import { bindHandlers, type Handlers } from "../protocol/handler.ts";
 import { fixedId, signedQuery } from "../protocol/ids.ts";
 import type { RunStore, StoredEndUser, StoredFile, StoredMessage } from "./records/runs-store.ts";
-import { type AppContext, requireApp } from "./context.ts";
+import { requireApp, type AppHandlers } from "./context.ts";
 import type { FileLookup } from "./input-form.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 
@@ -13,7 +12,7 @@ const MAX_UPLOAD: Readonly<Record<string, number>> = { image: 10, audio: 50, vid
 const MAX_OTHER_UPLOAD = 15;
 
 /** Upload and preview of files for runs and messages. */
-const handlers: Handlers<typeof operations, AppContext> = {
+export const fileHandlers: AppHandlers<typeof operations> = {
   uploadFile({ records }, input, call) {
     const app = requireApp(call).name;
     const uploaded = call.files.get("file");
@@ -54,8 +53,6 @@ const handlers: Handlers<typeof operations, AppContext> = {
     };
   },
 };
-
-export const fileHandlers = bindHandlers(operations, handlers);
 
 /** The values of a file for its shapes. */
 function fileValues(file: StoredFile, origin = "") {

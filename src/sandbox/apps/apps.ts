@@ -1,10 +1,11 @@
-import * as operations from "../../operations/apps.ts";
-import { appKey } from "../http/auth.ts";
+import type * as operations from "../../operations/apps.ts";
+import { appRows } from "../../operations/index.ts";
+import { appKey } from "../protocol/ids.ts";
 import { raise } from "../protocol/errors.ts";
-import { bindHandlers, type Clock, type Handler, type Handlers } from "../protocol/handler.ts";
+import { bindHandlers, type Clock, type Handler } from "../protocol/handler.ts";
 import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
-import type { ModelAccess } from "../models/model-access.ts";
+import type { ModelAccess } from "../models/catalog.ts";
 import { openRunStore, type RunStore } from "./records/runs-store.ts";
 import type { Store } from "../storage/sqlite.ts";
 import { annotationReplyHandlers, shownSettings } from "./annotation-reply.ts";
@@ -13,19 +14,18 @@ import type { AppDefinition, Applications } from "./definitions/app-definitions.
 import type { InputField } from "./definitions/app-features.ts";
 import { fileHandlers } from "./app-files.ts";
 import { audioHandlers } from "./audio.ts";
-import { chatHandlers } from "./chats.ts";
-import { type AppContext, requireApp } from "./context.ts";
+import { completionHandlers, messageHandlers } from "./chats.ts";
+import { type AppContext, requireApp, type AppCall, type AppHandlers } from "./context.ts";
 import { conversationHandlers } from "./conversations.ts";
 import { Engine } from "./run/engine.ts";
 import { Channels } from "./run/event-stream.ts";
-import { formHandlers } from "./forms.ts";
-import { runHandlers } from "./runs.ts";
+import { formHandlers, runHandlers } from "./runs.ts";
 import { RuleDraws } from "./definitions/answer-rules.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 
 /** The application side of the sandbox. */
 export interface Apps {
-  readonly handlers: readonly Handler[];
+  readonly handlers: readonly Handler<AppCall>[];
   /** Returns the application that a key belongs to. */
   findAppByKey(key: string): AppDefinition | undefined;
   readonly records: RunStore;
@@ -76,20 +76,9 @@ export function openApps(deps: {
     closing: closing.signal,
   };
   engine.resumeUnfinished();
-  const sections = [
-    infoHandlers,
-    runHandlers,
-    formHandlers,
-    chatHandlers,
-    conversationHandlers,
-    annotationHandlers,
-    annotationReplyHandlers,
-    audioHandlers,
-    fileHandlers,
-  ];
   const byKey = new Map([...applications].map(([name, app]) => [appKey(name), app]));
   return {
-    handlers: sections.flatMap((handlers) => handlers(context)),
+    handlers: bindHandlers(appRows, handlers, context),
     findAppByKey: (key) => byKey.get(key),
     records,
     stop() {
@@ -100,7 +89,7 @@ export function openApps(deps: {
 }
 
 /** Information about the application and its end users. */
-const handlers: Handlers<typeof operations, AppContext> = {
+const infoHandlers: AppHandlers<typeof operations> = {
   getAppInfo: (_context, _input, call) => ({ json: fillShape("info", { ...requireApp(call) }) }),
 
   getAppMeta(_context, _input, call) {
@@ -130,8 +119,6 @@ const handlers: Handlers<typeof operations, AppContext> = {
   },
 };
 
-const infoHandlers = bindHandlers(operations, handlers);
-
 /** A field of the input form in the server's order. */
 function inputControl({
   label,
@@ -143,3 +130,16 @@ function inputControl({
 }: InputField) {
   return { [type]: { label, options, required, type, variable, ...rest } };
 }
+
+const handlers: AppHandlers<typeof appRows> = {
+  ...infoHandlers,
+  ...runHandlers,
+  ...formHandlers,
+  ...messageHandlers,
+  ...completionHandlers,
+  ...conversationHandlers,
+  ...annotationHandlers,
+  ...annotationReplyHandlers,
+  ...audioHandlers,
+  ...fileHandlers,
+};

@@ -1,10 +1,8 @@
-import * as operations from "../../operations/audio.ts";
-import { raise } from "../protocol/errors.ts";
-import { bindHandlers, type Handlers, HttpError, WorkerFailure } from "../protocol/handler.ts";
+import type * as operations from "../../operations/audio.ts";
+import { raise, HttpError, WorkerFailure } from "../protocol/errors.ts";
 import { Marks } from "../models/marks.ts";
 import { errorKind, ModelError } from "../models/model-error.ts";
-import { type AppContext, requireApp } from "./context.ts";
-import { requireDefaultModel } from "./required-models.ts";
+import { requireApp, requireDefaultModel, type AppHandlers } from "./context.ts";
 import { appError } from "./records/shapes.ts";
 
 /** Maximum recording in bytes (server §18). */
@@ -14,7 +12,7 @@ const MAX_AUDIO = 30 * 1024 * 1024;
 const AUDIO_TYPES = ["audio/mp3", "audio/m4a", "audio/wav", "audio/amr", "audio/mpga"];
 
 /** Speech to text and text to speech, in applications of every mode. */
-const handlers: Handlers<typeof operations, AppContext> = {
+export const audioHandlers: AppHandlers<typeof operations> = {
   transcribeAudio(context, _input, call) {
     const { features } = requireApp(call);
     if (!features.speech_to_text?.enabled) throw appError("speech to text off");
@@ -50,8 +48,6 @@ const handlers: Handlers<typeof operations, AppContext> = {
     }
   },
 };
-
-export const audioHandlers = bindHandlers(operations, handlers);
 
 const SAMPLE_RATE = 8000;
 const SECONDS_PER_WORD = 0.1;

@@ -1,22 +1,37 @@
 import * as chats from "../../operations/chats.ts";
 import * as completions from "../../operations/completions.ts";
-import { raise } from "../protocol/errors.ts";
-import { bindHandlers, type Handlers } from "../protocol/handler.ts";
+import { raise, HttpError } from "../protocol/errors.ts";
+import { type Reply } from "../protocol/handler.ts";
 import type { StoredEndUser, StoredRun } from "./records/runs-store.ts";
 import { unlessModelFails } from "../models/model-error.ts";
 import { findAnnotation } from "./annotation-reply.ts";
 import { fileLookup } from "./app-files.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
-import { replyToMessage, stopAnswer } from "./reply.ts";
-import { type AppContext, requireApp, requireChat, requireUser, stopMode } from "./context.ts";
+import {
+  type AppContext,
+  requireApp,
+  requireChat,
+  requireUser,
+  stopMode,
+  closing,
+  isStreaming,
+  requireModel,
+  type AppHandlers,
+  type AppCall,
+} from "./context.ts";
 import { nameConversation, openConversation, variablesOf } from "./conversations.ts";
 import { resolveFile } from "./input-form.ts";
 import { messageMetadata } from "./records/run-events.ts";
-import { fillShape, appError } from "./records/shapes.ts";
-import { storeRun, startRun } from "./start-run.ts";
+import { fillShape, appError, type RunEvent } from "./records/shapes.ts";
+import { storeRun, startRun, drawAnswer } from "./start-run.ts";
+import { ruleModel } from "../models/rule-model.ts";
+import { newAnswer } from "./answer.ts";
+import type { ModelConfig } from "./definitions/app-features.ts";
+import { conversationOf, openTurn, type SentMessage, type Turn, turnLine } from "./turn.ts";
+import { writeAnswer } from "./write-answer.ts";
 
 /** Sending and stopping of chat messages. */
-const messageHandlers: Handlers<typeof chats, AppContext> = {
+export const messageHandlers = {
   sendMessage(context, input, call) {
     const user = requireUser(input);
     const app = requireChat(call);
@@ -62,9 +77,9 @@ const messageHandlers: Handlers<typeof chats, AppContext> = {
     const data = unlessModelFails(() => context.model?.suggestions(message.query)) ?? [];
     return { json: { result: "success", data } };
   },
-};
+} satisfies Partial<AppHandlers<typeof chats>>;
 
-const completionHandlers: Handlers<typeof completions, AppContext> = {
+export const completionHandlers: AppHandlers<typeof completions> = {
   createCompletion(context, input, call) {
     const user = requireUser(input);
     const app = requireApp(call, "completion");
@@ -80,11 +95,6 @@ const completionHandlers: Handlers<typeof completions, AppContext> = {
     return { json: { result: "success" } };
   },
 };
-
-export const chatHandlers = (context: AppContext) => [
-  ...bindHandlers(chats, messageHandlers)(context),
-  ...bindHandlers(completions, completionHandlers)(context),
-];
 
 interface NewMessage {
   readonly query: string;
@@ -130,3 +140,54 @@ function addMessage(
   records.conversations.update({ id: conversation_id }, { updated_at: run.created_at });
   return run;
 }
+
+/** A basic application that is called, and by whom. */
+interface Caller {
+  readonly app: AppDefinition;
+  readonly config: ModelConfig;
+  readonly user: string;
+}
+
+/** Answers a message to a basic application, streaming or blocking. Throws HttpError. */
+export async function replyToMessage(
+  context: AppContext,
+  call: AppCall,
+  { app, config, user }: Caller,
+  sent: SentMessage,
+): Promise<Reply> {
+  const { records } = context;
+  const streaming = isStreaming(call);
+  if (app.mode === "agent-chat" && !streaming) throw appError("agent blocking");
+  if (app.mode !== "completion" && sent.query === "") throw appError("query missing");
+  const drawn = drawAnswer(context, app, sent);
+  const model = drawn ? ruleModel(context.clock, drawn) : requireModel(context, config.model.name);
+  const endUser = records.endUser(app.name, user);
+  const turn = openTurn(context, { app, config, endUser }, sent, call);
+  const answer = newAnswer();
+  const events = writeAnswer(context, model, { turn, answer, drawn }, closing(context, call));
+  if (streaming) return { stream: linesOf(turn, events) };
+  const { fields } = (await lastOf(events)) ?? {};
+  if (answer.error) throw new HttpError(400, answer.error.code, answer.error.message);
+  const values = { metadata: fields?.["metadata"], conversation_id: conversationOf(turn) };
+  return { json: fillShape("blocking answer", { ...turn, answer, ...values }), utf8: true };
+}
+
+async function* linesOf(turn: Turn, events: AsyncGenerator<RunEvent>): AsyncGenerator<string> {
+  for await (const event of events) yield turnLine(turn, event);
+}
+
+async function lastOf<T>(items: AsyncIterable<T>): Promise<T | undefined> {
+  let last: T | undefined;
+  for await (const item of items) last = item;
+  return last;
+}
+
+/** Stops the answer of a task of this end user, if there is one. */
+export const stopAnswer = (
+  { answers }: AppContext,
+  { app, id }: StoredEndUser,
+  taskId: string,
+): void => {
+  const task = answers.get(taskId);
+  if (task?.app === app && task.end_user_id === id) task.stop.abort();
+};

@@ -1,9 +1,9 @@
 import { isObject } from "../../lib/json.ts";
 import { raise } from "../protocol/errors.ts";
-import type { Call, Clock } from "../protocol/handler.ts";
+import type { Call, Clock, Handlers } from "../protocol/handler.ts";
 import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
 import type { LanguageModel } from "../models/language-model.ts";
-import type { ModelAccess } from "../models/model-access.ts";
+import { type ModelAccess, catalogOf, type ModelKind, hasCredentials } from "../models/catalog.ts";
 import type { RunStore } from "./records/runs-store.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import type { Engine } from "./run/engine.ts";
@@ -37,6 +37,15 @@ export interface AppContext {
   readonly closing: AbortSignal;
 }
 
+/** What a handler of an application gets besides its input. */
+export interface AppCall extends Call {
+  /** The application whose key was sent; undefined on knowledge routes. */
+  readonly app: AppDefinition | undefined;
+}
+
+/** A handler for each of the rows. */
+export type AppHandlers<Rows> = Handlers<Rows, AppContext, AppCall>;
+
 type Mode = AppDefinition["mode"];
 
 /** The modes whose messages belong to a conversation. */
@@ -49,7 +58,7 @@ const WRONG_MODE: Partial<Record<Mode, Parameters<typeof appError>[0]>> = {
 };
 
 /** Returns the application whose key was sent; throws HttpError if it has none of these modes. */
-export function requireApp(call: Call, ...modes: readonly Mode[]): AppDefinition {
+export function requireApp(call: AppCall, ...modes: readonly Mode[]): AppDefinition {
   const app = call.app ?? raise(appError("app missing"));
   const [first] = modes;
   if (first === undefined || modes.includes(app.mode)) return app;
@@ -57,7 +66,7 @@ export function requireApp(call: Call, ...modes: readonly Mode[]): AppDefinition
 }
 
 /** Returns the application whose key was sent; throws HttpError if it is none for chats. */
-export const requireChat = (call: Call): AppDefinition => requireApp(call, ...CHAT_MODES);
+export const requireChat = (call: AppCall): AppDefinition => requireApp(call, ...CHAT_MODES);
 
 /** Returns the end user of a route that requires one (server §2). */
 export function requireUser(input: { readonly user?: string | undefined }): string {
@@ -66,12 +75,42 @@ export function requireUser(input: { readonly user?: string | undefined }): stri
 }
 
 /** Reports whether the request wants events; the default is a blocking response (server §13). */
-export const isStreaming = (call: Call): boolean =>
+export const isStreaming = (call: AppCall): boolean =>
   isObject(call.body) && call.body["response_mode"] === "streaming";
 
 /** Aborted when the client disconnects or the sandbox closes. */
-export const closing = (context: AppContext, call: Call): AbortSignal =>
+export const closing = (context: AppContext, call: AppCall): AbortSignal =>
   AbortSignal.any([call.signal, context.closing]);
 
-export const stopMode = (call: Call): StopMode =>
+export const stopMode = (call: AppCall): StopMode =>
   call.plan["stays-running"] ? "stays running" : "recorded";
+
+/** Checks before a model is used; nothing runs if it is disabled or has no credentials (server §17). */
+
+type Models = Pick<AppContext, "model" | "models">;
+
+/** Returns the language model for an application that names it; throws 400. */
+export function requireModel({ model, models }: Models, name: string): LanguageModel {
+  if (!model || !hasCredentials(models)) throw appError("model without credentials", { name });
+  if (models.disabled.has(name)) throw appError("model disabled", { name });
+  return model;
+}
+
+/** Throws 400 if the server has no default model of a kind that can be used. */
+export function requireDefaultModel(context: Models, kind: ModelKind): void {
+  const [first] = catalogOf(kind);
+  if (!context.model || !first) throw appError("no default model", { kind });
+  requireModel(context, first.model);
+}
+
+/** Throws 400 if a node of a workflow names a model that cannot be used. */
+export function requireNodeModels(
+  { model, models }: Models,
+  { nodes, rules }: AppDefinition,
+): void {
+  if (rules) return; // they answer in its place
+  const names = nodes.flatMap((node) => ("model" in node ? [node.model.name] : []));
+  if (names.length === 0) return;
+  if (!model || !hasCredentials(models)) throw appError("node model without credentials");
+  if (names.some((name) => models.disabled.has(name))) throw appError("node model disabled");
+}

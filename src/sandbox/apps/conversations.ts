@@ -1,8 +1,7 @@
-import * as operations from "../../operations/chats.ts";
-import { internalServerError, raise } from "../protocol/errors.ts";
-import { bindHandlers, type Call, type Handlers, type HttpError } from "../protocol/handler.ts";
+import type * as operations from "../../operations/chats.ts";
+import { internalServerError, raise, type HttpError } from "../protocol/errors.ts";
 import { numberParam } from "../protocol/page-params.ts";
-import { validationError } from "../protocol/pydantic.ts";
+import { validationError } from "../protocol/validation.ts";
 import { unlessModelFails } from "../models/model-error.ts";
 import { toSeconds } from "../protocol/ids.ts";
 import type {
@@ -14,12 +13,12 @@ import type {
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import { messageFiles } from "./app-files.ts";
 import { storedCitations } from "./records/citations.ts";
-import { type AppContext, requireChat } from "./context.ts";
+import { type AppContext, requireChat, type AppHandlers, type AppCall } from "./context.ts";
 import { shownForms, submission } from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 
 /** Conversations, their messages and variables. */
-const handlers: Handlers<typeof operations, AppContext> = {
+export const conversationHandlers = {
   listConversations({ records }, input, call) {
     const { app, id: end_user_id } = chatUser(records, call, input);
     const limit = numberParam(call.query, "ConversationListQuery", "limit", [1, 100]);
@@ -98,14 +97,12 @@ const handlers: Handlers<typeof operations, AppContext> = {
     records.conversation_variables.update({ id }, changes);
     return { json: fillShape("conversation variable", { ...variable, ...changes }) };
   },
-};
-
-export const conversationHandlers = bindHandlers(operations, handlers);
+} satisfies Partial<AppHandlers<typeof operations>>;
 
 /** Returns the end user of a chat route; without one, the server uses a user without data (server §2). */
 const chatUser = (
   records: RunStore,
-  call: Call,
+  call: AppCall,
   input: { readonly user?: string | undefined },
 ): StoredEndUser => records.endUser(requireChat(call).name, input.user ?? "DEFAULT-USER");
 
@@ -117,7 +114,7 @@ export const findConversation = (
 
 function requireConversation(
   records: RunStore,
-  call: Call,
+  call: AppCall,
   input: { readonly user?: string | undefined; readonly conversation_id: string },
 ): StoredConversation {
   const endUser = chatUser(records, call, input);
@@ -136,7 +133,8 @@ export function nameConversation(context: AppContext, id: string, query: string)
   context.records.conversations.update({ id }, { name: titleOf(context, query) ?? query });
 }
 
-const introductionOf = (call: Call): string => requireChat(call).features.opening_statement ?? "";
+const introductionOf = (call: AppCall): string =>
+  requireChat(call).features.opening_statement ?? "";
 
 /** Characters of a message that name its conversation until the model does. */
 const NAME_LENGTH = 20;
@@ -241,7 +239,7 @@ function messageResponse(
   records: RunStore,
   endUser: StoredEndUser,
   message: StoredMessage,
-  call: Call,
+  call: AppCall,
 ) {
   const feedback = records.feedbacks.find({ message_id: message.id, end_user_id: endUser.id });
   return fillShape("message", {

@@ -1,7 +1,7 @@
 import { define, isObject, own } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/utf8.ts";
 import { raise } from "../protocol/errors.ts";
-import { pythonRepr } from "../protocol/python-repr.ts";
+import { pythonRepr } from "../protocol/validation.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import type { InputField } from "./definitions/app-features.ts";
 import { appError } from "./records/shapes.ts";

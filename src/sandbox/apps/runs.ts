@@ -1,21 +1,37 @@
 import { isUuid } from "../../lib/uuid.ts";
-import * as operations from "../../operations/workflows.ts";
+import * as workflows from "../../operations/workflows.ts";
 import { internalServerError, raise } from "../protocol/errors.ts";
-import { bindHandlers, type Call, type Handlers, type Reply } from "../protocol/handler.ts";
+import { type Reply } from "../protocol/handler.ts";
 import { spaced } from "../protocol/response.ts";
 import { workflowId } from "../protocol/ids.ts";
-import type { StoredRun } from "./records/runs-store.ts";
+import type { StoredRun, RunStore } from "./records/runs-store.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
-import { type AppContext, closing, requireApp, requireUser, stopMode } from "./context.ts";
+import {
+  type AppContext,
+  closing,
+  requireApp,
+  requireUser,
+  stopMode,
+  type AppHandlers,
+  type AppCall,
+} from "./context.ts";
 import { endEvents, eventStream } from "./run/event-stream.ts";
 import { isNodeDone } from "./records/graph.ts";
 import { listLogs } from "./logs.ts";
-import { finishedLine, replayedLine, snapshotEvents, storedInputs } from "./records/run-events.ts";
+import {
+  finishedLine,
+  replayedLine,
+  snapshotEvents,
+  storedInputs,
+  formNode,
+} from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 import { storeRun, closesAtOnce, knownLines, startRun } from "./start-run.ts";
+import { isObject } from "../../lib/json.ts";
+import * as forms from "../../operations/forms.ts";
 
 /** Start of a run, its detail, events and stop, and the logs. */
-const handlers: Handlers<typeof operations, AppContext> = {
+export const runHandlers: AppHandlers<typeof workflows> = {
   runWorkflow(context, input, call) {
     const user = requireUser(input);
     return startWorkflow(context, requireApp(call, "workflow"), { ...input, user }, call);
@@ -60,13 +76,11 @@ const handlers: Handlers<typeof operations, AppContext> = {
   listWorkflowLogs: listLogs,
 };
 
-export const runHandlers = bindHandlers(operations, handlers);
-
 const startWorkflow = (
   context: AppContext,
   app: AppDefinition,
   { inputs, user }: { readonly inputs?: unknown; readonly user: string },
-  call: Call,
+  call: AppCall,
 ): Promise<Reply> =>
   startRun(context, call, {
     app,
@@ -85,7 +99,7 @@ function attach(
   context: AppContext,
   app: AppDefinition,
   run: StoredRun,
-  call: Call,
+  call: AppCall,
 ): AsyncIterable<string> {
   const { records, channels, engine, clock } = context;
   if (run.finished_at !== null) return knownLines([finishedLine(run)]);
@@ -114,4 +128,40 @@ function attach(
     ended: run.status === "paused" && !continueOnPause,
   };
   return eventStream(subscription, rules, clock, signal);
+}
+
+/** Forms of paused runs. */
+export const formHandlers: AppHandlers<typeof forms> = {
+  getForm({ records }, { form_token }, call) {
+    return { json: fillShape("form", openForm(records, requireApp(call), form_token)) };
+  },
+
+  submitForm({ records, engine }, input, call) {
+    const user = requireUser(input);
+    const { form_token: token, action } = input;
+    const { form, node } = openForm(records, requireApp(call), token);
+    if (!node.user_actions.some(({ id }) => id === action)) {
+      throw appError("form action invalid", { action });
+    }
+    const inputs = isObject(input.inputs) ? input.inputs : {};
+    const missing = node.inputs
+      .map((field) => field.output_variable_name)
+      .filter((name) => !(name in inputs));
+    if (missing.length > 0) throw appError("form inputs missing", { names: missing.join(", ") });
+    records.endUser(form.app, user);
+    records.forms.update({ token }, { status: "submitted", action, inputs });
+    const run = records.runs.find({ id: form.run_id });
+    if (run) engine.resume(run, call.version);
+    return { json: {} };
+  },
+};
+
+/** Returns the open form with that token, and its node; throws HttpError (server §14). */
+function openForm(records: RunStore, app: AppDefinition, token: string) {
+  const form =
+    records.forms.find({ app: app.name, token }) ?? raise(appError("form missing", { token }));
+  const node = formNode(app, form) ?? raise(appError("form missing", { token }));
+  const { status, id } = form;
+  if (status !== "waiting") throw appError(`form ${status}`, { id });
+  return { form, node };
 }

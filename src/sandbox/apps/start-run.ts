@@ -1,17 +1,25 @@
-import { type Call, HttpError, type Reply } from "../protocol/handler.ts";
+import { type Reply, atLeast } from "../protocol/handler.ts";
+import { HttpError, statusError } from "../protocol/errors.ts";
 import { dataLine } from "../protocol/response.ts";
-import { atLeast } from "../http/router.ts";
 import type { StoredAnnotation, StoredEndUser, StoredRun } from "./records/runs-store.ts";
 import { fileLookup } from "./app-files.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
-import { type AppContext, closing, isStreaming } from "./context.ts";
+import {
+  type AppContext,
+  closing,
+  isStreaming,
+  requireNodeModels,
+  type AppCall,
+} from "./context.ts";
 import { endEvents, eventStream } from "./run/event-stream.ts";
 import { validateInputs } from "./input-form.ts";
 import { nodesOf } from "./definitions/node-types.ts";
-import { requireNodeModels } from "./required-models.ts";
 import { PING, liveLine, messageMetadata } from "./records/run-events.ts";
-import { citationsOfAnswer, drawAnswer } from "./draw-answer.ts";
+import { citationsOfAnswer } from "./records/citations.ts";
 import { fillShape, rejectedStartEvents, type RunEvent, runEvent } from "./records/shapes.ts";
+import { isObject } from "../../lib/json.ts";
+import type { RuleAnswer } from "../models/rule-model.ts";
+import { outputText } from "./records/templates.ts";
 
 /** A request that starts a run. */
 interface Start {
@@ -37,7 +45,7 @@ interface ChatTurn {
 }
 
 /** Validates the inputs, starts the run, and streams its events or waits until it ends or pauses. */
-export async function startRun(context: AppContext, call: Call, start: Start): Promise<Reply> {
+export async function startRun(context: AppContext, call: AppCall, start: Start): Promise<Reply> {
   const { records, engine, channels, clock } = context;
   const { app, user, inputs, add, respond } = start;
   requireNodeModels(context, app);
@@ -133,7 +141,7 @@ export function storeRun(
 function rejectedStart(
   error: unknown,
   { app, inputs }: Start,
-  call: Call,
+  call: AppCall,
   context: AppContext,
 ): Reply {
   const { records, channels, clock } = context;
@@ -158,7 +166,7 @@ export async function* knownLines(lines: readonly string[]): AsyncGenerator<stri
 /** Replies to a message of a chatflow with an annotation: the run of the message never starts. */
 function replyWithAnnotation(
   context: AppContext,
-  call: Call,
+  call: AppCall,
   run: StoredRun,
   { answer }: StoredAnnotation,
 ): Reply {
@@ -181,4 +189,34 @@ async function* endless(lines: readonly string[], left: AbortSignal): AsyncGener
   yield* lines;
   if (left.aborted) return;
   await new Promise((resolve) => left.addEventListener("abort", resolve, { once: true }));
+}
+
+/** A request to an application. */
+interface Asked {
+  /** The message of a chat; undefined or empty where the inputs are the question. */
+  readonly query: string | undefined;
+  readonly inputs: unknown;
+  /** Undefined for the first message. */
+  readonly conversation_id?: string | undefined;
+}
+
+/**
+ * Draws what an application with rules answers; undefined for any other application. Throws HttpError
+ * if the answer is a status.
+ */
+export function drawAnswer(
+  { draws, records }: AppContext,
+  app: AppDefinition,
+  { query, inputs: sent, conversation_id }: Asked,
+): RuleAnswer | undefined {
+  if (!app.rules) return undefined;
+  const inputs = isObject(sent) ? sent : {};
+  const values = app.inputs.map(({ variable }) => inputs[variable] ?? "");
+  const earlier = conversation_id
+    ? records.messages.list({ conversation_id }, "position").map((message) => message.query)
+    : [];
+  const question = query || values.map(outputText).join("\n");
+  const drawn = draws.draw(app.rules, { app: app.name, question, earlier });
+  if (drawn.status !== undefined) throw statusError(drawn.status);
+  return drawn;
 }

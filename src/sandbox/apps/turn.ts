@@ -1,15 +1,14 @@
 import { isObject } from "../../lib/json.ts";
-import type { Call } from "../protocol/handler.ts";
 import { toSeconds } from "../protocol/ids.ts";
 import type { StoredEndUser, StoredMessage } from "./records/runs-store.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import { fileLookup } from "./app-files.ts";
-import type { AppContext } from "./context.ts";
+import type { AppContext, AppCall } from "./context.ts";
 import { findConversation, openConversation } from "./conversations.ts";
 import { type FileLookup, resolveFile, validateInputs } from "./input-form.ts";
 import { dataLine } from "../protocol/response.ts";
 import { appError, type RunEvent } from "./records/shapes.ts";
-import type { ModelConfig } from "./definitions/model-config.ts";
+import type { ModelConfig } from "./definitions/app-features.ts";
 
 /** A message to a basic application, as sent. */
 export interface SentMessage {
@@ -39,7 +38,7 @@ export function openTurn(
   { records }: AppContext,
   { app, config, endUser }: Pick<Turn, "app" | "config" | "endUser">,
   sent: SentMessage,
-  call: Call,
+  call: AppCall,
 ): Turn {
   const findFile = fileLookup(records, endUser);
   const { query, conversation_id, auto_generate_name = true } = sent;

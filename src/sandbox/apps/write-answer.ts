@@ -5,14 +5,19 @@ import { zeroUsage } from "../models/tokens.ts";
 import type { StoredAnnotation } from "./records/runs-store.ts";
 import { findAnnotation } from "./annotation-reply.ts";
 import { messageFiles } from "./app-files.ts";
-import { citationsOf } from "./records/citations.ts";
+import { citationsOf, citationsOfAnswer } from "./records/citations.ts";
 import type { AppContext } from "./context.ts";
 import { nameConversation } from "./conversations.ts";
-import { citationsOfAnswer } from "./draw-answer.ts";
 import { messageEvent, type RunEvent } from "./records/shapes.ts";
 import { writeAsAgent } from "./agent.ts";
-import { type Answer, answerMetadata, sendPieces, type Writing } from "./answer.ts";
-import { promptOf, searchedText } from "./prompt.ts";
+import {
+  type Answer,
+  answerMetadata,
+  sendPieces,
+  type Writing,
+  promptOf,
+  searchedText,
+} from "./answer.ts";
 import type { Turn } from "./turn.ts";
 
 /**

@@ -1,6 +1,5 @@
 import { tryParseJson } from "../../lib/json.ts";
-import type { Clock } from "../protocol/handler.ts";
-import { pathOf, type ReceivedRequest } from "../http/read-request.ts";
+import { type Clock, pathOf, type ReceivedRequest } from "../protocol/handler.ts";
 
 /** A request as the sandbox shows it: without its headers, which hold the key. */
 export interface RequestRecord {

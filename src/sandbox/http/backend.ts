@@ -4,14 +4,20 @@ import { type AppDefinition, readApplications } from "../apps/definitions/app-de
 import { type Apps, openApps } from "../apps/apps.ts";
 import { type Knowledge, openKnowledge } from "../knowledge/knowledge.ts";
 import { LanguageModel } from "../models/language-model.ts";
-import { openModelAccess } from "../models/model-access.ts";
+import { openModelAccess } from "../models/catalog.ts";
 import { idSource } from "../protocol/ids.ts";
 import { openStore, type Store } from "../storage/sqlite.ts";
-import { authorize } from "./auth.ts";
-import type { FaultPlan } from "../protocol/faults.ts";
-import { type Clock, type Handler, HttpError, type Reply } from "../protocol/handler.ts";
-import type { SandboxOptions } from "./options.ts";
-import { pathOf, type ReceivedRequest } from "./read-request.ts";
+import { authorize, createRouter } from "./router.ts";
+import type { FaultPlan, Fault } from "../protocol/faults.ts";
+import {
+  type Clock,
+  type Handler,
+  type Reply,
+  pathOf,
+  type ReceivedRequest,
+  atLeast,
+} from "../protocol/handler.ts";
+import { HttpError } from "../protocol/errors.ts";
 import { parseRequest } from "./request-body.ts";
 import {
   jsonResponse,
@@ -20,8 +26,8 @@ import {
   type SandboxResponse,
   utf8JsonResponse,
 } from "../protocol/response.ts";
-import { atLeast, createRouter } from "./router.ts";
-import { seededRandom, steppedClock } from "./seeded.ts";
+import type { RequestRecord } from "../control/request-history.ts";
+import type { AppCall } from "../apps/context.ts";
 
 /** A request for the platform, and how to handle it. */
 export interface PlatformRequest {
@@ -49,7 +55,7 @@ export class Backend {
   readonly step: () => void;
   readonly #store: Store;
   readonly #knowledge: Knowledge;
-  readonly #handlers: ReadonlyMap<string, Handler>;
+  readonly #handlers: ReadonlyMap<string, Handler<AppCall>>;
 
   constructor(options: SandboxOptions, store: Store) {
     const { seed, server: version = "1.14.2", indexingDelay = 300, onError = () => {} } = options;
@@ -168,4 +174,79 @@ function toResponse(reply: Reply, method: string, version: string): SandboxRespo
   // Older servers write the status as the body (server §19).
   if (!atLeast(version, "1.13.0")) return jsonResponse(200, reply.status);
   return { status: 204, headers: { "Content-Type": "application/json" }, body: new Uint8Array() };
+}
+
+/** How a sandbox is started. */
+export interface SandboxOptions {
+  readonly clock: Clock;
+  /** Random number from 0 to 1, for IDs and for orders that the server leaves open. */
+  readonly random?: () => number;
+  /**
+   * Makes IDs and times depend on this number and the requests alone: it replaces `random`, and the
+   * clock by one that starts at a fixed time.
+   */
+  readonly seed?: number;
+  /** Existing directory of the data; null keeps them in memory. */
+  readonly directory: string | null;
+  /** Address to listen on (default 127.0.0.1). */
+  readonly host?: string;
+  /** Port (default: any free port). */
+  readonly port?: number;
+  /** Names that `Host` may have beside those of this machine, each with a port or for any. */
+  readonly allowedHosts?: readonly string[];
+  /** Server version to imitate (default 1.14.2); a fault may override it for some requests. */
+  readonly server?: string;
+  readonly faults?: readonly Fault[];
+  /** Requests that are served at a time (default: any number); the others wait (server §20). */
+  readonly connections?: number | undefined;
+  /** Called with every request as received. */
+  readonly onRequest?: (request: ReceivedRequest) => void;
+  /** Called with every request when its response has ended. */
+  readonly onResponse?: (record: RequestRecord) => void;
+  /** Called with each internal error of the sandbox, and the request or run it occurred in. */
+  readonly onError?: (error: unknown, where: string) => void;
+  /** ms until a document is indexed (default 300). */
+  readonly indexingDelay?: number;
+  /** Whether the server has models (default: none, as the older recordings). */
+  readonly models?: boolean;
+  /** More applications, in the shape of exported ones. */
+  readonly applications?: readonly unknown[];
+  /** PID of this process; locks the directory against other sandboxes. */
+  readonly ownPid?: number;
+  readonly isAlive?: (pid: number) => boolean;
+}
+
+/** Start of the clock, and ms by which each request moves it on: times in seconds differ. */
+const START = Date.parse("2026-01-01T00:00:00Z");
+const STEP = 1000;
+
+/** A clock that only requests and sleeps move on, so that it does not depend on the speed of a client. */
+export interface SteppedClock extends Clock {
+  /** Moves the clock on for a request. */
+  step(): void;
+}
+
+/** Creates the clock; its sleeps take their real time. */
+export function steppedClock(sleep: Clock["sleep"]): SteppedClock {
+  let time = START;
+  return {
+    now: () => new Date(time),
+    async sleep(ms, signal) {
+      const end = time + ms;
+      await sleep(ms, signal);
+      time = Math.max(time, end);
+    },
+    step: () => void (time += STEP),
+  };
+}
+
+/** Returns a generator of numbers from 0 to 1 that a seed determines (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let bits = Math.imul(state ^ (state >>> 15), state | 1);
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  };
 }

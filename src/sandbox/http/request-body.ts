@@ -1,11 +1,10 @@
 import { isObject } from "../../lib/json.ts";
 import type { Param } from "../../operations/operation.ts";
-import { internalServerError, invalidParam } from "../protocol/errors.ts";
-import { HttpError, type ReceivedFile } from "../protocol/handler.ts";
-import type { ReceivedPart, ReceivedRequest } from "./read-request.ts";
+import { internalServerError, invalidParam, HttpError } from "../protocol/errors.ts";
+import type { ReceivedFile, ReceivedPart, ReceivedRequest } from "../protocol/handler.ts";
 import { requestModel } from "./request-models.ts";
 import type { Match } from "./router.ts";
-import { bodyConstants, checkBody, checkQuery } from "../protocol/validation.ts";
+import { bodyConstants, checkBody, checkQuery } from "./request-models.ts";
 
 /** The contents of a request, as a handler gets them. */
 export interface ParsedRequest {

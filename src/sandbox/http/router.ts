@@ -1,5 +1,9 @@
 import { methodAndPath, type AnyOperation } from "../../operations/operation.ts";
 import { isUuid } from "../../lib/uuid.ts";
+import { atLeast } from "../protocol/handler.ts";
+import type { AppDefinition } from "../apps/definitions/app-definitions.ts";
+import { HttpError } from "../protocol/errors.ts";
+import { KNOWLEDGE_KEY } from "../protocol/ids.ts";
 
 /** Placeholders that accept any text; all others must be UUIDs (server §2). */
 const FREE_TEXT =
@@ -20,14 +24,6 @@ export type Router = (
   path: string,
   version: string,
 ) => Match | "no such route" | "other method";
-
-/** Compares versions such as `1.14.2` number by number. */
-export function atLeast(version: string, minimum: string): boolean {
-  const numbers = (text: string) => text.split(".").map(Number);
-  const [actual, required] = [numbers(version), numbers(minimum)];
-  const index = required.findIndex((number, each) => (actual[each] ?? 0) !== number);
-  return index === -1 || (actual[index] ?? 0) > (required[index] ?? 0);
-}
 
 /** Creates a router for the rows. */
 export function createRouter(all: readonly AnyOperation[]): Router {
@@ -79,4 +75,41 @@ function decodeSegment(segment: string): string {
   } catch {
     return segment;
   }
+}
+
+/** The key that an `Authorization` header sends; undefined if it has none. */
+export const keyIn = (header: string | undefined): string | undefined =>
+  header?.trim().split(/\s+/, 2)[1];
+
+/**
+ * Prefix of a key that is limited to the knowledge bases listed after it, e.g. `dataset-bound-ID,ID`.
+ * Imitates an announced feature that was not recorded yet (server §2).
+ */
+const BOUND_KEY_PREFIX = "dataset-bound-";
+
+/** Returns the application of the key, or undefined for the knowledge key; throws 401 or 403. */
+export function authorize(
+  findAppByKey: (key: string) => AppDefinition | undefined,
+  { row, path }: Match,
+  header: string | undefined,
+): AppDefinition | undefined {
+  const unauthorized = (text: string) => new HttpError(401, "unauthorized", text);
+  const [scheme = ""] = header?.trim().split(/\s+/, 1) ?? [];
+  const key = keyIn(header);
+  if (key === undefined) {
+    throw unauthorized("Authorization header must be provided and start with 'Bearer'");
+  }
+  if (scheme.toLowerCase() !== "bearer") {
+    throw unauthorized("Authorization scheme must be 'Bearer'");
+  }
+  // A key of the other kind is unknown, too (server §2).
+  const app = row.key === "app" ? findAppByKey(key) : undefined;
+  if (app !== undefined || (row.key === "dataset" && key === KNOWLEDGE_KEY)) return app;
+  if (row.key === "app" || !key.startsWith(BOUND_KEY_PREFIX)) {
+    throw unauthorized("Access token is invalid");
+  }
+  const ids = key.slice(BOUND_KEY_PREFIX.length).split(",");
+  if (ids.includes(path["dataset_id"] ?? "no knowledge base")) return undefined;
+  const text = "The key does not have access to this resource.";
+  throw new HttpError(403, "dataset_access_denied", text);
 }

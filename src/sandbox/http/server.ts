@@ -4,35 +4,38 @@ import { type LockOwner, takeLock } from "../../host/lock.ts";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { ControlError, type Controlled, controlResponse, isControl } from "../control/control.ts";
-import type { Health } from "../control/health.ts";
-import { RequestHistory, type RequestRecord } from "../control/request-history.ts";
-import type { ModelAccess } from "../models/model-access.ts";
 import {
-  appKey,
-  type HostNames,
-  keyIn,
-  KNOWLEDGE_KEY,
-  normalizeTarget,
-  originOf,
-  rejectionOf,
-} from "./auth.ts";
-import { type Backend, openBackend, type PlatformRequest } from "./backend.ts";
-import { Connections } from "./connections.ts";
-import { statusError, toHttpError } from "../protocol/errors.ts";
+  ControlError,
+  type Controlled,
+  controlResponse,
+  isControl,
+  type Health,
+} from "../control/control.ts";
+import { RequestHistory, type RequestRecord } from "../control/request-history.ts";
+import type { ModelAccess } from "../models/catalog.ts";
+import { appKey, KNOWLEDGE_KEY } from "../protocol/ids.ts";
+import { type HostNames, originOf, receive } from "./receive.ts";
+import { keyIn } from "./router.ts";
+import { type Backend, openBackend, type PlatformRequest, type SandboxOptions } from "./backend.ts";
+import { Connections, sendResponse } from "./send.ts";
+import {
+  statusError,
+  ConnectionDropped,
+  WorkerFailure,
+  HttpError,
+  internalServerError,
+} from "../protocol/errors.ts";
 import { type Fault, Faults } from "../protocol/faults.ts";
-import { ConnectionDropped, WorkerFailure } from "../protocol/handler.ts";
-import type { SandboxOptions } from "./options.ts";
-import { BodyTooLarge, pathOf, readRequest, type ReceivedRequest } from "./read-request.ts";
+import { pathOf, type ReceivedRequest } from "../protocol/handler.ts";
 import {
   jsonResponse,
   proxyErrorPage,
   type SandboxResponse,
   workerError,
 } from "../protocol/response.ts";
-import { sendResponse } from "./send.ts";
-export type { SandboxOptions } from "./options.ts";
-export type { ReceivedRequest } from "./read-request.ts";
+import { UnstorableValue } from "../storage/sqlite.ts";
+export type { SandboxOptions } from "./backend.ts";
+export type { ReceivedRequest } from "../protocol/handler.ts";
 
 export interface Sandbox {
   /** Origin, e.g. `http://127.0.0.1:8080`; the base URL of the API is `/v1` below it. */
@@ -48,9 +51,6 @@ export interface Sandbox {
   /** Replaces all faults. */
   setFaults(faults: readonly Fault[]): void;
 }
-
-/** Maximum request line that the server reads, in bytes (server §3). */
-const MAX_REQUEST_LINE = 8190;
 
 /**
  * Starts a server that responds like the recorded one. Rejects if the port is in use, the address is
@@ -253,39 +253,6 @@ class SandboxServer implements Sandbox, Controlled {
 }
 
 /**
- * Reads a request; returns undefined if it was rejected before it reached the application, or the
- * client disconnected.
- */
-async function receive(
-  request: IncomingMessage,
-  response: ServerResponse,
-  names: HostNames,
-): Promise<ReceivedRequest | undefined> {
-  const line = `${request.method} ${request.url} HTTP/1.1`;
-  normalizeTarget(request);
-  if (line.length > MAX_REQUEST_LINE) {
-    // Sent by the worker, not by the application: no body and no version.
-    response.writeHead(414, { "Content-Length": "0", Connection: "close" }).end();
-    return undefined;
-  }
-  // Checked first, so that a web page cannot even use up a fault.
-  const message = rejectionOf(request.headers, names);
-  if (message !== undefined) {
-    const headers = { "Content-Type": "application/json", Connection: "close" };
-    const body = { code: "forbidden", message, status: 403 };
-    response.writeHead(403, headers).end(JSON.stringify(body));
-    return undefined;
-  }
-  try {
-    return await readRequest(request);
-  } catch (error) {
-    if (!(error instanceof BodyTooLarge)) return void response.destroy();
-    const { status, headers, body } = proxyErrorPage(413, "Request Entity Too Large");
-    return void response.writeHead(status, headers).end(body);
-  }
-}
-
-/**
  * Responds to a request as a client sees it: with the headers of the application, and with a response
  * for every error. `report` is called with errors of the sandbox itself.
  */
@@ -334,4 +301,15 @@ export function lockDirectory(directory: string, owner: LockOwner): () => void {
   // A process that dies with the database open leaves SQLite's lock, a directory, behind.
   rmSync(join(directory, "sandbox.db.lock"), { recursive: true, force: true });
   return lock.release;
+}
+
+/**
+ * The response to what a handler threw. An error of the sandbox itself is reported, and has a code
+ * that no server has.
+ */
+function toHttpError(error: unknown, report: (error: unknown) => void): HttpError {
+  if (error instanceof HttpError) return error;
+  if (error instanceof UnstorableValue) return internalServerError();
+  report(error);
+  return new HttpError(500, "sandbox_bug", `The sandbox failed: ${String(error)}`);
 }

@@ -1,30 +1,25 @@
 import type * as operations from "../../operations/chunks.ts";
 import { raise } from "../protocol/errors.ts";
-import type { Handlers } from "../protocol/handler.ts";
-import { atLeast } from "../http/router.ts";
+import { atLeast } from "../protocol/handler.ts";
 import {
   type ChildChunkRow,
   deleteChild,
   getDataset,
   type KnowledgeContext,
+  type KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
 import { getSegment, type SegmentPlace } from "./chunk-requests.ts";
-import { addChild } from "./indexing/children.ts";
-import { requireCredentials, withModelErrors } from "./indexing/embedding.ts";
-import { indexWords, vectorFor } from "./indexing/index-tables.ts";
+import { addChild } from "./indexing/segments.ts";
+import {
+  requireCredentials,
+  withModelErrors,
+  indexWords,
+  vectorFor,
+} from "./indexing/embedding.ts";
 import { knowledgeError, toResponse } from "./records/responses.ts";
 
-type ChildChunkOperation =
-  | "listChildChunks"
-  | "createChildChunk"
-  | "updateChildChunk"
-  | "deleteChildChunk";
-
 /** Child chunks. */
-export const childChunkHandlers: Pick<
-  Handlers<typeof operations, KnowledgeContext>,
-  ChildChunkOperation
-> = {
+export const childChunkHandlers = {
   listChildChunks(context, input, call) {
     const [{ id }] = getSegment(context, input);
     // Unlike other lists, this one ignores invalid numbers and echoes the limit that it applies.
@@ -65,7 +60,7 @@ export const childChunkHandlers: Pick<
     deleteChild(context, getChild(context, input).id);
     return { status: 204 };
   },
-};
+} satisfies Partial<KnowledgeHandlers<typeof operations>>;
 
 export const childResponse = (row: ChildChunkRow) => toResponse("child_chunk", row);
 

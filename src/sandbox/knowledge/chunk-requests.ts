@@ -1,9 +1,8 @@
 import { isObject } from "../../lib/json.ts";
-import { raise } from "../protocol/errors.ts";
-import { type Call, HttpError } from "../protocol/handler.ts";
+import { raise, HttpError } from "../protocol/errors.ts";
+import { type Call, atLeast } from "../protocol/handler.ts";
 import { numberParam, type PageParams, parsePage } from "../protocol/page-params.ts";
-import { validationError } from "../protocol/pydantic.ts";
-import { atLeast } from "../http/router.ts";
+import { validationError } from "../protocol/validation.ts";
 import {
   type DocumentRow,
   type KnowledgeContext,

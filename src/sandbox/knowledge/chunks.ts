@@ -1,9 +1,8 @@
-import * as operations from "../../operations/chunks.ts";
+import type * as operations from "../../operations/chunks.ts";
 import { countCharacters } from "../../lib/utf8.ts";
 import { internalServerError } from "../protocol/errors.ts";
-import { bindHandlers, type Handlers } from "../protocol/handler.ts";
+import { atLeast } from "../protocol/handler.ts";
 import { pageFields } from "../protocol/page-params.ts";
-import { atLeast } from "../http/router.ts";
 import { ModelError } from "../models/model-error.ts";
 import { countTokens } from "../models/tokens.ts";
 import { extractKeywords } from "../models/words.ts";
@@ -16,6 +15,7 @@ import {
   type KnowledgeContext,
   requireDocument,
   type SegmentRow,
+  type KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
 import type { Changes } from "../storage/table.ts";
 import { childChunkHandlers, childResponse, listChildren } from "./child-chunks.ts";
@@ -28,14 +28,17 @@ import {
   type SegmentPlace,
   segmentsIn,
 } from "./chunk-requests.ts";
-import { remakeChildren } from "./indexing/children.ts";
-import { isHighQuality, requireCredentials } from "./indexing/embedding.ts";
-import { indexTableOf } from "./indexing/index-tables.ts";
-import { addSegment, embedSegment, indexSegmentWords } from "./indexing/segments.ts";
+import {
+  remakeChildren,
+  addSegment,
+  embedSegment,
+  indexSegmentWords,
+} from "./indexing/segments.ts";
+import { isHighQuality, requireCredentials, indexTableOf } from "./indexing/embedding.ts";
 import { knowledgeError, toResponse } from "./records/responses.ts";
 
 /** Chunks and their child chunks. */
-const handlers: Handlers<typeof operations, KnowledgeContext> = {
+export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
   ...childChunkHandlers,
 
   listChunks(context, input, call) {
@@ -91,8 +94,6 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     return { status: 204 };
   },
 };
-
-export const chunkHandlers = bindHandlers(operations, handlers);
 
 function showSegment(context: KnowledgeContext, place: SegmentPlace) {
   const [row, document] = getSegment(context, place);

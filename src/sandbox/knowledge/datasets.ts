@@ -1,27 +1,40 @@
 import { isUuid } from "../../lib/uuid.ts";
 import { isObject } from "../../lib/json.ts";
-import * as operations from "../../operations/knowledge.ts";
+import type * as operations from "../../operations/knowledge.ts";
 import { internalServerError } from "../protocol/errors.ts";
-import { bindHandlers, type Call, type Handlers } from "../protocol/handler.ts";
+import { type Call, atLeast } from "../protocol/handler.ts";
 import { checkFlag, pageFields, parsePage } from "../protocol/page-params.ts";
-import { atLeast } from "../http/router.ts";
 import { account } from "../protocol/ids.ts";
 import {
   type DatasetRow,
   removeDocument,
   getDataset,
   type KnowledgeContext,
+  type KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
-import { chooseEmbedding, isAvailable, isHighQuality } from "./indexing/embedding.ts";
-import { builtInFields, fieldResponse } from "./records/metadata-values.ts";
-import { runtimeFields } from "./pipelines/bases.ts";
+import {
+  chooseEmbedding,
+  isAvailable,
+  isHighQuality,
+  withModelErrors,
+  type EmbeddingChoice,
+  dropVectors,
+} from "./indexing/embedding.ts";
+import { builtInFields, fieldResponse, documentMetadata } from "./records/metadata-values.ts";
+import { runtimeFields } from "./pipelines/definitions.ts";
 import { knowledgeError, toResponse, withDefaults } from "./records/responses.ts";
-import { type SearchSettings, searchSettingsResponse } from "./records/search-settings.ts";
-import { switchEmbedding } from "./indexing/switch-embedding.ts";
+import {
+  type SearchSettings,
+  searchSettingsResponse,
+  DEFAULT_SETTINGS,
+} from "./records/settings.ts";
 import { listDatasetTags } from "./tags.ts";
+import { findChunks } from "./retrieval/retrieve.ts";
+import type { Changes } from "../storage/table.ts";
+import { requeueForEmbedding } from "./indexing/indexing.ts";
 
-/** Knowledge bases: list, creation, settings and deletion. */
-const handlers: Handlers<typeof operations, KnowledgeContext> = {
+/** Knowledge bases: list, creation, settings, deletion and search. */
+export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
   listKnowledgeBases(context, { keyword, tag_ids = [] }, call) {
     const page = parsePage(call, "DatasetListQuery");
     checkFlag(call, "include_all", "DatasetListQuery");
@@ -121,9 +134,33 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     datasets.delete({ id: dataset_id });
     return { status: 204 };
   },
-};
 
-export const datasetHandlers = bindHandlers(operations, handlers);
+  searchKnowledgeBase(context, input) {
+    const dataset = getDataset(context, input.dataset_id);
+    const { query, attachment_ids = [] } = input;
+    if (query === "" && attachment_ids.length === 0) {
+      throw knowledgeError("query missing");
+    }
+    // Validated with the request.
+    const sent = input.retrieval_model as SearchSettings | undefined;
+    const settings = sent ?? dataset.retrieval_model ?? DEFAULT_SETTINGS;
+    const found = withModelErrors(() => findChunks(context, dataset, query, settings));
+    const records = found.map(({ segment, document, score, children: child_chunks }) => {
+      const metadata = documentMetadata(context, dataset, document);
+      return toResponse("search_record", segment, {
+        document_name: document.name,
+        data_source_type: document.source?.datasource_type ?? "upload_file",
+        doc_metadata: metadata.length === 0 ? null : metadata,
+        keywords: segment.keywords ?? [],
+        tokens: segment.tokens ?? 0,
+        indexing_at: segment.indexing_at || null,
+        score,
+        child_chunks,
+      });
+    });
+    return { json: { query: { content: query }, records } };
+  },
+};
 
 // Validated with the request.
 const settingsIn = (input: { readonly retrieval_model?: unknown }) =>
@@ -199,4 +236,35 @@ function checkExternalChange({ external_knowledge_api_id, external_knowledge_id 
 function memberIds(sent: unknown): string[] | undefined {
   if (!Array.isArray(sent)) return undefined;
   return sent.filter(isObject).map((member) => String(member["user_id"]));
+}
+
+interface SentTechnique extends EmbeddingChoice {
+  readonly indexing_technique?: string | null | undefined;
+}
+
+/**
+ * The technique and model of a knowledge base after an update. Only another model together with the
+ * technique embeds the documents again; a model alone is stored, and fits them no longer (server §8).
+ */
+function switchEmbedding(
+  context: KnowledgeContext,
+  dataset: DatasetRow,
+  sent: SentTechnique,
+): Changes<DatasetRow> {
+  const { indexing_technique, embedding_model, embedding_model_provider } = sent;
+  const named = { ...(embedding_model && { embedding_model }) };
+  if (!indexing_technique) return isHighQuality(dataset) ? named : {};
+  if (indexing_technique !== "high_quality") {
+    dropVectors(context, dataset);
+    return { indexing_technique, embedding_model: null, embedding_model_provider: null };
+  }
+  if (context.model && (!embedding_model || !embedding_model_provider)) {
+    if (!isHighQuality(dataset)) throw internalServerError();
+    return named;
+  }
+  const chosen = chooseEmbedding(context, indexing_technique, sent);
+  if (isHighQuality(dataset) && chosen.embedding_model === dataset.embedding_model) return {};
+  dropVectors(context, dataset);
+  requeueForEmbedding(context, dataset.id);
+  return { indexing_technique, ...chosen };
 }

@@ -11,9 +11,13 @@ import type { Changes, NewRow } from "../storage/table.ts";
 import { getDisplayStatus } from "./document-responses.ts";
 import { chooseEmbedding, type EmbeddingChoice } from "./indexing/embedding.ts";
 import type { FileContent } from "./records/knowledge-files.ts";
-import { automaticRule, parseProcessRule, type ProcessRule } from "./records/process-rules.ts";
+import {
+  automaticRule,
+  parseProcessRule,
+  type ProcessRule,
+  type SearchSettings,
+} from "./records/settings.ts";
 import { knowledgeError } from "./records/responses.ts";
-import type { SearchSettings } from "./records/search-settings.ts";
 
 /** Processing options of a create or update, by text or file. */
 export interface ProcessingOptions extends EmbeddingChoice {

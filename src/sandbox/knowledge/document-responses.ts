@@ -6,7 +6,7 @@ import {
 } from "./records/knowledge-store.ts";
 import { stageStarts } from "./indexing/indexing.ts";
 import { documentMetadata } from "./records/metadata-values.ts";
-import { ruleResponse } from "./records/process-rules.ts";
+import { ruleResponse } from "./records/settings.ts";
 import { toResponse, withDefaults } from "./records/responses.ts";
 
 /** SQL for the display status of a document (server §7). */

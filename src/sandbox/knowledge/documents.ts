@@ -1,17 +1,10 @@
 import { zipSync } from "fflate";
 import { own } from "../../lib/json.ts";
-import * as operations from "../../operations/documents.ts";
-import { internalServerError, noFileUploaded } from "../protocol/errors.ts";
-import {
-  bindHandlers,
-  type Call,
-  type Handlers,
-  type HttpError,
-  type Reply,
-} from "../protocol/handler.ts";
+import type * as operations from "../../operations/documents.ts";
+import { internalServerError, noFileUploaded, type HttpError } from "../protocol/errors.ts";
+import { type Call, type Reply, atLeast } from "../protocol/handler.ts";
 import { pageFields, parsePage } from "../protocol/page-params.ts";
-import { validationError } from "../protocol/pydantic.ts";
-import { atLeast } from "../http/router.ts";
+import { validationError } from "../protocol/validation.ts";
 import {
   type DatasetRow,
   removeDocument,
@@ -19,6 +12,7 @@ import {
   getDataset,
   requireDocument,
   type KnowledgeContext,
+  type KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
 import { createDocument, type ProcessingOptions, updateDocument } from "./document-changes.ts";
 import {
@@ -30,7 +24,7 @@ import {
 } from "./document-responses.ts";
 import { addText, addUpload, downloadUrl, onlyFile } from "./records/knowledge-files.ts";
 import { requireCredentials } from "./indexing/embedding.ts";
-import { automaticRule } from "./records/process-rules.ts";
+import { automaticRule } from "./records/settings.ts";
 import { knowledgeError } from "./records/responses.ts";
 
 /** ms for which a change of its status can lock a document (server §9.7). */
@@ -44,7 +38,7 @@ function locksOf({ store }: KnowledgeContext): Map<string, number> {
 }
 
 /** Documents: lists, creation, changes, status and downloads. */
-const handlers: Handlers<typeof operations, KnowledgeContext> = {
+export const documentHandlers: KnowledgeHandlers<typeof operations> = {
   listDocuments(context, { dataset_id, keyword, status }, call) {
     const dataset = getDataset(context, dataset_id);
     const page = parsePage(call, "DocumentListQuery");
@@ -175,8 +169,6 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     };
   },
 };
-
-export const documentHandlers = bindHandlers(operations, handlers);
 
 /** Response of a create or update: the document and its batch. */
 function batchResponse(

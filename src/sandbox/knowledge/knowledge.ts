@@ -1,9 +1,11 @@
-import { type Call, type Handler, HttpError } from "../protocol/handler.ts";
+import { type Call, type Handler, bindHandlers } from "../protocol/handler.ts";
+import { HttpError } from "../protocol/errors.ts";
 import {
   createContext,
   getDataset,
   type KnowledgeContext,
   type KnowledgeDependencies,
+  type KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
 import { chunkHandlers } from "./chunks.ts";
 import { datasetHandlers } from "./datasets.ts";
@@ -11,12 +13,23 @@ import { documentHandlers } from "./documents.ts";
 import { advanceIndexing } from "./indexing/indexing.ts";
 import { fileResponse, readUpload } from "./records/knowledge-files.ts";
 import { metadataHandlers } from "./metadata.ts";
-import { modelHandlers } from "./models.ts";
-import { addPipelineBases } from "./pipelines/bases.ts";
+import { addPipelineBases } from "./pipelines/definitions.ts";
 import { pipelineHandlers } from "./pipeline.ts";
 import { openRetrieve } from "./retrieval/retrieve.ts";
-import { searchHandlers } from "./retrieval/search.ts";
 import { tagHandlers } from "./tags.ts";
+import { knowledgeRows } from "../../operations/index.ts";
+import type * as operations from "../../operations/models.ts";
+import { own } from "../../lib/json.ts";
+import {
+  catalogOf,
+  isModelKind,
+  type ModelEntry,
+  type ModelKind,
+  PROVIDER,
+  hasCredentials,
+} from "../models/catalog.ts";
+import { tenantId } from "../protocol/ids.ts";
+import { knowledgeError, toResponse } from "./records/responses.ts";
 
 /** The knowledge side of the sandbox. */
 export type Knowledge = ReturnType<typeof openKnowledge>;
@@ -25,18 +38,10 @@ export type Knowledge = ReturnType<typeof openKnowledge>;
 export function openKnowledge(dependencies: KnowledgeDependencies) {
   const context = createContext(dependencies);
   if (context.model) addPipelineBases(context);
-  const handlers = [
-    datasetHandlers,
-    searchHandlers,
-    documentHandlers,
-    chunkHandlers,
-    metadataHandlers,
-    tagHandlers,
-    pipelineHandlers,
-    modelHandlers,
-  ].flatMap((open) => open(context));
   return {
-    handlers: handlers.map((handler) => inTransaction(context, handler)),
+    handlers: bindHandlers(knowledgeRows, handlers, context).map((handler) =>
+      inTransaction(context, handler),
+    ),
     /** Throws 404 if the knowledge base does not exist; the server checks that first. */
     checkDataset: (id: string) => void getDataset(context, id),
     retrieve: openRetrieve(context),
@@ -66,3 +71,49 @@ const inTransaction = (context: KnowledgeContext, { row, handle }: Handler): Han
     return result;
   },
 });
+
+/** Other names of kinds that the server accepts (server §7). */
+const OTHER_NAMES: Readonly<Record<string, ModelKind>> = {
+  embeddings: "text-embedding",
+  "text-generation": "llm",
+  reranking: "rerank",
+};
+
+/** Models by kind; an empty list if the server has none. */
+const modelHandlers: KnowledgeHandlers<typeof operations> = {
+  listModels({ model, models }, _input, call) {
+    const type = call.path["model_type"] ?? "";
+    const kind = own(OTHER_NAMES, type) ?? type;
+    if (!isModelKind(kind)) {
+      const error = model ? "model type invalid" : "model type invalid without models";
+      throw knowledgeError(error, { type });
+    }
+    if (!model || !hasCredentials(models)) return { json: { data: [] } };
+    const entries = catalogOf(kind).filter((entry) => !models.disabled.has(entry.model));
+    return { json: { data: [providerResponse(kind, entries, call.origin)] } };
+  },
+};
+
+/** The only provider with credentials; others are not listed (server §17). */
+function providerResponse(kind: ModelKind, entries: readonly ModelEntry[], origin: string) {
+  const icon = (language: string) =>
+    `${origin}/console/api/workspaces/${tenantId}/model-providers/${PROVIDER}/icon_small/${language}`;
+  const provider = {
+    tenant_id: tenantId,
+    provider: PROVIDER,
+    icon_zh_Hans: icon("zh_Hans"),
+    icon_en_US: icon("en_US"),
+    models: entries.map((entry) => toResponse("model", {}, { ...entry, kind })),
+  };
+  return toResponse("model_provider", {}, provider);
+}
+
+const handlers: KnowledgeHandlers<typeof knowledgeRows> = {
+  ...datasetHandlers,
+  ...documentHandlers,
+  ...chunkHandlers,
+  ...metadataHandlers,
+  ...tagHandlers,
+  ...pipelineHandlers,
+  ...modelHandlers,
+};

@@ -1,24 +1,24 @@
 import { isObject } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/utf8.ts";
-import * as operations from "../../operations/metadata.ts";
+import type * as operations from "../../operations/metadata.ts";
 import { raise } from "../protocol/errors.ts";
-import { bindHandlers, type Handlers, type Reply } from "../protocol/handler.ts";
-import { validationError } from "../protocol/pydantic.ts";
-import { atLeast } from "../http/router.ts";
+import { type Reply, atLeast } from "../protocol/handler.ts";
+import { validationError } from "../protocol/validation.ts";
 import {
   type DocumentRow,
   type FieldRow,
   getDataset,
   type KnowledgeContext,
+  type MetadataValue,
+  type KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
-import type { MetadataValue } from "./retrieval/metadata-filter.ts";
 import { builtInFields, fieldResponse } from "./records/metadata-values.ts";
 import { knowledgeError } from "./records/responses.ts";
 
 const success: Reply = { json: { result: "success" } };
 
 /** Metadata fields and the values of documents. */
-const handlers: Handlers<typeof operations, KnowledgeContext> = {
+export const metadataHandlers: KnowledgeHandlers<typeof operations> = {
   listMetadataFields(context, { dataset_id }) {
     const { built_in } = getDataset(context, dataset_id);
     const doc_metadata = context.metadata_fields.list({ dataset_id }).map((field) => ({
@@ -81,8 +81,6 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     return success;
   },
 };
-
-export const metadataHandlers = bindHandlers(operations, handlers);
 
 /** The values to set for one document. */
 interface SetOperation {

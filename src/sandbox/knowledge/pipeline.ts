@@ -1,23 +1,29 @@
-import * as operations from "../../operations/pipeline.ts";
+import type * as operations from "../../operations/pipeline.ts";
 import { valueAt } from "../../lib/json.ts";
 import { noFileUploaded, raise } from "../protocol/errors.ts";
-import { bindHandlers, type Handlers } from "../protocol/handler.ts";
+import { type Clock } from "../protocol/handler.ts";
 import { checkFlag } from "../protocol/page-params.ts";
 import { dataLine } from "../protocol/response.ts";
 import {
   type DocumentSource,
   getDataset,
   type KnowledgeContext,
+  type KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
 import { addDocument, newBatch } from "./document-changes.ts";
 import { addUpload, onlyFile } from "./records/knowledge-files.ts";
 import { knowledgeError, toResponse } from "./records/responses.ts";
-import { runDatasource, typeError } from "./pipelines/crawl.ts";
-import { findDatasource, findPipeline, type Pipeline } from "./pipelines/definitions.ts";
-import { runDraft } from "./pipelines/draft.ts";
+import {
+  findDatasource,
+  findPipeline,
+  type Pipeline,
+  DATASOURCE_TYPES,
+  type PipelineNodeOf,
+} from "./pipelines/definitions.ts";
+import { runDraft } from "./pipelines/execute.ts";
 
 /** Pipelines: their data sources, and runs. */
-const handlers: Handlers<typeof operations, KnowledgeContext> = {
+export const pipelineHandlers: KnowledgeHandlers<typeof operations> = {
   listDatasourcePlugins(_context, { dataset_id }, call) {
     checkFlag(call, "is_published", "DatasourcePluginsQuery");
     const { nodes, variables } = requirePipeline(dataset_id);
@@ -61,8 +67,6 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     return { status: 201, json: toResponse("pipeline_file", stored) };
   },
 };
-
-export const pipelineHandlers = bindHandlers(operations, handlers);
 
 const requirePipeline = (dataset_id: string): Pipeline =>
   findPipeline(dataset_id) ?? raise(knowledgeError("pipeline missing"));
@@ -137,3 +141,63 @@ const NAMES: Readonly<Record<string, string>> = {
 
 const nameOf = ({ datasource_type, datasource_info }: DocumentSource): string =>
   String(valueAt(datasource_info, NAMES[datasource_type] ?? "name") ?? "untitled");
+
+/** ms that a crawler needs for a page. */
+const PAGE_DELAY = 200;
+
+/** An event of a data source; the last one is `datasource_completed` or `datasource_error`. */
+type DatasourceEvent = Readonly<Record<string, unknown>> & { readonly event: string };
+
+/** A request to run one data source. */
+interface DatasourceRun {
+  /** undefined if the pipeline has no such data source. */
+  readonly node: PipelineNodeOf<"datasource"> | undefined;
+  /** As sent: any text. */
+  readonly datasource_type: string;
+  readonly inputs: Readonly<Record<string, unknown>>;
+}
+
+/** Runs one data source: a crawler invents pages, and the others cannot be run (server §18). */
+export async function* runDatasource(
+  { node, datasource_type, inputs }: DatasourceRun,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<DatasourceEvent> {
+  const url = String(inputs["url"] ?? "");
+  const error = typeError(datasource_type) ?? nodeError(node, url);
+  const total = node?.sandbox?.pages;
+  if (error !== undefined || total === undefined) {
+    yield { event: "datasource_error", error };
+    return;
+  }
+  const start = clock.now().getTime();
+  for (let completed = 0; completed < total; completed++) {
+    yield { event: "datasource_processing", total, completed };
+    await clock.sleep(PAGE_DELAY, signal);
+  }
+  const data = Array.from({ length: total }, (_, index) => pageOf(url, index + 1));
+  const time_consuming = (clock.now().getTime() - start) / 1000;
+  yield { event: "datasource_completed", data, total, completed: total, time_consuming };
+}
+
+/** The text for a type that no server has; undefined for others. */
+export const typeError = (type: string): string | undefined =>
+  (DATASOURCE_TYPES as readonly string[]).includes(type)
+    ? undefined
+    : `'${type}' is not a valid DatasourceProviderType`;
+
+function nodeError(
+  node: PipelineNodeOf<"datasource"> | undefined,
+  url: string,
+): string | undefined {
+  if (!node) return "Datasource node data not found";
+  if (!node.sandbox) return `Unsupported datasource provider: ${node.provider_type}`;
+  return node.sandbox.errors[url];
+}
+
+const pageOf = (url: string, number: number) => ({
+  source_url: `${url}/${number}`,
+  content: `# Page ${number}\n\nText of page ${number} of ${url}.`,
+  title: `Page ${number}`,
+  description: "A page",
+});

@@ -1,14 +1,13 @@
-import * as operations from "../../operations/tags.ts";
+import type * as operations from "../../operations/tags.ts";
 import { internalServerError, raise } from "../protocol/errors.ts";
-import { bindHandlers, type Call, type Handlers } from "../protocol/handler.ts";
-import { atLeast } from "../http/router.ts";
-import { validationError } from "../protocol/pydantic.ts";
+import { type Call, atLeast } from "../protocol/handler.ts";
+import { validationError } from "../protocol/validation.ts";
 import { isUuid } from "../../lib/uuid.ts";
-import type { KnowledgeContext, TagRow } from "./records/knowledge-store.ts";
+import type { KnowledgeContext, TagRow, KnowledgeHandlers } from "./records/knowledge-store.ts";
 import { knowledgeError } from "./records/responses.ts";
 
 /** Tags and their bindings. */
-const handlers: Handlers<typeof operations, KnowledgeContext> = {
+export const tagHandlers: KnowledgeHandlers<typeof operations> = {
   listTags(context, _input, call) {
     const tags = context.tags.list({}, "rowid DESC");
     const fields = tags.map((_, index) => `${index}.binding_count`);
@@ -64,8 +63,6 @@ const handlers: Handlers<typeof operations, KnowledgeContext> = {
     return { json: { data, total: data.length } };
   },
 };
-
-export const tagHandlers = bindHandlers(operations, handlers);
 
 /** Returns the tags of a knowledge base, newest first. */
 export const listDatasetTags = ({ tags }: KnowledgeContext, datasetId: string) =>

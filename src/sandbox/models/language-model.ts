@@ -2,9 +2,8 @@ import type { Clock } from "../protocol/handler.ts";
 import { isObject } from "../../lib/json.ts";
 import { Marks } from "./marks.ts";
 import { errorKind, ModelError } from "./model-error.ts";
-import { overlap, sentencesOf } from "./text.ts";
+import { overlap, sentencesOf, tokenize } from "./words.ts";
 import { type Usage, measureUsage } from "./tokens.ts";
-import { tokenize } from "./words.ts";
 
 /** What a language model is asked. */
 export interface Prompt {

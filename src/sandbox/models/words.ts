@@ -1,4 +1,4 @@
-const SEGMENTER = new Intl.Segmenter(undefined, { granularity: "word" });
+const WORDS = new Intl.Segmenter(undefined, { granularity: "word" });
 
 /** Scripts without spaces; only they need the segmenter, which is twenty times slower. */
 const UNSPACED_SCRIPT =
@@ -9,7 +9,7 @@ const WORD = /[\p{L}\p{M}\p{N}_]+(?:['’.][\p{L}\p{M}\p{N}_]+)*/gu;
 function splitWords(text: string): string[] {
   if (!UNSPACED_SCRIPT.test(text)) return text.match(WORD) ?? [];
   const words: string[] = [];
-  for (const { segment, isWordLike } of SEGMENTER.segment(text)) {
+  for (const { segment, isWordLike } of WORDS.segment(text)) {
     if (isWordLike) words.push(segment);
   }
   return words;
@@ -50,4 +50,18 @@ export function extractKeywords(text: string): string[] {
     .sort(([, a], [, b]) => b - a)
     .slice(0, 10)
     .map(([word]) => word);
+}
+
+const SEGMENTER = new Intl.Segmenter("en", { granularity: "sentence" });
+
+/** The sentences of a text; a line break ends one, too. */
+export const sentencesOf = (text: string): string[] =>
+  [...SEGMENTER.segment(text)].map(({ segment }) => segment.trim()).filter(Boolean);
+
+/** The share of a question's words that a text contains, from 0 to 1. */
+export function overlap(question: readonly string[], text: readonly string[]): number {
+  const asked = new Set(question);
+  if (asked.size === 0) return 0;
+  const found = new Set(text);
+  return [...asked].filter((word) => found.has(word)).length / asked.size;
 }

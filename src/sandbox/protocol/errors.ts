@@ -1,6 +1,24 @@
 import { STATUS_CODES } from "node:http";
-import { UnstorableValue } from "../storage/sqlite.ts";
-import { HttpError } from "./handler.ts";
+
+/** An error response: `{code, message, status}`, or `body` if given. */
+export class HttpError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly body: unknown;
+
+  constructor(status: number, code: string, message: string, body?: unknown) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.body = body ?? { code, message, status };
+  }
+}
+
+/** The worker fails before its first byte: 500 without the headers of the application (server §18). */
+export class WorkerFailure extends Error {}
+
+/** Thrown by a stream to drop the connection in the middle of a response. */
+export class ConnectionDropped extends Error {}
 
 /** Most rejected requests: 400 with the code `invalid_param`. */
 export const invalidParam = (text: string) => new HttpError(400, "invalid_param", text);
@@ -40,14 +58,3 @@ export const internalServerError = () =>
     code: "unknown",
     status: 500,
   });
-
-/**
- * The response to what a handler threw. An error of the sandbox itself is reported, and has a code
- * that no server has.
- */
-export function toHttpError(error: unknown, report: (error: unknown) => void): HttpError {
-  if (error instanceof HttpError) return error;
-  if (error instanceof UnstorableValue) return internalServerError();
-  report(error);
-  return new HttpError(500, "sandbox_bug", `The sandbox failed: ${String(error)}`);
-}

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/utf8.ts";
 import { appId, tenantId, toSecondsOrNull, workflowId } from "./ids.ts";
-import { atLeast } from "../http/router.ts";
+import { atLeast } from "./handler.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 

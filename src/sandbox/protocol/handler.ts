@@ -1,5 +1,4 @@
 import type { AnyOperation, InputOf } from "../../operations/operation.ts";
-import type { AppDefinition } from "../apps/definitions/app-definitions.ts";
 import type { FileText } from "../readers/read-file.ts";
 import type { FaultPlan } from "./faults.ts";
 
@@ -12,8 +11,6 @@ export interface Clock {
 
 /** What a handler gets besides its input. */
 export interface Call {
-  /** Application whose key was sent; undefined on knowledge routes. */
-  readonly app: AppDefinition | undefined;
   /** Server version to imitate, e.g. `1.14.2`. */
   readonly version: string;
   /** Documents show metadata values as text, or null without any (server §9.5). */
@@ -34,26 +31,6 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** An error response: `{code, message, status}`, or `body` if given. */
-export class HttpError extends Error {
-  readonly status: number;
-  readonly code: string;
-  readonly body: unknown;
-
-  constructor(status: number, code: string, message: string, body?: unknown) {
-    super(message);
-    this.status = status;
-    this.code = code;
-    this.body = body ?? { code, message, status };
-  }
-}
-
-/** The worker fails before its first byte: 500 without the headers of the application (server §18). */
-export class WorkerFailure extends Error {}
-
-/** Thrown by a stream to drop the connection in the middle of a response. */
-export class ConnectionDropped extends Error {}
-
 /** Result of a handler. */
 export type Reply =
   /** JSON, ASCII-escaped with a final newline as the server writes it; `utf8` for runs and chats. */
@@ -71,30 +48,40 @@ export interface BytesReply {
 }
 
 /** A row of the operations table with the function that handles its requests. */
-export interface Handler {
+export interface Handler<C extends Call = Call> {
   readonly row: AnyOperation;
-  readonly handle: (input: never, call: Call) => Reply | Promise<Reply>;
+  readonly handle: (input: never, call: C) => Reply | Promise<Reply>;
 }
 
-/** Handlers of a module of operations, by the name of the operation. */
-export type Handlers<Rows, Context> = {
-  readonly [Name in keyof Rows as Rows[Name] extends AnyOperation ? Name : never]?: (
+/** Rows that share the route of another row, whose handler serves both. */
+type SharingRow =
+  | `${"runWorkflow" | "runWorkflowById" | "sendMessage" | "createCompletion" | "runPipeline"}Blocking`
+  | `${"disable" | "archive" | "unarchive"}Documents`
+  | "disableAnnotationReply"
+  | "disableBuiltInFields"
+  | "getMetadataOverview";
+
+/** A handler for each of the rows, by its name. */
+export type Handlers<Rows, Context, C extends Call = Call> = {
+  readonly [Name in Exclude<keyof Rows, SharingRow>]: (
     context: Context,
     input: Rows[Name] extends AnyOperation ? InputOf<Rows[Name]> : never,
-    call: Call,
+    call: C,
   ) => Reply | Promise<Reply>;
 };
 
-/** Pairs handlers with their operations, and passes each one the context. */
-export const bindHandlers =
-  <Rows extends object, Context>(rows: Rows, handlers: Handlers<Rows, Context>) =>
-  (context: Context): readonly Handler[] =>
-    Object.entries(handlers as Record<string, (...args: unknown[]) => Reply>).map(
-      ([name, handle]) => ({
-        row: (rows as Readonly<Record<string, AnyOperation>>)[name] as AnyOperation, // same keys
-        handle: (input: never, call: Call) => handle(context, input, call),
-      }),
-    );
+/** Pairs the rows with their handlers, and passes each one the context. */
+export const bindHandlers = <Rows extends object, Context, C extends Call>(
+  rows: Rows,
+  handlers: Handlers<Rows, Context, C>,
+  context: Context,
+): readonly Handler<C>[] =>
+  Object.entries(handlers as Record<string, (...args: unknown[]) => Reply>).map(
+    ([name, handle]) => ({
+      row: (rows as Readonly<Record<string, AnyOperation>>)[name] as AnyOperation, // same keys
+      handle: (input: never, call: C) => handle(context, input, call),
+    }),
+  );
 
 /** A file part of a multipart form. */
 export interface ReceivedFile {
@@ -104,3 +91,34 @@ export interface ReceivedFile {
   /** Its text; undefined for plain text, and for files that are not read. */
   readonly text?: FileText | undefined;
 }
+
+/** Compares versions such as `1.14.2` number by number. */
+export function atLeast(version: string, minimum: string): boolean {
+  const numbers = (text: string) => text.split(".").map(Number);
+  const [actual, required] = [numbers(version), numbers(minimum)];
+  const index = required.findIndex((number, each) => (actual[each] ?? 0) !== number);
+  return index === -1 || (actual[index] ?? 0) > (required[index] ?? 0);
+}
+
+/** A part of a multipart form, as received. */
+export interface ReceivedPart {
+  readonly name: string;
+  /** Undefined for a text part. */
+  readonly filename?: string;
+  readonly type: string;
+  readonly bytes: Uint8Array;
+}
+
+/** A request, as received. */
+export interface ReceivedRequest {
+  readonly method: string;
+  /** Encoded, with the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  /** Parts of a multipart form, in order; empty for other bodies. */
+  readonly parts: readonly ReceivedPart[];
+}
+
+/** The encoded path without the query. */
+export const pathOf = ({ path }: ReceivedRequest): string => path.split("?", 1)[0] ?? "/";

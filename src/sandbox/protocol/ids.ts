@@ -36,3 +36,9 @@ export const toSecondsOrNull = (ms: number | null): number | null =>
 /** Returns the same number, from 0 to below 1, for the same words. */
 export const fixedNumber = (...words: readonly string[]): number =>
   createHash("sha256").update(words.join("/")).digest().readUIntBE(0, 6) / 2 ** 48;
+
+/** The key of all knowledge bases; each application has its own. */
+export const KNOWLEDGE_KEY = "dataset-sandbox";
+
+/** The key of an application. */
+export const appKey = (name: string): string => `app-${name}`;

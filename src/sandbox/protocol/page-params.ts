@@ -1,7 +1,5 @@
-import type { Call } from "./handler.ts";
-import { validationError } from "./pydantic.ts";
-import { atLeast } from "../http/router.ts";
-import { validate } from "./validation.ts";
+import { type Call, atLeast } from "./handler.ts";
+import { validationError, validate } from "./validation.ts";
 
 /** What a query without them means. */
 const defaults = { page: 1, limit: 20 };

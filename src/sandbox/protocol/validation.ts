@@ -1,76 +1,23 @@
 import { counted } from "../../lib/plural.ts";
 import { isObject } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/utf8.ts";
-import type { AnyOperation, Param } from "../../operations/operation.ts";
-import { HttpError } from "./handler.ts";
-import { type Problem, validationError, type ValidationProblem } from "./pydantic.ts";
-import { looseParams, requestModel, type Rule } from "../http/request-models.ts";
+import { HttpError } from "./errors.ts";
 
-/** Validates a body or the JSON part of a form by the rows that share the route of `row`; throws HttpError with the server's text. */
-export function checkBody(row: AnyOperation, rows: readonly AnyOperation[], body: unknown): void {
-  const model = requestModel(row.id);
-  const reason = `Input should be a valid dictionary or instance of ${model.body}`;
-  const problems = isObject(body)
-    ? // The fields of the model come first, in its order.
-      validateFields({ ...model.fields, ...bodyRules(rows), ...model.fields }, body, "")
-    : [{ field: "", value: body, type: "model_type", reason }];
-  if (problems.length === 0) return;
-  const error = validationError(model.body, ...problems);
-  // One route has its own error format (server §3).
-  throw model.bare ? new HttpError(400, "", "", { error: error.message }) : error;
+/** The rule for a value: a shape of the operations table, with lengths of text and lists. */
+export interface Rule {
+  readonly kind: "any" | "flag" | "number" | "integer" | "text" | "list" | "object";
+  readonly required?: true;
+  /** May be undefined, but not null. */
+  readonly filled?: true;
+  readonly choices?: readonly string[];
+  /** Characters of a text, or items of a list. */
+  readonly length?: readonly [min: number, max?: number];
+  readonly range?: readonly [min: number, max: number];
+  readonly of?: Rule;
+  readonly fields?: Readonly<Record<string, Rule>>;
 }
 
-/** Validates the choices of a query; handlers parse the numbers. */
-export function checkQuery(row: AnyOperation, query: URLSearchParams): void {
-  const model = requestModel(row.id).query;
-  if (model === undefined) return;
-  const problems = Object.entries(row.params).flatMap(([name, param]) => {
-    const value = query.get(name);
-    return param.in === "query" && value !== null ? validate(paramRule(param), value, name) : [];
-  });
-  if (problems.length > 0) throw validationError(model, ...problems);
-}
-
-/** Rules of the body fields of rows that share a route; their constants are the choices. */
-function bodyRules(rows: readonly AnyOperation[]): Record<string, Rule> {
-  const rules: Record<string, Rule> = {};
-  for (const row of rows) {
-    for (const [name, param] of Object.entries(row.params)) {
-      const isJsonField = param.in === "body" || param.in === "data";
-      // A dotted name is part of an object with a rule of its own.
-      if (isJsonField && !name.includes(".")) rules[name] = looseParams[name] ?? paramRule(param);
-    }
-    for (const name of bodyConstants(row)) {
-      const choices = rows.flatMap((each) => each.fixed?.[name] ?? []).sort();
-      rules[name] = { kind: "text", choices };
-    }
-  }
-  return rules;
-}
-
-/** Names of the constants that a row sends in its body. */
-export const bodyConstants = ({ fixed = {}, route }: AnyOperation) =>
-  Object.keys(fixed).filter((name) => !route.includes(`{${name}}`));
-
-/** Kinds of rules by kind of parameter; others are texts. */
-const KINDS: { readonly [Kind in Param["kind"]]?: Rule["kind"] } = {
-  integer: "integer",
-  number: "number",
-  duration: "number",
-  flag: "flag",
-  json: "any",
-};
-
-function paramRule({ kind, many, required, length, choices, shape }: Param): Rule {
-  const rule: Rule = { kind: KINDS[kind] ?? "text", ...(choices && { choices }), ...shape };
-  return {
-    ...(many ? { kind: "list", of: { kind: "text" } } : rule),
-    ...(required && { required }),
-    ...(length && { length }),
-  };
-}
-
-function validateFields(
+export function validateFields(
   rules: Readonly<Record<string, Rule>>,
   value: Readonly<Record<string, unknown>>,
   path: string,
@@ -167,4 +114,92 @@ function joinChoices(choices: readonly string[]): string {
   const quoted = choices.map((choice) => `'${choice}'`);
   const last = quoted.pop() ?? "";
   return quoted.length === 0 ? last : `${quoted.join(", ")} or ${last}`;
+}
+
+/** pydantic's fixed error texts by error type. */
+const REASONS = {
+  missing: "Field required",
+  string_type: "Input should be a valid string",
+  bool_type: "Input should be a valid boolean",
+  bool_parsing: "Input should be a valid boolean, unable to interpret input",
+  int_type: "Input should be a valid integer",
+  int_parsing: "Input should be a valid integer, unable to parse string as an integer",
+  int_from_float: "Input should be a valid integer, got a number with a fractional part",
+  float_type: "Input should be a valid number",
+  float_parsing: "Input should be a valid number, unable to parse string as a number",
+  list_type: "Input should be a valid list",
+  dict_type: "Input should be a valid dictionary",
+  model_attributes_type: "Input should be a valid dictionary or object to extract fields from",
+} as const;
+
+/** What is wrong with a value; `reason` is required for types without a fixed text. */
+export type Problem =
+  | { readonly type: keyof typeof REASONS; readonly reason?: undefined }
+  | { readonly type: string; readonly reason: string };
+
+/** An invalid field by its dotted path, which is empty for the body itself. */
+export type ValidationProblem = Problem & { readonly field: string; readonly value: unknown };
+
+/** The error of a body, query or response that does not fit its model (server §3). */
+export function validationError(
+  model: string,
+  ...problems: readonly ValidationProblem[]
+): HttpError {
+  const errors = problems.length === 1 ? "error" : "errors";
+  const lines = problems.flatMap((problem) => {
+    const { field, type, value } = problem;
+    const reason = problem.reason ?? REASONS[problem.type];
+    return [
+      ...(field === "" ? [] : [field]),
+      `  ${reason} [type=${type}, input_value=${pythonRepr(value)}, input_type=${pythonType(value)}]`,
+      `    For further information visit https://errors.pydantic.dev/2.12/v/${type}`,
+    ];
+  });
+  const text = [`${problems.length} validation ${errors} for ${model}`, ...lines].join("\n");
+  return new HttpError(400, "invalid_param", text);
+}
+
+/** Formats a value like Python's repr(); long ones lose their middle, as in pydantic's errors. */
+export function pythonRepr(value: unknown): string {
+  const text = pythonText(value);
+  const characters = [...text];
+  if (characters.length <= 50) return text;
+  return `${characters.slice(0, 25).join("")}...${characters.slice(-24).join("")}`;
+}
+
+/** Formats a value like Python's repr(), whole. */
+export function pythonText(value: unknown): string {
+  if (value === true) return "True";
+  if (value === false) return "False";
+  if (typeof value === "string") return quote(value);
+  if (Array.isArray(value)) return `[${value.map(pythonText).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return String(value ?? "None");
+  const fields = Object.entries(value).map(
+    ([name, field]) => `${quote(name)}: ${pythonText(field)}`,
+  );
+  return `{${fields.join(", ")}}`;
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  "\\": "\\\\",
+  "\n": "\\n",
+  "\r": "\\r",
+  "\t": "\\t",
+  "\0": "\\x00",
+};
+
+function quote(text: string): string {
+  const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
+  const escaped = text.replace(/[\\\n\r\t\0]/g, (character) => ESCAPES[character] ?? character);
+  return `${mark}${mark === "'" ? escaped.replaceAll("'", "\\'") : escaped}${mark}`;
+}
+
+const TYPES: Readonly<Record<string, string>> = { string: "str", boolean: "bool", object: "dict" };
+
+/** The Python type of a value: `str`, `dict` and so on. */
+export function pythonType(value: unknown): string {
+  if (value === null || value === undefined) return "NoneType";
+  if (Array.isArray(value)) return "list";
+  if (typeof value === "number") return Number.isInteger(value) ? "int" : "float";
+  return TYPES[typeof value] ?? "dict";
 }

@@ -1,5 +1,5 @@
 import { parse } from "csv-parse/sync";
-import { cellBudget, labelledRows } from "./rows.ts";
+import { cellBudget, labelledRows } from "./limits.ts";
 
 /** Reads CSV: a part for each row. */
 export function readCsv(bytes: Uint8Array): Iterable<string> {

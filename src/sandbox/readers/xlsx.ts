@@ -1,7 +1,6 @@
-import { openArchive, textsAt } from "./archive.ts";
-import { budget } from "./limits.ts";
+import { openArchive, textsAt } from "./packed-documents.ts";
+import { budget, cellBudget, labelledRows, type TableRow } from "./limits.ts";
 import { OFFICE, walk } from "./markup.ts";
-import { cellBudget, labelledRows, type TableRow } from "./rows.ts";
 
 /** Characters of a sheet: a few bytes of a cell can refer to a long text. */
 const MAX_TEXT = 16 * 1024 * 1024;

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { readRequest } from "../../../src/sandbox/http/read-request.ts";
+import { readRequest } from "../../../src/sandbox/http/receive.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";

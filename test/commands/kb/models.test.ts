@@ -3,9 +3,8 @@ import type { AddressInfo } from "node:net";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { testSandbox } from "../../lib/sandbox.ts";
-import type { TestSandbox } from "../../lib/sandbox.ts";
-import { readRequest } from "../../../src/sandbox/http/read-request.ts";
+import { testSandbox, type TestSandbox } from "../../lib/sandbox.ts";
+import { readRequest } from "../../../src/sandbox/http/receive.ts";
 import type { ReceivedRequest } from "../../../src/sandbox/http/server.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { appKey } from "../../../src/sandbox/http/auth.ts";
+import { appKey } from "../../../src/sandbox/protocol/ids.ts";
 import {
   executionsOf,
   formsOf,

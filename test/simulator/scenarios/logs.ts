@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { parse } from "csv-parse/sync";
-import { appKey } from "../../../src/sandbox/http/auth.ts";
+import { appKey } from "../../../src/sandbox/protocol/ids.ts";
 import { requireHolder } from "../claims.ts";
 import { runsOf, startRun, stopRun } from "../applications.ts";
 import type { Machine } from "../machine.ts";

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { appKey } from "../../../src/sandbox/http/auth.ts";
+import { appKey } from "../../../src/sandbox/protocol/ids.ts";
 import { questionsTo, type StoredQuestion } from "../applications.ts";
 import { isObject, tryParseJson } from "../../../src/lib/json.ts";
 import { couldNotLock, requireLines } from "../claims.ts";

@@ -37,8 +37,8 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
   const directory = dataDirectory(input, host);
   const applications = await readAppFiles(input.app_file ?? [], host, {
-    ...(await import("../../../sandbox/apps/definitions/read-export.ts")),
-    ...(await import("../../../sandbox/apps/definitions/recording.ts")),
+    ...(await import("../../../sandbox/apps/definitions/given-apps.ts")),
+    ...(await import("../../../sandbox/apps/definitions/given-apps.ts")),
     ...(await import("../../../sandbox/apps/definitions/read-rules.ts")),
   });
   if (directory !== null) await host.files.makeDirectory(directory, 0o700);

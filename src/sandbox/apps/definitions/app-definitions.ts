@@ -25,10 +25,14 @@ import triage from "../applications/triage.json" with { type: "json" };
 import twoReviews from "../applications/two-reviews.json" with { type: "json" };
 import answers from "../applications/answers.json" with { type: "json" };
 import write from "../applications/write.json" with { type: "json" };
-import type { AppFeatures, InputField } from "./app-features.ts";
-import { inputFields, type ModelConfig } from "./model-config.ts";
+import {
+  type AppFeatures,
+  type InputField,
+  inputFields,
+  type ModelConfig,
+} from "./app-features.ts";
 import { type AnyNode, type Edge, nodesOf } from "./node-types.ts";
-import type { RecordingEvent } from "./recording.ts";
+import type { RecordingEvent } from "./given-apps.ts";
 import type { AnswerRules } from "./answer-rules.ts";
 import { readAnswerRules } from "./read-rules.ts";
 

@@ -2,10 +2,16 @@ import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseDuration } from "../../../lib/duration.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { isErrorKind, modelErrorKinds } from "../../models/model-error.ts";
-import type { CitedText, RuleAnswer } from "../../models/rule-answer.ts";
+import type { CitedText, RuleAnswer } from "../../models/rule-model.ts";
 import { countTokens } from "../../models/tokens.ts";
-import { type AnswerRule, type AnswerRules, folded, type QuestionPattern } from "./answer-rules.ts";
-import { exportOfRules, ruleModes } from "./rules-app.ts";
+import {
+  type AnswerRule,
+  type AnswerRules,
+  folded,
+  type QuestionPattern,
+  exportOfRules,
+  ruleModes,
+} from "./answer-rules.ts";
 
 /** The keys and indexes that lead to a value. */
 type RulePath = readonly (string | number)[];

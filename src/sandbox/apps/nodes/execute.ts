@@ -1,17 +1,13 @@
 /** Executes nodes of all types, with their retries and what happens if they fail. */
-import { runEvent } from "../records/shapes.ts";
+import { runEvent, fillShape } from "../records/shapes.ts";
 import { endOutputs } from "../records/run-events.ts";
-import { renderTemplate, valueAtSelector } from "../records/templates.ts";
+import { renderTemplate, valueAtSelector, outputText, variableAt } from "../records/templates.ts";
 import type { Execution } from "../records/runs-store.ts";
-import { executeAssigner } from "./assigner.ts";
-import { executeCode, executeTemplate } from "./code.ts";
-import { executeRequest } from "./http-request.ts";
+import { executeCode, executeTemplate, executeRequest } from "./code.ts";
 import { executeHumanInput } from "./human-input.ts";
 import { executeBranch } from "./if-else.ts";
-import { executeIteration } from "./iteration.ts";
-import { executeKnowledge } from "./knowledge-retrieval.ts";
+import { executeIteration, executeLoop } from "./loops.ts";
 import { executeModel } from "./llm.ts";
-import { executeLoop } from "./loop.ts";
 import {
   completeNode,
   type Execute,
@@ -22,8 +18,12 @@ import {
   result,
   wait,
 } from "./node.ts";
-import type { AnyNode, ErrorHandling, NodeType } from "../definitions/node-types.ts";
+import type { AnyNode, ErrorHandling, NodeType, NodeOf } from "../definitions/node-types.ts";
 import { executeClassifier } from "./question-classifier.ts";
+import { HttpError } from "../../protocol/errors.ts";
+import { ModelError } from "../../models/model-error.ts";
+import { zeroUsage } from "../../models/tokens.ts";
+import { citationsOf } from "../records/citations.ts";
 
 const executors: { readonly [Type in NodeType]: Executor<Type> } = {
   start({ run }, { id }) {
@@ -126,4 +126,91 @@ function afterFailure(node: ErrorHandling, failed: NodeResult): NodeResult {
     },
     ...(!isDefault && { handle: "fail-branch" }),
   };
+}
+
+/** New values by operation. */
+const operations: Readonly<Record<string, (old: unknown, value: unknown) => unknown>> = {
+  "over-write": (_old, value) => value,
+  set: (_old, value) => value,
+  clear: (old) => (Array.isArray(old) ? [] : ""),
+  append: (old, value) => [...(Array.isArray(old) ? old : []), value],
+  "+=": (old, value) =>
+    typeof old === "string" ? `${old}${outputText(value)}` : Number(old) + Number(value),
+  "-=": (old, value) => Number(old) - Number(value),
+  "*=": (old, value) => Number(old) * Number(value),
+  "/=": (old, value) => Number(old) / Number(value),
+};
+
+/** Changes variables. Its inputs are its own definition (server §15.5). */
+export async function executeAssigner(
+  context: NodeContext,
+  node: NodeOf<"assigner">,
+): Promise<NodeResult> {
+  const { id: _id, parentId: _parent, sandbox, ...inputs } = node;
+  const { run, records } = context;
+  const { variables } = run.progress;
+  await wait(context, sandbox?.seconds ?? 0);
+  const process: Record<string, unknown> = {};
+  const updated = node.items.map(({ variable_selector: selector, input_type, ...item }) => {
+    const [owner, name] = selector;
+    // The value of a variable is its selector.
+    const given =
+      input_type === "variable" ? variableAt(variables, item.value as typeof selector) : item.value;
+    const operate = operations[item.operation];
+    if (!operate) throw new Error(`the sandbox has no operation ${item.operation}`);
+    const new_value = operate(variableAt(variables, selector), given);
+    variables[owner] = { ...variables[owner], [name]: new_value };
+    process[name] = new_value;
+    if (owner === "conversation") {
+      const variable = { conversation_id: run.conversation_id ?? "", name };
+      const changes = { value: outputText(new_value), updated_at: records.now() };
+      records.conversation_variables.update(variable, changes);
+    }
+    return { name, selector, value_type: valueType(new_value), new_value };
+  });
+  return result({ inputs, process: { ...process, __updated_variables: updated } });
+}
+
+function valueType(value: unknown): string {
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "float";
+  if (Array.isArray(value)) return "array[any]";
+  return typeof value;
+}
+
+/** Passages that a node asks for if it does not say how many. */
+const TOP_K = 4;
+
+/** Searches knowledge bases. A search that fails leaves no trace but an empty result (server §13). */
+export function executeKnowledge(
+  context: NodeContext,
+  node: NodeOf<"knowledge-retrieval">,
+): NodeResult {
+  const { variables } = context.run.progress;
+  const query = outputText(variableAt(variables, node.query_variable_selector));
+  const found = search(context, node, query);
+  const { total_tokens, total_price, currency } = zeroUsage;
+  return result({
+    inputs: { query },
+    process: { usage: zeroUsage },
+    outputs: {
+      result: found.map((passage, index) =>
+        fillShape("passage", { ...passage, position: index + 1 }),
+      ),
+    },
+    metadata: { total_tokens, total_price, currency },
+    citations: citationsOf(found, "workflow"),
+  });
+}
+
+function search(
+  { retrieve }: NodeContext,
+  { dataset_ids, multiple_retrieval_config }: NodeOf<"knowledge-retrieval">,
+  query: string,
+): ReturnType<NodeContext["retrieve"]> {
+  try {
+    return retrieve(dataset_ids, query, multiple_retrieval_config?.top_k ?? TOP_K);
+  } catch (error) {
+    if (error instanceof ModelError || error instanceof HttpError) return [];
+    throw error;
+  }
 }

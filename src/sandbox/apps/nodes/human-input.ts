@@ -1,4 +1,4 @@
-import { atLeast } from "../../http/router.ts";
+import { atLeast } from "../../protocol/handler.ts";
 import type { StoredForm } from "../records/runs-store.ts";
 import { submission } from "../records/run-events.ts";
 import { runEvent } from "../records/shapes.ts";

@@ -2,6 +2,7 @@ import type { Passage } from "../../knowledge/retrieval/retrieve.ts";
 import { fixedId } from "../../protocol/ids.ts";
 import type { Citation, StoredMessage } from "./runs-store.ts";
 import { fillShape } from "./shapes.ts";
+import type { RuleAnswer } from "../../models/rule-model.ts";
 
 /** Basic applications report no counts (server §18). */
 const NO_COUNTS = {
@@ -37,4 +38,27 @@ export const storedCitations = ({ id, citations }: StoredMessage): object[] =>
       id: fixedId("citation", id, citation.segment_id),
       message_id: fixedId("cited", id, citation.segment_id),
     }),
+  );
+
+/** The documents of an answer as those that a search has found. */
+export const citationsOfAnswer = (
+  { cites }: RuleAnswer,
+  from: Parameters<typeof citationsOf>[1],
+): readonly Citation[] =>
+  citationsOf(
+    cites.map(({ knowledge_base, document, text, score }): CitedPassage => {
+      const path = [knowledge_base, document];
+      return {
+        dataset: { id: fixedId("cited knowledge base", knowledge_base), name: knowledge_base },
+        document: { id: fixedId("cited document", ...path), name: document },
+        segment: {
+          id: fixedId("cited segment", ...path, text),
+          content: text,
+          word_count: text.length,
+          position: 1,
+        },
+        score,
+      };
+    }),
+    from,
   );

@@ -1,6 +1,6 @@
 /** Events of a run, live and replayed (server §15). */
 import { asciiOnly, dataLine, spaced } from "../../protocol/response.ts";
-import { atLeast } from "../../http/router.ts";
+import { atLeast } from "../../protocol/handler.ts";
 import { zeroUsage } from "../../models/tokens.ts";
 import { toSeconds } from "../../protocol/ids.ts";
 import type { StoredForm, StoredRun } from "./runs-store.ts";

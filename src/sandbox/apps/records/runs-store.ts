@@ -1,5 +1,5 @@
 import type { Clock } from "../../protocol/handler.ts";
-import type { RuleAnswer } from "../../models/rule-answer.ts";
+import type { RuleAnswer } from "../../models/rule-model.ts";
 import type { Usage } from "../../models/tokens.ts";
 import type { Store } from "../../storage/sqlite.ts";
 import { column, defineTable, openTables, type RecordOf } from "../../storage/table.ts";

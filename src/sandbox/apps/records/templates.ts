@@ -1,5 +1,5 @@
 import { isObject, own } from "../../../lib/json.ts";
-import { pythonText } from "../../protocol/python-repr.ts";
+import { pythonText } from "../../protocol/validation.ts";
 import type { Variables } from "./runs-store.ts";
 import type { Selector } from "../definitions/node-types.ts";
 

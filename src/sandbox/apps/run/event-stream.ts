@@ -1,5 +1,5 @@
-import { type Clock, ConnectionDropped } from "../../protocol/handler.ts";
-import { atLeast } from "../../http/router.ts";
+import { type Clock, atLeast } from "../../protocol/handler.ts";
+import { ConnectionDropped } from "../../protocol/errors.ts";
 import type { StoredRun } from "../records/runs-store.ts";
 import { liveLine, PING } from "../records/run-events.ts";
 import type { RunEvent } from "../records/shapes.ts";

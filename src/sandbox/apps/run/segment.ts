@@ -1,4 +1,4 @@
-import { atLeast } from "../../http/router.ts";
+import { atLeast } from "../../protocol/handler.ts";
 import type { StoredForm, StoredRun } from "../records/runs-store.ts";
 import { runBranches } from "./branches.ts";
 import { nodesOf } from "../definitions/node-types.ts";

@@ -1,4 +1,4 @@
-import type { ProcessRule, Segmentation } from "../records/process-rules.ts";
+import type { ProcessRule, Segmentation } from "../records/settings.ts";
 import { knowledgeError } from "../records/responses.ts";
 
 /** A chunk of a text; only hierarchical documents have `children`. */

@@ -1,7 +1,6 @@
 import { attempt } from "../../../lib/attempt.ts";
 import { countCharacters } from "../../../lib/utf8.ts";
-import { raise } from "../../protocol/errors.ts";
-import { HttpError } from "../../protocol/handler.ts";
+import { raise, HttpError } from "../../protocol/errors.ts";
 import {
   type DatasetRow,
   deleteSegments,
@@ -14,11 +13,9 @@ import { splitIntoChunks, type TextChunk } from "./chunking.ts";
 import { knowledgeError } from "../records/responses.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { canRun, pipelineChunks } from "../pipelines/execute.ts";
-import { addChildren } from "./children.ts";
-import { isHighQuality, requireCredentials } from "./embedding.ts";
-import { textParts } from "../records/file-text.ts";
-import { checkDimensions } from "./index-tables.ts";
-import { addSegment, embedSegment } from "./segments.ts";
+import { addChildren, addSegment, embedSegment } from "./segments.ts";
+import { isHighQuality, requireCredentials, checkDimensions } from "./embedding.ts";
+import { textParts } from "../records/knowledge-files.ts";
 
 /** The stages of indexing in order, with their starts as a share of the indexing delay. */
 const STAGES = [

@@ -2,10 +2,12 @@
  * The pipelines of the sandbox, in the shape of exported ones. What a node cannot really do here, such
  * as running a program, is below its key `sandbox`.
  */
-import { fixedId } from "../../protocol/ids.ts";
-import type { SearchSettings } from "../records/search-settings.ts";
+import { fixedId, account } from "../../protocol/ids.ts";
+import type { SearchSettings } from "../records/settings.ts";
 import files from "./files.json" with { type: "json" };
 import website from "./website.json" with { type: "json" };
+import type { DatasetRow, KnowledgeContext } from "../records/knowledge-store.ts";
+import { toResponse, withDefaults } from "../records/responses.ts";
 
 /** The source of a value: the ID of a node (or `rag` and the owner of an input), and a name. */
 type Selector = readonly string[];
@@ -132,3 +134,45 @@ export const findDatasource = ({ nodes }: Pipeline, id: string) =>
   nodes.find(
     (node): node is PipelineNodeOf<"datasource"> => node.type === "datasource" && node.id === id,
   );
+
+/**
+ * Creates the knowledge bases of the pipelines, which no request can do: on a server they come from
+ * templates of the web console. One whose name is taken is not created.
+ */
+export function addPipelineBases({ store, datasets, now }: KnowledgeContext): void {
+  store.transaction(() => {
+    for (const { dataset_id: id, name, description, index } of pipelines) {
+      if (datasets.find({ id }) ?? datasets.find({ name })) continue;
+      datasets.insert({
+        id,
+        name,
+        description,
+        provider: "vendor",
+        permission: "only_me",
+        members: [],
+        indexing_technique: index.indexing_technique,
+        embedding_model: index.embedding_model,
+        embedding_model_provider: index.embedding_model_provider,
+        doc_form: index.chunk_structure,
+        retrieval_model: index.retrieval_model,
+        built_in: false,
+        created_at: now(),
+        updated_at: now(),
+      });
+    }
+  });
+}
+
+/** The fields of a knowledge base that depend on whether it has a pipeline (server §18). */
+export function runtimeFields({ id }: DatasetRow, data_source_type: string | null): object {
+  const pipeline = findPipeline(id);
+  const uploads = { data_source_type, updated_by: account.id };
+  if (!pipeline) return { ...uploads, ...withDefaults("runtime", null) };
+  return {
+    data_source_type: null,
+    updated_by: null,
+    ...toResponse("pipeline_runtime", pipeline, {
+      chunk_structure: pipeline.index.chunk_structure,
+    }),
+  };
+}

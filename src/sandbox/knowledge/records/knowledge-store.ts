@@ -1,12 +1,10 @@
 import type { LanguageModel } from "../../models/language-model.ts";
-import type { ModelAccess } from "../../models/model-access.ts";
+import type { ModelAccess } from "../../models/catalog.ts";
 import { raise } from "../../protocol/errors.ts";
-import type { Clock } from "../../protocol/handler.ts";
-import type { MetadataValue } from "../retrieval/metadata-filter.ts";
-import type { ProcessRule } from "./process-rules.ts";
+import type { Clock, Handlers } from "../../protocol/handler.ts";
+import type { ProcessRule, SearchSettings } from "./settings.ts";
 import { knowledgeError } from "./responses.ts";
 import type { FileText } from "../../readers/read-file.ts";
-import type { SearchSettings } from "./search-settings.ts";
 import type { Store } from "../../storage/sqlite.ts";
 import { column, defineTable, openTables, type RecordOf } from "../../storage/table.ts";
 
@@ -175,6 +173,9 @@ export type TagRow = RecordOf<typeof tables.tags>;
 /** What the handlers of knowledge bases share. */
 export type KnowledgeContext = ReturnType<typeof createContext>;
 
+/** A handler for each of the rows. */
+export type KnowledgeHandlers<Rows> = Handlers<Rows, KnowledgeContext>;
+
 /** What the knowledge side of the sandbox needs. */
 export interface KnowledgeDependencies {
   readonly store: Store;
@@ -271,3 +272,6 @@ export function removeDocument(context: KnowledgeContext, document: DocumentRow)
   context.files.delete({ id: document.file_id });
   context.documents.delete({ id: document.id });
 }
+
+/** The value of a metadata field of a document. */
+export type MetadataValue = string | number | null;

@@ -1,7 +1,12 @@
 import { own } from "../../../lib/json.ts";
 import { account, toSeconds } from "../../protocol/ids.ts";
-import type { DatasetRow, DocumentRow, FieldRow, KnowledgeContext } from "./knowledge-store.ts";
-import type { MetadataValue } from "../retrieval/metadata-filter.ts";
+import type {
+  DatasetRow,
+  DocumentRow,
+  FieldRow,
+  KnowledgeContext,
+  MetadataValue,
+} from "./knowledge-store.ts";
 
 /** A row of a document's `doc_metadata`. */
 export interface DocumentField {

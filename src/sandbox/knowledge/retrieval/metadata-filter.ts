@@ -1,7 +1,5 @@
 import { isObject, own } from "../../../lib/json.ts";
-
-/** The value of a metadata field of a document. */
-export type MetadataValue = string | number | null;
+import type { MetadataValue } from "../records/knowledge-store.ts";
 
 /** Reports whether a document with these values, by name, matches. */
 export type MetadataFilter = (

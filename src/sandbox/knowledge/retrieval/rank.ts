@@ -3,13 +3,18 @@ import { catalogOf } from "../../models/catalog.ts";
 import { similarity } from "../../models/embedding.ts";
 import { Marks } from "../../models/marks.ts";
 import { errorKind, ModelError } from "../../models/model-error.ts";
-import { overlap } from "../../models/text.ts";
-import { matchAll, matchAny, tokenize } from "../../models/words.ts";
+import { overlap, matchAll, matchAny, tokenize } from "../../models/words.ts";
 import { type DatasetRow, type KnowledgeContext, WORD_TABLES } from "../records/knowledge-store.ts";
-import { embedFor, isHighQuality, requireCredentials } from "../indexing/embedding.ts";
-import { indexTableOf, storedDimensions, vectorOf } from "../indexing/index-tables.ts";
+import {
+  embedFor,
+  isHighQuality,
+  requireCredentials,
+  indexTableOf,
+  storedDimensions,
+  vectorOf,
+} from "../indexing/embedding.ts";
 import { knowledgeError } from "../records/responses.ts";
-import type { SearchSettings } from "../records/search-settings.ts";
+import type { SearchSettings } from "../records/settings.ts";
 
 /** A chunk that a search found, or a child chunk of it. */
 export interface Hit {

@@ -1,8 +1,16 @@
-import type { DatasetRow, KnowledgeContext } from "../records/knowledge-store.ts";
-import { isHighQuality } from "../indexing/embedding.ts";
+import type {
+  DatasetRow,
+  KnowledgeContext,
+  ChildChunkRow,
+  DocumentRow,
+  SegmentRow,
+} from "../records/knowledge-store.ts";
+import { isHighQuality, indexTableOf } from "../indexing/embedding.ts";
 import { advanceIndexing } from "../indexing/indexing.ts";
-import { findChunks, type FoundChunk } from "./found-chunks.ts";
-import { DEFAULT_SETTINGS, type SearchSettings } from "../records/search-settings.ts";
+import { DEFAULT_SETTINGS, type SearchSettings } from "../records/settings.ts";
+import { documentMetadata } from "../records/metadata-values.ts";
+import { parseMetadataFilter } from "./metadata-filter.ts";
+import { type Hit, rankHits } from "./rank.ts";
 
 /** A chunk that was found for an application. */
 export interface Passage extends FoundChunk {
@@ -48,3 +56,63 @@ export const openRetrieve =
       .sort((a, b) => b.score - a.score)
       .slice(0, topK);
   };
+
+/** A chunk that was found. */
+export interface FoundChunk {
+  readonly segment: SegmentRow;
+  readonly document: DocumentRow;
+  /** That of its best child chunk, if it was found by them. */
+  readonly score: number;
+  /** The child chunks that were found, best first. */
+  readonly children: readonly FoundChild[];
+}
+
+type FoundChild = Pick<ChildChunkRow, "id" | "content" | "position"> & Pick<Hit, "score">;
+
+/** Searches a knowledge base, best chunk first. Throws ModelError. */
+export function findChunks(
+  context: KnowledgeContext,
+  dataset: DatasetRow,
+  query: string,
+  settings: SearchSettings,
+): FoundChunk[] {
+  const accepts = documentFilter(context, dataset, settings);
+  const hits = rankHits(context, dataset, { query, settings, accepts });
+  const byChildren = indexTableOf(dataset).table === "child_chunks";
+  const segmentIds = new Set(hits.map(({ segment_id }) => segment_id));
+  return [...segmentIds].flatMap((id) => {
+    const ofChunk = hits.filter(({ segment_id }) => segment_id === id);
+    const segment = context.segments.find({ id });
+    const document = segment && context.documents.find({ id: segment.document_id });
+    if (!document) return [];
+    const children = byChildren ? ofChunk.flatMap((hit) => childOf(context, hit)) : [];
+    return [{ segment, document, score: ofChunk[0]?.score ?? 0, children }];
+  });
+}
+
+function childOf({ child_chunks }: KnowledgeContext, { id, score }: Hit): FoundChild[] {
+  const child = child_chunks.find({ id });
+  return child ? [{ id, content: child.content, position: child.position, score }] : [];
+}
+
+/** Whether the conditions of the settings accept a document; each is looked at once. */
+function documentFilter(
+  context: KnowledgeContext,
+  dataset: DatasetRow,
+  { metadata_filtering_conditions }: SearchSettings,
+): (documentId: string) => boolean {
+  const filter = parseMetadataFilter(metadata_filtering_conditions);
+  if (!filter) return () => true;
+  const known = new Map<string, boolean>();
+  const check = (id: string): boolean => {
+    const document = context.documents.find({ id });
+    if (!document) return false;
+    const metadata = documentMetadata(context, dataset, document);
+    return filter(Object.fromEntries(metadata.map(({ name, value }) => [name, value])));
+  };
+  return (id) => {
+    const accepted = known.get(id) ?? check(id);
+    known.set(id, accepted);
+    return accepted;
+  };
+}
