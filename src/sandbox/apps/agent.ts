@@ -4,6 +4,7 @@ import type { RunStore, StoredThought } from "./records/runs-store.ts";
 import { messageEvent, type RunEvent } from "./records/shapes.ts";
 import { sendPieces, type Writing, promptOf } from "./answer.ts";
 import type { ModelConfig, Tool } from "./definitions/app-features.ts";
+import { wholeReply } from "../models/language-model.ts";
 
 type AgentMode = NonNullable<ModelConfig["agent_mode"]>;
 
@@ -59,7 +60,7 @@ const REASON_PIECES = [" ", ...REASON, "\n", "\n", "", "", ""];
 async function* reason(records: RunStore, writing: Writing): AsyncGenerator<RunEvent> {
   const { turn, answer, model, signal } = writing;
   const thought = newThought(records, writing);
-  const { text, usage } = await model.complete(promptOf(turn, []), signal);
+  const { text, usage } = await wholeReply(model.stream(promptOf(turn, []), signal));
   yield thoughtEvent(thought);
   for (const piece of [...REASON_PIECES, text]) {
     yield messageEvent("agent_message", { message: turn.message, text: piece });

@@ -2,22 +2,20 @@ import type * as operations from "../../operations/apps.ts";
 import { appRows } from "../../operations/index.ts";
 import { appKey } from "../protocol/ids.ts";
 import { raise } from "../protocol/errors.ts";
-import { bindHandlers, type Clock, type Handler } from "../protocol/handler.ts";
-import type { Retrieve } from "../knowledge/retrieval/retrieve.ts";
+import { bindHandlers, type Handler } from "../protocol/handler.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import type { ModelAccess } from "../models/catalog.ts";
-import { openRunStore, type RunStore } from "./records/runs-store.ts";
-import type { Store } from "../storage/sqlite.ts";
+import { openRunStore, type RunStore, type RunStoreDependencies } from "./records/runs-store.ts";
 import { annotationReplyHandlers, shownSettings } from "./annotation-reply.ts";
 import { annotationHandlers } from "./annotations.ts";
-import type { AppDefinition, Applications } from "./definitions/app-definitions.ts";
+import type { AppDefinition } from "./definitions/app-definitions.ts";
 import type { InputField } from "./definitions/app-features.ts";
 import { fileHandlers } from "./app-files.ts";
 import { audioHandlers } from "./audio.ts";
 import { completionHandlers, messageHandlers } from "./chats.ts";
 import { type AppContext, requireApp, type AppCall, type AppHandlers } from "./context.ts";
 import { conversationHandlers } from "./conversations.ts";
-import { Engine } from "./run/engine.ts";
+import { Engine, type EngineOptions } from "./run/engine.ts";
 import { Channels } from "./run/event-stream.ts";
 import { formHandlers, runHandlers } from "./runs.ts";
 import { RuleDraws } from "./definitions/answer-rules.ts";
@@ -33,45 +31,28 @@ export interface Apps {
   stop(): void;
 }
 
-/** Opens the applications on a store, and resumes unfinished runs. */
-export function openApps(deps: {
-  readonly store: Store;
-  readonly applications: Applications;
-  readonly clock: Clock;
-  readonly random: () => number;
-  /** Makes a UUID. */
-  readonly newId: () => string;
+/** What the application side needs. */
+interface AppDependencies
+  extends RunStoreDependencies, Omit<EngineOptions, "records" | "channels" | "model"> {
   readonly model: LanguageModel | undefined;
   readonly models: ModelAccess;
-  readonly retrieve: Retrieve;
   /** Determines the answers that rules draw. */
   readonly seed: number;
-  readonly version: string;
-  readonly onError: (error: unknown, where: string) => void;
-}): Apps {
-  const { applications, clock, model, models, retrieve, version, onError } = deps;
-  const records = openRunStore(deps);
+}
+
+/** Opens the applications on a store, and resumes unfinished runs. */
+export function openApps(dependencies: AppDependencies): Apps {
+  const { applications, seed } = dependencies;
+  const records = openRunStore(dependencies);
   const channels = new Channels();
-  const engine = new Engine({
-    applications,
-    records,
-    channels,
-    clock,
-    model,
-    retrieve,
-    version,
-    onError,
-  });
+  const engine = new Engine({ ...dependencies, records, channels });
   const closing = new AbortController();
   const context: AppContext = {
+    ...dependencies,
     records,
     engine,
     channels,
-    clock,
-    model,
-    models,
-    draws: new RuleDraws(deps.seed),
-    retrieve,
+    draws: new RuleDraws(seed),
     answers: new Map(),
     closing: closing.signal,
   };

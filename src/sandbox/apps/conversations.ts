@@ -15,7 +15,7 @@ import { messageFiles } from "./app-files.ts";
 import { storedCitations } from "./records/citations.ts";
 import { type AppContext, requireChat, type AppHandlers, type AppCall } from "./context.ts";
 import { shownForms, submission } from "./records/run-events.ts";
-import { fillShape, appError } from "./records/shapes.ts";
+import { fillShape, appError, runEvent } from "./records/shapes.ts";
 
 /** Conversations, their messages and variables. */
 export const conversationHandlers = {
@@ -262,12 +262,14 @@ const messageForms = (
 ) =>
   shownForms(app, records.forms.list({ run_id }, "expires_at")).map(({ form, node, content }) => {
     const submitted = form.status === "submitted";
+    const filled = submitted && runEvent("human_input_form_filled", submission(form, node)).data;
+    const token = submitted ? null : form.token;
     return fillShape("message form", {
       form,
       node,
       content,
       submitted,
-      token: submitted ? null : form.token,
-      submission: submitted ? fillShape("form submission", submission(form, node)) : null,
+      token,
+      filled: filled || null,
     });
   });

@@ -16,7 +16,7 @@ import { validateInputs } from "./input-form.ts";
 import { nodesOf } from "./definitions/node-types.ts";
 import { PING, liveLine, messageMetadata } from "./records/run-events.ts";
 import { citationsOfAnswer } from "./records/citations.ts";
-import { fillShape, rejectedStartEvents, type RunEvent, runEvent } from "./records/shapes.ts";
+import { fillShape, type RunEvent, runEvent } from "./records/shapes.ts";
 import { isObject } from "../../lib/json.ts";
 import type { RuleAnswer } from "../models/rule-model.ts";
 import { outputText } from "./records/templates.ts";
@@ -149,13 +149,43 @@ function rejectedStart(
   if (!isRejection || !isStreaming(call) || !atLeast(call.version, "1.14.0")) throw error;
   const id = records.newId();
   if (atLeast(call.version, "1.15.0")) {
-    const values = { id, app: app.name, inputs, error: error.message, now: records.now() };
-    return { stream: knownLines([PING, ...rejectedStartEvents(values).map(dataLine)]) };
+    const events = rejectedEvents(
+      { id, app: app.name, error: error.message },
+      inputs,
+      records.now(),
+    );
+    const lines = events.map(({ event, data }) =>
+      dataLine({ event, task_id: id, workflow_run_id: id, data }),
+    );
+    return { stream: knownLines([PING, ...lines]) };
   }
   const first = [dataLine({ event: "error", message: error.message, status: 500 })];
   const rules = { first, endsOn: endEvents.never };
   const subscription = channels.subscribe(id, call.version);
   return { stream: eventStream(subscription, rules, clock, closing(context, call)) };
+}
+
+/** The events of a run that is stored nowhere, because its inputs are invalid (server §13). */
+function rejectedEvents(
+  rejected: Pick<StoredRun, "id" | "app" | "error">,
+  inputs: unknown,
+  since: number,
+): readonly RunEvent[] {
+  const counts = { elapsed_time: 0, total_tokens: 0, total_steps: 0, exceptions_count: 1 };
+  const nobody = { end_user_id: null, session_id: null };
+  const run = {
+    ...rejected,
+    ...counts,
+    ...nobody,
+    status: "failed",
+    outputs: null,
+    finished_at: since,
+  };
+  const { event, data } = runEvent("workflow_finished", { run, since });
+  return [
+    runEvent("workflow_started", { run, inputs, since, reason: "initial" }),
+    { event, data: { ...data, created_by: {} } },
+  ];
 }
 
 /** A stream of lines that are known. */

@@ -1,5 +1,5 @@
 /** Routes to watch and control a running sandbox; they need no key, and faults do not affect them. */
-import { isObject } from "../../lib/json.ts";
+import { isObject, tryParseJson } from "../../lib/json.ts";
 import { type Faults, matchesRequest, parseFault } from "../protocol/faults.ts";
 import { pathOf, type ReceivedRequest } from "../protocol/handler.ts";
 import { plainResponse, type SandboxResponse } from "../protocol/response.ts";
@@ -133,8 +133,9 @@ const modelSettings = (models: ModelAccess) => ({
 
 /** Changes the settings that the JSON has; throws an Error with the reason if it is invalid. */
 function changeModelSettings(models: ModelAccess, json: string): void {
-  const { disabled = [...models.disabled], credentials = hasCredentials(models) } =
-    settingsIn(json);
+  const settings = tryParseJson(json);
+  if (!isObject(settings)) throw new Error(EXPECTED);
+  const { disabled = [...models.disabled], credentials = hasCredentials(models) } = settings;
   if (!Array.isArray(disabled) || typeof credentials !== "boolean") throw new Error(EXPECTED);
   const unknown: unknown = disabled.find((name) => !isModelName(name));
   if (unknown !== undefined) throw new Error(`there is no model ${JSON.stringify(unknown)}`);
@@ -145,16 +146,6 @@ function changeModelSettings(models: ModelAccess, json: string): void {
 }
 
 const EXPECTED = 'expected JSON such as {"disabled": ["stub-chat"], "credentials": false}';
-
-function settingsIn(json: string): Readonly<Record<string, unknown>> {
-  try {
-    const settings: unknown = JSON.parse(json);
-    if (isObject(settings)) return settings;
-  } catch {
-    // the same reason
-  }
-  throw new Error(EXPECTED);
-}
 
 /** The state of a sandbox. */
 export interface Health {

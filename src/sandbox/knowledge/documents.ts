@@ -29,14 +29,6 @@ import { knowledgeError } from "./records/responses.ts";
 
 /** ms for which a change of its status can lock a document (server §9.7). */
 const LOCK_MS = 600_000;
-/** When the locks of documents end, by document ID; the server does not store them either. */
-const locks = new WeakMap<object, Map<string, number>>();
-function locksOf({ store }: KnowledgeContext): Map<string, number> {
-  const known = locks.get(store) ?? new Map<string, number>();
-  locks.set(store, known);
-  return known;
-}
-
 /** Documents: lists, creation, changes, status and downloads. */
 export const documentHandlers: KnowledgeHandlers<typeof operations> = {
   listDocuments(context, { dataset_id, keyword, status }, call) {
@@ -105,7 +97,7 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
 
   enableDocuments(context, { dataset_id, document_ids = [] }, call) {
     requireCredentials(context, getDataset(context, dataset_id), "dataset unavailable");
-    const { documents, now } = context;
+    const { documents, locks, now } = context;
     const action = call.path["action"] ?? "";
     const change = own(STATUS_CHANGES, action);
     if (!change) {
@@ -120,10 +112,10 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
       if (document.indexing_status !== "completed" && action === "disable") {
         throw knowledgeError("document not indexed", { name: document.name });
       }
-      if ((locksOf(context).get(id) ?? 0) > now()) {
+      if ((locks.get(id) ?? 0) > now()) {
         throw knowledgeError("document locked", { name: document.name });
       }
-      if (call.plan["stays-locked"]) locksOf(context).set(id, now() + LOCK_MS);
+      if (call.plan["stays-locked"]) locks.set(id, now() + LOCK_MS);
       documents.update({ id }, { ...change(document, now()), updated_at: now() });
     }
     return { json: { result: "success" } };

@@ -37,8 +37,18 @@ export interface TextModel {
    * rejects when the signal is aborted.
    */
   stream(prompt: Prompt, signal?: AbortSignal): AsyncGenerator<string, Completion>;
-  /** The whole reply. */
-  complete(prompt: Prompt, signal?: AbortSignal): Promise<Completion>;
+}
+
+/** Reads a reply to its end and returns it whole; `put` takes its pieces. */
+export async function wholeReply(
+  pieces: ReturnType<TextModel["stream"]>,
+  put: (piece: string) => void = () => {},
+): Promise<Completion> {
+  for (;;) {
+    const { done, value } = await pieces.next();
+    if (done) return value;
+    put(value);
+  }
 }
 
 /** ms before each piece of a reply. */
@@ -78,14 +88,6 @@ export class LanguageModel implements TextModel {
     const asked = `${prompt.system ?? ""}${prompt.user}`;
     const usage = measureUsage(asked, text, { started, first, ended: this.#now() });
     return { text, usage, tool: toolFor(prompt, marks) };
-  }
-
-  async complete(prompt: Prompt, signal?: AbortSignal): Promise<Completion> {
-    const pieces = this.stream(prompt, signal);
-    for (;;) {
-      const { done, value } = await pieces.next();
-      if (done) return value;
-    }
   }
 
   /** A title for a conversation that begins with this question. */

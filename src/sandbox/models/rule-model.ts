@@ -7,9 +7,9 @@ import { countTokens, tokenUsage } from "./tokens.ts";
 const BROKEN_AFTER = 3;
 
 /** A model that gives one answer to whatever it is asked. */
-export function ruleModel(clock: Clock, drawn: RuleAnswer): TextModel {
-  const { answer, delay, error } = drawn;
-  const stream: TextModel["stream"] = async function* (prompt, signal) {
+export const ruleModel = (clock: Clock, drawn: RuleAnswer): TextModel => ({
+  async *stream(prompt, signal) {
+    const { answer, delay, error } = drawn;
     if (delay > 0) await clock.sleep(delay, signal);
     const pieces = piecesOf(answer);
     if (error === undefined) yield* pieces;
@@ -24,18 +24,8 @@ export function ruleModel(clock: Clock, drawn: RuleAnswer): TextModel {
     // Not measured: the times of the same answer are the same, whatever else the server does.
     const times = { started: 0, first: delay, ended: delay };
     return { text: answer, usage: tokenUsage(drawn.tokens ?? counted, times), tool: undefined };
-  };
-  return {
-    stream,
-    async complete(prompt, signal) {
-      const pieces = stream(prompt, signal);
-      for (;;) {
-        const { done, value } = await pieces.next();
-        if (done) return value;
-      }
-    },
-  };
-}
+  },
+});
 
 /** A document that an answer cites. */
 export interface CitedText {

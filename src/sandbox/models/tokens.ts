@@ -2,22 +2,7 @@
 export const countTokens = (text: string): number => Math.ceil(text.length / 4);
 
 /** Tokens, prices in USD and times in seconds of a call, as responses report them. */
-export interface Usage {
-  readonly prompt_tokens: number;
-  readonly prompt_unit_price: string;
-  readonly prompt_price_unit: string;
-  readonly prompt_price: string;
-  readonly completion_tokens: number;
-  readonly completion_unit_price: string;
-  readonly completion_price_unit: string;
-  readonly completion_price: string;
-  readonly total_tokens: number;
-  readonly total_price: string;
-  readonly currency: string;
-  readonly latency: number;
-  readonly time_to_first_token: number | null;
-  readonly time_to_generate: number | null;
-}
+export type Usage = ReturnType<typeof tokenUsage>;
 
 /** USD for a million tokens. */
 const PRICES = { prompt: 0.5, completion: 1.5 };
@@ -37,7 +22,7 @@ export const measureUsage = (prompt: string, reply: string, times: CallTimes): U
 export function tokenUsage(
   tokens: { readonly prompt: number; readonly completion: number },
   { started, first, ended }: CallTimes,
-): Usage {
+) {
   const promptPrice = (tokens.prompt * PRICES.prompt) / 1e6;
   const completionPrice = (tokens.completion * PRICES.completion) / 1e6;
   return {
@@ -53,8 +38,8 @@ export function tokenUsage(
     total_price: (promptPrice + completionPrice).toFixed(7),
     currency: "USD",
     latency: (ended - started) / 1000,
-    time_to_first_token: (first - started) / 1000,
-    time_to_generate: (ended - first) / 1000,
+    time_to_first_token: ((first - started) / 1000) as number | null,
+    time_to_generate: ((ended - first) / 1000) as number | null,
   };
 }
 
@@ -83,18 +68,12 @@ export const noUsage = (latency: number): Usage => ({
 
 /** The usage of a run without a model. */
 export const zeroUsage: Usage = {
-  prompt_tokens: 0,
+  ...noUsage(0),
   prompt_unit_price: "0.0",
   prompt_price_unit: "0.0",
   prompt_price: "0.0",
-  completion_tokens: 0,
   completion_unit_price: "0.0",
   completion_price_unit: "0.0",
   completion_price: "0.0",
-  total_tokens: 0,
   total_price: "0.0",
-  currency: "USD",
-  latency: 0,
-  time_to_first_token: null,
-  time_to_generate: null,
 };

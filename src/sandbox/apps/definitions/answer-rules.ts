@@ -89,12 +89,7 @@ interface RulesApp {
 }
 
 /** Named in usage and in the details of nodes; it is never called. */
-const model = {
-  provider: "langgenius/stub/stub",
-  name: "stub-chat",
-  mode: "chat",
-  completion_params: {},
-};
+const model = { provider: "langgenius/stub/stub", name: "stub-chat" };
 
 const basicModes: readonly string[] = ["chat", "completion"];
 

@@ -104,7 +104,8 @@ function reportRetry(
   const attempt = { ...execution };
   const outcome = { ...failed, status: "retry" as const };
   completeNode(context, attempt, outcome);
-  context.publish(runEvent("node_retry", { execution: attempt, result: outcome, retry }));
+  const { data } = runEvent("node_finished", { execution: attempt, result: outcome });
+  context.publish({ event: "node_retry", data: { ...data, retry_index: retry } });
 }
 
 /** What follows the last failed try: without a strategy, the failure of the run. */

@@ -1,5 +1,5 @@
-import { isObject } from "../../../lib/json.ts";
-import type { Completion, Prompt } from "../../models/language-model.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { type Completion, type Prompt, wholeReply } from "../../models/language-model.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { outputText, renderTemplate, variableAt } from "../records/templates.ts";
 import { modelFailure, type NodeContext, type NodeResult, result } from "./node.ts";
@@ -71,17 +71,10 @@ async function streamText(
     // Nodes in loops and iterations send no text (server §15.5).
     if (parentId === undefined) stream(selector, piece, isLast);
   };
-  const pieces = model.stream(prompt, signal);
-  for (;;) {
-    const { done, value } = await pieces.next();
-    if (!done) {
-      put(value);
-      continue;
-    }
-    put("");
-    put("", true);
-    return value;
-  }
+  const completion = await wholeReply(model.stream(prompt, signal), put);
+  put("");
+  put("", true);
+  return completion;
 }
 
 function modelResult(
@@ -120,12 +113,8 @@ function separated({ reasoning_format }: NodeOf<"llm">, text: string) {
 }
 
 function parsed(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) || Array.isArray(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = tryParseJson(text);
+  return isObject(value) || Array.isArray(value) ? value : undefined;
 }
 
 /** The passages in the context of a node: the results of a knowledge node, or a text. */

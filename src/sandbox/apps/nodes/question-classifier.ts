@@ -1,4 +1,4 @@
-import { isObject } from "../../../lib/json.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { tokenize } from "../../models/words.ts";
 import { outputText, variableAt } from "../records/templates.ts";
@@ -6,6 +6,7 @@ import prompts from "./classifier-prompts.json" with { type: "json" };
 import { askedIn, costOf, namesOf, processOf, type PromptMessage } from "./llm.ts";
 import { modelFailure, type NodeContext, type NodeResult, result } from "./node.ts";
 import type { NodeOf } from "../definitions/node-types.ts";
+import { wholeReply } from "../../models/language-model.ts";
 
 /** Lets the model choose a class; the run takes the branch with its ID. */
 export async function executeClassifier(
@@ -17,7 +18,7 @@ export async function executeClassifier(
   const inputs = { query, ...namesOf(node) };
   const messages = promptsOf(node, query);
   try {
-    const completion = await model.complete(askedIn(messages), signal);
+    const completion = await wholeReply(model.stream(askedIn(messages), signal));
     const index = chosenClass(node, query, completion.text);
     const chosen = node.classes[index];
     if (!chosen) throw new Error(`the node ${node.id} has no classes`);
@@ -60,18 +61,11 @@ function chosenClass(
   query: string,
   reply: string,
 ): number {
-  const named = classes.findIndex(({ id }) => id === categoryIn(reply));
+  const sent = tryParseJson(reply);
+  const category = isObject(sent) ? sent["category_id"] : undefined;
+  const named = classes.findIndex(({ id }) => id === category);
   if (named !== -1) return named;
   const asked = new Set(tokenize(query));
   const alike = classes.findIndex(({ name }) => tokenize(name).some((word) => asked.has(word)));
   return Math.max(0, alike);
-}
-
-function categoryIn(reply: string): unknown {
-  try {
-    const value: unknown = JSON.parse(reply);
-    return isObject(value) ? value["category_id"] : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,6 @@
 /** What loops and iterations have in common: rounds of their inner nodes. */
 import { addUsage, type Usage, zeroUsage } from "../../models/tokens.ts";
-import { runEvent } from "../records/shapes.ts";
+import { roundsEvent, runEvent } from "../records/shapes.ts";
 import {
   completeNode,
   newExecution,
@@ -41,14 +41,16 @@ export function beginRounds(
   length: number,
 ): Rounds {
   const since = context.records.now();
-  context.publish(runEvent(`${node.type}_started`, { node, since, length, inputs }));
+  const metadata = { [`${node.type}_length`]: length };
+  context.publish(roundsEvent(node.type, "started", { node, since, metadata, inputs }));
   return { context, node, since, inputs, length, durations: {}, usage: undefined };
 }
 
 /** Reports that a round begins. */
 export function beginRound({ context, node }: Rounds, index: number): void {
   const since = context.records.now();
-  context.publish(runEvent(`${node.type}_next`, { node, index, since }));
+  const pre_loop_output = node.type === "loop" ? {} : undefined;
+  context.publish(roundsEvent(node.type, "next", { node, index, since, pre_loop_output }));
 }
 
 /**
@@ -110,7 +112,7 @@ export function endRounds(
   const elapsed = secondsSince(context, since);
   const times = { since, elapsed, finished: context.records.now() };
   const values = { node, inputs, outputs, length, metadata, status, ...times };
-  context.publish(runEvent(`${node.type}_completed`, values));
+  context.publish(roundsEvent(node.type, "completed", values));
   return { status, inputs, process: {}, outputs, error, metadata: null, ...(usage && { usage }) };
 }
 

@@ -220,7 +220,7 @@ export type StoredFile = Row<"app_files">;
 export type RunStore = ReturnType<typeof openRunStore>;
 
 /** What the records of runs need. */
-interface RunStoreDependencies {
+export interface RunStoreDependencies {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: () => number;

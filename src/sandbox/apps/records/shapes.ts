@@ -14,17 +14,27 @@ export interface RunEvent {
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
+const eventsOf =
+  <Name extends string>(section: Readonly<Record<Name, object>>) =>
+  (event: Name, values: Values): RunEvent => ({
+    event,
+    ...(fill(section[event], values) as object),
+  });
+
 /** Returns an event of a live stream. */
-export const runEvent = (event: keyof typeof events.live, values: Values): RunEvent => ({
-  event,
-  ...(fill(events.live[event], values) as object),
-});
+export const runEvent = eventsOf(events.live);
 
 /** Returns an event of a snapshot, where nodes have no inputs, outputs and errors (server §15.6). */
-export const replayedEvent = (event: keyof typeof events.replayed, values: Values): RunEvent => ({
-  event,
-  ...(fill(events.replayed[event], values) as object),
-});
+export const replayedEvent = eventsOf(events.replayed);
+
+const roundsEvents = eventsOf(events.rounds);
+
+/** Returns an event of a loop or an iteration. */
+export const roundsEvent = (
+  type: "loop" | "iteration",
+  event: keyof typeof events.rounds,
+  values: Values,
+): RunEvent => ({ ...roundsEvents(event, values), event: `${type}_${event}` });
 
 /** Returns an event of a message of a basic application. */
 export const messageEvent = (event: keyof typeof events.basic, values: Values): RunEvent => ({
@@ -35,10 +45,6 @@ export const messageEvent = (event: keyof typeof events.basic, values: Values): 
 /** Returns a response, or a part of one. */
 export const fillShape = (name: keyof typeof shapes, values: Values) =>
   fill(shapes[name], values) as Record<string, unknown>; // as in the file
-
-/** The events of a run that is stored nowhere, because its inputs are invalid (server §13). */
-export const rejectedStartEvents = (values: Values) =>
-  events.rejected.map((event) => fill(event, values));
 
 /** Returns the error with that name. */
 export const appError = errorsOf(texts);

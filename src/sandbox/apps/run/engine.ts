@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../../protocol/handler.ts";
 import type { Retrieve } from "../../knowledge/retrieval/retrieve.ts";
-import type { LanguageModel } from "../../models/language-model.ts";
+import type { TextModel } from "../../models/language-model.ts";
 import { ruleModel } from "../../models/rule-model.ts";
 import type { StoredForm, RunStore, StoredRun } from "../records/runs-store.ts";
 import type { Channels } from "./event-stream.ts";
@@ -21,12 +21,13 @@ interface ActiveRun {
   readonly control: AbortController;
 }
 
-interface EngineOptions {
+/** What the engine needs. */
+export interface EngineOptions {
   readonly applications: Applications;
   readonly records: RunStore;
   readonly channels: Channels;
   readonly clock: Clock;
-  readonly model: LanguageModel | undefined;
+  readonly model: TextModel | undefined;
   readonly retrieve: Retrieve;
   /** Server version to imitate if no request determines it. */
   readonly version: string;

@@ -191,30 +191,19 @@ export interface KnowledgeDependencies {
 }
 
 /** Opens the tables of the knowledge bases. */
-export function createContext({
-  store,
-  clock,
-  random,
-  newId,
-  model,
-  models,
-  indexingDelay,
-}: KnowledgeDependencies) {
+export function createContext(dependencies: KnowledgeDependencies) {
+  const { store, clock } = dependencies;
   for (const name of Object.values(WORD_TABLES)) {
     const columns = "words, tokenize = 'unicode61'";
     store.run(`CREATE VIRTUAL TABLE IF NOT EXISTS ${name} USING fts5(${columns})`);
   }
   return {
+    ...dependencies,
     ...openTables(store, tables),
-    store,
-    clock,
-    random,
-    model,
-    models,
-    indexingDelay,
     /** ms since 1970. */
     now: () => clock.now().getTime(),
-    newId,
+    /** When the locks of documents end, by document ID; the server does not store them either. */
+    locks: new Map<string, number>(),
   };
 }
 
