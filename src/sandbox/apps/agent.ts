@@ -1,7 +1,8 @@
 import { spaced } from "../protocol/response.ts";
 import { addUsage } from "../models/tokens.ts";
 import type { RunStore, StoredThought } from "./records/runs-store.ts";
-import { messageEvent, type RunEvent } from "./records/shapes.ts";
+import { messageEvent } from "./records/shapes.ts";
+import type { RunEvent } from "../protocol/fill.ts";
 import { sendPieces, type Writing, promptOf } from "./answer.ts";
 import type { ModelConfig, Tool } from "./definitions/app-features.ts";
 import { wholeReply } from "../models/language-model.ts";

@@ -1,7 +1,7 @@
 import * as chats from "../../operations/chats.ts";
 import * as completions from "../../operations/completions.ts";
 import { raise, HttpError } from "../protocol/errors.ts";
-import { type Reply } from "../protocol/handler.ts";
+import type { Reply } from "../protocol/handler.ts";
 import type { StoredEndUser, StoredRun } from "./records/runs-store.ts";
 import { unlessModelFails } from "../models/model-error.ts";
 import { findAnnotation } from "./annotation-reply.ts";
@@ -22,7 +22,8 @@ import {
 import { nameConversation, openConversation, variablesOf } from "./conversations.ts";
 import { resolveFile } from "./input-form.ts";
 import { messageMetadata } from "./records/run-events.ts";
-import { fillShape, appError, type RunEvent } from "./records/shapes.ts";
+import { fillShape, appError } from "./records/shapes.ts";
+import type { RunEvent } from "../protocol/fill.ts";
 import { storeRun, startRun, drawAnswer } from "./start-run.ts";
 import { ruleModel } from "../models/rule-model.ts";
 import { newAnswer } from "./answer.ts";

@@ -15,7 +15,8 @@ import { messageFiles } from "./app-files.ts";
 import { storedCitations } from "./records/citations.ts";
 import { type AppContext, requireChat, type AppHandlers, type AppCall } from "./context.ts";
 import { shownForms, submission } from "./records/run-events.ts";
-import { fillShape, appError, runEvent } from "./records/shapes.ts";
+import { fillShape, appError } from "./records/shapes.ts";
+import { runEvent } from "../protocol/fill.ts";
 
 /** Conversations, their messages and variables. */
 export const conversationHandlers = {

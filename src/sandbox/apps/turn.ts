@@ -7,7 +7,8 @@ import type { AppContext, AppCall } from "./context.ts";
 import { findConversation, openConversation } from "./conversations.ts";
 import { type FileLookup, resolveFile, validateInputs } from "./input-form.ts";
 import { dataLine } from "../protocol/response.ts";
-import { appError, type RunEvent } from "./records/shapes.ts";
+import { appError } from "./records/shapes.ts";
+import type { RunEvent } from "../protocol/fill.ts";
 import type { ModelConfig } from "./definitions/app-features.ts";
 
 /** A message to a basic application, as sent. */

@@ -8,7 +8,8 @@ import { messageFiles } from "./app-files.ts";
 import { citationsOf, citationsOfAnswer } from "./records/citations.ts";
 import type { AppContext } from "./context.ts";
 import { nameConversation } from "./conversations.ts";
-import { messageEvent, type RunEvent } from "./records/shapes.ts";
+import { messageEvent } from "./records/shapes.ts";
+import type { RunEvent } from "../protocol/fill.ts";
 import { writeAsAgent } from "./agent.ts";
 import {
   type Answer,

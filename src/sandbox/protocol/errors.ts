@@ -24,13 +24,15 @@ export class ConnectionDropped extends Error {}
 export const invalidParam = (text: string) => new HttpError(400, "invalid_param", text);
 
 /**
- * Returns a function for the errors of a file: status, code and recorded text by name. Its `values`
- * are those of the `{placeholders}` in the text.
+ * Returns a function for the errors of a file, by name: a recorded text, with its status and code unless
+ * these are 400 and `invalid_param`. Its `values` are those of the `{placeholders}` in the text.
  */
 export const errorsOf =
-  <Name extends string>(table: Readonly<Record<Name, readonly (string | number)[]>>) =>
+  <Name extends string>(table: Readonly<Record<Name, string | readonly (string | number)[]>>) =>
   (name: Name, values: Readonly<Record<string, unknown>> = {}): HttpError => {
-    const [status, code, text] = table[name] as readonly [number, string, string]; // as in the file
+    const entry: string | readonly (string | number)[] = table[name];
+    const whole = typeof entry === "string" ? [400, "invalid_param", entry] : entry;
+    const [status, code, text] = whole as readonly [number, string, string]; // as in the file
     const message = text.replace(/\{(\w+)\}/g, (_, key: string) => `${values[key]}`);
     return new HttpError(status, code, message);
   };

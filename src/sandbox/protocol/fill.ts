@@ -3,6 +3,7 @@ import { isObject, valueAt } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/utf8.ts";
 import { appId, tenantId, toSecondsOrNull, workflowId } from "./ids.ts";
 import { atLeast } from "./handler.ts";
+import events from "./run-events.json" with { type: "json" };
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -69,3 +70,21 @@ function compileObject(shape: Readonly<Record<string, unknown>>): Fill {
     return filled;
   };
 }
+
+/** An event without its envelope: `data` for runs, other fields for messages. */
+export interface RunEvent {
+  readonly event: string;
+  readonly data?: Readonly<Record<string, unknown>>;
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+/** Returns a function for the events of a section, by their names. */
+export const eventsOf =
+  <Name extends string>(section: Readonly<Record<Name, object>>) =>
+  (event: Name, values: Values): RunEvent => ({
+    event,
+    ...(fill(section[event], values) as object),
+  });
+
+/** Returns an event of a run. */
+export const runEvent = eventsOf(events);

@@ -1,5 +1,6 @@
 /** Executes nodes of all types, with their retries and what happens if they fail. */
-import { runEvent, fillShape } from "../records/shapes.ts";
+import { runEvent } from "../../protocol/fill.ts";
+import { fillShape } from "../records/shapes.ts";
 import { endOutputs } from "../records/run-events.ts";
 import { renderTemplate, valueAtSelector, outputText, variableAt } from "../records/templates.ts";
 import type { Execution } from "../records/runs-store.ts";

@@ -1,7 +1,7 @@
 import { atLeast } from "../../protocol/handler.ts";
 import type { StoredForm } from "../records/runs-store.ts";
 import { submission } from "../records/run-events.ts";
-import { runEvent } from "../records/shapes.ts";
+import { runEvent } from "../../protocol/fill.ts";
 import { renderTemplate } from "../records/templates.ts";
 import { type NodeContext, type Outcome, result, type RunContext } from "./node.ts";
 import type { NodeOf } from "../definitions/node-types.ts";

@@ -1,6 +1,7 @@
 /** What loops and iterations have in common: rounds of their inner nodes. */
 import { addUsage, type Usage, zeroUsage } from "../../models/tokens.ts";
-import { roundsEvent, runEvent } from "../records/shapes.ts";
+import { roundsEvent } from "../records/shapes.ts";
+import { runEvent } from "../../protocol/fill.ts";
 import {
   completeNode,
   newExecution,
@@ -133,11 +134,8 @@ function ownVariables({ context, node }: Rounds, item: unknown, index: number): 
 function innerNodes({ app }: NodeContext, { id }: Container): AnyNode[] {
   const { nodes = [], edges = [] } = app ?? {};
   const inner = nodes.filter(({ parentId }) => parentId === id);
-  const isInner = (wanted: string) => inner.some((node) => node.id === wanted);
   const ordered: AnyNode[] = [];
-  let next = inner.find(
-    (node) => !edges.some(({ source, target }) => target === node.id && isInner(source)),
-  );
+  let next = inner.find(({ id }) => !edges.some(({ target }) => target === id));
   while (next && !ordered.includes(next)) {
     ordered.push(next);
     const last = next.id;

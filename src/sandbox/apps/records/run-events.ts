@@ -3,11 +3,12 @@ import { asciiOnly, dataLine, spaced } from "../../protocol/response.ts";
 import { atLeast } from "../../protocol/handler.ts";
 import { zeroUsage } from "../../models/tokens.ts";
 import { toSeconds } from "../../protocol/ids.ts";
-import type { StoredForm, StoredRun } from "./runs-store.ts";
+import type { StoredForm, StoredRun, Execution } from "./runs-store.ts";
 import type { AppDefinition } from "../definitions/app-definitions.ts";
 import { isNodeDone } from "./graph.ts";
 import { type NodeOf, nodesOf } from "../definitions/node-types.ts";
-import { fillShape, replayedEvent, runEvent, type RunEvent } from "./shapes.ts";
+import { fillShape } from "./shapes.ts";
+import { runEvent, type RunEvent } from "../../protocol/fill.ts";
 import { outputText, variableAt } from "./templates.ts";
 
 /** The keep-alive of a stream: an event without data. */
@@ -142,6 +143,26 @@ export const reachedOutputs = (
       .map((end) => endOutputs(end, run)),
   );
 
+/** An event of a node in a snapshot, where it has no inputs, outputs and errors (server §15.6). */
+function replayedNode(
+  event: "node_started" | "node_finished",
+  execution: Execution,
+  index: number,
+): RunEvent {
+  const { status } = execution;
+  const result = {
+    inputs: null,
+    process: null,
+    outputs: null,
+    status,
+    error: null,
+    metadata: null,
+  };
+  const { data = {} } = runEvent(event, { execution, result });
+  const shown = Object.entries(data).filter(([name]) => !/_truncated$|^agent_/.test(name));
+  return { event, data: { ...Object.fromEntries(shown), index } };
+}
+
 /** What a snapshot needs besides the run. */
 interface SnapshotParts {
   readonly app: AppDefinition;
@@ -162,12 +183,11 @@ export function snapshotEvents(
   const since = run.created_at;
   const begin = { run, inputs: storedInputs(run), since, reason: "initial" };
   const events = [runEvent("workflow_started", begin)];
-  if (answer !== null) events.push(replayedEvent("message_replace", { answer }));
+  if (answer !== null) events.push(runEvent("message_replace", { answer }));
   for (const [at, execution] of run.progress.executions.entries()) {
-    const values = { execution, index: at + 1 };
-    events.push(replayedEvent("node_started", values));
+    events.push(replayedNode("node_started", execution, at + 1));
     if (execution.status === "running") continue;
-    events.push(replayedEvent("node_finished", values));
+    events.push(replayedNode("node_finished", execution, at + 1));
   }
   // Snapshots do not fill the variables before 1.15 (server §15.6).
   const forms = shownForms(app, waiting, atLeast(version, "1.15.0"));

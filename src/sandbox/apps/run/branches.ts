@@ -14,7 +14,7 @@ import {
 } from "../nodes/node.ts";
 import type { AnyNode } from "../definitions/node-types.ts";
 import { ResponseStream } from "./response-stream.ts";
-import { runEvent } from "../records/shapes.ts";
+import { runEvent } from "../../protocol/fill.ts";
 
 /** A node that began. */
 interface Step {

@@ -8,7 +8,7 @@ import type { Channels } from "./event-stream.ts";
 import type { RunContext } from "../nodes/node.ts";
 import type { Applications } from "../definitions/app-definitions.ts";
 import { endRun, runSegment, type SegmentReason, type StopMode, stopRun } from "./segment.ts";
-import { type RunEvent, runEvent } from "../records/shapes.ts";
+import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 
 /** ms until a stop takes effect (server §13). */
 const STOP_DELAY = 300;

@@ -2,7 +2,7 @@ import { type Clock, atLeast } from "../../protocol/handler.ts";
 import { ConnectionDropped } from "../../protocol/errors.ts";
 import type { StoredRun } from "../records/runs-store.ts";
 import { liveLine, PING } from "../records/run-events.ts";
-import type { RunEvent } from "../records/shapes.ts";
+import type { RunEvent } from "../../protocol/fill.ts";
 
 /** ms of silence until a ping, and until the stream is closed (server §20). */
 const PING_INTERVAL = 10_000;

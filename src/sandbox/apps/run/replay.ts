@@ -3,7 +3,7 @@ import { isObject } from "../../../lib/json.ts";
 import type { Execution, StoredRun } from "../records/runs-store.ts";
 import type { RunContext } from "../nodes/node.ts";
 import type { RecordingEvent } from "../definitions/given-apps.ts";
-import { type RunEvent, runEvent } from "../records/shapes.ts";
+import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

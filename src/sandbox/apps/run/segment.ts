@@ -5,7 +5,7 @@ import { nodesOf } from "../definitions/node-types.ts";
 import type { RunContext } from "../nodes/node.ts";
 import { replayRun } from "./replay.ts";
 import { messageMetadata, pauseEvents, reachedOutputs, shownForms } from "../records/run-events.ts";
-import { type RunEvent, runEvent } from "../records/shapes.ts";
+import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 import { outputText } from "../records/templates.ts";
 
 /** Why a segment of a run begins. */

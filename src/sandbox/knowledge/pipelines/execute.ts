@@ -12,8 +12,7 @@ import {
   type Pipeline,
   type PipelineNode,
 } from "./definitions.ts";
-import { fill } from "../../protocol/fill.ts";
-import events from "./events.json" with { type: "json" };
+import { runEvent, type RunEvent } from "../../protocol/fill.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -197,46 +196,56 @@ export function runDraft(
   source: DocumentSource,
   origin: string,
 ): DraftRun {
-  const workflow_run_id = context.newId();
+  const id = context.newId();
   const task_id = context.newId();
-  const common = { pipeline, account, run_id: workflow_run_id, now: context.now() };
-  const data = (name: keyof typeof events, values: Values = {}) =>
-    fill(events[name], { ...common, ...values }) as Record<string, unknown>; // as in the file
-  const event = (name: keyof typeof events, values: Values) => ({
-    event: name,
-    workflow_run_id,
-    task_id,
-    data: data(name, values),
-  });
-
+  const now = context.now();
   const steps = executePipeline(context, pipeline, source, origin);
   const last = steps.at(-1);
-  const outcome = {
+  const run = {
+    id,
+    app: pipeline.id,
     status: last?.result ? "succeeded" : "failed",
     outputs: last?.result?.outputs ?? {},
     error: last?.error ?? null,
-    steps: steps.length,
+    elapsed_time: 0,
+    total_tokens: 0,
+    total_steps: steps.length,
+    end_user_id: account.id,
+    session_id: null,
+    finished_at: now,
+    exceptions_count: 0,
   };
-  const whole = data("workflow_finished", outcome);
-  const { created_by: _by, exceptions_count: _count, files: _files, ...result } = whole;
+  const inputs = {
+    ...source.inputs,
+    ...toResponse("pipeline_system_inputs", {}, { pipeline, id }),
+  };
+  const { data: end = {} } = runEvent("workflow_finished", { run, since: now });
+  const { created_by: _by, exceptions_count: _count, files: _files, ...result } = end;
+  const created_by = { id: account.id, name: account.name, email: "admin@example.com" };
+  const events = [
+    runEvent("workflow_started", { run, inputs, since: now, reason: "initial" }),
+    ...steps.flatMap((step) => stepEvents(step, context.newId(), now)),
+    { event: "workflow_finished", data: { ...end, created_by } },
+  ];
   return {
-    events: [
-      event("workflow_started", { inputs: { ...source.inputs, ...data("system_inputs") } }),
-      ...steps.flatMap((step) => {
-        const values = stepValues(step, context.newId());
-        return [event("node_started", values), event("node_finished", values)];
-      }),
-      event("workflow_finished", outcome),
-    ],
-    response: { task_id, workflow_run_id, data: result },
+    events: events.map(({ event, data }) => ({ event, workflow_run_id: id, task_id, data })),
+    response: { task_id, workflow_run_id: id, data: result },
   };
 }
 
-/** The values of a node's events. */
-function stepValues({ node, result, error }: Step, execution_id: string): Values {
+/** The events of a node, which takes no time. */
+function stepEvents({ node, result, error }: Step, id: string, now: number): RunEvent[] {
   const { inputs = {}, process = {}, outputs = {}, metadata = null, files = [] } = result ?? {};
+  const times = { startedAt: now, finishedAt: now, elapsed: 0 };
+  const { id: nodeId, type, title } = node;
+  const execution = { id, nodeId, type, title, ...times, iteration: null, loop: null };
   const status = result ? "succeeded" : "failed";
-  const extras = node.type === "datasource" ? { icon: FILE_ICON } : {};
-  const reported = { inputs, process, outputs, metadata, files, status, error };
-  return { node, execution_id, extras, ...reported };
+  const reported = { inputs, process, outputs, status, error, metadata };
+  const started = runEvent("node_started", { execution });
+  const finished = runEvent("node_finished", { execution, result: reported });
+  const extras = type === "datasource" ? { icon: FILE_ICON } : {};
+  return [
+    { ...started, data: { ...started.data, extras } },
+    { ...finished, data: { ...finished.data, files } },
+  ];
 }
