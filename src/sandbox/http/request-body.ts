@@ -2,9 +2,8 @@ import { isObject } from "../../lib/json.ts";
 import type { Param } from "../../operations/operation.ts";
 import { internalServerError, invalidParam, HttpError } from "../protocol/errors.ts";
 import type { ReceivedFile, ReceivedPart, ReceivedRequest } from "../protocol/handler.ts";
-import { requestModel } from "./request-models.ts";
+import { requestModel, bodyConstants, checkBody, checkQuery } from "./request-models.ts";
 import type { Match } from "./router.ts";
-import { bodyConstants, checkBody, checkQuery } from "./request-models.ts";
 
 /** The contents of a request, as a handler gets them. */
 export interface ParsedRequest {

@@ -34,6 +34,7 @@ import {
   workerError,
 } from "../protocol/response.ts";
 import { UnstorableValue } from "../storage/sqlite.ts";
+
 export type { SandboxOptions } from "./backend.ts";
 export type { ReceivedRequest } from "../protocol/handler.ts";
 
