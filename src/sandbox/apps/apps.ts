@@ -2,18 +2,17 @@ import type * as operations from "../../operations/apps.ts";
 import { appRows } from "../../operations/index.ts";
 import { appKey } from "../protocol/ids.ts";
 import { raise } from "../protocol/errors.ts";
-import { bindHandlers, type Handler } from "../protocol/handler.ts";
+import { bindHandlers } from "../protocol/handler.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import type { ModelAccess } from "../models/catalog.ts";
-import { openRunStore, type RunStore, type RunStoreDependencies } from "./records/runs-store.ts";
+import { openRunStore, type RunStoreDependencies } from "./records/runs-store.ts";
 import { annotationReplyHandlers, shownSettings } from "./annotation-reply.ts";
 import { annotationHandlers } from "./annotations.ts";
-import type { AppDefinition } from "./definitions/app-definitions.ts";
 import type { InputField } from "./definitions/app-features.ts";
 import { fileHandlers } from "./app-files.ts";
 import { audioHandlers } from "./audio.ts";
 import { completionHandlers, messageHandlers } from "./chats.ts";
-import { type AppContext, requireApp, type AppCall, type AppHandlers } from "./context.ts";
+import { type AppCall, type AppContext, type AppHandlers, requireApp } from "./context.ts";
 import { conversationHandlers } from "./conversations.ts";
 import { Engine, type EngineOptions } from "./run/engine.ts";
 import { Channels } from "./run/event-stream.ts";
@@ -22,14 +21,7 @@ import { RuleDraws } from "./definitions/answer-rules.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 
 /** The application side of the sandbox. */
-export interface Apps {
-  readonly handlers: readonly Handler<AppCall>[];
-  /** Returns the application that a key belongs to. */
-  findAppByKey(key: string): AppDefinition | undefined;
-  readonly records: RunStore;
-  /** Ends all background work; unfinished runs resume when the sandbox starts again. */
-  stop(): void;
-}
+export type Apps = ReturnType<typeof openApps>;
 
 /** What the application side needs. */
 interface AppDependencies
@@ -41,7 +33,7 @@ interface AppDependencies
 }
 
 /** Opens the applications on a store, and resumes unfinished runs. */
-export function openApps(dependencies: AppDependencies): Apps {
+export function openApps(dependencies: AppDependencies) {
   const { applications, seed } = dependencies;
   const records = openRunStore(dependencies);
   const channels = new Channels();
@@ -59,9 +51,11 @@ export function openApps(dependencies: AppDependencies): Apps {
   engine.resumeUnfinished();
   const byKey = new Map([...applications].map(([name, app]) => [appKey(name), app]));
   return {
-    handlers: bindHandlers(appRows, handlers, context),
-    findAppByKey: (key) => byKey.get(key),
+    handlers: bindHandlers<typeof appRows, AppContext, AppCall>(appRows, handlers, context),
+    /** Returns the application that a key belongs to. */
+    findAppByKey: (key: string) => byKey.get(key),
     records,
+    /** Ends all background work; unfinished runs resume when the sandbox starts again. */
     stop() {
       closing.abort();
       engine.close();
