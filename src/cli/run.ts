@@ -92,7 +92,7 @@ async function runLine({ argv, word }: Line, host: Host, reported: Reported): Pr
     return showHelp(program, parsed, commands, host);
   }
   if (parsed.kind === "invalid") {
-    const { lineError } = await import("./parse/parse-error.ts");
+    const { lineError } = await import("./errors/line-error.ts");
     throw lineError(parsed.problem);
   }
   reported.globals = parsed.globals;

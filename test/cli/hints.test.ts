@@ -2,14 +2,16 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { mapCommands } from "../../src/lib/command-line.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { watchCalls } from "../lib/call-sites.ts";
 import { hintedCommands } from "../lib/hinted.ts";
-import type { TestSandbox } from "../lib/sandbox.ts";
 import { memoryKeyring } from "../lib/keyring.ts";
-import { sourceStrings, type Prose } from "../lib/prose.ts";
-import { temporaryDirectory, type World } from "../lib/support.ts";
+import { sourceStrings } from "../lib/prose.ts";
+import type { Prose } from "../lib/prose.ts";
+import type { TestSandbox } from "../lib/sandbox.ts";
+import { temporaryDirectory } from "../lib/support.ts";
+import type { World } from "../lib/support.ts";
 
 const calls = await watchCalls("commandLine", "shownLine");
 const { testSandbox } = await import("../lib/sandbox.ts");
@@ -331,7 +333,7 @@ test("a line that cannot be parsed keeps its profile in the hint", async () => {
 const notReached: readonly (readonly [file: string, command: string, why: string])[] = [
   ["api/api-error.ts", "kb doc list", "needs a server with a database of vectors"],
   ["cli/execute/request-error.ts", "api", "needs an invalid response: test/api"],
-  ["cli/parse/parse-error.ts", "program, []", "for messages that commander does not send today"],
+  ["cli/errors/line-error.ts", "program, []", "for messages that commander does not send today"],
   ["commands/kb/pipelines/run.ts", "kb doc list", "needs a lost stream: pipelines.test.ts"],
   ["commands/kb/pipelines/run.ts", "kb doc wait", "needs a wait that fails: pipelines.test.ts"],
   ["commands/kb/changes/make-documents.ts", "kb doc delete", "needs two documents of one name"],

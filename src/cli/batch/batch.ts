@@ -15,14 +15,14 @@ import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { execute } from "../execute/execute.ts";
 import { confirmationText, dryDeletionText } from "../execute/command-texts.ts";
-import { lookupOf } from "../execute/lookup.ts";
+import { lookupOf } from "../resolve/lookup.ts";
 import { callAndWait, indexingVerdict } from "../execute/send-row.ts";
 import { idOf, isAlreadyDeleted, isAlreadyExists } from "../execute/row-values.ts";
 import type { Session } from "../execute/session.ts";
 import { commandOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { createsNoun } from "../parse/create-nouns.ts";
-import { extraBody } from "../parse/input.ts";
+import { extraBody } from "../resolve/input.ts";
 import { takesEach } from "../parse/shared-flags.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import type { ParsedLine } from "../parse/parser.ts";
@@ -203,7 +203,7 @@ async function attempt(
     const noun = createsNoun[row.id];
     if (globals.ifNotExists && noun !== undefined && isAlreadyExists(error)) {
       const name = `name:${String(input["name"])}`;
-      const { resolveName } = await import("../execute/resolve-names.ts");
+      const { resolveName } = await import("../resolve/resolve-names.ts");
       const { id } = await resolveName(noun, name, input, lookupOf(session));
       return ended(number, "skipped", id);
     }

@@ -1,6 +1,6 @@
 import { CliError, startRefused } from "../../errors.ts";
-import { resolvedInput } from "../parse/input.ts";
-import { lookupOf } from "./lookup.ts";
+import { resolvedInput } from "../resolve/input.ts";
+import { lookupOf } from "../resolve/lookup.ts";
 import { rowValues } from "./row-values.ts";
 import type { CheckedCommand } from "./row-values.ts";
 import type { Session } from "./session.ts";

@@ -8,12 +8,12 @@ import { Rows } from "../../lib/collect.ts";
 import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { createsNoun } from "../parse/create-nouns.ts";
-import { resolvedInput } from "../parse/input.ts";
+import { resolvedInput } from "../resolve/input.ts";
 import type { Options } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { confirmationText, dryDeletionText } from "./command-texts.ts";
-import { lookupOf } from "./lookup.ts";
-import type { Lookup } from "./lookup.ts";
+import { lookupOf } from "../resolve/lookup.ts";
+import type { Lookup } from "../resolve/lookup.ts";
 import { callAndWait, indexingVerdict } from "./send-row.ts";
 import type { Session } from "./session.ts";
 
@@ -215,7 +215,7 @@ async function existingObject(
 ): Promise<unknown> {
   const noun = createsNoun[command.row?.id ?? ""];
   if (noun === undefined) throw error;
-  const { resolveName } = await import("./resolve-names.ts");
+  const { resolveName } = await import("../resolve/resolve-names.ts");
   const lookup: Lookup = lookupOf(session);
   const { object } = await resolveName(noun, `name:${String(ids["name"])}`, ids, lookup);
   const different = isObject(object)

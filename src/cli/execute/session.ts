@@ -18,7 +18,7 @@ import { bufferingReason, formulasIn, rowLimits, timeZoneFor } from "../parse/op
 import type { Options } from "../parse/options.ts";
 import { emptyRequestLog } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
-import { lookupOf } from "./lookup.ts";
+import { lookupOf } from "../resolve/lookup.ts";
 import { Requests } from "./requests.ts";
 import { openTransport } from "./transport.ts";
 
@@ -96,7 +96,7 @@ export function openSession(opening: Opening): Session {
     ...identityOf(command, settings),
     limitConcurrency: connection.limitConcurrency,
     async resolveId(noun, text) {
-      const { resolveName } = await import("./resolve-names.ts");
+      const { resolveName } = await import("../resolve/resolve-names.ts");
       return (await resolveName(noun, text, {}, lookupOf(session))).id;
     },
     enteredName: (id) => log.names.get(id) ?? id,

@@ -109,7 +109,7 @@ class LineParser {
     const root = this.reached.node
       .exitOverride()
       .configureOutput({ writeOut: () => {}, writeErr: () => {} })
-      .showSuggestionAfterError(false) // parse-error.ts has its own
+      .showSuggestionAfterError(false) // line-error.ts has its own
       .enablePositionalOptions()
       .helpCommand(false)
       .helpOption("-h, --help", "Show help")

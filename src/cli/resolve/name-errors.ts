@@ -2,7 +2,7 @@ import type { Values } from "../../api/request.ts";
 import { ApiError, notFound, refused, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { isObject } from "../../lib/json.ts";
-import { listCommand } from "../parse/nouns.ts";
+import { listCommand } from "./nouns.ts";
 import type { CliError } from "../../errors.ts";
 import { shortened } from "../../lib/plural.ts";
 import type { ListedNoun, Noun } from "../../operations/operation.ts";

@@ -5,7 +5,7 @@ import { ApiError, CliError, notFound } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { isIdPrefix, isUuid } from "../../lib/uuid.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
-import { listCommand } from "../parse/nouns.ts";
+import { listCommand } from "./nouns.ts";
 import { listings, modelsOf, scopeOf } from "./listings.ts";
 import type { Listed, Listing } from "./listings.ts";
 import type { Lookup } from "./lookup.ts";

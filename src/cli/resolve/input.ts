@@ -12,15 +12,15 @@ import type {
   Param,
 } from "../../operations/operation.ts";
 import { isUuid } from "../../lib/uuid.ts";
-import { flagOf } from "./command.ts";
-import type { Command } from "./command.ts";
-import { timeZoneFor } from "./options.ts";
-import type { Globals } from "./shared-flags.ts";
-import type { Lookup } from "../execute/lookup.ts";
-import type { Resolved } from "../execute/resolve-names.ts";
-import type { TypedLine } from "./typed-values.ts";
-import { checkValue, invalidValue } from "./values.ts";
-import type { Sources } from "./values.ts";
+import { flagOf } from "../parse/command.ts";
+import type { Command } from "../parse/command.ts";
+import { timeZoneFor } from "../parse/options.ts";
+import type { Globals } from "../parse/shared-flags.ts";
+import type { Lookup } from "./lookup.ts";
+import type { Resolved } from "./resolve-names.ts";
+import type { TypedLine } from "../parse/typed-values.ts";
+import { checkValue, invalidValue } from "../parse/values.ts";
+import type { Sources } from "../parse/values.ts";
 
 /** Name of a parameter in messages: `<name>` or `--description`. */
 export function labelOf(command: Command, name: string, param: Param): string {
@@ -259,8 +259,8 @@ export async function resolvedInput(
     !(kind === "uuid" && [input[name]].flat().every((id) => isUuid(String(id))));
   if (!Object.entries(command.params).some(isLookedUp)) return known;
   // Loaded on demand: they import the list operations of both programs.
-  const { requireKnown, resolveName } = await import("../execute/resolve-names.ts");
-  const { fillValues } = await import("../execute/fill-values.ts");
+  const { requireKnown, resolveName } = await import("./resolve-names.ts");
+  const { fillValues } = await import("./fill-values.ts");
   const behind = new Map<Noun | ListedNoun, Resolved>();
   for (const [name, param] of Object.entries(command.params)) {
     const value = input[name];

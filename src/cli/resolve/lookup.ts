@@ -4,7 +4,7 @@ import type { Settings } from "../../config/settings.ts";
 import { collect } from "../../lib/collect.ts";
 import { own } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
-import type { Requests } from "./requests.ts";
+import type { Requests } from "../execute/requests.ts";
 
 /** What resolving names needs: whole lists, and single objects. */
 export interface Lookup {

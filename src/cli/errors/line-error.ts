@@ -4,10 +4,10 @@ import { commandLine } from "../../lib/command-line.ts";
 import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandGroups } from "../help/groups.ts";
-import { usageOf } from "./command.ts";
-import { listCommand, nouns } from "./nouns.ts";
-import { shownMeaning, synonymsBelow } from "./synonyms.ts";
-import type { LineProblem, RejectedLine } from "./parser.ts";
+import { usageOf } from "../parse/command.ts";
+import { listCommand, nouns } from "../resolve/nouns.ts";
+import { shownMeaning, synonymsBelow } from "../parse/synonyms.ts";
+import type { LineProblem, RejectedLine } from "../parse/parser.ts";
 
 interface Failure extends RejectedLine {
   /** What commander's message quotes: a flag or an argument. */

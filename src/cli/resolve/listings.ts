@@ -12,8 +12,8 @@ import { asText } from "../../operations/operation.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
 import { listTags } from "../../operations/tags.ts";
 import { listWorkflowLogs } from "../../operations/workflows.ts";
-import { nouns } from "../parse/nouns.ts";
-import type { NounWords } from "../parse/nouns.ts";
+import { nouns } from "./nouns.ts";
+import type { NounWords } from "./nouns.ts";
 
 /** How the objects that an argument can name are listed and looked up. */
 export interface Listing extends NounWords {
