@@ -60,9 +60,11 @@ export const exitEntries = (): Entry[] =>
   Object.values(exitCodes).map(([exit, meaning]): Entry => [String(exit), meaning]);
 
 /** The topics that have no section of their own, in lines of at most `width` columns. */
-export const otherTopics = (width: number): [name: string, text: string][] =>
-  topicNames
-    .filter((name) => name !== "exit-codes" && name !== "flags")
-    .map((name) => [name, topicText(name, width)]);
+export const otherTopics = (width: number): Promise<[name: string, text: string][]> =>
+  Promise.all(
+    topicNames
+      .filter((name) => name !== "exit-codes" && name !== "flags")
+      .map(async (name) => [name, await topicText(name, width)] as [string, string]),
+  );
 
 export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();

@@ -29,7 +29,7 @@ const EXAMPLE_INDENT = 4;
 
 /** Every manual page by file name, `kb-doc.1`: roff with the `man` macros, in ASCII. */
 export async function manPages(): Promise<ReadonlyMap<string, string>> {
-  const pages = new Map([[`${TOPICS}.7`, topicsPage()]]);
+  const pages = new Map([[`${TOPICS}.7`, await topicsPage()]]);
   for (const program of ["kb", "wf"] as const) {
     const commands = await commandsOf(program);
     const words = [...new Set(commands.map((command) => command.words[1] ?? ""))];
@@ -115,13 +115,13 @@ function familyPage(program: string, word: string, commands: readonly Command[])
 const commonHelp = (flag: SharedFlag, commands: readonly Command[]): string =>
   sharedFlagHelp(flag, commands.find(flag.only));
 
-const topicsPage = (): string =>
+const topicsPage = async (): Promise<string> =>
   page(TOPICS, 7, "flags, exit codes, formats and other topics of kb and wf", [
     ".SH COMMON FLAGS",
     ...sharedFlags.flatMap((flag) => entryManual([flag.usage, sharedFlagHelp(flag)])),
     ".SH EXIT STATUS",
     ...exitEntries().flatMap(entryManual),
-    ...otherTopics(TEXT_WIDTH).flatMap(([name, text]) => topicManual(name, text)),
+    ...(await otherTopics(TEXT_WIDTH)).flatMap(([name, text]) => topicManual(name, text)),
     ".SH SEE ALSO",
     [reference("kb", 1), reference("wf", 1)].join(", "),
   ]);

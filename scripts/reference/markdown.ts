@@ -49,7 +49,10 @@ export async function referencePage(): Promise<string> {
       exitEntries().map(([term, meaning]): Entry => [term, plain(meaning)]),
     ),
     "## Topics",
-    ...otherTopics(MAX_WIDTH).flatMap(([name, text]) => [`### ${name}`, fenced("text", text)]),
+    ...(await otherTopics(MAX_WIDTH)).flatMap(([name, text]) => [
+      `### ${name}`,
+      fenced("text", text),
+    ]),
   ]);
 }
 

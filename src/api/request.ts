@@ -1,7 +1,7 @@
 import { CliError, usage } from "../errors.ts";
 import { methodAndPath } from "../operations/operation.ts";
 import { attempt } from "../lib/attempt.ts";
-import { define, isObject, own, setAt } from "../lib/json.ts";
+import { define, isObject, setAt } from "../lib/json.ts";
 import type { AnyOperation, FileInput, Param } from "../operations/operation.ts";
 
 /** One part of a multipart form. */
@@ -103,7 +103,7 @@ function partsOf(row: AnyOperation, input: Values, extra: Values | undefined): P
     const value = input[name];
     if (value === undefined) continue;
     if (param.in === "data") setAt(data, name, value);
-    else if (param.kind === "file") parts.push({ name, file: typedFile(value, param, input) });
+    else if (param.kind === "file") parts.push({ name, file: typedFile(value, input) });
     else if (param.in === "form") parts.push({ name, text: String(value) });
   }
   const json = merge(data, extra);
@@ -111,10 +111,10 @@ function partsOf(row: AnyOperation, input: Values, extra: Values | undefined): P
   return parts;
 }
 
-function typedFile(value: unknown, param: Param, input: Values): TypedFile {
+function typedFile(value: unknown, input: Values): TypedFile {
   const file = value as FileInput; // by construction (cli/parse/values.ts)
   const type = input["content_type"] ?? file.type;
-  if (type === undefined) return { ...file, type: mediaTypeOf(file.name, param.mediaTypes) };
+  if (type === undefined) return { ...file, type: mediaTypeOf(file.name) };
   if (!/^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/.test(String(type))) {
     throw usage(`invalid media type ${JSON.stringify(type)}`, "example of a media type: image/png");
   }
@@ -182,11 +182,8 @@ const byExtension = new Map(
   ),
 );
 
-/**
- * Media type of a file by the extension of its name, of `special` before the default table;
- * `application/octet-stream` if unknown.
- */
-function mediaTypeOf(name: string, special: Readonly<Record<string, string>> = {}): string {
+/** Media type of a file by the extension of its name; `application/octet-stream` if unknown. */
+function mediaTypeOf(name: string): string {
   const extension = /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
-  return own(special, extension) ?? byExtension.get(extension) ?? "application/octet-stream";
+  return byExtension.get(extension) ?? "application/octet-stream";
 }

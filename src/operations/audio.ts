@@ -1,15 +1,6 @@
 import { body, form, wfOperation, record, audioFile } from "./operation.ts";
 import { content_type, required, userInBody, userInForm } from "./shared.ts";
 
-/** The five types that the server accepts, by name, whatever the content is (server §18). */
-const mediaTypes = {
-  mp3: "audio/mp3",
-  m4a: "audio/m4a",
-  wav: "audio/wav",
-  amr: "audio/amr",
-  mpga: "audio/mpga",
-};
-
 export const transcribeAudio = wfOperation({
   id: "audioToText",
   command: "wf audio transcribe <file>",
@@ -19,7 +10,6 @@ export const transcribeAudio = wfOperation({
   params: {
     file: form.file("Audio file, - for stdin (mp3, m4a, wav, amr, mpga)", {
       required,
-      mediaTypes,
     }),
     content_type,
     user: userInForm,

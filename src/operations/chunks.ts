@@ -180,16 +180,9 @@ export const updateChunk = kbOperation({
     dataset_id,
     document_id,
     segment_id,
-    // Without both, the server clears a question-and-answer chunk (server §9.8).
-    "segment.content": body.text("New content", {
-      flag: "content",
-      from: "current.data.content",
-      onlyIf: ["current.doc_form", "qa_model"],
-    }),
+    "segment.content": body.text("New content", { flag: "content" }),
     "segment.answer": body.text("New answer, in question-and-answer documents", {
       flag: "answer",
-      from: "current.data.answer",
-      onlyIf: ["current.doc_form", "qa_model"],
     }),
     "segment.keywords": body.text("Keyword; replaces the existing ones", {
       flag: "keyword",
@@ -207,7 +200,6 @@ export const updateChunk = kbOperation({
     "segment.summary": body.text("New summary", { flag: "summary" }),
   },
   anyOf: "all",
-  current: getChunk,
   indexes: { at: "data" },
   returns: sheet,
   retry: "idempotent",

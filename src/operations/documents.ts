@@ -16,14 +16,11 @@ import {
   within,
 } from "./operation.ts";
 import {
-  automaticProcessRule,
   content_type,
   dataset_id,
   deletes,
   docForms,
   document_id,
-  needsEmbeddingModel,
-  impliesHighQuality,
   inData,
   namedFileParam,
   process_rule,
@@ -105,12 +102,8 @@ const doc_language = body.text("Language of the text", { serverDefault: "English
 const indexing = {
   doc_language,
   process_rule,
-  retrieval_model: { ...retrieval_model, lockedBy: "kb.indexing_technique" },
-  embedding_model: body.model("Embedding model, if none is set yet", {
-    fills: { embedding_model_provider: "provider" },
-    implies: impliesHighQuality,
-    lockedBy: "kb.indexing_technique",
-  }),
+  retrieval_model,
+  embedding_model: body.model("Embedding model, if none is set yet"),
   embedding_model_provider: body.text("Provider of a model given without one"),
 } as const;
 const original_document_id = body.ref("document", "Name or ID of a document to update instead");
@@ -118,10 +111,7 @@ const original_document_id = body.ref("document", "Name or ID of a document to u
 /** How a changed document is indexed. */
 const reindexing = {
   process_rule,
-  doc_form: body.choice(docForms, "Chunk structure", {
-    from: "document.doc_form",
-    serverDefault: "text_model",
-  }),
+  doc_form: body.choice(docForms, "Chunk structure", { serverDefault: "text_model" }),
   doc_language,
   retrieval_model,
 } as const;
@@ -213,15 +203,8 @@ export const createDocumentByText = kbOperation({
     // The server truncates a longer name, so the document could not be found by it.
     name: body.text("Name", { required, length: [1, 200] }),
     text: body.text("Content", { required, orFile: true }),
-    indexing_technique: body.choice(indexingTechniques, "Indexing technique", {
-      from: "kb.indexing_technique",
-      lockedBy: "kb.indexing_technique",
-      needs: needsEmbeddingModel,
-    }),
-    doc_form: body.choice(docForms, "Chunk structure", {
-      from: "kb.doc_form",
-      serverDefault: "text_model",
-    }),
+    indexing_technique: body.choice(indexingTechniques, "Indexing technique"),
+    doc_form: body.choice(docForms, "Chunk structure", { serverDefault: "text_model" }),
     ...indexing,
     original_document_id,
   },
@@ -244,19 +227,15 @@ export const createDocumentByFile = kbOperation({
   route: "POST /datasets/{dataset_id}/document/create-by-file",
   params: {
     dataset_id,
-    file: { ...namedFileParam, forDirectory: "kb sync" },
+    file: namedFileParam,
     content_type,
     indexing_technique: data.choice(indexingTechniques, "Indexing technique", {
       serverDefault: "the knowledge base's",
-      lockedBy: "kb.indexing_technique",
-      needs: needsEmbeddingModel,
     }),
     doc_form: data.choice(docForms, "Chunk structure", {
-      from: "kb.doc_form",
       serverDefault: "the knowledge base's, or text_model",
     }),
     ...inData(indexing),
-    process_rule: { ...inData({ process_rule }).process_rule, firstValue: automaticProcessRule },
     duplicate: data.flag("Replace a document with the same name", { serverDefault: "true" }),
     ...inData({ original_document_id }),
   },
@@ -279,11 +258,7 @@ export const updateDocumentByText = kbOperation({
   params: {
     dataset_id,
     document_id,
-    // A new text requires a name, and a missing form means text_model (server §9.4).
-    name: body.text("New name, with new content", {
-      from: "document.name",
-      length: [1, 255],
-    }),
+    name: body.text("New name, with new content", { length: [1, 255] }),
     text: body.text("New content", { orFile: true }),
     ...reindexing,
   },
@@ -307,7 +282,7 @@ export const updateDocumentByText = kbOperation({
 const replacement = {
   dataset_id,
   document_id,
-  file: form.file("New file, - for stdin", { maxNameLength: 200 }),
+  file: form.file("New file, - for stdin", { length: [1, 200] }),
   content_type,
   ...inData(reindexing),
 } as const;

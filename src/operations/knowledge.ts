@@ -16,8 +16,6 @@ import {
   dataset_id,
   deletes,
   docForms,
-  needsEmbeddingModel,
-  impliesHighQuality,
   required,
   retrieval_model,
   indexingTechniques,
@@ -70,16 +68,11 @@ const sheet = record<KnowledgeBase>(
 );
 
 const description = body.text("Description", { length: [0, 400] });
-const indexing_technique = body.choice(indexingTechniques, "Indexing technique", {
-  needs: needsEmbeddingModel,
-});
+const indexing_technique = body.choice(indexingTechniques, "Indexing technique");
 const permission = body.choice(permissions, "Who in the workspace can see it", {
   serverDefault: "only_me",
 });
-const embedding_model = body.model("Embedding model, see `kb model list`", {
-  fills: { embedding_model_provider: "provider" },
-  implies: impliesHighQuality,
-});
+const embedding_model = body.model("Embedding model, see `kb model list`");
 const embedding_model_provider = body.text("Provider of a model given without one");
 const external_knowledge_api_id = body.text("ID of the external knowledge API");
 const external_knowledge_id = body.text("ID of the knowledge in that API");
@@ -120,6 +113,7 @@ export const createKnowledgeBase = kbOperation({
   command: "kb create <name>",
   action: "create knowledge base {name}",
   summary: "Create an empty knowledge base",
+  creates: "kb",
   route: "POST /datasets",
   params: {
     name: body.text("Name, unique in the workspace", { length: [1, 40], required }),
@@ -186,7 +180,7 @@ export const updateKnowledgeBase = kbOperation({
     dataset_id,
     name: body.text("New name, unique in the workspace", { length: [1, 40] }),
     description,
-    indexing_technique: body.choice(indexingTechniques, "Indexing technique"),
+    indexing_technique,
     permission: body.choice(permissions, "Who in the workspace can see it"),
     embedding_model,
     embedding_model_provider,

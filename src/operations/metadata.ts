@@ -57,6 +57,7 @@ export const createMetadataField = kbOperation({
   command: "kb metadata create <kb> <name>",
   action: "create metadata field {name} in knowledge base {kb}",
   summary: "Create a metadata field",
+  creates: "field",
   route: "POST /datasets/{dataset_id}/metadata",
   params: {
     dataset_id,

@@ -8,17 +8,9 @@ import { readerOf } from "../lib/json.ts";
 export type Noun = "kb" | "document" | "tag" | "field";
 
 /**
- * Objects of other lists: a model, written `provider/model`, and objects without a name, which the
- * beginning of an ID can select.
+ * Objects without a name, which the beginning of an ID can select.
  */
-export type ListedNoun =
-  | "model"
-  | "chunk"
-  | "child"
-  | "run"
-  | "conversation"
-  | "variable"
-  | "annotation";
+export type ListedNoun = "chunk" | "child" | "run" | "conversation" | "variable" | "annotation";
 
 /** Where a value is sent: `data` is the JSON part of a multipart form, `local` is never sent. */
 export type ParamLocation = "path" | "query" | "body" | "data" | "form" | "local";
@@ -49,16 +41,14 @@ interface ParamOptions {
   readonly required?: true;
   /** The flag is repeatable and its value an array; a positional takes several words. */
   readonly many?: true;
-  /** Minimum and maximum number of characters, or of items with `many`. */
+  /** Minimum and maximum number of characters, also of a file's name, or of items with `many`. */
   readonly length?: readonly [number, number];
   readonly range?: readonly [number, number];
-  /** Longest file name that the server stores whole (characters). */
-  readonly maxNameLength?: number;
   /** Name of the flag without dashes (default: the wire name). */
   readonly flag?: string;
   /** Hidden aliases of the flag, without dashes; one letter is a short form. */
   readonly aliases?: readonly string[];
-  /** The list in which the beginning of an ID, or a model, is looked up. */
+  /** The list in which the beginning of an ID is looked up. */
   readonly listed?: ListedNoun;
   /** Word of the positional in `command` (default: the wire name or the noun). */
   readonly placeholder?: string;
@@ -68,50 +58,20 @@ interface ParamOptions {
   readonly bareValue?: string;
   /** One-letter form of the flag. */
   readonly short?: string;
-  /**
-   * Source of a missing value: a field of a resolved `ref`, such as `kb.doc_form` (server §9), or of
-   * the response of the row's `current`, such as `current.data.answer`.
-   */
-  readonly from?: string;
-  /** Fill `from` only if this field has this value; the source must then have a value, too. */
-  readonly onlyIf?: readonly [path: string, value: string];
-  /** Default value by `doc_form`; a given value must have the same mode. */
-  readonly defaultByForm?: Readonly<Record<string, { readonly mode: string }>>;
-  /** Default value for the first document of a knowledge base, which has no newest rule yet. */
-  readonly firstValue?: { readonly mode: string };
-  /** The command that takes a directory instead of this file, with the same positionals before it. */
-  readonly forDirectory?: string;
-  /**
-   * Missing parameters that the object of a `ref` fills, with the field of each. If all of them are
-   * given, the value is sent without a lookup.
-   */
-  readonly fills?: Readonly<Record<string, string>>;
-  /**
-   * Values of other parameters that this one requires: sent by default, and any other value is an
-   * error. Without its technique, an embedding model is stored but not used (server §8).
-   */
-  readonly implies?: Readonly<Record<string, string>>;
-  /** The parameter that this value requires, unless the server has a default for it. */
-  readonly needs?: readonly [value: string, param: string];
+  /** It is the end user of the request, from `--user` or the settings (server §2). */
+  readonly from?: "user";
   /** Default of the server, for help only; never sent. */
   readonly serverDefault?: string;
   /** Look up IDs first, because the server silently ignores unknown ones. */
   readonly mustExist?: true;
   /** Default value that is sent. */
   readonly default?: boolean;
-  /**
-   * Field of a `ref`, such as `kb.indexing_technique`. Once it is set, the server silently ignores
-   * other values, so they are rejected before the request is sent.
-   */
-  readonly lockedBy?: string;
   /** Path of a file to write besides the output, so it cannot be stdout. */
   readonly isOutputPath?: true;
   /** Shape of a JSON value. */
   readonly shape?: Shape;
   /** Adds a flag `--<name>-file PATH` that reads the text from a file, `-` for stdin. */
   readonly orFile?: true;
-  /** Media types by file extension that the server expects. */
-  readonly mediaTypes?: Readonly<Record<string, string>>;
 }
 
 export interface Param extends ParamOptions {
@@ -175,8 +135,8 @@ function paramsIn<P extends ParamLocation>(location: P) {
       help: string,
       options?: L,
     ) => make("ref", { noun })(help, options),
-    /** A model from the list of models; `fills` names the parameter of its provider. */
-    model: make("ref", { listed: "model", placeholder: "provider/model" }),
+    /** A model by its name, also with its provider. */
+    model: make("ref", { placeholder: "provider/model" }),
   };
 }
 
@@ -547,8 +507,8 @@ interface KeylessOperation<P extends Params, R extends Returns<never>> {
    * positionals, and then the value.
    */
   readonly alone?: Readonly<Record<string, string>>;
-  /** Reads the current state of the object, for values that are filled `from` it. */
-  readonly current?: AnyOperation;
+  /** What it creates, so that `--if-not-exists` can find it by name. */
+  readonly creates?: Noun;
   /**
    * Path of the chunks in the response, each with the `status` and `error` of its indexing. `dropped`:
    * chunks in error are not stored.

@@ -35,11 +35,9 @@ const inputs = body.json("Values of the pipeline's input variables", {
 });
 const datasource_type = body.choice(datasourceTypes, "Type of data source", {
   required,
-  streaming,
 });
 const is_published = body.flag("Use the published version instead of the draft", {
   required,
-  streaming,
 });
 
 export const listDatasourcePlugins = kbOperation({

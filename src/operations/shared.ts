@@ -30,7 +30,7 @@ export const content_type = local.text("Media type (default: by file extension)"
 });
 
 /** The server truncates longer names, so the document could not be found by the file name. */
-export const namedFileParam = { ...fileParam, maxNameLength: 200 } as const;
+export const namedFileParam = { ...fileParam, length: [1, 200] } as const;
 
 /** Chunk structures (server §7). */
 export const docForms = ["text_model", "hierarchical_model", "qa_model"] as const;
@@ -44,10 +44,6 @@ export const modelTypes = [
   "speech2text",
   "moderation",
 ] as const;
-
-/** The technique of embedding models, and the parameter of the model (server §8). */
-export const impliesHighQuality = { indexing_technique: "high_quality" } as const;
-export const needsEmbeddingModel = ["high_quality", "embedding_model"] as const;
 
 const modelShape = {
   kind: "object",
@@ -141,10 +137,7 @@ export const defaultByForm: Readonly<Record<string, { readonly mode: string }>> 
 };
 
 export const retrieval_model = body.json("Search settings", { shape: retrievalShape });
-export const process_rule = body.json("Chunking rule", {
-  defaultByForm,
-  shape: processRuleShape,
-});
+export const process_rule = body.json("Chunking rule", { shape: processRuleShape });
 
 /** Parameters of a body in the JSON part of a multipart form. */
 export const inData = <P extends Record<string, Param>>(params: P) =>

@@ -29,6 +29,7 @@ export const createTag = kbOperation({
   command: "kb tag create <name>",
   action: "create tag {name}",
   summary: "Create a tag",
+  creates: "tag",
   route: "POST /datasets/tags",
   params: { name: body.text("Name, unique in the workspace", { length: [1, 50], required }) },
   returns: record<Tag>("name bindings=binding_count:count id:id ... type"),

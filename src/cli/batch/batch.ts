@@ -16,13 +16,12 @@ import type { RequestLog } from "../trace/request-log.ts";
 import { execute } from "../execute/execute.ts";
 import { confirmationText, dryDeletionText } from "../execute/command-texts.ts";
 import { lookupOf } from "../resolve/lookup.ts";
-import { callAndWait, indexingVerdict } from "../execute/send-row.ts";
+import { indexingVerdict, sendRow } from "../execute/send-row.ts";
 import { idOf, isAlreadyDeleted, isAlreadyExists } from "../execute/row-values.ts";
 import type { Session } from "../execute/session.ts";
 import { commandOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { createsNoun } from "../parse/create-nouns.ts";
-import { extraBody } from "../resolve/input.ts";
+import { extraBody } from "../parse/input.ts";
 import { takesEach } from "../parse/shared-flags.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import type { ParsedLine } from "../parse/parser.ts";
@@ -181,10 +180,10 @@ async function attempt(
   input: Values,
   { number, again }: Sending,
 ): Promise<RowAttempt<RowOutcome>> {
-  const { row, command, globals, extra, session } = run;
+  const { row, command, globals, session } = run;
   const target = targetId(command, input);
   try {
-    const response = await callAndWait(row, input, extra, session);
+    const response = await sendRow(run, input);
     const values: unknown[] = Array.isArray(response) ? response : [response];
     const id = idOf(row.returns, values[0]) ?? target;
     const verdict = indexingVerdict(row, values);
@@ -200,7 +199,7 @@ async function attempt(
     const isAlreadyDone =
       error instanceof ApiError && error.response.status === row.alreadyDoneStatus;
     if (again && isAlreadyDone) return ended(number, "ok", target);
-    const noun = createsNoun[row.id];
+    const noun = row.creates;
     if (globals.ifNotExists && noun !== undefined && isAlreadyExists(error)) {
       const name = `name:${String(input["name"])}`;
       const { resolveName } = await import("../resolve/resolve-names.ts");

@@ -2,7 +2,7 @@ import type { RowAttempt, RowEnd } from "../../commands/batch/index.ts";
 import { usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { requireNear } from "../../host/safe-path.ts";
-import { sourcesOf } from "../resolve/input.ts";
+import { sourcesOf } from "../parse/input.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import type { TypedLine } from "../parse/typed-values.ts";
 import type { Sources } from "../parse/values.ts";

@@ -8,7 +8,7 @@ import { isObject } from "../../lib/json.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import { resolvedInput } from "../resolve/input.ts";
+import { resolvedInput } from "../resolve/resolve-input.ts";
 import { lookupOf } from "../resolve/lookup.ts";
 import type { Lookup } from "../resolve/lookup.ts";
 import { isAlreadyDeleted } from "../execute/row-values.ts";

@@ -5,7 +5,7 @@ import { CliError, usage } from "../../errors.ts";
 import type { Param, Params } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { changeMissing, checkedInput, labelOf } from "../resolve/input.ts";
+import { changeMissing, checkedInput, labelOf } from "../parse/input.ts";
 import { tryParseJson } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { TypedLine } from "../parse/typed-values.ts";

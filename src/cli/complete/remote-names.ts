@@ -4,16 +4,17 @@ import { settingsFor } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
 import type { Host, Output } from "../../host/host.ts";
 import { isObject, own } from "../../lib/json.ts";
-import { timesFor } from "../../output/times.ts";
 import { counted } from "../../lib/plural.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
+import { timesFor } from "../../output/times.ts";
+import { openSession } from "../execute/session.ts";
+import type { Session } from "../execute/session.ts";
+import { runsOfMachine } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
+import { optionsFor } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { listings } from "../resolve/listings.ts";
 import { resolveName } from "../resolve/resolve-names.ts";
-import { optionsFor } from "../parse/options.ts";
-import { openSession } from "../execute/session.ts";
-import type { Session } from "../execute/session.ts";
 
 /** An object with a name. */
 export interface Named {
@@ -96,8 +97,7 @@ export const runIds = (
     const session = sessionFor(query, timed);
     const times = timesFor({ times: "relative", now: () => host.now() }, true);
     try {
-      const { savedRuns } = await import("../../commands/wf/runs/task-ids.ts");
-      return [...(await savedRuns(session.context))].map(([name, { paused, end, savedAt }]) => {
+      return [...(await runsOfMachine(session.context))].map(([name, { paused, end, savedAt }]) => {
         const status = paused ? "paused" : end?.status;
         const about = [status, times.text(savedAt)].filter((part) => part !== undefined);
         return { name, about: about.join(", ") };
@@ -154,7 +154,6 @@ async function listNames(
     entered: () => {},
     trace: () => Promise.resolve(),
     notice: () => Promise.resolve(),
-    checks: false,
   };
   const inside =
     scope && within !== undefined

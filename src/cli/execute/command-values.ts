@@ -1,7 +1,7 @@
 import { CliError, startRefused } from "../../errors.ts";
-import { resolvedInput } from "../resolve/input.ts";
 import { lookupOf } from "../resolve/lookup.ts";
 import { rowValues } from "./row-values.ts";
+import { resolvedInput } from "../resolve/resolve-input.ts";
 import type { CheckedCommand } from "./row-values.ts";
 import type { Session } from "./session.ts";
 

@@ -11,7 +11,7 @@ import type { PageInfo, Style } from "../../output/print/print.ts";
 import { visible } from "../../output/display-width.ts";
 import { progressStyle, wantsRedraw } from "../../output/terminal.ts";
 import type { Command } from "../parse/command.ts";
-import { checkedInput, extraBody, needChange, sourcesOf } from "../resolve/input.ts";
+import { checkedInput, extraBody, needChange, sourcesOf } from "../parse/input.ts";
 import { optionsFor, styleFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";

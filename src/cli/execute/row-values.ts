@@ -1,20 +1,19 @@
-import { createKnowledgeBase } from "../../operations/knowledge.ts";
 import { isList } from "../../operations/operation.ts";
 import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
+import type { ReadCall } from "../../commands/command-rules.ts";
 import { ApiError, CliError, DryRunShown, refused } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { Rows } from "../../lib/collect.ts";
 import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
-import { createsNoun } from "../parse/create-nouns.ts";
-import { resolvedInput } from "../resolve/input.ts";
+import { rulesOf } from "../parse/command-list.ts";
 import type { Options } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { confirmationText, dryDeletionText } from "./command-texts.ts";
 import { lookupOf } from "../resolve/lookup.ts";
-import type { Lookup } from "../resolve/lookup.ts";
-import { callAndWait, indexingVerdict } from "./send-row.ts";
+import { resolvedInput } from "../resolve/resolve-input.ts";
+import { indexingVerdict, sendRow } from "./send-row.ts";
 import type { Session } from "./session.ts";
 
 /** A command with its checked values, and what its request is made of. */
@@ -53,11 +52,11 @@ export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown>
   }
   try {
     if (row.returns.kind === "events") return yield* await session.open(row, ids);
-    const response = await callAndWait(row, ids, run.extra, session);
+    const response = await sendRow({ ...run, row }, ids);
     // The response of a file row is its unread bytes.
     if (row.returns.kind === "file") yield* response as AsyncIterable<Uint8Array>;
     else if (row.returns.kind !== "nothing") yield response;
-    if (row.id === createKnowledgeBase.id) await noticeTechnique(response, session);
+    await rulesOf(command)?.explain?.(response, session.context);
     values.push(response);
   } catch (error) {
     if (isAlreadyDeleted(error, options.globals)) await session.context.notice("already deleted");
@@ -68,21 +67,16 @@ export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown>
   throwVerdict(row, values);
 }
 
-/** Asks on a terminal for what a new knowledge base needs and the line leaves open. */
+/** Asks on a terminal for what the line leaves open. */
 async function withAnswers(run: CheckedCommand): Promise<CheckedCommand> {
   const { command, input, extra, options, session } = run;
   const { dryRun, terminal } = session.context.options;
-  if (command.row?.id !== createKnowledgeBase.id || extra) return run;
+  const rules = rulesOf(command);
+  if (!rules?.ask || extra) return run;
   // A script that stores the ID of what it creates must not wait for an answer. `input` is read last:
   // it opens stdin, which takes 2 ms.
   if (!terminal || dryRun || options.globals.ifNotExists || !options.input) return run;
-  const { chooseTechnique } = await import("../../commands/kb/choose-technique.ts");
-  return { ...run, input: await chooseTechnique(input, session.context) };
-}
-
-async function noticeTechnique(kb: unknown, { context }: Session): Promise<void> {
-  const { noticeOpenTechnique } = await import("../../commands/kb/choose-technique.ts");
-  await noticeOpenTechnique(kb, context);
+  return { ...run, input: await rules.ask(input, session.context) };
 }
 
 /** The values with names resolved; undefined where --if-exists allows that there is nothing to delete. */
@@ -103,17 +97,22 @@ async function resolvedIds({ command, input, session, options }: CheckedCommand)
 async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<void> {
   const { command, input, session, options } = run;
   const { context } = session;
-  const { row, effect } = command;
-  if (!row || effect !== "destroys") return;
-  const { readDeletion, tryReadDeletion } = await import("./deletion.ts");
+  if (command.effect !== "destroys") return;
+  const lost = rulesOf(command)?.deletion;
   if (context.options.dryRun) {
-    const found = ids && (await tryReadDeletion(row, ids, session));
+    // It needs no server where it has IDs.
+    const read: ReadCall = (row, input) => session.call(row, input, { retries: 0 });
+    const found = ids && (await lost?.(ids, read).catch(onlyFailures));
     return context.notice(dryDeletionText(command, input, found?.size));
   }
   const asks = options.input && !options.globals.yes;
-  const found = ids && asks ? await readDeletion(row, ids, session) : undefined;
+  const found = ids && asks ? await lost?.(ids, session.call) : undefined;
   session.deleted = found?.size;
   await context.confirm(confirmationText(command, input, found?.size), { type: found?.type });
+}
+
+function onlyFailures(error: unknown): undefined {
+  if (!(error instanceof CliError)) throw error;
 }
 
 function throwVerdict(row: AnyOperation, values: readonly unknown[]): void {
@@ -201,8 +200,8 @@ export const isAlreadyExists = (error: unknown): boolean =>
 
 /** Adds how to use the object that already has the name. */
 function withExistsHint(error: unknown, row: AnyOperation): unknown {
-  const isNew = error instanceof CliError && Object.hasOwn(createsNoun, row.id);
-  if (!isNew || !isAlreadyExists(error) || error.info.hint !== undefined) return error;
+  if (!row.creates || !(error instanceof CliError) || !isAlreadyExists(error)) return error;
+  if (error.info.hint !== undefined) return error;
   return error.with({ hint: "add --if-not-exists to use the existing one" });
 }
 
@@ -213,11 +212,11 @@ async function existingObject(
   error: unknown,
   session: Session,
 ): Promise<unknown> {
-  const noun = createsNoun[command.row?.id ?? ""];
+  const noun = command.row?.creates;
   if (noun === undefined) throw error;
   const { resolveName } = await import("../resolve/resolve-names.ts");
-  const lookup: Lookup = lookupOf(session);
-  const { object } = await resolveName(noun, `name:${String(ids["name"])}`, ids, lookup);
+  const name = `name:${String(ids["name"])}`;
+  const { object } = await resolveName(noun, name, ids, lookupOf(session));
   const different = isObject(object)
     ? Object.keys(ids).filter(
         (name) =>

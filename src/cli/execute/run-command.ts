@@ -16,7 +16,7 @@ import { inBatches } from "../../lib/collect.ts";
 import { flagOf, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { commandsOf } from "../parse/command-list.ts";
-import { checkedInput, labelOf, needChange, sourcesOf } from "../resolve/input.ts";
+import { checkedInput, labelOf, needChange, sourcesOf } from "../parse/input.ts";
 import { optionsFor } from "../parse/options.ts";
 import { parseLine } from "../parse/parser.ts";
 import type { Globals } from "../parse/shared-flags.ts";

@@ -3,29 +3,30 @@ import { invalidResponse } from "../../api/response-fields.ts";
 import type { Context } from "../../commands/command-spec.ts";
 import { CliError } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
-import { updateKnowledgeBase } from "../../operations/knowledge.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
+import { rulesOf } from "../parse/command-list.ts";
+import type { Command } from "../parse/command.ts";
 import type { Session } from "./session.ts";
 
-/** Settings that make the server reindex a knowledge base. */
-const indexSettings = ["indexing_technique", "embedding_model", "embedding_model_provider"];
+/** A row that is sent, with what its request is made of. */
+export interface SentRow {
+  readonly command: Command;
+  readonly row: AnyOperation;
+  /** Further fields of the body. */
+  readonly extra: Values | undefined;
+  readonly session: Session;
+}
 
-/** Sends the request of a row; waits where it makes the server reindex a knowledge base. */
-export async function callAndWait(
-  row: AnyOperation,
+/** Sends the request of a row, with what the rules of its command add. */
+export function sendRow(
+  { command, row, extra, session }: SentRow,
   input: Values,
-  extra: Values | undefined,
-  session: Session,
 ): Promise<unknown> {
-  const plain =
-    row.id !== updateKnowledgeBase.id || indexSettings.every((name) => input[name] === undefined);
-  if (plain) return session.call(row, input, { extra });
-  const { changeSettings } = await import("../../commands/kb/models/index.ts");
+  const send = rulesOf(command)?.send;
+  if (!send) return session.call(row, input, { extra });
   const call: Session["call"] = (each, values, options) =>
     session.call(each, values, each.id === row.id ? { ...options, extra } : options);
-  // The input was checked against the row's own parameters.
-  const context: Context = { ...session.context, call: call as Context["call"] };
-  return changeSettings(input as never, context);
+  return send(input, { ...session.context, call: call as Context["call"] });
 }
 
 /**

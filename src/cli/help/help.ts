@@ -101,7 +101,7 @@ function withLimits(help: string, limits: readonly string[]): string {
 function limitsOf({ choices, length, range, many, kind, serverDefault }: Param): string[] {
   const limits = [
     choices && `one of: ${choices.join(", ")}`,
-    length && `${length[0]} to ${length[1]} ${many ? "times" : "characters"}`,
+    length && kind !== "file" && `${length[0]} to ${length[1]} ${many ? "times" : "characters"}`,
     range && `${range[0]} to ${range[1]}`,
     many && "repeatable",
     kind === "json" && "inline, @file or -",

@@ -140,7 +140,7 @@ function parameterTree(name: string, param: Param, { flag, positional, required,
     ...(noun !== undefined && { noun }),
     ...(choices !== undefined && { choices }),
     ...(range !== undefined && { min: range[0], max: range[1] }),
-    ...(length !== undefined && { [min]: length[0], [max]: length[1] }),
+    ...(length !== undefined && param.kind !== "file" && { [min]: length[0], [max]: length[1] }),
     ...(serverDefault !== undefined && { serverDefault }),
   };
 }

@@ -42,7 +42,7 @@ export async function showHelpTopic(
   const topic = topicNames.find((name) => name === (own(topicAliases, word) ?? word));
   if (topic && others.length === 0) {
     const { topicText } = await import("./topics.ts");
-    const text = topicText(topic, style.width);
+    const text = await topicText(topic, style.width);
     if (!isJson) return showPage(text, host);
     const { topicTree } = await import("./json.ts");
     return host.stdout.write(`${JSON.stringify(topicTree(program, topic, text), null, 2)}\n`);

@@ -2,7 +2,6 @@ import { isList } from "../../operations/operation.ts";
 import { formatNamed, formatsOf } from "../../output/formats-list.ts";
 import { takesUser } from "./command.ts";
 import type { Command } from "./command.ts";
-import { createsNoun } from "./create-nouns.ts";
 import { optionName } from "./flags.ts";
 import type { Flag } from "./flags.ts";
 
@@ -51,7 +50,7 @@ const lists = ({ returns, effect }: Command) => effect === "reads" && isList(ret
 const bodied = ({ row }: Command) =>
   Object.values(row?.params ?? {}).some((param) => param.in === "body" || param.in === "data");
 /** Operations whose object can be found by its name afterwards. */
-const creates = ({ row }: Command) => row !== undefined && Object.hasOwn(createsNoun, row.id);
+const creates = ({ row }: Command) => row?.creates !== undefined;
 const always = () => true;
 
 /** Can it run once per row of a file? It sends one request, without a stream, or is a task for it. */

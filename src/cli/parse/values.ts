@@ -98,17 +98,15 @@ function textValue(label: string, param: Param, text: string): string {
   return text;
 }
 
-async function fileValue(label: string, { maxNameLength }: Param, text: string, sources: Sources) {
+async function fileValue(label: string, { length }: Param, text: string, sources: Sources) {
   const file = await sources.file(text);
   const characters = [...file.name].length;
-  if (maxNameLength !== undefined && characters > maxNameLength) {
-    throw invalidValue(
-      label,
-      text,
-      `has a name of ${characters} characters; ${maxNameLength} are allowed`,
-    );
-  }
-  return file;
+  if (length === undefined || characters <= length[1]) return file;
+  throw invalidValue(
+    label,
+    text,
+    `has a name of ${characters} characters; ${length[1]} are allowed`,
+  );
 }
 
 function checkLength(

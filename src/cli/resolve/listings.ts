@@ -1,14 +1,10 @@
 import type { Values } from "../../api/request.ts";
-import type { Model } from "../../lib/model-names.ts";
-import { isObject } from "../../lib/json.ts";
 import { listAnnotations } from "../../operations/annotations.ts";
 import { listConversations, listConversationVariables } from "../../operations/chats.ts";
 import { listChildChunks, listChunks } from "../../operations/chunks.ts";
 import { getDocument, listDocuments } from "../../operations/documents.ts";
 import { getKnowledgeBase, listKnowledgeBases } from "../../operations/knowledge.ts";
 import { listMetadataFields } from "../../operations/metadata.ts";
-import { listModels } from "../../operations/models.ts";
-import { asText } from "../../operations/operation.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
 import { listTags } from "../../operations/tags.ts";
 import { listWorkflowLogs } from "../../operations/workflows.ts";
@@ -24,17 +20,15 @@ export interface Listing extends NounWords {
   readonly keyword?: true;
   /** Further values of the request for the list. */
   readonly fixed?: Values;
-  /** What selects an object: a name, an ID or its beginning, or both. */
-  readonly by: "name or id" | "id" | "name";
-  /** Fields that distinguish objects with the same name. */
-  readonly distinct: readonly string[];
+  /** Does a name select an object, too, beside an ID or its beginning? */
+  readonly byName: boolean;
 }
 
 /** An object of a list. */
 export type Listed = Readonly<Record<string, unknown>>;
 
-const named = { by: "name or id", distinct: ["id", "name"] } as const;
-const nameless = { by: "id", distinct: ["id"] } as const;
+const named = { byName: true } as const;
+const nameless = { byName: false } as const;
 
 /** How each noun is listed. */
 export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
@@ -55,13 +49,6 @@ export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
   },
   tag: { ...nouns.tag, ...named, row: listTags },
   field: { ...nouns.field, ...named, row: listMetadataFields },
-  model: {
-    ...nouns.model,
-    by: "name",
-    row: listModels,
-    fixed: { model_type: "text-embedding" },
-    distinct: ["provider", "model"],
-  },
   chunk: { ...nouns.chunk, ...nameless, row: listChunks },
   child: { ...nouns.child, ...nameless, row: listChildChunks },
   run: { ...nouns.run, ...nameless, row: listWorkflowLogs },
@@ -73,15 +60,3 @@ export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
 /** The values of a request that the list of a noun needs. */
 export const scopeOf = ({ within = [] }: Listing, known: Values): Values =>
   Object.fromEntries(within.map((name) => [name, known[name]]));
-
-/** The models of a provider. */
-export function modelsOf(provider: unknown): (Listed & Model)[] {
-  const models = isObject(provider) ? provider["models"] : undefined;
-  if (!isObject(provider) || !Array.isArray(models)) return [];
-  return models.filter(isObject).map(({ model }) => ({
-    id: model,
-    name: `${asText(provider["provider"])}/${asText(model)}`,
-    provider: asText(provider["provider"]),
-    model: asText(model),
-  }));
-}

@@ -1,10 +1,11 @@
+import type { RowLimit } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import type { Context } from "../../commands/command-spec.ts";
 import type { Settings } from "../../config/settings.ts";
 import { collect } from "../../lib/collect.ts";
 import { own } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
-import type { Requests } from "../execute/requests.ts";
+import { runsOfMachine } from "../parse/command-list.ts";
 
 /** What resolving names needs: whole lists, and single objects. */
 export interface Lookup {
@@ -18,18 +19,16 @@ export interface Lookup {
   entered(id: string, name: string): void;
   trace(level: 1, text: string): Promise<void>;
   notice(text: string): Promise<void>;
-  /** Are IDs checked that the server would silently ignore? Completion sends no such reads. */
-  readonly checks: boolean;
 }
 
 /** Looks names up through a session; a list that is one response is requested once. */
-export function lookupOf(
-  source: Pick<Requests, "call" | "rows"> & {
-    readonly context: Context;
-    readonly settings: () => Promise<Settings>;
-    readonly names: Map<string, string>;
-  },
-): Lookup {
+export function lookupOf(source: {
+  call(row: AnyOperation, input: Values): Promise<unknown>;
+  rows(row: AnyOperation, input: Values, limit: RowLimit): AsyncIterable<unknown>;
+  readonly context: Context;
+  readonly settings: () => Promise<Settings>;
+  readonly names: Map<string, string>;
+}): Lookup {
   const { context } = source;
   const lists = new Map<string, Promise<unknown[]>>();
   const everything = { limit: Infinity };
@@ -47,8 +46,7 @@ export function lookupOf(
     base: async (name) => own((await source.settings()).bases, name),
     one: (row, input) => source.call(row, input),
     async followedRuns() {
-      const { savedRunIds } = await import("../../commands/wf/runs/task-ids.ts");
-      return savedRunIds(context);
+      return [...(await runsOfMachine(context)).keys()];
     },
     entered(id, name) {
       // What a command itself looks up later was not entered.
@@ -56,6 +54,5 @@ export function lookupOf(
     },
     trace: context.trace,
     notice: context.notice,
-    checks: true,
   };
 }

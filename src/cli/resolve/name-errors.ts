@@ -11,41 +11,30 @@ import type { Listed, Listing } from "./listings.ts";
 import type { Lookup } from "./lookup.ts";
 
 /** The error for `id:` with a text that is not an ID. */
-export const invalidId = ({ title, by }: Listing, text: string): CliError =>
+export const invalidId = ({ title }: Listing, text: string): CliError =>
   usage(
     `${JSON.stringify(shortened(text, MAX_NAME))} is not a valid ${title} ID`,
-    by === "name"
-      ? "models have no ID; remove id:"
-      : "IDs are UUIDs, or the first 8 or more characters of one; remove id: to use a name",
+    "IDs are UUIDs, or the first 8 or more characters of one; remove id: to use a name",
   );
 
 /** The error for a text that selects several objects. */
 export function ambiguousText(
-  { title, by, distinct }: Listing,
+  { title, byName }: Listing,
   text: string,
   matches: readonly Listed[],
 ): CliError {
-  const candidates = matches.map(({ created_at, ...candidate }) => ({
-    ...Object.fromEntries(distinct.map((field) => [field, candidate[field]])),
+  const candidates = matches.map(({ id, name, created_at }) => ({
+    id,
+    ...(byName && { name }),
     ...(typeof created_at === "number" && {
       created: new Date(created_at * 1000).toISOString().slice(0, 19).replace("T", " "),
     }),
   }));
-  const isName = by === "name" || matches.every(({ name }) => name === text);
+  const isName = matches.every(({ name }) => name === text);
   const message = `${title} ${isName ? "name" : "ID"} ${JSON.stringify(text)} is ambiguous (${matches.length} matches)`;
-  return refused(message, clearerText(by, isName), {
-    code: "ambiguous",
-    details: { candidates },
-  });
+  const hint = isName ? "use the ID instead of the name" : "enter more characters of the ID";
+  return refused(message, hint, { code: "ambiguous", details: { candidates } });
 }
-
-function clearerText(by: Listing["by"], isName: boolean): string {
-  if (by === "name") return "set provider and model with separate flags";
-  return isName ? "use the ID instead of the name" : "enter more characters of the ID";
-}
-
-/** Names that a hint lists. */
-const MAX_NAMES = 20;
 
 /** The error for a name or ID that no object has. Suggests a name that was read, or one of the first page. */
 export async function unknownName(
@@ -55,10 +44,7 @@ export async function unknownName(
 ): Promise<CliError> {
   const listing = listings[noun];
   const { title } = listing;
-  const { provider } = known;
-  const full = noun === "model" && provider !== undefined ? `${String(provider)}/${text}` : text;
-  const message = `${title} ${JSON.stringify(shortened(full, MAX_NAME))} not found`;
-  if (noun === "model") return notFound(message, modelHint(names));
+  const message = `${title} ${JSON.stringify(shortened(text, MAX_NAME))} not found`;
   const run = listCommand(listing, (param) => known[param]);
   if (noun === "run") {
     return notFound(
@@ -66,7 +52,7 @@ export async function unknownName(
       `the newest 100 runs and those followed on this machine have no such ID; ${run} shows IDs`,
     );
   }
-  if (listing.by === "id") return notFound(message, `run ${run} to see the IDs`);
+  if (!listing.byName) return notFound(message, `run ${run} to see the IDs`);
   const near =
     didYouMean(text, names) ?? didYouMean(text, await firstNames(listing, known, lookup));
   return notFound(
@@ -75,12 +61,6 @@ export async function unknownName(
       ? `names are case-sensitive; run ${run} to see them`
       : `did you mean ${JSON.stringify(near)}?`,
   );
-}
-
-function modelHint(names: readonly string[]): string {
-  if (names.length === 0) return "the workspace has no active embedding model";
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
-  return `available: ${names.slice(0, MAX_NAMES).join(", ")}${more}`;
 }
 
 /** The names of the first page, where a keyword has kept them from being read. */

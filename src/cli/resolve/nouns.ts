@@ -15,7 +15,6 @@ export const nouns: Readonly<Record<Noun | ListedNoun, NounWords>> = {
   document: { title: "document", list: "kb doc list", within: ["dataset_id"] },
   tag: { title: "tag", list: "kb tag list" },
   field: { title: "metadata field", list: "kb metadata list", within: ["dataset_id"] },
-  model: { title: "embedding model", list: "kb model list text-embedding" },
   chunk: { title: "chunk", list: "kb chunk list", within: ["dataset_id", "document_id"] },
   child: {
     title: "child chunk",

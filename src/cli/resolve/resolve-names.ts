@@ -1,12 +1,11 @@
 import type { Values } from "../../api/request.ts";
 import { invalidResponse } from "../../api/response-fields.ts";
-import { isProvider, modelsNamed } from "../../lib/model-names.ts";
 import { ApiError, CliError, notFound } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { isIdPrefix, isUuid } from "../../lib/uuid.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
 import { listCommand } from "./nouns.ts";
-import { listings, modelsOf, scopeOf } from "./listings.ts";
+import { listings, scopeOf } from "./listings.ts";
 import type { Listed, Listing } from "./listings.ts";
 import type { Lookup } from "./lookup.ts";
 import { ambiguousText, invalidId, unknownName } from "./name-errors.ts";
@@ -14,7 +13,7 @@ import { ambiguousText, invalidId, unknownName } from "./name-errors.ts";
 /** A resolved reference: the ID to send, and the object if it was read. */
 export interface Resolved {
   readonly id: string;
-  readonly object: unknown;
+  object: unknown;
 }
 
 /**
@@ -29,11 +28,11 @@ export async function resolveName(
   lookup: Lookup,
 ): Promise<Resolved> {
   const listing = listings[noun];
-  const { title, by } = listing;
+  const { title, byName } = listing;
   const [, mark, text = ""] = /^(id:|name:)?([^]*)$/.exec(typed) ?? [];
-  const takesId = by !== "name" && mark !== "name:";
+  const takesId = mark !== "name:";
   if (takesId && isUuid(text)) return { id: text, object: undefined };
-  const name = by !== "id" && mark !== "id:" ? text : undefined;
+  const name = byName && mark !== "id:" ? text : undefined;
   const prefix = takesId && isIdPrefix(text) ? text.toLowerCase() : undefined;
   if (name === undefined && prefix === undefined) throw invalidId(listing, text);
   const stored = noun === "kb" && name !== undefined ? await lookup.base(name) : undefined;
@@ -73,7 +72,6 @@ function find(
   known: Values,
   lookup: Lookup,
 ): Promise<Found> {
-  if (noun === "model") return findModel(wanted.name ?? "", known, lookup);
   if (noun === "run") return findRun(wanted.prefix ?? "", lookup);
   return findListed(listings[noun], wanted, known, lookup);
 }
@@ -120,17 +118,6 @@ async function findRun(prefix: string, lookup: Lookup): Promise<Found> {
   const logged = Array.isArray(logs) ? logs.map((row) => valueAt(row, "workflow_run.id")) : [];
   const ids = new Set([...followed, ...matching(logged)]);
   return { matches: [...ids].map((id) => ({ id })), names: [] };
-}
-
-/** Finds a model, of the given provider if there is one. */
-async function findModel(name: string, { provider }: Values, lookup: Lookup): Promise<Found> {
-  const { row, fixed = {} } = listings.model;
-  const all = (await wholeList(row, fixed, lookup)).flatMap(modelsOf);
-  const matches =
-    provider === undefined
-      ? modelsNamed(name, all)
-      : all.filter((each) => isProvider(String(provider), each) && each.model === name);
-  return { matches, names: all.map((each) => String(each["name"])) };
 }
 
 /**
@@ -211,8 +198,8 @@ async function unknownAmong(
 }
 
 /**
- * The object of a resolved ID, for values that depend on it (`kb.doc_form`): the one that resolving
- * the name has read, or else one request.
+ * The object of a resolved ID, for values that depend on it: the one that resolving the name has read,
+ * or else one request.
  */
 export async function objectOf(
   noun: Noun,
@@ -225,7 +212,3 @@ export async function objectOf(
   const [row, param] = listing.show;
   return lookup.one(row, { ...scopeOf(listing, known), [param]: resolved.id });
 }
-
-/** The value at a `from` path (`kb.doc_form`) in the object of its noun. */
-export const fromObject = (path: string, object: unknown): unknown =>
-  valueAt(object, path.slice(path.indexOf(".") + 1)) ?? undefined;

@@ -818,8 +818,8 @@ test("--expect takes a single run", async () => {
   expect(ran.err).toContain("--expect and --junit take a single run");
 });
 
-describe("help conditions", () => {
-  const page = topicText("conditions", 80);
+describe("help conditions", async () => {
+  const page = await topicText("conditions", 80);
 
   test("shows valid sentences, with and without their optional parts", () => {
     const [, table = ""] = /\nSentences:\n(.*?)\n\n/s.exec(page) ?? [];

@@ -1,5 +1,5 @@
 /** Parsers of user input: every input has a value or is a usage error. */
-import { extraBody } from "../../../src/cli/resolve/input.ts";
+import { extraBody } from "../../../src/cli/parse/input.ts";
 import { checkValue } from "../../../src/cli/parse/values.ts";
 import type { Sources } from "../../../src/cli/parse/values.ts";
 import { parseCondition } from "../../../src/commands/conditions/index.ts";

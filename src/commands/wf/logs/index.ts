@@ -10,6 +10,5 @@ export {
 export type { LoggedRun, LogQuery } from "./query.ts";
 export { logsOfFile } from "./read-file.ts";
 export type { FiledLog } from "./read-file.ts";
-export { logFilters } from "./filters.ts";
-export { statusFilter } from "./filters.ts";
+export { logFields, logFilters, statusFilter } from "./filters.ts";
 export type { LogFilters } from "./filters.ts";

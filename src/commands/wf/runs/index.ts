@@ -1,5 +1,5 @@
 export { outdatedNotice, readRunState } from "./run-state.ts";
 export type { RunState } from "./run-state.ts";
 export { waitForRun } from "./wait.ts";
-export { saveRun, pausedRuns, loadNodes } from "./task-ids.ts";
+export { loadNodes, pausedRuns, savedRuns, saveRun } from "./task-ids.ts";
 export type { NodeFailure } from "./task-ids.ts";

@@ -83,11 +83,6 @@ export async function loadNodes(
 const isFailure = (value: unknown): value is NodeFailure =>
   isObject(value) && typeof value["node"] === "string" && typeof value["error"] === "string";
 
-/** Returns the IDs of the runs on this server that were started or followed on this machine. */
-export const savedRunIds = async (context: Context): Promise<readonly string[]> => [
-  ...(await savedRuns(context)).keys(),
-];
-
 /** Returns the IDs of the runs on this server that were paused when they were last followed here. */
 export const pausedRuns = async (context: Context): Promise<readonly string[]> =>
   [...(await savedRuns(context))].flatMap(([id, { paused }]) => (paused === true ? [id] : []));

@@ -3,24 +3,16 @@ import { CliError, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { bytesOf } from "../../lib/collect.ts";
 import { commandLine } from "../../lib/command-line.ts";
-import { isObject, setAt, valueAt } from "../../lib/json.ts";
-import type {
-  AnyOperation,
-  FileInput,
-  ListedNoun,
-  Noun,
-  Param,
-} from "../../operations/operation.ts";
-import { isUuid } from "../../lib/uuid.ts";
-import { flagOf } from "../parse/command.ts";
-import type { Command } from "../parse/command.ts";
-import { timeZoneFor } from "../parse/options.ts";
-import type { Globals } from "../parse/shared-flags.ts";
-import type { Lookup } from "./lookup.ts";
-import type { Resolved } from "./resolve-names.ts";
-import type { TypedLine } from "../parse/typed-values.ts";
-import { checkValue, invalidValue } from "../parse/values.ts";
-import type { Sources } from "../parse/values.ts";
+import { isObject, setAt } from "../../lib/json.ts";
+import type { AnyOperation, FileInput, Param } from "../../operations/operation.ts";
+import { flagOf } from "./command.ts";
+import { rulesOf } from "./command-list.ts";
+import type { Command } from "./command.ts";
+import { timeZoneFor } from "./options.ts";
+import type { Globals } from "./shared-flags.ts";
+import type { TypedLine } from "./typed-values.ts";
+import { checkValue, invalidValue } from "./values.ts";
+import type { Sources } from "./values.ts";
 
 /** Name of a parameter in messages: `<name>` or `--description`. */
 export function labelOf(command: Command, name: string, param: Param): string {
@@ -89,11 +81,11 @@ export async function checkedInput(
 ): Promise<Values> {
   const input: Record<string, unknown> = {};
   const missing: { readonly label: string; readonly choices: Param["choices"] }[] = [];
+  await rulesOf(command)?.checkPaths?.(typed, sources.isDirectory);
   for (const [name, param] of Object.entries(command.params)) {
     const label = labelOf(command, name, param);
     const value = typed[name];
     if (value !== undefined) {
-      await rejectDirectory(command, name, typed, sources);
       const repeats = Array.isArray(value) && !param.many;
       input[name] = repeats
         ? await checkItems(label, param, value as readonly string[], sources)
@@ -132,27 +124,6 @@ async function checkItems(
     paths.set(name, path);
   }
   return values;
-}
-
-/** Throws usage for a directory where another command takes directories, with its line. */
-async function rejectDirectory(
-  command: Command,
-  name: string,
-  typed: Readonly<Record<string, TypedLine>>,
-  sources: Sources,
-): Promise<void> {
-  const instead = command.params[name]?.forDirectory;
-  if (instead === undefined) return;
-  const paths = [typed[name] ?? []].flat().map(String);
-  for (const path of paths) {
-    if (!(await sources.isDirectory(path))) continue;
-    const before = command.positionals.filter((positional) => positional.name !== name);
-    const words = before.map((positional) => String(typed[positional.name] ?? ""));
-    throw usage(
-      `${path} is a directory`,
-      `to upload its files, run ${commandLine(instead, [...words, path])}`,
-    );
-  }
 }
 
 /** A hint to the flags of a command. */
@@ -228,67 +199,4 @@ function jsonOrText(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-/** Throws usage for the provider of a model without the model. */
-function requireModelOf(command: Command, input: Values): void {
-  for (const [name, param] of Object.entries(command.params)) {
-    const other = Object.keys(param.fills ?? {}).find((each) => input[each] !== undefined);
-    const spec = other === undefined ? undefined : command.params[other];
-    if (other === undefined || !spec || input[name] !== undefined) continue;
-    const labels = [labelOf(command, name, param), labelOf(command, other, spec)];
-    throw usage(`${labels[0]} is required with ${labels[1]}`, helpHint(command));
-  }
-}
-
-/**
- * Resolves names to IDs and fills absent values from the resolved objects (`from`). A positional with
- * several values, one request each, stays a list.
- */
-export async function resolvedInput(
-  command: Command,
-  input: Values,
-  lookup: Lookup,
-): Promise<Values> {
-  requireModelOf(command, input);
-  const known: Record<string, unknown> = { ...input };
-  const isLookedUp = ([name, { kind, noun, listed, needs }]: [string, Param]) =>
-    (noun ?? listed ?? needs) !== undefined &&
-    input[name] !== undefined &&
-    // A whole ID needs no list, and none is loaded for it.
-    !(kind === "uuid" && [input[name]].flat().every((id) => isUuid(String(id))));
-  if (!Object.entries(command.params).some(isLookedUp)) return known;
-  // Loaded on demand: they import the list operations of both programs.
-  const { requireKnown, resolveName } = await import("./resolve-names.ts");
-  const { fillValues } = await import("./fill-values.ts");
-  const behind = new Map<Noun | ListedNoun, Resolved>();
-  for (const [name, param] of Object.entries(command.params)) {
-    const value = input[name];
-    const noun = param.noun ?? param.listed;
-    if (noun === undefined || value === undefined) continue;
-    const fills = Object.entries(param.fills ?? {});
-    const unseen: string[] = [];
-    const resolveOne = async (text: unknown) => {
-      const provider = fills.map(([other]) => input[other])[0];
-      const resolved = await resolveName(noun, String(text), { ...known, provider }, lookup);
-      behind.set(noun, resolved);
-      if (resolved.object === undefined) unseen.push(resolved.id);
-      return resolved.id;
-    };
-    if (Array.isArray(value)) {
-      const ids: string[] = [];
-      for (const item of value) ids.push(await resolveOne(item));
-      known[name] = ids;
-    } else known[name] = await resolveOne(value);
-    if (param.mustExist && lookup.checks && param.noun) {
-      await requireKnown(param.noun, unseen, known, lookup);
-    }
-    for (const [other, field] of fills) {
-      const filling = valueAt(behind.get(noun)?.object, field);
-      if (filling === undefined) continue;
-      known[other] = filling;
-      await lookup.trace(1, `${other} ${JSON.stringify(filling)} (from the ${noun})`);
-    }
-  }
-  return fillValues(command, input, { known, behind }, lookup);
 }

@@ -1,12 +1,12 @@
-import { CliError, refused } from "../../errors.ts";
-import { commandLine } from "../../lib/command-line.ts";
-import { isObject } from "../../lib/json.ts";
-import { modelName } from "../../lib/model-names.ts";
-import type { Model } from "../../lib/model-names.ts";
-import { listKnowledgeBases } from "../../operations/knowledge.ts";
-import { askChoice } from "../ask.ts";
-import type { Context } from "../command-spec.ts";
-import { activeModels } from "./models/index.ts";
+import { CliError, refused } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { isObject } from "../../../lib/json.ts";
+import { modelName } from "../../../lib/model-names.ts";
+import type { Model } from "../../../lib/model-names.ts";
+import { listKnowledgeBases } from "../../../operations/knowledge.ts";
+import { askChoice } from "../../ask.ts";
+import type { Context } from "../../command-spec.ts";
+import { activeModels } from "../models/index.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 

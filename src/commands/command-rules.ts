@@ -1,0 +1,53 @@
+import type { AnyOperation, Noun } from "../operations/operation.ts";
+import type { Context } from "./command-spec.ts";
+
+/** Values by parameter. */
+type Values = Readonly<Record<string, unknown>>;
+
+/** What is lost with a deleted object, as its prompt and its dry run say it. */
+export interface Deletion {
+  /** Such as `297 documents, 480,574 words`. */
+  readonly size: string;
+  /** Name that a prompt wants typed, where much is lost. */
+  readonly type?: string | undefined;
+}
+
+/** The checked values of a command, while names are resolved and missing values filled in. */
+export interface Filling {
+  readonly input: Values;
+  /** The values with IDs in place of names. Throws not-found, and refused for an ambiguous name. */
+  resolved(): Promise<Record<string, unknown>>;
+  /** The object that an argument names: as resolving it has read it, or else by a request. */
+  object(noun: Noun): Promise<Values | undefined>;
+  readonly read: ReadCall;
+  /** Remembers the name that an ID was resolved from, for hints. */
+  entered(id: string, name: string): void;
+  /** Prints a line with -v. */
+  trace(text: string): Promise<void>;
+  /** Leads to the flags of the command. */
+  readonly helpHint: string;
+}
+
+/**
+ * What a feature adds to a command that is one request. The list of a program has the rules of each such
+ * command; they load their code when they are called.
+ */
+export interface CommandRules {
+  /** Throws usage for a path that another command takes, before it is read. */
+  checkPaths?(typed: Values, isDirectory: (path: string) => Promise<boolean>): Promise<void>;
+  /** Asks on a terminal for what the command line leaves open. */
+  ask?(input: Values, context: Context): Promise<Values>;
+  /** Parameters without which there is nothing to fill in. */
+  readonly fills?: readonly string[];
+  /** Fills in values that follow from others. Throws usage for those that the server would ignore. */
+  fill?(filling: Filling): Promise<Values>;
+  /** Sends the request, with what belongs to it. */
+  send?(input: Values, context: Context): Promise<unknown>;
+  /** Explains a response by a notice. */
+  explain?(response: unknown, context: Context): Promise<void>;
+  /** Reads what is lost; undefined where that is only the object itself, or the server does not tell. */
+  deletion?(ids: Values, call: ReadCall): Promise<Deletion | undefined>;
+}
+
+/** Sends a request that reads. */
+export type ReadCall = (row: AnyOperation, input: Values) => Promise<unknown>;

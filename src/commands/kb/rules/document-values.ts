@@ -1,0 +1,144 @@
+import { CliError, usage } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { isObject, own, valueAt } from "../../../lib/json.ts";
+import { getDocument, listDocuments } from "../../../operations/documents.ts";
+import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
+import type { Filling } from "../../command-rules.ts";
+import { fillModel, requireEmbeddingModel } from "./model-values.ts";
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** Throws usage for directories: another command takes them. */
+export async function rejectDirectories(
+  { dataset_id, file }: Values,
+  isDirectory: (path: string) => Promise<boolean>,
+): Promise<void> {
+  for (const path of [file ?? []].flat().map(String)) {
+    if (!(await isDirectory(path))) continue;
+    throw usage(
+      `${path} is a directory`,
+      `to upload its files, run ${commandLine("kb sync", [String(dataset_id ?? ""), path])}`,
+    );
+  }
+}
+
+/** The values of a document that is added by its text. */
+export async function fillAdded(filling: Filling): Promise<Values> {
+  const known = await fillIndexing(["indexing_technique", "doc_form"], filling);
+  return { ...known, ...(await fittingRule(known, filling)) };
+}
+
+/** The values of a document that is added by its file; the first one of a knowledge base needs a rule. */
+export async function fillUploaded(filling: Filling): Promise<Values> {
+  const known = await fillIndexing(["doc_form"], filling);
+  const fitting = await fittingRule(known, filling);
+  if (fitting !== undefined || known["process_rule"] !== undefined) return { ...known, ...fitting };
+  const kb = await filling.object("kb");
+  return kb?.["document_count"] === 0 ? { ...known, process_rule: automaticProcessRule } : known;
+}
+
+/** The values of a change: a new text requires a name, and a missing form means text_model (server §9.4). */
+export const fillUpdated = (filling: Filling): Promise<Values> =>
+  fillChanged(["name", "doc_form"], filling);
+
+/** The values of a document whose file is replaced. */
+export const fillReplaced = (filling: Filling): Promise<Values> =>
+  fillChanged(["doc_form"], filling);
+
+async function fillChanged(names: readonly string[], filling: Filling): Promise<Values> {
+  const known = await filling.resolved();
+  await fillFrom("document", names, known, filling);
+  return { ...known, ...(await fittingRule(known, filling)) };
+}
+
+/** The values with those that a new document takes from its knowledge base. */
+async function fillIndexing(names: readonly string[], filling: Filling): Promise<Values> {
+  const known = await fillModel(filling);
+  await rejectIgnored(known, filling);
+  await fillFrom("kb", names, known, filling);
+  if (filling.input["indexing_technique"] === undefined) return known;
+  const technique = (await filling.object("kb"))?.["indexing_technique"] ?? undefined;
+  if (technique === undefined) await requireEmbeddingModel(known, filling);
+  return known;
+}
+
+/** Adds missing values from the object that the command names. */
+async function fillFrom(
+  noun: "kb" | "document",
+  names: readonly string[],
+  known: Record<string, unknown>,
+  { object, trace }: Filling,
+): Promise<void> {
+  for (const name of names) {
+    if (known[name] !== undefined) continue;
+    const value = (await object(noun))?.[name] ?? undefined;
+    if (value === undefined) continue;
+    known[name] = value;
+    await trace(`${name} ${JSON.stringify(value)} (from the ${noun})`);
+  }
+}
+
+/** Values that the server ignores once a knowledge base has a technique. */
+const locked = {
+  indexing_technique: "--indexing-technique",
+  retrieval_model: "--retrieval-model",
+  embedding_model: "--embedding-model",
+} as const;
+
+/** Throws for a value that the knowledge base has already and that this request would not change. */
+async function rejectIgnored(known: Values, { input, object }: Filling): Promise<void> {
+  for (const [name, flag] of Object.entries(locked)) {
+    if (input[name] === undefined) continue;
+    const kb = await object("kb");
+    const current = kb?.["indexing_technique"] ?? undefined;
+    if (current === undefined || kb?.[name] === known[name]) continue;
+    throw usage(
+      `${flag} has no effect: the knowledge base already has the indexing technique ${String(current)}`,
+      `remove it, or change the knowledge base with ${commandLine("kb update", [], { help: true })}`,
+    );
+  }
+}
+
+/**
+ * The chunking rule to send for a document form that requires one: without it, or with another mode,
+ * the server creates a document without chunks (server §9.8). Undefined if the form needs none, or
+ * the given or stored rule has the mode. Throws usage for a given rule with another mode.
+ */
+async function fittingRule(
+  known: Values,
+  filling: Filling,
+): Promise<{ readonly process_rule: unknown } | undefined> {
+  const rule = own(defaultByForm, String(known["doc_form"]));
+  if (rule === undefined) return undefined;
+  const given = known["process_rule"];
+  if (given === undefined)
+    return (await storedMode(known, filling)) === rule.mode ? undefined : { process_rule: rule };
+  if (valueAt(given, "mode") === rule.mode) return undefined;
+  throw usage(
+    `--process-rule requires the mode ${rule.mode} for ${String(known["doc_form"])} documents`,
+    "remove it to use the default rule",
+  );
+}
+
+/** Mode of the rule that the server uses by default; undefined if unknown. */
+async function storedMode(
+  { dataset_id, document_id }: Values,
+  { read }: Filling,
+): Promise<unknown> {
+  try {
+    if (document_id !== undefined) {
+      const document = await read(getDocument, { dataset_id, document_id });
+      return valueAt(document, "document_process_rule.mode");
+    }
+    // A knowledge base does not include its newest rule, its documents do.
+    const listed = await read(listDocuments, { dataset_id });
+    const newest: unknown = Array.isArray(listed) ? listed[0] : undefined;
+    if (!isObject(newest)) return undefined;
+    const one = { dataset_id, document_id: newest["id"] };
+    return valueAt(await read(getDocument, one), "dataset_process_rule.mode");
+  } catch (error) {
+    if (error instanceof CliError && ["not-found", "failure"].includes(error.kind))
+      return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,37 @@
+import type { CommandRules } from "../../command-rules.ts";
+
+const documents = () => import("./document-values.ts");
+const deletions = () => import("./deletions.ts");
+
+/** What the commands of knowledge bases that are one request do besides. */
+export const kbRules: Readonly<Record<string, CommandRules>> = {
+  "kb create": {
+    ask: async (input, context) => (await import("./create.ts")).chooseTechnique(input, context),
+    fills: ["indexing_technique", "embedding_model", "embedding_model_provider"],
+    fill: async (filling) => (await import("./model-values.ts")).fillNew(filling),
+    explain: async (kb, context) => (await import("./create.ts")).noticeOpenTechnique(kb, context),
+  },
+  "kb update": {
+    fills: ["embedding_model", "embedding_model_provider"],
+    fill: async (filling) => (await import("./model-values.ts")).fillModel(filling),
+    send: async (input, context) =>
+      (await import("./model-values.ts")).sendSettings(input, context),
+  },
+  "kb delete": { deletion: async (...args) => (await deletions()).ofKnowledgeBase(...args) },
+  "kb doc add": { fill: async (filling) => (await documents()).fillAdded(filling) },
+  "kb doc upload": {
+    checkPaths: async (typed, isDirectory) =>
+      (await documents()).rejectDirectories(typed, isDirectory),
+    fill: async (filling) => (await documents()).fillUploaded(filling),
+  },
+  "kb doc update": { fill: async (filling) => (await documents()).fillUpdated(filling) },
+  "kb doc replace": { fill: async (filling) => (await documents()).fillReplaced(filling) },
+  "kb doc delete": { deletion: async (...args) => (await deletions()).ofDocument(...args) },
+  "kb chunk update": {
+    fill: async (filling) => (await import("./chunk-values.ts")).fillChunk(filling),
+  },
+  "kb metadata delete": {
+    deletion: async (...args) => (await deletions()).ofMetadataField(...args),
+  },
+  "kb tag delete": { deletion: async (...args) => (await deletions()).ofTag(...args) },
+};

@@ -1,0 +1,1 @@
+export { figureNames } from "./fields.ts";
