@@ -247,3 +247,16 @@ export function diskProblem(
     ? undefined
     : { reason, kind: machineErrors.includes(code) ? "failure" : "usage" };
 }
+
+/** The error and its causes, each followed by its stack frames, one per line. */
+export function causesOf(error: unknown): string[] {
+  if (!(error instanceof Error)) return error === undefined ? [] : [String(error)];
+  const frames = (error.stack ?? "").split("\n").filter((line) => /^ {4}at /.test(line));
+  const inner: unknown[] = error instanceof AggregateError ? error.errors : [];
+  const causes = [...inner, error.cause].map(causesOf).filter(([first]) => first !== undefined);
+  return [
+    String(error),
+    ...frames,
+    ...causes.flatMap(([first, ...rest]) => [`caused by: ${first}`, ...rest]),
+  ];
+}

@@ -50,13 +50,12 @@ interface ParamOptions {
   readonly aliases?: readonly string[];
   /** The list in which the beginning of an ID is looked up. */
   readonly listed?: ListedNoun;
-  /** Word of the positional in `command` (default: the wire name or the noun). */
+  /**
+   * Word of the positional in `command`, or of the value of a flag (default: the wire name or the noun).
+   * A flag with a word in brackets, `[n]`, can be given without a value: that is then the least.
+   */
   readonly placeholder?: string;
-  /** A positional that can also be given by its flag, together with it. */
-  readonly alsoFlag?: true;
-  /** Value of the flag when it is given without one. */
-  readonly bareValue?: string;
-  /** One-letter form of the flag. */
+  /** One-letter form of the flag; a positional with one can also be given by its flag, together with it. */
   readonly short?: string;
   /** It is the end user of the request, from `--user` or the settings (server §2). */
   readonly from?: "user";

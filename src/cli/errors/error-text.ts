@@ -2,11 +2,12 @@ import {
   CliError,
   codeOf,
   diskProblem,
+  errorJson,
   internalError,
   isUncreatable,
   stoppedByUser,
-  errorJson,
 } from "../../errors.ts";
+import { causesOf } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import { wrapMessage } from "../../output/table/text-lines.ts";
 
@@ -63,19 +64,6 @@ function sizeError(error: unknown): CliError | undefined {
 /** The text for stderr: a few lines for people, or one JSON line. */
 export const errorText = (error: CliError, style: ErrorStyle): string =>
   style.json ? `${style.escaped(JSON.stringify(errorJson(error)))}\n` : plainText(error, style);
-
-/** The error and its causes, each followed by its stack frames, one per line. */
-export function causesOf(error: unknown): string[] {
-  if (!(error instanceof Error)) return error === undefined ? [] : [String(error)];
-  const frames = (error.stack ?? "").split("\n").filter((line) => /^ {4}at /.test(line));
-  const inner: unknown[] = error instanceof AggregateError ? error.errors : [];
-  const causes = [...inner, error.cause].map(causesOf).filter(([first]) => first !== undefined);
-  return [
-    String(error),
-    ...frames,
-    ...causes.flatMap(([first, ...rest]) => [`caused by: ${first}`, ...rest]),
-  ];
-}
 
 const sideEffects = {
   none: "no changes were made",

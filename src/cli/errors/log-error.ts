@@ -1,17 +1,17 @@
 import type { HttpRequest } from "../../api/request.ts";
+import { ApiError, errorJson, signalKinds } from "../../errors.ts";
+import type { CliError } from "../../errors.ts";
 import { writeErrorLog } from "../../host/error-log.ts";
 import type { LoggedError } from "../../host/error-log.ts";
-import { truncate, redactText, redactValue } from "../../redact/text.ts";
-import { redactStructure } from "../../redact/recordings.ts";
-import { ApiError, signalKinds, errorJson } from "../../errors.ts";
-import type { CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import { isOn } from "../../lib/environment.ts";
+import { causesOf } from "../../errors.ts";
 import { tryParseJson } from "../../lib/json.ts";
 import { version } from "../../lib/version.ts";
-import { isOn } from "../../lib/environment.ts";
-import { curlText } from "../execute/dry-run.ts";
-import { causesOf } from "./error-text.ts";
-import type { RequestLog, Attempt } from "../trace/request-log.ts";
+import { redactStructure } from "../../redact/recordings.ts";
+import { redactText, redactValue, truncate } from "../../redact/text.ts";
+import { curlText } from "../trace/curl-text.ts";
+import type { Attempt, RequestLog } from "../trace/request-log.ts";
 
 /** Characters of a word of the command line, or of a query value, that are logged. */
 const MAX_WORD = 60;

@@ -16,7 +16,8 @@ import { oneByOne } from "../../lib/collect.ts";
 import { isList, retryOf } from "../../operations/operation.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
 import type { Options } from "../parse/options.ts";
-import { curlText, dryRunText } from "./dry-run.ts";
+import { curlText } from "../trace/curl-text.ts";
+import { dryRunText } from "./dry-run.ts";
 import { explainRequestError } from "./request-error.ts";
 import type { CommandTransport } from "./transport.ts";
 

@@ -113,7 +113,8 @@ export const placeholder = (param: Param): string =>
 /** The value of a flag for help and parsing: ` <text>`, or ` [text]` where it is optional. */
 export const valueUsage = (param: Param): string => {
   if (param.kind === "flag") return "";
-  return param.bareValue === undefined ? ` <${placeholder(param)}>` : ` [${placeholder(param)}]`;
+  const word = placeholder(param);
+  return word.startsWith("[") ? ` ${word}` : ` <${word}>`;
 };
 
 /** Flag of a parameter, without dashes: `--name` or the wire name with hyphens. */
@@ -125,7 +126,7 @@ export const flagParams = ({ params, positionals }: Command): [name: string, par
   Object.entries(params).filter(
     ([name, param]) =>
       param.from !== "user" &&
-      (param.alsoFlag || !positionals.some((positional) => positional.name === name)),
+      (param.short !== undefined || !positionals.some((positional) => positional.name === name)),
   );
 
 /** Must the command line set it? Objects made of flags and values filled from elsewhere need not. */

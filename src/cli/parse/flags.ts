@@ -38,7 +38,7 @@ export function ownFlags(command: Command): readonly OwnFlag[] {
 
 const flagsOf = (command: Command): OwnFlag[] =>
   flagParams(command).flatMap(([name, param]): OwnFlag[] => {
-    const { aliases = [], bareValue, help, many = false } = param;
+    const { aliases = [], help, many = false, range } = param;
     const long = `--${flagOf(name, param)}`;
     const short = param.short && `-${param.short}`;
     const value = param.kind === "flag" ? undefined : placeholder(param);
@@ -53,7 +53,7 @@ const flagsOf = (command: Command): OwnFlag[] =>
         long,
         short,
         value,
-        bareValue,
+        bareValue: value?.startsWith("[") ? String(range?.[0]) : undefined,
       },
       ...aliases.map((alias): OwnFlag => variant(own, "alias", dashed(alias), value)),
       ...(param.orFile ? [variant(own, "file", `${long}-file`, "path")] : []),

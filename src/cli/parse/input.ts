@@ -17,7 +17,9 @@ import type { Sources } from "./values.ts";
 /** Name of a parameter in messages: `<name>` or `--description`. */
 export function labelOf(command: Command, name: string, param: Param): string {
   const positional = command.positionals.find((candidate) => candidate.name === name);
-  return positional && !param.alsoFlag ? `<${positional.word}>` : `--${flagOf(name, param)}`;
+  return positional && param.short === undefined
+    ? `<${positional.word}>`
+    : `--${flagOf(name, param)}`;
 }
 
 /** Reads the files and stdin that values refer to; stdin can be used once. */

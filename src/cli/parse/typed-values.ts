@@ -27,7 +27,7 @@ export function typedValues(
     const other = given.get(flag.name);
     if (other) throw usage(`use either ${other.long} or ${flag.long}, not both`);
     given.set(flag.name, flag);
-    typed[flag.name] = flag.param.alsoFlag ? both(typed[flag.name], value) : value;
+    typed[flag.name] = flag.param.short ? both(typed[flag.name], value) : value;
   }
   return typed;
 }

@@ -1,12 +1,12 @@
-import { counted } from "../../lib/plural.ts";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingResponse, OutgoingRequest } from "../../api/client.ts";
-import { truncate, redactText, redactValue } from "../../redact/text.ts";
-import { maskKey } from "../../redact/keys.ts";
 import type { Settings } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
+import { causesOf } from "../../errors.ts";
+import { counted } from "../../lib/plural.ts";
 import { visible } from "../../output/display-width.ts";
-import { causesOf } from "../errors/error-text.ts";
+import { maskKey } from "../../redact/keys.ts";
+import { redactText, redactValue, truncate } from "../../redact/text.ts";
 
 /** Characters of a body that are printed. */
 const MAX_PRINTED = 2000;

@@ -11,8 +11,7 @@ export const doctorParams = {
   capabilities: local.flag("Show what the server supports"),
   last_error: local.integer("Show the last error, or the nth last", {
     range: [1, MAX_LOGGED_ERRORS],
-    placeholder: "n",
-    bareValue: "1",
+    placeholder: "[n]",
   }),
 };
 

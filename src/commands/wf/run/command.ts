@@ -25,7 +25,7 @@ import { recordingParams } from "../recording/index.ts";
 
 export const runParams = {
   workflow_id: local.uuid("Published version of the workflow (default: newest)"),
-  input: { ...assignedInput, alsoFlag: true },
+  input: assignedInput,
   inputs: local.json("All inputs as one object", { shape: { kind: "object" } }),
   files: local.json("Input files: [{type, transfer_method, upload_file_id}]", {
     shape: { kind: "list", of: { kind: "object" } },
