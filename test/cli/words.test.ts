@@ -5,7 +5,6 @@ import { kbFeatures } from "../../src/commands/kb/index.ts";
 import { sharedFeatures } from "../../src/commands/shared/index.ts";
 import { workflowFeatures } from "../../src/commands/wf/index.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
-import { formerWords } from "../../src/cli/parse/former-words.ts";
 import { operations } from "../../src/operations/index.ts";
 import { cli } from "../lib/support.ts";
 
@@ -32,9 +31,7 @@ test.each(programs)("every row and task of %s is a command", (program) => {
 test.each(programs)("a first word of %s loads its commands, in the same order", async (program) => {
   for (const word of new Set(all[program].map(({ words }) => words[1]))) {
     const names = (await commandsOf(program, word)).map(({ words }) => words.join(" "));
-    const former = formerWords.filter(({ words }) => words[0] === program && words[1] === word);
-    const firsts = [word, ...former.map(({ current }) => current.split(" ")[1])];
-    const wanted = all[program].filter(({ words }) => firsts.includes(words[1]));
+    const wanted = all[program].filter(({ words }) => words[1] === word);
     expect(names, word).toEqual(wanted.map(({ words }) => words.join(" ")));
   }
 });

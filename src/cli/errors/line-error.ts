@@ -5,6 +5,7 @@ import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandGroups } from "../help/groups.ts";
 import { usageOf } from "../parse/command.ts";
+import { flagsOf } from "../parse/shared-flags.ts";
 import { listCommand, nouns } from "../resolve/nouns.ts";
 import { shownMeaning, synonymsBelow } from "../parse/synonyms.ts";
 import type { LineProblem, RejectedLine } from "../parse/parser.ts";
@@ -132,17 +133,18 @@ const argumentsElsewhere: Readonly<Record<string, string>> = {
 };
 
 function unknownFlag(failure: Failure): Explanation {
-  const { node, quoted, program, flags, command: reached } = failure;
+  const { node, quoted, program, command: reached } = failure;
   const message = `unknown flag: ${quoted}`;
   const name = quoted.startsWith("--") ? quoted : quoted.slice(0, 2);
-  const other = flags.find(({ long }) => own(flagsElsewhere, name)?.includes(long ?? ""));
+  const all = reached ? flagsOf(reached).map(shownFlag) : node.options;
+  const other = all.find(({ long }) => own(flagsElsewhere, name)?.includes(long ?? ""));
   if (other) return { message, hint: `use ${other.flags}: ${other.description}` };
   if (reached && confirmations.includes(name))
     return { message, hint: `omit it: ${commandLine(nameOf(node))} never asks for confirmation` };
   const command = own(commandsElsewhere[program] ?? {}, name);
   if (command !== undefined)
     return { message, hint: `use ${commandLine(`${program} ${command}`)}` };
-  const known = flags.filter(({ hidden }) => !hidden).flatMap(({ long }) => long ?? []);
+  const known = all.filter(({ hidden }) => !hidden).flatMap(({ long }) => long ?? []);
   const near = quoted.startsWith("--") ? didYouMean(quoted, [...known, "--help"]) : undefined;
   return {
     message,
@@ -152,6 +154,14 @@ function unknownFlag(failure: Failure): Explanation {
         : `did you mean ${near}?`,
   };
 }
+
+/** A flag as commander would have it: the node of a command has only those that its line names. */
+const shownFlag = (flag: ReturnType<typeof flagsOf>[number]) => ({
+  flags: flag.usage.replace("[=", " ["),
+  long: flag.long,
+  description: flag.help,
+  hidden: "role" in flag && flag.role === "alias",
+});
 
 /** Program and words: `kb doc list`. */
 const nameOf = (node: Commander): string =>

@@ -16,7 +16,7 @@ import { inBatches } from "../../lib/collect.ts";
 import { flagOf, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { commandsOf } from "../parse/command-list.ts";
-import { checkedInput, labelOf, needChange, sourcesOf } from "../parse/input.ts";
+import { checkedLine, labelOf } from "../parse/input.ts";
 import { optionsFor } from "../parse/options.ts";
 import { parseLine } from "../parse/parser.ts";
 import type { Globals } from "../parse/shared-flags.ts";
@@ -91,10 +91,10 @@ async function runOnce(
   const typed = typedOf(command, values);
   let error: CliError | undefined;
   try {
-    const input = await checkedInput(command, typed, sourcesOf(host, options.globals));
-    needChange(command, input, undefined);
+    const { globals } = options;
+    const { input, extra } = await checkedLine({ command, typed, globals }, host);
     await session.output();
-    const checked = { command, input, extra: undefined, session, options, counter };
+    const checked = { command, input, extra, session, options, counter };
     for await (const batch of inBatches(commandValues(checked)))
       for (const value of batch) yielded.push(value);
     await session.printSummary();

@@ -10,7 +10,6 @@ import { wfRules } from "../../commands/wf/rules/index.ts";
 import { own } from "../../lib/json.ts";
 import { commandOf } from "./command.ts";
 import type { Command } from "./command.ts";
-import { formerWords } from "./former-words.ts";
 
 type Program = "kb" | "wf";
 
@@ -48,25 +47,19 @@ export const topicsOfFeatures = async () =>
   (await import("../../commands/wf/topics/index.ts")).topics;
 
 /**
- * The commands of a program whose first word this is, also under a former name; every command without a
- * word, or for one that no command has. Those that both programs have are the last.
+ * The commands of a program whose first word this is; every command without a word, or for one that no
+ * command has. Those that both programs have are the last.
  */
 export async function commandsOf(program: Program, word?: string): Promise<readonly Command[]> {
-  const former = formerWords.filter(({ words }) => words[0] === program && words[1] === word);
-  const wanted = [word, ...former.map(({ current }) => current.split(" ")[1])];
-  const own = await commandsIn(features[program], wanted);
-  const shared = await commandsIn(sharedBy(program), wanted);
+  const own = await commandsIn(features[program], word);
+  const shared = await commandsIn(sharedBy(program), word);
   const found = [...inOrder(own), ...shared];
   return found.length > 0 || word === undefined ? found : commandsOf(program);
 }
 
-/** The commands of features that start with one of these words, or all if they are undefined. */
-async function commandsIn(
-  all: readonly Feature[],
-  words: readonly (string | undefined)[],
-): Promise<Command[]> {
-  const isWanted = (given: readonly string[]) =>
-    words[0] === undefined || given.some((word) => words.includes(word));
+/** The commands of features that start with a word, or all of them without one. */
+async function commandsIn(all: readonly Feature[], word?: string): Promise<Command[]> {
+  const isWanted = (words: readonly string[]) => word === undefined || words.includes(word);
   const specs = await loadAll(all.filter(({ words }) => isWanted(words.split(" "))));
   return specs
     .filter(({ command }) => command !== undefined && isWanted([command.split(" ")[1] ?? ""]))

@@ -31,12 +31,12 @@ const known = new WeakMap<Command, readonly OwnFlag[]>();
 
 /** The flags of a command's parameters. */
 export function ownFlags(command: Command): readonly OwnFlag[] {
-  const flags = known.get(command) ?? flagsOf(command);
+  const flags = known.get(command) ?? readFlags(command);
   known.set(command, flags);
   return flags;
 }
 
-const flagsOf = (command: Command): OwnFlag[] =>
+const readFlags = (command: Command): OwnFlag[] =>
   flagParams(command).flatMap(([name, param]): OwnFlag[] => {
     const { aliases = [], help, many = false, range } = param;
     const long = `--${flagOf(name, param)}`;

@@ -10,6 +10,7 @@ import { rulesOf } from "./command-list.ts";
 import type { Command } from "./command.ts";
 import { timeZoneFor } from "./options.ts";
 import type { Globals } from "./shared-flags.ts";
+import type { ParsedLine } from "./parser.ts";
 import type { TypedLine } from "./typed-values.ts";
 import { checkValue, invalidValue } from "./values.ts";
 import type { Sources } from "./values.ts";
@@ -155,13 +156,6 @@ function alternativesOf({ anyOf, params }: AnyOperation): readonly string[] | un
     : anyOf;
 }
 
-/** Throws usage if the request would change nothing. */
-export function needChange(command: Command, input: Values, extra: Values | undefined): void {
-  const problem = changeMissing(command, input, extra);
-  if (problem === undefined) return;
-  throw usage(problem, commandAlone(command, input) ?? helpHint(command));
-}
-
 /** The line of the command that changes a given value alone. */
 function commandAlone({ row, positionals }: Command, input: Values): string | undefined {
   const alone = Object.entries(row?.alone ?? {}).find(([name]) => input[name] !== undefined);
@@ -169,6 +163,23 @@ function commandAlone({ row, positionals }: Command, input: Values): string | un
   const [name, instead] = alone;
   const words = [...positionals.map((positional) => input[positional.name]), input[name]];
   return `to change only the ${name}: ${commandLine(instead, words.map(String))}`;
+}
+
+/**
+ * The values of a command line, and the further fields of the body. Throws usage for those that are
+ * invalid or missing, and if the request would change nothing.
+ */
+export async function checkedLine(
+  { command, typed, globals }: Omit<Extract<ParsedLine, { kind: "run" }>, "kind">,
+  host: Host,
+): Promise<{ readonly input: Values; readonly extra: Values | undefined }> {
+  const sources = sourcesOf(host, globals);
+  const input = await checkedInput(command, typed, sources);
+  const extra = command.row && (await extraBody(globals, sources));
+  const problem = changeMissing(command, input, extra);
+  if (problem !== undefined)
+    throw usage(problem, commandAlone(command, input) ?? helpHint(command));
+  return { input, extra };
 }
 
 /** Additional fields of the body from --body and --body-set. */

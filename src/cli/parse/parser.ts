@@ -2,13 +2,11 @@ import { Command as Commander, CommanderError, Option } from "commander";
 import { usage } from "../../errors.ts";
 import { argumentOf, startsWith } from "./command.ts";
 import type { Command } from "./command.ts";
-import { ownFlags } from "./flags.ts";
 import type { Flag, OwnFlag } from "./flags.ts";
-import { formerWords } from "./former-words.ts";
 import { withJsonColumns } from "./json-columns.ts";
 import { meaningOf, synonymError, synonymsBelow } from "./synonyms.ts";
 import type { Synonym } from "./synonyms.ts";
-import { sharedFlags, sharedFlagsOf } from "./shared-flags.ts";
+import { flagsOf, sharedFlags } from "./shared-flags.ts";
 import type { Globals, SharedFlag } from "./shared-flags.ts";
 import { typedValues } from "./typed-values.ts";
 import type { TypedLine } from "./typed-values.ts";
@@ -40,12 +38,7 @@ export interface RejectedLine {
   readonly program: string;
   readonly node: Commander;
   readonly command: Command | undefined;
-  /** Every flag there: the node of a command has those that the line names. */
-  readonly flags: readonly KnownFlag[];
 }
-
-/** A flag as commander has it. */
-type KnownFlag = Pick<Option, "flags" | "long" | "description" | "hidden">;
 
 /**
  * Parses a command line (`["kb", "create", "Handbook"]`) with the commands of its program. Nothing
@@ -54,22 +47,6 @@ type KnownFlag = Pick<Option, "flags" | "long" | "description" | "hidden">;
 export function parseLine(argv: readonly string[], commands: readonly Command[]): ParsedLine {
   const [program = "kb", ...words] = argv;
   return new LineParser(program, words, commands).parse();
-}
-
-/** Ends commander's parsing at an unknown word. */
-class UnknownWord extends Error {
-  readonly problem: LineProblem;
-
-  constructor(problem: LineProblem) {
-    super("unknown word");
-    this.problem = problem;
-  }
-}
-
-/** A command under one of its names: `words` differ from its own under a former name. */
-interface Entry {
-  readonly words: readonly string[];
-  readonly command: Command;
 }
 
 /** Where commander is in the tree. */
@@ -82,19 +59,15 @@ interface Reached {
 /**
  * One parse. Building the whole tree of commander objects takes longer than all other work of a
  * start, so the tree grows along the command line: each node gets its flags and children when
- * commander reaches it, and only children that the line names.
+ * commander reaches it, and only the child that the line names.
  *
- *     kb doc add Handbook a.md      kb ── doc ── add <kb> <name> --text --text-file …
- *     kb --quiet doc add list a.md  kb ── doc ─┬ add <kb> <name> --text --text-file …
- *                                              └ list      (without flags: not reached)
+ *     kb doc add Handbook a.md  kb ── doc ── add <kb> <name> --text --text-file …
  */
 class LineParser {
   private readonly program: string;
   private readonly words: readonly string[];
   private readonly commands: readonly Command[];
-  /** Adds flags and children to a node that commander reaches. */
-  private readonly prepare = new Map<Commander, () => void>();
-  /** The node that commander reached last, its words, and its command if it is one. */
+  /** The node that commander reached last. */
   private reached: Reached;
   private result: ParsedLine | undefined;
 
@@ -109,43 +82,40 @@ class LineParser {
     const root = this.reached.node
       .exitOverride()
       .configureOutput({ writeOut: () => {}, writeErr: () => {} })
+      .configureHelp({ formatHelp: () => "" }) // cli/help has the pages
       .showSuggestionAfterError(false) // line-error.ts has its own
       .enablePositionalOptions()
       .helpCommand(false)
       .helpOption("-h, --help", "Show help")
       .version("", "-V, --version");
-    // Shared flags may precede the command (`kb -p staging list`), which is rare.
-    if (this.words[0]?.startsWith("-")) addSharedFlags(root);
-    this.becomeGroup(root, []);
-    this.grow(root, [], this.entries());
+    this.enter(root, []);
     try {
       root.parse([...this.words], { from: "user" });
     } catch (error) {
-      if (error instanceof UnknownWord) return { kind: "invalid", problem: error.problem };
       if (!(error instanceof CommanderError)) throw error;
-      if (error.code === "commander.version") return { kind: "version" };
-      const isHelp = error.code === "commander.helpDisplayed" || error.code === "commander.help";
-      if (!isHelp) return { kind: "invalid", problem: this.problemOf(error) };
+      return this.stopped(error);
     }
     return this.result ?? this.help([]);
   }
 
-  private problemOf(error: CommanderError): LineProblem {
+  /** What the end of commander's parsing means. */
+  private stopped(error: CommanderError): ParsedLine {
     const { node, path, command } = this.reached;
-    const [word = "-"] = node.args;
-    // Commander checks the flags of a group first, but they are those of a command.
-    return error.code === "commander.unknownOption" && !command && !word.startsWith("-")
-      ? this.unknownWord(path, word)
-      : { error, program: this.program, node, command, flags: knownFlags(node, command) };
-  }
-
-  private entries(): Entry[] {
-    const entries = this.commands.map((command): Entry => ({ words: command.words, command }));
-    for (const { words, current } of formerWords) {
-      const command = this.commands.find((one) => one.words.join(" ") === current);
-      if (command) entries.push({ words, command });
+    switch (error.code) {
+      case "commander.version":
+        return { kind: "version" };
+      case "commander.unknownCommand":
+        return this.unknownWord(path, node.args[0] ?? "");
+      case "commander.help":
+      case "commander.helpDisplayed": {
+        // A known word would have reached its own node.
+        const word = command ? undefined : this.wordAfter(path);
+        const isUnknown = word !== undefined && !word.startsWith("-");
+        return isUnknown ? this.unknownWord(path, word) : this.help(path);
+      }
+      default:
+        return { kind: "invalid", problem: { error, program: this.program, node, command } };
     }
-    return entries;
   }
 
   private help(path: readonly string[]): ParsedLine {
@@ -153,39 +123,40 @@ class LineParser {
     return { kind: "help", path, brief: flag === "-h" };
   }
 
+  private unknownWord(path: readonly string[], word: string): ParsedLine {
+    const group = [this.program, ...path];
+    const known = below(group, this.commands).flatMap(({ words }) => words[group.length] ?? []);
+    return { kind: "invalid", problem: { word, group, known } };
+  }
+
   /** The word of the command line after a path; undefined if flags stand between. */
   private wordAfter(path: readonly string[]): string | undefined {
-    return path.every((word, index) => this.words[index] === word)
-      ? this.words[path.length]
-      : undefined;
+    return startsWith(this.words, path) ? this.words[path.length] : undefined;
   }
 
-  private unknownWord(path: readonly string[], word: string): LineProblem {
-    const group = [this.program, ...path];
-    const below = this.commands.filter(({ words }) => startsWith(words, group));
-    const known = below.flatMap(({ words }) => words[group.length] ?? []);
-    return { word, group, known };
-  }
-
-  private becomeGroup(node: Commander, path: readonly string[]): void {
-    node.helpInformation = () => {
-      const word = this.wordAfter(path); // a known word would have reached its own node
-      if (word !== undefined && !word.startsWith("-"))
-        throw new UnknownWord(this.unknownWord(path, word));
-      this.result = this.help(path);
-      return "";
-    };
-    node.argument("[words...]").action(([word]: readonly string[]) => {
-      if (word !== undefined) throw new UnknownWord(this.unknownWord(path, word));
-      this.result = this.help(path);
+  /** Gives a node its flags, and the children that commander may look for. */
+  private enter(node: Commander, path: readonly string[]): void {
+    const words = [this.program, ...path];
+    const commands = below(words, this.commands);
+    // A word can be a command and have commands below it: `wf logs`, `wf logs export`.
+    const command = commands.find((each) => each.words.length === words.length);
+    this.reached = { node, path, command };
+    if (command) this.becomeCommand(node, command);
+    // Shared flags may precede the command (`kb -p staging list`), which is rare.
+    else if (path.length > 0 || this.words[0]?.startsWith("-")) addSharedFlags(node);
+    const children = new Set(commands.flatMap((each) => each.words[words.length] ?? []));
+    node.hook("preSubcommand", (_, child) => {
+      if (children.has(child.name())) this.enter(child, [...path, child.name()]);
     });
+    const next = this.wordAfter(path) ?? "";
+    for (const child of children.has(next) ? [next] : children) node.command(child);
+    if (children.has(next)) return;
+    for (const synonym of synonymsBelow(words, [...children])) {
+      if (this.words.includes(synonym.word)) this.addSynonym(node, path, synonym);
+    }
   }
 
   private becomeCommand(node: Commander, command: Command): void {
-    node.helpInformation = () => {
-      this.result = this.help(command.words.slice(1));
-      return "";
-    };
     describe(node, command, this.words);
     joinJsonColumns(node, command);
     node.action(() => {
@@ -193,27 +164,6 @@ class LineParser {
       const typed = typedValues(command, node.processedArgs, options);
       this.result = { kind: "run", command, typed, globals: options };
     });
-  }
-
-  /** Adds the children of a node, without flags and children of their own. */
-  private grow(node: Commander, path: readonly string[], below: readonly Entry[]): void {
-    node.hook("preSubcommand", (_, child) => this.prepare.get(child)?.());
-    const children = new Map<string, Entry[]>();
-    for (const entry of below) {
-      const word = entry.words[path.length + 1];
-      if (word === undefined) continue;
-      children.set(word, [...(children.get(word) ?? []), entry]);
-    }
-    const next = this.wordAfter(path) ?? "";
-    const named = children.get(next);
-    if (named) return this.addChild(node, [...path, next], named);
-    // Flags stand between, or it is another word: commander needs only words that the line has.
-    for (const [word, entries] of children) {
-      if (this.words.includes(word)) this.addChild(node, [...path, word], entries);
-    }
-    for (const synonym of synonymsBelow([this.program, ...path], [...children.keys()])) {
-      if (this.words.includes(synonym.word)) this.addSynonym(node, path, synonym);
-    }
   }
 
   /**
@@ -243,7 +193,7 @@ class LineParser {
   ): ParsedLine {
     const lines = meaningOf(synonym, after);
     const named = [this.program, ...(lines.at(-1) ?? [])];
-    const command = this.entries().findLast(({ words }) => startsWith(named, words))?.command;
+    const command = this.commands.findLast(({ words }) => startsWith(named, words));
     const writes = command && command.effect !== "reads" && !synonym.isSpelling;
     const rejection = writes && synonymError(synonym, [this.program, ...path], after);
     // Help is shown for a line that is not run.
@@ -253,23 +203,11 @@ class LineParser {
     if (rejection && parsed.kind === "run") throw rejection; // --help was the value of a flag
     return parsed;
   }
-
-  private addChild(node: Commander, path: readonly string[], entries: readonly Entry[]): void {
-    const word = path.at(-1) ?? "";
-    const child = node.command(word);
-    // A word can be a command and have commands below it: `wf logs`, `wf logs export`.
-    const command = entries.find(({ words }) => words.length === path.length + 1)?.command;
-    this.prepare.set(child, () => {
-      this.reached = { node: child, path, command };
-      if (command) this.becomeCommand(child, command);
-      else {
-        addSharedFlags(child);
-        this.becomeGroup(child, path);
-      }
-      this.grow(child, path, entries);
-    });
-  }
 }
+
+/** The commands that start with these words. */
+const below = (start: readonly string[], commands: readonly Command[]): readonly Command[] =>
+  commands.filter(({ words }) => startsWith(words, start));
 
 /** The words without the first of each word of a path. */
 function without(words: readonly string[], path: readonly string[]): string[] {
@@ -325,8 +263,6 @@ function describe(node: Commander, command: Command, line: readonly string[]): v
   for (const flag of namedIn(line, flagsOf(command))) node.addOption(optionOf(flag));
 }
 
-const flagsOf = (command: Command) => [...ownFlags(command), ...sharedFlagsOf(command)];
-
 /**
  * The flags that a line may name: commander takes 0.5 ms to add all those of a command. A flag and its
  * `--no-` form come together, because commander sets a default for one without the other.
@@ -335,34 +271,27 @@ function namedIn<F extends Flag>(line: readonly string[], flags: readonly F[]): 
   const positive = (long: string) => long.replace(/^--no-/, "--");
   const long = line.filter((word) => word.startsWith("--"));
   const names = new Set(long.map((word) => positive(word.split("=", 1)[0] ?? "")));
-  const letters = line.filter((word) => word.startsWith("-") && !word.startsWith("--")).join("");
-  const isNamed = (name: string) =>
-    name.startsWith("--") ? names.has(positive(name)) : letters.includes(name.slice(1));
-  return flags.filter((flag) => isNamed(flag.long) || (flag.short && isNamed(flag.short)));
+  const letters = line.filter((word) => /^-[^-]/.test(word)).join("");
+  return flags.filter(
+    (flag) =>
+      names.has(positive(flag.long)) ||
+      [flag.short, flag.long].some((name) => isLetter(name, letters)),
+  );
 }
 
-const knownFlags = (node: Commander, command: Command | undefined): readonly KnownFlag[] =>
-  command
-    ? flagsOf(command).map((flag) => ({
-        flags: commanderUsage(flag),
-        long: flag.long,
-        description: flag.help,
-        hidden: isAlias(flag),
-      }))
-    : node.options;
-
-const commanderUsage = ({ usage }: Flag): string => usage.replace("[=", " [");
-const isAlias = (flag: OwnFlag | SharedFlag): boolean => "role" in flag && flag.role === "alias";
+/** Is it a flag of one letter that is among these? */
+const isLetter = (name: string | undefined, letters: string): boolean =>
+  name?.length === 2 && letters.includes(name.slice(1));
 
 function optionOf(flag: OwnFlag | SharedFlag): Option {
-  const option = new Option(commanderUsage(flag), flag.help);
+  const option = new Option(flag.usage.replace("[=", " ["), flag.help);
   if ("key" in flag) {
     option.attributeName = () => flag.key;
     const { read } = flag;
     if (read) option.argParser(read);
   }
   if (flag.bareValue !== undefined) option.preset(flag.bareValue);
-  if (isAlias(flag)) option.hideHelp();
+  if ("role" in flag && flag.role === "alias") option.hideHelp();
   return flag.repeats ? repeatable(option) : option;
 }
 

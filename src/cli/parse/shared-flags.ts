@@ -2,8 +2,8 @@ import { isList } from "../../operations/operation.ts";
 import { formatNamed, formatsOf } from "../../output/formats-list.ts";
 import { takesUser } from "./command.ts";
 import type { Command } from "./command.ts";
-import { optionName } from "./flags.ts";
-import type { Flag } from "./flags.ts";
+import { optionName, ownFlags } from "./flags.ts";
+import type { Flag, OwnFlag } from "./flags.ts";
 
 /** A flag that many commands share. */
 export interface SharedFlag extends Flag {
@@ -176,6 +176,12 @@ export const sharedFlags: readonly SharedFlag[] = Object.values(sharedFlagGroups
 /** The shared flags that a command takes. */
 export const sharedFlagsOf = (command: Command): readonly SharedFlag[] =>
   sharedFlags.filter(({ only }) => only(command));
+
+/** Every flag of a command. */
+export const flagsOf = (command: Command): readonly (OwnFlag | SharedFlag)[] => [
+  ...ownFlags(command),
+  ...sharedFlagsOf(command),
+];
 
 /** Help of a shared flag with its choices: `When to use color (one of: always, never, auto)`. */
 export const sharedFlagHelp = ({ help, choices }: SharedFlag, command?: Command): string =>

@@ -101,6 +101,13 @@ const lines: Readonly<Record<"both" | "kb" | "wf", Readonly<Record<string, strin
   },
 };
 
+/** The names of commands in earlier versions: they run whatever the command does. */
+const former: Readonly<Record<"both" | "kb" | "wf", Readonly<Record<string, string>>>> = {
+  both: { "profile add": "login" },
+  kb: {},
+  wf: { "completion create": "text create", "completion stop": "text stop" },
+};
+
 /** A word below a group of commands that no command has. */
 export interface Synonym {
   readonly word: string;
@@ -113,15 +120,20 @@ export interface Synonym {
 /** The synonyms below a group, such as `["kb", "doc"]` with the words `list`, `show`. */
 export function synonymsBelow(group: readonly string[], words: readonly string[]): Synonym[] {
   const [program, ...path] = group;
-  const own = { ...lines.both, ...lines[program === "wf" ? "wf" : "kb"] };
   const from = (table: typeof verbs, isSpelling: boolean) =>
     words.flatMap((known) =>
       (table[known] ?? []).map((word) => ({ word, means: [...path, known].join(" "), isSpelling })),
     );
   const start = path.map((word) => `${word} `).join("");
-  const elsewhere = Object.entries(own)
-    .filter(([line]) => line.startsWith(start) && !line.slice(start.length).includes(" "))
-    .map(([line, means]) => ({ word: line.slice(start.length), means, isSpelling: means === "" }));
+  const named = (table: typeof lines, isFormer: boolean) =>
+    Object.entries({ ...table.both, ...table[program === "wf" ? "wf" : "kb"] })
+      .filter(([line]) => line.startsWith(start) && !line.slice(start.length).includes(" "))
+      .map(([line, means]) => ({
+        word: line.slice(start.length),
+        means,
+        isSpelling: isFormer || means === "",
+      }));
+  const elsewhere = [...named(lines, false), ...named(former, true)];
   const all = [...elsewhere, ...from(spellings, true), ...from(verbs, false)];
   return [...new Map(all.reverse().map((one) => [one.word, one])).values()].filter(
     ({ word }) => !words.includes(word),
