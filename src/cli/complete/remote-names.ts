@@ -3,9 +3,9 @@ import type { Values } from "../../api/request.ts";
 import { settingsFor } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
 import type { Host, Output } from "../../host/host.ts";
-import { isObject, own } from "../../lib/json.ts";
+import { isObject } from "../../lib/json.ts";
 import { counted } from "../../lib/plural.ts";
-import type { AnyOperation, Noun } from "../../operations/operation.ts";
+import type { Noun } from "../../operations/operation.ts";
 import { timesFor } from "../../output/times.ts";
 import { openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
@@ -14,6 +14,7 @@ import type { Command } from "../parse/command.ts";
 import { optionsFor } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { listings } from "../resolve/listings.ts";
+import { lookupOf } from "../resolve/lookup.ts";
 import { resolveName } from "../resolve/resolve-names.ts";
 
 /** An object with a name. */
@@ -146,18 +147,9 @@ async function listNames(
   session: Session,
 ): Promise<Named[]> {
   const { row, fixed, within: scope, keyword: narrows } = listings[noun];
-  const lookup = {
-    rows: (list: AnyOperation, values: Values) => session.rows(list, values, { limit: Infinity }),
-    one: (show: AnyOperation, values: Values) => session.call(show, values),
-    base: async (name: string) => own((await session.settings()).bases, name),
-    followedRuns: () => Promise.resolve([]),
-    entered: () => {},
-    trace: () => Promise.resolve(),
-    notice: () => Promise.resolve(),
-  };
   const inside =
     scope && within !== undefined
-      ? { dataset_id: (await resolveName("kb", within, {}, lookup)).id }
+      ? { dataset_id: (await resolveName("kb", within, {}, lookupOf(session))).id }
       : {};
   const narrowed = narrows && keyword !== "" ? { keyword } : {};
   const names = new Map<string, Named>();
