@@ -47,7 +47,7 @@ export const chunks = [
   ["help", ["cli/help/topic.ts"]],
   [
     "print-error",
-    ["cli/errors/print-error.ts", "cli/errors/line-scope.ts", "cli/errors/line-error.ts"],
+    ["cli/errors/error-text.ts", "cli/errors/line-scope.ts", "cli/errors/line-error.ts"],
   ],
   ["execute", ["cli/execute/execute.ts", "config/"]],
   ["client", ["api/client.ts", "api/response.ts"]],

@@ -44,13 +44,12 @@ async function report(
   host: Host,
   { globals, requests }: Reported,
 ): Promise<number> {
-  const { toCliError } = await import("./errors/error-text.ts");
+  const { printError, toCliError } = await import("./errors/error-text.ts");
   const { scopeIn, withScope } = await import("./errors/line-scope.ts");
   const failure = await withScope(toCliError(error, Object.values(host.directories)), {
     globals: globals ?? scopeIn(argv),
     names: requests.names,
   });
-  const { printError } = await import("./errors/print-error.ts");
   await printError(failure, { argv, globals: globals ?? {} }, requests, host);
   // The error of a wrong command line needs no report.
   if (requests.count > 0 || failure.info.code === "bug") {

@@ -263,30 +263,27 @@ export type Typed<R extends Returns<never>, T> = R & { readonly [answer]?: T };
 
 type Kind<K extends Returns["kind"]> = Extract<Returns<never>, { kind: K }>;
 
+/** A response with columns; the type of its row exists only for the compiler. */
+const withColumns = <R extends Kind<"record" | "list" | "page" | "cursor">, T>(
+  returns: Omit<R, "columns">,
+  columns: readonly Column<T>[],
+) => ({ ...returns, columns: splitColumns(columns) }) as unknown as Typed<R, T>;
+
 /** One object; `columns` are the lines of its sheet. */
-export const record = <T>(...columns: Column<T>[]): Typed<Kind<"record">, T> =>
-  ({ kind: "record", columns: splitColumns(columns) }) as unknown as Typed<Kind<"record">, T>;
+export const record = <T>(...columns: Column<T>[]) =>
+  withColumns<Kind<"record">, T>({ kind: "record" }, columns);
 
 /** A whole list in one response; `rows` is the path of the array, "" for the response itself. */
-export const list = <T>(rows: string, ...columns: Column<T>[]): Typed<Kind<"list">, T> =>
-  ({ kind: "list", rows, columns: splitColumns(columns) }) as unknown as Typed<Kind<"list">, T>;
+export const list = <T>(rows: string, ...columns: Column<T>[]) =>
+  withColumns<Kind<"list">, T>({ kind: "list", rows }, columns);
 
 /** A list in numbered pages of at most 100 rows under `data`. */
-export const page = <T>(...columns: Column<T>[]): Typed<Kind<"page">, T> =>
-  ({ kind: "page", rows: "data", cap: 100, columns: splitColumns(columns) }) as unknown as Typed<
-    Kind<"page">,
-    T
-  >;
+export const page = <T>(...columns: Column<T>[]) =>
+  withColumns<Kind<"page">, T>({ kind: "page", rows: "data", cap: 100 }, columns);
 
 /** A list that continues after the ID of the last row, sent as the parameter `after`. */
-export const cursor = <T>(after: string, ...columns: Column<T>[]): Typed<Kind<"cursor">, T> =>
-  ({
-    kind: "cursor",
-    rows: "data",
-    cap: 100,
-    after,
-    columns: splitColumns(columns),
-  }) as unknown as Typed<Kind<"cursor">, T>;
+export const cursor = <T>(after: string, ...columns: Column<T>[]) =>
+  withColumns<Kind<"cursor">, T>({ kind: "cursor", rows: "data", cap: 100, after }, columns);
 
 /** The same response with another path for `-o name`. */
 export const withNamePath = <R>(path: string, returns: R): R => ({ ...returns, namePath: path });

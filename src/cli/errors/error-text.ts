@@ -10,19 +10,20 @@ import {
 import { causesOf } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import { wrapMessage } from "../../output/table/text-lines.ts";
+import type { Host } from "../../host/host.ts";
+import { escapeControls, visible } from "../../output/display-width.ts";
+import { wantsColor } from "../../output/terminal.ts";
+import type { Globals } from "../parse/shared-flags.ts";
+import type { RequestLog } from "../trace/request-log.ts";
 
 /** How errors are printed. */
-export interface ErrorStyle {
+interface ErrorStyle {
   readonly json: boolean;
   readonly color: boolean;
   /** 3 (-vvv) prints stacks. */
   readonly verbosity: number;
   /** Width of the terminal; Infinity elsewhere, so that lines stay whole. */
   readonly columns: number;
-  /** Escapes control characters and line ends, so that server text cannot fake a hint. */
-  readonly visible: (text: string) => string;
-  /** The same for JSON. */
-  readonly escaped: (json: string) => string;
 }
 
 /** Converts anything thrown to a CliError. `directories` are those of the program itself. */
@@ -63,7 +64,7 @@ function sizeError(error: unknown): CliError | undefined {
 
 /** The text for stderr: a few lines for people, or one JSON line. */
 export const errorText = (error: CliError, style: ErrorStyle): string =>
-  style.json ? `${style.escaped(JSON.stringify(errorJson(error)))}\n` : plainText(error, style);
+  style.json ? `${escapeControls(JSON.stringify(errorJson(error)))}\n` : plainText(error, style);
 
 const sideEffects = {
   none: "no changes were made",
@@ -80,18 +81,20 @@ function labeled(error: CliError, text: string, color: boolean): string {
   return `\u001b[${error.kind === "paused" ? 33 : 31}m${label}\u001b[39m${text.slice(label.length)}`;
 }
 
-function plainText(error: CliError, { color, verbosity, visible, columns }: ErrorStyle): string {
+function plainText(error: CliError, { color, verbosity, columns }: ErrorStyle): string {
   const { hint, sideEffect, effect, details, code } = error.info;
-  const wrapped = (text: string) => wrapMessage(visible(text), columns);
+  // Without control characters and line ends, so that text of a server cannot fake a hint.
+  const shown = (text: string) => visible(text);
+  const wrapped = (text: string) => wrapMessage(shown(text), columns);
   // as the user wanted
   if (code === "declined" || code === stoppedByUser) return `${wrapped(error.message)}\n`;
   const lines = [labeled(error, wrapped(`${labelOf(error)} ${error.message}`), color)];
-  lines.push(...candidateLines(details).map(visible));
+  lines.push(...candidateLines(details).map(shown));
   // No side effect is the default, and the hint may state it already.
   if (sideEffect !== undefined && sideEffect !== "none" && !hint?.includes(sideEffects[sideEffect]))
     lines.push(effect ?? sideEffects[sideEffect]);
   if (hint !== undefined) lines.push(wrapped(`hint: ${hint}`));
-  if (verbosity >= 3) lines.push(...causesOf(error).map(visible));
+  if (verbosity >= 3) lines.push(...causesOf(error).map(shown));
   return `${lines.join("\n")}\n`;
 }
 
@@ -103,4 +106,54 @@ function candidateLines(details: unknown): string[] {
   return candidates
     .filter(isObject)
     .map((candidate) => `  ${Object.values(candidate).map(String).join("  ")}`);
+}
+
+/** The command line that failed. */
+interface FailedLine {
+  readonly argv: readonly string[];
+  /** Empty if the line cannot be parsed. */
+  readonly globals: Globals;
+}
+
+/** Prints an error to stderr, as text or as one JSON line. */
+export async function printError(
+  failure: CliError,
+  line: FailedLine,
+  log: RequestLog,
+  host: Host,
+): Promise<void> {
+  // A command that ran another program exits with its code and prints no error.
+  if (failure.message === "") return;
+  await host.stderr.write(errorText(failure, errorStyle(line, log, host)));
+}
+
+/** The style of errors, also for a command line that cannot be parsed. */
+function errorStyle({ argv, globals }: FailedLine, { output }: RequestLog, host: Host): ErrorStyle {
+  const format = globals.output ?? (globals.json ? "json" : undefined);
+  const typed = argv.some(
+    (word, index) =>
+      /^--json(=|$)/.test(word) ||
+      /^(-o|--output=?)jsonl?$/.test(word) ||
+      (/^(-o|--output)$/.test(word) && /^jsonl?$/.test(argv[index + 1] ?? "")),
+  );
+  const chosen = format ?? output ?? (host.env["KB_OUTPUT"] || undefined);
+  const debug = Number(host.env["KB_DEBUG"] ?? 0);
+  const letters = argv.filter((word) => /^-v+$/.test(word)).join("");
+  let color = false;
+  try {
+    color = wantsColor(globals, host, host.stderr);
+  } catch {
+    // an invalid --color is the error to print
+  }
+  return {
+    json:
+      host.env["KB_ERROR_FORMAT"] === "json" ||
+      chosen === "json" ||
+      chosen === "jsonl" ||
+      globals.jq !== undefined ||
+      (format === undefined && typed),
+    color,
+    columns: host.stderr.columns,
+    verbosity: Math.max(debug || 0, letters.replaceAll("-", "").length),
+  };
 }

@@ -1,7 +1,6 @@
 import { errorText } from "../../../src/cli/errors/error-text.ts";
 import { CliError } from "../../../src/errors.ts";
 import type { FailureKind } from "../../../src/errors.ts";
-import { visible } from "../../../src/output/display-width.ts";
 
 /** Characters that control a terminal or disguise text, except line ends. */
 const acting = /[^\P{Cc}\n]|[\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}]/u;
@@ -52,8 +51,6 @@ export const isTold = (error: CliError): void =>
       color: false,
       columns: Infinity,
       verbosity: 0,
-      visible,
-      escaped: (json) => json,
     }),
   );
 

@@ -1,6 +1,7 @@
 import { CliError, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, own, valueAt } from "../../../lib/json.ts";
+import { getChunk } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
 import type { Filling } from "../../command-rules.ts";
@@ -141,4 +142,21 @@ async function storedMode(
       return undefined;
     throw error;
   }
+}
+
+/** The values of a change of a chunk: without both, the server clears a question and its answer (server §9.8). */
+export async function fillChunk({ resolved, read, trace, helpHint }: Filling): Promise<Values> {
+  const known = await resolved();
+  const fields = ["content", "answer"].filter((field) => known[`segment.${field}`] === undefined);
+  if (fields.length === 0) return known;
+  const current = await read(getChunk, known);
+  if (valueAt(current, "doc_form") !== "qa_model") return known;
+  for (const field of fields) {
+    const value = valueAt(current, `data.${field}`) ?? undefined;
+    if (value === undefined)
+      throw usage(`--${field} is required: there is no current value to keep`, helpHint);
+    known[`segment.${field}`] = value;
+    await trace(`segment.${field} ${JSON.stringify(value)} (from the current)`);
+  }
+  return known;
 }

@@ -28,7 +28,7 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   "kb doc replace": { fill: async (filling) => (await documents()).fillReplaced(filling) },
   "kb doc delete": { deletion: async (...args) => (await deletions()).ofDocument(...args) },
   "kb chunk update": {
-    fill: async (filling) => (await import("./chunk-values.ts")).fillChunk(filling),
+    fill: async (filling) => (await documents()).fillChunk(filling),
   },
   "kb metadata delete": {
     deletion: async (...args) => (await deletions()).ofMetadataField(...args),
