@@ -82,7 +82,6 @@ class LineParser {
     const root = this.reached.node
       .exitOverride()
       .configureOutput({ writeOut: () => {}, writeErr: () => {} })
-      .configureHelp({ formatHelp: () => "" }) // cli/help has the pages
       .showSuggestionAfterError(false) // line-error.ts has its own
       .enablePositionalOptions()
       .helpCommand(false)
@@ -141,6 +140,7 @@ class LineParser {
     // A word can be a command and have commands below it: `wf logs`, `wf logs export`.
     const command = commands.find((each) => each.words.length === words.length);
     this.reached = { node, path, command };
+    node.helpInformation = () => ""; // cli/help has the pages, and the bundle not commander's
     if (command) this.becomeCommand(node, command);
     // Shared flags may precede the command (`kb -p staging list`), which is rare.
     else if (path.length > 0 || this.words[0]?.startsWith("-")) addSharedFlags(node);
