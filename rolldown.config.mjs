@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { defineConfig } from "rolldown";
+import { builtPages } from "./scripts/built-pages.mjs";
 import { groups } from "./scripts/chunks.mjs";
-import { helpPages } from "./scripts/help-pages.mjs";
 import { licences } from "./scripts/licences.mjs";
 import { rawText } from "./scripts/raw-text.mjs";
 
@@ -82,7 +82,7 @@ export default defineConfig({
     },
     rawText,
     licences,
-    helpPages,
+    builtPages,
   ],
   output: {
     dir: "dist",

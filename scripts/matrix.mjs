@@ -1,6 +1,6 @@
 // Installs the package on every supported Node.js version, globally, offline and from an empty directory,
 // then runs the tour. `npm run test:matrix`, or with versions: `npm run test:matrix -- 20 24`.
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { cachedPackage, npm, run } from "./npm-package.mjs";
@@ -45,6 +45,7 @@ for (const version of wanted) {
         env: environment,
       },
     );
+    readFileSync(join(prefix, "share", "man", "man1", "kb-doc.1"));
     const named = run("kb --version", join(prefix, "bin", "kb"), ["--version"], {
       cwd: empty,
       env: environment,

@@ -2,12 +2,15 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { manPages } from "../../scripts/reference/man.ts";
 import { pdf } from "../lib/pdf-file.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
 
 const folder = await temporaryDirectory();
 const home = join(folder, "home");
+const pages = await manPages();
+const manuals = [...pages.keys()].sort();
 let files: readonly string[] = [];
 let size = 0;
 
@@ -61,9 +64,7 @@ test("the package contains the programs and their documentation, in less than 3 
     "docs/knowledge-bases.md",
     "docs/llms.txt",
     "docs/logs.md",
-    ...readdirSync(join(root, "docs", "man"))
-      .sort()
-      .map((name) => `docs/man/${name}`),
+    ...manuals.map((name) => `docs/man/${name}`),
     "docs/mcp.md",
     "docs/output.md",
     "docs/performance.md",
@@ -104,6 +105,23 @@ test("the keyring is its only dependency, and no file contains a local path or a
   expect(readFileSync(join(root, "package-lock.json"), "utf8")).not.toContain('"resolved"');
 });
 
+test("an installation has the manual pages of all commands", () => {
+  const unpacked = join(folder, "package");
+  const manifest = () => readFileSync(join(unpacked, "package.json"), "utf8");
+  const inRepository = manifest();
+  const listed = (action: string) =>
+    execFileSync(process.execPath, [join(root, "scripts", "manual-list.mjs"), action, unpacked]);
+  listed("add"); // as `npm pack` does, which would also build
+  const prefix = join(folder, "prefix");
+  npm("install", "--global", "--offline", "--prefix", prefix, unpacked);
+  const installed = join(prefix, "share", "man");
+  for (const [name, text] of pages)
+    expect(readFileSync(join(installed, `man${name.at(-1)}`, name), "utf8")).toBe(text);
+  listed("remove");
+  expect(manifest()).toBe(inRepository);
+  expect(inRepository).not.toContain('"man": [');
+});
+
 test("the package contains the licenses of all bundled packages", () => {
   const text = kb("--licenses");
   expect(text).toBe(readFileSync(join(folder, "package", "dist", "LICENSES.txt"), "utf8"));
@@ -142,13 +160,14 @@ test("the unpacked package reads a PDF", () => {
 });
 
 test("the links of its pages resolve", () => {
-  const pages = files.filter((path) => path.endsWith(".md"));
-  const links = pages.flatMap((page) => {
-    const text = readFileSync(join(folder, "package", page), "utf8");
-    return [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, to = ""]) =>
-      join(page, "..", to).replaceAll("\\", "/"),
-    );
-  });
+  const links = files
+    .filter((path) => path.endsWith(".md"))
+    .flatMap((page) => {
+      const text = readFileSync(join(folder, "package", page), "utf8");
+      return [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, to = ""]) =>
+        join(page, "..", to).replaceAll("\\", "/"),
+      );
+    });
   expect(links.length).toBeGreaterThan(10);
   const exists = (to: string) => files.some((path) => path === to || path.startsWith(`${to}/`));
   expect(links.filter((to) => !exists(to))).toEqual([]);
