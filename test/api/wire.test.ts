@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -8,41 +8,10 @@ import { readRequest } from "../../src/sandbox/http/receive.ts";
 import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { testSandbox, type TestSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
-import { wireFolder } from "../lib/paths.ts";
+import { appOf, wireFixtures } from "../lib/wire-fixtures.ts";
+import type { WireCase, WireRequest } from "../lib/wire-fixtures.ts";
 
-/** The request that a command must send, written by hand from the API's documentation. */
-interface Wire {
-  readonly method: string;
-  readonly path: string;
-  readonly query?: readonly (readonly [string, string])[];
-  readonly json?: unknown;
-  readonly multipart?: readonly Readonly<Record<string, unknown>>[];
-}
-
-interface Case {
-  readonly line: readonly string[];
-  readonly request: Wire;
-  readonly files?: Readonly<Record<string, string>>;
-  readonly task?: true;
-  /** Responses to the look-ups of the command (default: those of the sandbox). */
-  readonly answers?: readonly {
-    readonly method: string;
-    readonly path: string;
-    readonly status?: number;
-    readonly headers?: Readonly<Record<string, string>>;
-    readonly json: unknown;
-  }[];
-}
-
-const folder = wireFolder;
-const fixtures = readdirSync(folder)
-  .filter((name) => name.endsWith(".json"))
-  .map(
-    (name) =>
-      JSON.parse(readFileSync(join(folder, name), "utf8")) as { operation: string; cases: Case[] },
-  );
-
-const cases = fixtures.flatMap(({ operation, cases: lines }) =>
+const cases = [...wireFixtures.values()].flatMap(({ operation, cases: lines }) =>
   lines.map((each, index) => [`${operation} ${index + 1}`, each] as const),
 );
 
@@ -54,7 +23,7 @@ beforeAll(async () => {
 });
 
 test("every operation has a fixture, and every fixture an operation", () => {
-  expect(fixtures.map(({ operation }) => operation).sort()).toEqual(
+  expect([...wireFixtures.keys()].sort()).toEqual(
     [...new Set(operations.map(({ id }) => id))].sort(),
   );
 });
@@ -72,7 +41,7 @@ function toWirePart({ name, filename, type, bytes }: ReceivedRequest["parts"][nu
 }
 
 /** Converts a received request to the format of a fixture. */
-function toWire(request: ReceivedRequest): Wire {
+function toWire(request: ReceivedRequest): WireRequest {
   const [path = "", query] = request.path.split(/\?(.*)/s);
   const type = request.headers["content-type"] ?? "";
   return {
@@ -94,7 +63,7 @@ describe.each(cases)("%s", (_, { line, request, files = {}, answers }) => {
     const argv = line.map((word) =>
       word.replace(/\{file:([^}]+)\}/g, (__, name: string) => join(inside, name)),
     );
-    const app = argv[0] === "wf" && !argv.includes("--app") ? { KB_APP: appFor(request.path) } : {};
+    const app = argv[0] === "wf" && !argv.includes("--app") ? { KB_APP: appOf(request.path) } : {};
     const canned = answers && (await cannedServer(answers));
     server.seen.length = 0;
     const ran = await server.cli(argv, {
@@ -119,7 +88,7 @@ describe.each(cases)("%s", (_, { line, request, files = {}, answers }) => {
 });
 
 /** A server that sends the responses of a case and records the requests. */
-async function cannedServer(answers: NonNullable<Case["answers"]>) {
+async function cannedServer(answers: NonNullable<WireCase["answers"]>) {
   const seen: ReceivedRequest[] = [];
   const listener = createServer((request, response) => {
     void readRequest(request).then((received) => {
@@ -140,9 +109,3 @@ async function cannedServer(answers: NonNullable<Case["answers"]>) {
   const { port } = listener.address() as AddressInfo; // a TCP server has no other kind
   return { seen, baseUrl: `http://127.0.0.1:${port}/v1` };
 }
-
-/** The application of the sandbox that a route belongs to. */
-const appFor = (path: string): string =>
-  /chat|conversation|message|completion|annotation|feedback|audio|files/.test(path)
-    ? "chat"
-    : "echo";

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -16,44 +16,10 @@ import { sampled } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
-import { wireFolder } from "../lib/paths.ts";
+import { wireFixtures } from "../lib/wire-fixtures.ts";
+import type { WireCase, WirePart } from "../lib/wire-fixtures.ts";
 
-interface Part {
-  readonly name: string;
-  readonly text?: string;
-  readonly json?: unknown;
-  readonly filename?: string;
-  /** Media type of the file. */
-  readonly type?: string;
-  readonly content?: string;
-}
-
-interface Case {
-  readonly line: readonly string[];
-  readonly request: {
-    readonly method: string;
-    readonly path: string;
-    readonly json?: unknown;
-    readonly multipart?: readonly Part[];
-  };
-  readonly files?: Readonly<Record<string, string>>;
-  /** Responses to lookups that the sandbox has no data for. */
-  readonly answers?: readonly {
-    readonly method: string;
-    readonly path: string;
-    readonly status?: number;
-    readonly json: unknown;
-  }[];
-}
-
-const folder = wireFolder;
-/** Command lines with the requests that they must send, by operation; written by hand. */
-const fixtures = readdirSync(folder)
-  .filter((name) => name.endsWith(".json"))
-  .map((name) => {
-    const text = readFileSync(join(folder, name), "utf8");
-    return JSON.parse(text) as { readonly operation: string; readonly cases: readonly Case[] }; // its shape is ours
-  });
+const fixtures = [...wireFixtures.values()];
 const cases = fixtures.flatMap(({ operation, cases: each }) =>
   each.map((one, index) => ({ name: `${operation} ${index + 1}`, operation, ...one })),
 );
@@ -80,7 +46,7 @@ beforeAll(async () => {
 
 /** The command line of a fixture with more flags; `{file:…}` becomes a path. */
 function typed(
-  { name, line }: Case & { readonly name: string },
+  { name, line }: WireCase & { readonly name: string },
   ...more: readonly string[]
 ): string[] {
   const end = line.indexOf("--");
@@ -91,7 +57,7 @@ function typed(
 }
 
 /** The application of the sandbox for a command line of wf. */
-const appOf = ({ line }: Case): Readonly<Record<string, string>> =>
+const appOf = ({ line }: WireCase): Readonly<Record<string, string>> =>
   line[0] !== "wf" || line.includes("--app")
     ? {}
     : { KB_APP: /^(run|show|events|logs|stop)$/.test(line[1] ?? "") ? "echo" : "chat" };
@@ -177,7 +143,7 @@ const writes = cases.filter(
 );
 
 /** The server of a case: the sandbox, or one with the lookups that it needs. */
-async function target(one: Case) {
+async function target(one: WireCase) {
   const info = one.answers;
   if (!info) {
     server.seen.length = 0;
@@ -225,12 +191,12 @@ interface Shown {
 const parsed = (text: string): unknown => JSON.parse(text);
 
 /** A part as a dry run prints it: a file with its name, media type and size. */
-const partInDryRun = ({ name, text, json: data, filename, type, content = "" }: Part) =>
+const partInDryRun = ({ name, text, json: data, filename, type, content = "" }: WirePart) =>
   filename === undefined
     ? { name, value: data ?? text }
     : { name, filename, type, bytes: new TextEncoder().encode(content).length };
 
-const partInCurl = ({ name, text, json: data, filename, type }: Part, folderOfCase: string) =>
+const partInCurl = ({ name, text, json: data, filename, type }: WirePart, folderOfCase: string) =>
   filename === undefined
     ? { name, value: data ?? text }
     : { name, path: join(place, folderOfCase, filename), filename, type };

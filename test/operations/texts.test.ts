@@ -12,421 +12,28 @@ import type { Command } from "../../src/cli/parse/command.ts";
 import { CliError } from "../../src/errors.ts";
 import { operations } from "../../src/operations/index.ts";
 
-/** Command, progress, success (empty where none is printed), start of its request's error. */
-const table: readonly (readonly [
-  command: string,
-  progress: string,
-  done?: string,
-  failed?: string,
-])[] = [
-  ["kb list", "Listing knowledge bases", "", "failed to list knowledge bases"],
-  [
-    "kb create",
-    "Creating knowledge base NAME",
-    "Created knowledge base NAME",
-    "failed to create knowledge base NAME",
-  ],
-  ["kb show", "Getting knowledge base KB", "", "failed to get knowledge base KB"],
-  ["kb search", "Searching knowledge base KB", "", "failed to search knowledge base KB"],
-  [
-    "kb update",
-    "Updating knowledge base KB",
-    "Updated knowledge base KB",
-    "failed to update knowledge base KB",
-  ],
-  [
-    "kb delete",
-    "Deleting knowledge base KB",
-    "Deleted knowledge base KB",
-    "failed to delete knowledge base KB",
-  ],
-  ["kb apply", "Applying FILE"],
-  ["kb copy", "Copying knowledge base KB"],
-  ["kb eval", "Evaluating knowledge base KB", "", "failed to search knowledge base KB"],
-  ["kb export", "Exporting knowledge base KB"],
-  ["kb import", "Importing DIR"],
-  ["kb lint", "Checking files in DIR"],
-  ["kb plan", "Planning FILE"],
-  ["kb pull", "Pulling knowledge base KB"],
-  ["kb sync", "Syncing DIR to knowledge base KB"],
-  ["kb verify", "Comparing A with B"],
-  [
-    "kb chunk list",
-    "Listing chunks of document KB/DOC",
-    "",
-    "failed to list chunks of document KB/DOC",
-  ],
-  [
-    "kb doc list",
-    "Listing documents in knowledge base KB",
-    "",
-    "failed to list documents in knowledge base KB",
-  ],
-  [
-    "kb metadata list",
-    "Listing metadata fields of knowledge base KB",
-    "",
-    "failed to list metadata fields of knowledge base KB",
-  ],
-  ["kb model list", "Listing models", "", "failed to list models"],
-  ["kb tag list", "Listing tags", "", "failed to list tags"],
-  [
-    "kb metadata create",
-    "Creating metadata field NAME in knowledge base KB",
-    "Created metadata field NAME in knowledge base KB",
-    "failed to create metadata field NAME in knowledge base KB",
-  ],
-  ["kb tag create", "Creating tag NAME", "Created tag NAME", "failed to create tag NAME"],
-  [
-    "kb chunk add",
-    "Adding chunks to document KB/DOC",
-    "Added chunks to document KB/DOC",
-    "failed to add chunks to document KB/DOC",
-  ],
-  [
-    "kb doc add",
-    "Uploading document NAME to knowledge base KB",
-    "Uploaded document NAME to knowledge base KB",
-    "failed to upload document NAME to knowledge base KB",
-  ],
-  [
-    "kb doc upload",
-    "Uploading document FILE to knowledge base KB",
-    "Uploaded document FILE to knowledge base KB",
-    "failed to upload document FILE to knowledge base KB",
-  ],
-  ["kb pipeline upload", "Uploading file FILE", "Uploaded file FILE", "failed to upload file FILE"],
-  [
-    "kb pipeline run",
-    "Running pipeline of knowledge base KB",
-    "",
-    "failed to run pipeline of knowledge base KB",
-  ],
-  ["kb chunk show", "Getting chunk CHUNK", "", "failed to get chunk CHUNK"],
-  ["kb doc show", "Getting document KB/DOC", "", "failed to get document KB/DOC"],
-  [
-    "kb chunk update",
-    "Updating chunk CHUNK",
-    "Updated chunk CHUNK",
-    "failed to update chunk CHUNK",
-  ],
-  [
-    "kb doc update",
-    "Updating document KB/DOC",
-    "Updated document KB/DOC",
-    "failed to update document KB/DOC",
-  ],
-  [
-    "kb metadata rename",
-    "Renaming metadata field FIELD to NAME",
-    "Renamed metadata field FIELD to NAME",
-    "failed to rename metadata field FIELD to NAME",
-  ],
-  [
-    "kb tag rename",
-    "Renaming tag TAG to NAME",
-    "Renamed tag TAG to NAME",
-    "failed to rename tag TAG to NAME",
-  ],
-  [
-    "kb doc rename",
-    "Renaming document KB/DOC to NAME",
-    "Renamed document KB/DOC to NAME",
-    "failed to update document KB/DOC",
-  ],
-  [
-    "kb doc replace",
-    "Replacing document KB/DOC",
-    "Replaced document KB/DOC",
-    "failed to replace document KB/DOC",
-  ],
-  [
-    "kb chunk delete",
-    "Deleting chunk CHUNK",
-    "Deleted chunk CHUNK",
-    "failed to delete chunk CHUNK",
-  ],
-  [
-    "kb doc delete",
-    "Deleting document DOC from knowledge base KB",
-    "Deleted document DOC from knowledge base KB",
-    "failed to delete document DOC from knowledge base KB",
-  ],
-  [
-    "kb metadata delete",
-    "Deleting metadata field FIELD",
-    "Deleted metadata field FIELD",
-    "failed to delete metadata field FIELD",
-  ],
-  ["kb tag delete", "Deleting tag TAG", "Deleted tag TAG", "failed to delete tag TAG"],
-  [
-    "kb doc archive",
-    "Archiving document DOC in knowledge base KB",
-    "Archived document DOC in knowledge base KB",
-    "failed to archive document DOC in knowledge base KB",
-  ],
-  [
-    "kb doc disable",
-    "Disabling document DOC in knowledge base KB",
-    "Disabled document DOC in knowledge base KB",
-    "failed to disable document DOC in knowledge base KB",
-  ],
-  [
-    "kb doc download",
-    "Downloading document DOC from knowledge base KB",
-    "",
-    "failed to download document DOC from knowledge base KB",
-  ],
-  [
-    "kb doc enable",
-    "Enabling document DOC in knowledge base KB",
-    "Enabled document DOC in knowledge base KB",
-    "failed to enable document DOC in knowledge base KB",
-  ],
-  [
-    "kb doc link",
-    "Getting download link of document KB/DOC",
-    "",
-    "failed to get download link of document KB/DOC",
-  ],
-  [
-    "kb doc status",
-    "Getting indexing status of batch BATCH",
-    "",
-    "failed to get indexing status of batch BATCH",
-  ],
-  [
-    "kb doc unarchive",
-    "Unarchiving document DOC in knowledge base KB",
-    "Unarchived document DOC in knowledge base KB",
-    "failed to unarchive document DOC in knowledge base KB",
-  ],
-  ["kb doc wait", "Waiting for document DOC in knowledge base KB"],
-  [
-    "kb metadata set",
-    "Setting metadata of document DOC in knowledge base KB",
-    "Set metadata of document DOC in knowledge base KB",
-    "failed to set metadata of document DOC in knowledge base KB",
-  ],
-  [
-    "kb pipeline plugins",
-    "Listing data sources of knowledge base KB",
-    "",
-    "failed to list data sources of knowledge base KB",
-  ],
-  ["kb pipeline run-node", "Running data source NODE", "", "failed to run data source NODE"],
-  [
-    "kb tag bind",
-    "Binding tag TAG to knowledge base KB",
-    "Bound tag TAG to knowledge base KB",
-    "failed to bind tag TAG to knowledge base KB",
-  ],
-  [
-    "kb tag bound",
-    "Listing tags of knowledge base KB",
-    "",
-    "failed to list tags of knowledge base KB",
-  ],
-  [
-    "kb tag unbind",
-    "Unbinding tag TAG from knowledge base KB",
-    "Unbound tag TAG from knowledge base KB",
-    "failed to unbind tag TAG from knowledge base KB",
-  ],
-  [
-    "kb chunk child list",
-    "Listing child chunks of chunk CHUNK",
-    "",
-    "failed to list child chunks of chunk CHUNK",
-  ],
-  [
-    "kb metadata built-in list",
-    "Listing built-in metadata fields of knowledge base KB",
-    "",
-    "failed to list built-in metadata fields of knowledge base KB",
-  ],
-  [
-    "kb chunk child add",
-    "Adding a child chunk to chunk CHUNK",
-    "Added a child chunk to chunk CHUNK",
-    "failed to add a child chunk to chunk CHUNK",
-  ],
-  [
-    "kb chunk child update",
-    "Updating child chunk CHILD",
-    "Updated child chunk CHILD",
-    "failed to update child chunk CHILD",
-  ],
-  [
-    "kb chunk child delete",
-    "Deleting child chunk CHILD",
-    "Deleted child chunk CHILD",
-    "failed to delete child chunk CHILD",
-  ],
-  [
-    "kb metadata built-in disable",
-    "Disabling built-in metadata fields of knowledge base KB",
-    "Disabled built-in metadata fields of knowledge base KB",
-    "failed to disable built-in metadata fields of knowledge base KB",
-  ],
-  [
-    "kb metadata built-in enable",
-    "Enabling built-in metadata fields of knowledge base KB",
-    "Enabled built-in metadata fields of knowledge base KB",
-    "failed to enable built-in metadata fields of knowledge base KB",
-  ],
-  ["kb login", "Signing in to NAME"],
-  ["kb profile list", "Listing profiles"],
-  ["kb profile show", "Getting profile NAME"],
-  ["kb profile use", "Setting default profile to NAME"],
-  ["kb profile remove", "Removing profile NAME"],
-  ["kb config explain", "Reading configuration"],
-  ["kb open", "Opening the page of KB"],
-  ["kb api", "Sending request"],
-  ["kb doctor", "Running diagnostics"],
-  ["kb sandbox", "Starting sandbox"],
-  ["kb mcp", "Serving clients"],
-  ["wf mcp", "Serving clients"],
-  ["wf mcp config", "Printing the configuration of a client"],
-  ["kb mcp config", "Printing the configuration of a client"],
-  ["kb skill install", "Installing skill"],
-  ["kb completion bash", "Printing completion script"],
-  ["kb completion zsh", "Printing completion script"],
-  ["kb completion fish", "Printing completion script"],
-  ["kb completion powershell", "Printing completion script"],
-  ["wf run", "Running workflow", "", "failed to run workflow"],
-  ["wf show", "Getting run RUN", "", "failed to get run RUN"],
-  ["wf open", "Opening the page of RUN"],
-  ["wf diff", "Comparing A with B"],
-  ["wf test schema", "Printing the schema of suites"],
-  ["wf test init", "Creating tests"],
-  ["wf test review", "Reviewing answers"],
-  ["wf test accept", "Accepting answers"],
-  ["wf test merge", "Merging results of tests"],
-  ["wf test run", "Running tests", "Ran tests", "failed to run workflow"],
-  ["wf events", "Getting events of run RUN", "", "failed to get events of run RUN"],
-  ["wf logs", "Listing runs", "", "failed to list runs"],
-  ["wf replay", "Replaying FILE"],
-  ["wf stats", "Computing statistics", "", "failed to list runs"],
-  ["wf top", "Showing active runs"],
-  [
-    "wf stop",
-    "Stopping task TASK",
-    "Sent a stop request for task TASK",
-    "failed to stop task TASK",
-  ],
-  ["wf timeline", "Building timeline of RUN"],
-  ["wf wait", "Waiting for run RUN"],
-  ["wf annotation list", "Listing annotations", "", "failed to list annotations"],
-  ["wf conversation list", "Listing conversations", "", "failed to list conversations"],
-  ["wf feedback list", "Listing feedback", "", "failed to list feedback"],
-  [
-    "wf annotation create",
-    "Creating annotation",
-    "Created annotation",
-    "failed to create annotation",
-  ],
-  ["wf text create", "Generating text", "", "failed to generate text"],
-  ["wf file upload", "Uploading file FILE", "Uploaded file FILE", "failed to upload file FILE"],
-  ["wf form show", "Getting form", "", "failed to get form"],
-  ["wf user show", "Getting end user ID", "", "failed to get end user ID"],
-  [
-    "wf annotation update",
-    "Updating annotation ANNOTATION",
-    "Updated annotation ANNOTATION",
-    "failed to update annotation ANNOTATION",
-  ],
-  [
-    "wf conversation rename",
-    "Renaming conversation CONVERSATION",
-    "Renamed conversation CONVERSATION",
-    "failed to rename conversation CONVERSATION",
-  ],
-  [
-    "wf annotation delete",
-    "Deleting annotation ANNOTATION",
-    "Deleted annotation ANNOTATION",
-    "failed to delete annotation ANNOTATION",
-  ],
-  [
-    "wf conversation delete",
-    "Deleting conversation CONVERSATION",
-    "Deleted conversation CONVERSATION",
-    "failed to delete conversation CONVERSATION",
-  ],
-  ["wf app info", "Getting application info", "", "failed to get application info"],
-  ["wf app meta", "Getting tool icons", "", "failed to get tool icons"],
-  [
-    "wf app parameters",
-    "Getting application parameters",
-    "",
-    "failed to get application parameters",
-  ],
-  ["wf app site", "Getting web app settings", "", "failed to get web app settings"],
-  ["wf audio speak", "Converting text to speech", "", "failed to convert text to speech"],
-  ["wf audio transcribe", "Transcribing file FILE", "", "failed to transcribe file FILE"],
-  ["wf chat", "Holding conversation", "", "failed to send message"],
-  ["wf form list", "Listing open forms", "", ""],
-  ["wf chat send", "Sending message", "", "failed to send message"],
-  [
-    "wf chat stop",
-    "Stopping task TASK",
-    "Sent a stop request for task TASK",
-    "failed to stop task TASK",
-  ],
-  [
-    "wf text stop",
-    "Stopping task TASK",
-    "Sent a stop request for task TASK",
-    "failed to stop task TASK",
-  ],
-  [
-    "wf conversation messages",
-    "Listing messages of conversation CONVERSATION",
-    "",
-    "failed to list messages of conversation CONVERSATION",
-  ],
-  [
-    "wf conversation set-variable",
-    "Setting variable VARIABLE of conversation CONVERSATION",
-    "Set variable VARIABLE of conversation CONVERSATION",
-    "failed to set variable VARIABLE of conversation CONVERSATION",
-  ],
-  [
-    "wf conversation variables",
-    "Listing variables of conversation CONVERSATION",
-    "",
-    "failed to list variables of conversation CONVERSATION",
-  ],
-  ["wf file preview", "Downloading file FILE_ID", "", "failed to download file FILE_ID"],
-  ["wf form submit", "Submitting form", "Submitted form", "failed to submit form"],
-  ["wf logs export", "Exporting runs to TARGET", "", "failed to list runs"],
-  [
-    "wf message feedback",
-    "Updating rating of message MESSAGE",
-    "Updated rating of message MESSAGE",
-    "failed to update rating of message MESSAGE",
-  ],
-  ["wf message suggested", "Listing suggested questions", "", "failed to list suggested questions"],
-  [
-    "wf annotation reply disable",
-    "Disabling annotation replies",
-    "Started the job that disables annotation replies",
-    "failed to disable annotation replies",
-  ],
-  [
-    "wf annotation reply enable",
-    "Enabling annotation replies",
-    "Started the job that enables annotation replies",
-    "failed to enable annotation replies",
-  ],
-  [
-    "wf annotation reply status",
-    "Getting annotation reply status",
-    "",
-    "failed to get annotation reply status",
-  ],
-];
+/** Present participle of each verb that commands begin with, and its past tense where they print it. */
+const listed = `
+  accept accepting, add adding added, apply applying, archive archiving archived, bind binding bound,
+  build building, check checking, compare comparing, compute computing, convert converting, copy copying,
+  create creating created, delete deleting deleted, disable disabling disabled, download downloading,
+  enable enabling enabled, evaluate evaluating, export exporting, generate generating, get getting got,
+  hold holding, import importing, install installing, list listing, merge merging, open opening, plan planning,
+  print printing, pull pulling, read reading read, remove removing, rename renaming renamed,
+  replace replacing replaced, replay replaying, review reviewing, run running ran, search searching,
+  send sending sent, serve serving, set setting set, show showing, sign signing, start starting, stop stopping,
+  submit submitting submitted, sync syncing, transcribe transcribing, unarchive unarchiving unarchived,
+  unbind unbinding unbound, update updating updated, upload uploading uploaded, wait waiting`;
+const forms = new Map(
+  listed.split(",").map((entry): [string, string[]] => {
+    const [verb = "", ...words] = entry.trim().split(/\s+/);
+    return [verb, words];
+  }),
+);
+
+/** A form of a verb: as listed, or of another verb that it is one (of `make`, `mak…ing`). */
+const form = (verb: string, which: 0 | 1): string =>
+  forms.get(verb)?.[which] ?? `${verb.replace(/[ey]$/, "")}\\w*${which === 0 ? "ing" : "ed"}`;
 
 const shared =
   /^wf (login|profile|config|api|doctor|sandbox|skill install|completion (bash|zsh|fish|powershell))\b/;
@@ -456,23 +63,35 @@ const commandNamed = (name: string): Command => {
   return command;
 };
 
-test("the table has every command", () => {
-  expect(table.map(([name]) => name).toSorted()).toEqual(
-    commands.map(({ words }) => words.join(" ")).toSorted(),
-  );
-});
+/** A phrase with its positionals as their words in capitals; one document is not `documents`. */
+const spoken = (phrase: string, { positionals }: Command): string =>
+  phrase
+    .replace(/(s?) \{(\w+)\}/g, (_, plural: string, word: string) => {
+      const isVariadic = positionals.some((each) => each.word === word && each.variadic);
+      return `${isVariadic ? "" : plural} {${word}}`;
+    })
+    .replace(/\{(\w+)\}/g, (_, word: string) => word.toUpperCase());
 
-for (const [name, progress, done = "", failed = ""] of table) {
-  test(name, () => {
-    const command = commandNamed(name);
+/** A pattern of what a command does, with its verb in a form. */
+function pattern(phrase: string, which: 0 | 1): RegExp {
+  const [verb = "", ...rest] = phrase.split(" ");
+  const [first = "", ...letters] = form(verb, which);
+  return new RegExp(`^${[first.toUpperCase() + letters.join(""), ...rest].join(" ")}$`);
+}
+
+test.each(commands.map((command) => [command.words.join(" "), command] as const))(
+  "%s",
+  (_, command) => {
     const typed = typedFor(command);
     const own = command.row ?? command.task?.wraps;
-    const succeeds = own && command.effect !== "reads" && command.returns.kind !== "events";
-    expect(progressText(command, typed)).toBe(progress);
-    expect(succeeds ? successText(command, typed) : "").toBe(done);
-    expect(errorOf(command, typed)).toBe(failed);
-  });
-}
+    const phrase = spoken(command.action, command);
+    expect(progressText(command, typed)).toMatch(pattern(phrase, 0));
+    expect(errorOf(command, typed)).toBe(own ? `failed to ${spoken(own.action, command)}` : "");
+    if (!own || command.effect === "reads" || command.returns.kind === "events") return;
+    if (command.done === undefined) expect(successText(command, typed)).toMatch(pattern(phrase, 1));
+    else expect(successText(command, typed)).toBe(spoken(command.done, command));
+  },
+);
 
 test("rows without a command have a prefix of their own", () => {
   const prefixes = operations.map((row) => withPrefix(new CliError("failure", "why"), row).message);
