@@ -9,6 +9,7 @@ import { afterFile } from "../lib/cleanup.ts";
 import { write } from "../lib/directory.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
+import { turns } from "../lib/turns.ts";
 
 const server = await testSandbox();
 const folder = await temporaryDirectory();
@@ -32,20 +33,22 @@ test("a batch writes nothing but its journal", async () => {
 });
 
 test.each([
-  [[], 8],
-  [["--concurrency", "2"], 2],
-  [["--concurrency", "12"], 12],
-])("with %j, rows are sent up to %d at a time", async (flags, expected) => {
-  let most = 0;
+  [[], 3, 8],
+  [["--concurrency", "2"], 2, 2],
+  [["--concurrency", "12"], 3, 12],
+])("with %j, rows are sent %d at a time first, then up to %d", async (flags, start, expected) => {
+  let [round, left] = [start, 120];
+  const sizes = new Set<number>();
   const open: ServerResponse[] = [];
-  const tags = createServer((request, response) => {
+  const tags = createServer(async (request, response) => {
     request.resume();
-    open.push(response);
-    most = Math.max(most, open.length);
-    // One after the other, when no more requests can be expected.
-    setTimeout(() => {
-      open.shift()?.writeHead(200, { "content-type": "application/json" }).end('{"id":"one"}');
-    }, 20);
+    if (open.push(response) !== Math.min(round, left)) return;
+    await turns(2000); // a request too many would arrive now
+    sizes.add(open.length);
+    left -= open.length;
+    round = Math.min(round + 1, expected);
+    for (const each of open.splice(0))
+      each.writeHead(200, { "content-type": "application/json" }).end('{"id":"one"}');
   });
   tags.listen(0, "127.0.0.1");
   await once(tags, "listening");
@@ -57,7 +60,7 @@ test.each([
     elapsed: () => 0, // every answer is quick
     env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` },
   });
-  expect(most).toBe(expected);
+  expect([...sizes]).toEqual(Array.from({ length: expected - start + 1 }, (_, at) => start + at));
 });
 
 test("a shard of a suite begins with one run at a time", async () => {

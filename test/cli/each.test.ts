@@ -13,6 +13,7 @@ import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory, type World } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
+import { turns } from "../lib/turns.ts";
 
 const seen: ReceivedRequest[] = [];
 let onRequest = () => {};
@@ -111,7 +112,7 @@ test("the maximum number of concurrent requests causes no warning", async () => 
   const ran = await run(["kb", "tag", "create", "--each", path, "--concurrency", "50"]);
   expect(ran.exit).toBe(0);
   expect(ran.err).toMatch(/^50 of 50 rows done\n$/m); // a busy machine prints progress before
-  await new Promise((resolve) => setImmediate(resolve)); // warnings are emitted a turn later
+  await turns(); // warnings are emitted a turn later
   process.off("warning", note);
   expect(warnings).toEqual([]);
 });
@@ -540,8 +541,7 @@ test("a row is in the journal before its request is sent", async () => {
   const posts: number[] = [];
   const append: Files["append"] = async (at, text) => {
     // A request that does not wait for the journal would arrive meanwhile.
-    if (text.includes('"sent"'))
-      for (let turn = 0; turn < 2000; turn++) await new Promise((resolve) => setImmediate(resolve));
+    if (text.includes('"sent"')) await turns(2000);
     if (text.includes('"sent"'))
       posts.push(seen.slice(before).filter(({ method }) => method === "POST").length);
     return diskFiles.append(at, text);
@@ -648,10 +648,9 @@ test("after status 429, fewer rows are sent at a time", async () => {
     if (repeated.push(response) < 3) return;
     const [first, ...others] = repeated;
     if (first) answer(first);
-    setTimeout(() => {
-      whileTwoOpen = arrived - 6;
-      for (const each of others) answer(each);
-    }, 20);
+    await turns(2000);
+    whileTwoOpen = arrived - 6;
+    for (const each of others) answer(each);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

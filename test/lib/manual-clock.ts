@@ -1,4 +1,5 @@
 import type { Clock } from "../../src/sandbox/protocol/handler.ts";
+import { turns } from "./turns.ts";
 
 /** A clock that stands still until a test moves it. */
 export interface ManualClock extends Clock {
@@ -15,9 +16,6 @@ interface Sleeper {
   readonly until: number;
   readonly wake: () => void;
 }
-
-/** Runs everything that is ready, I/O included. */
-const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export function manualClock(start = "2026-11-21T00:00:00Z"): ManualClock {
   let time = Date.parse(start);
@@ -50,7 +48,7 @@ export function manualClock(start = "2026-11-21T00:00:00Z"): ManualClock {
     async advance(ms) {
       const end = time + ms;
       for (;;) {
-        await settled();
+        await turns();
         const [next] = [...sleepers].sort((a, b) => a.until - b.until);
         if (!next || next.until > end) break;
         sleepers.delete(next);

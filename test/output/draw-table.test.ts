@@ -6,6 +6,7 @@ import type { Style } from "../../src/output/print/print.ts";
 import { sharedWidths } from "../../src/output/table/layout.ts";
 import { collecting, plain, printed } from "../lib/printed.ts";
 import { differentWidths } from "../lib/widths.ts";
+import { turns } from "../lib/turns.ts";
 
 const documents = list("data", "name", "status", "size", "language");
 
@@ -23,7 +24,7 @@ const rows = [
 /** Rows that are followed by a pause: when they are printed, it is unknown whether more follow. */
 async function* streamed(values: readonly unknown[]): AsyncGenerator<unknown> {
   yield* values;
-  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+  await turns(2);
 }
 
 /** Columns of the terminal at which the cells of a line begin, given the texts before them. */

@@ -8,6 +8,7 @@ import { bin, shell } from "../lib/shell.ts";
 import { playedRun, recordedRun } from "../lib/played-run.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
 import { withoutProgress } from "../lib/support.ts";
+import { turns } from "../lib/turns.ts";
 
 const { home, server, env, readUntil } = await closingReader();
 
@@ -91,7 +92,7 @@ describe("a slow reader of more than a MiB gets every byte", () => {
     for await (const piece of child.stdout ?? []) {
       pieces.push(piece as Buffer);
       // One event-loop turn for each piece: the writer is always ahead.
-      await new Promise((resolve) => setImmediate(resolve));
+      await turns();
     }
     expect(await ended).toEqual([0, null]);
     const got = read(Buffer.concat(pieces).toString());

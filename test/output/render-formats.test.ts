@@ -17,6 +17,7 @@ import { checkStyle, columnNames, render } from "../../src/output/print/print.ts
 import type { Style } from "../../src/output/print/print.ts";
 import { widthOf } from "../../src/output/display-width.ts";
 import { arriving, collecting, plain, printed } from "../lib/printed.ts";
+import { turns } from "../lib/turns.ts";
 
 interface Book {
   readonly id: string;
@@ -603,7 +604,7 @@ function tap() {
       if (steps.length === 0) await new Promise<void>((resolve) => asked.push(resolve));
       steps.shift()?.(step);
       // After two event-loop turns everything that does not wait has happened.
-      for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await turns(2);
     },
   };
 }

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { list, onTerminal, page, record } from "../../src/operations/operation.ts";
 import { render } from "../../src/output/print/print.ts";
 import { collecting, plain, printed } from "../lib/printed.ts";
+import { turns } from "../lib/turns.ts";
 
 const checks = onTerminal(
   { form: "checks", result: "result", name: "check", text: "found", next: "next" },
@@ -180,7 +181,7 @@ async function* inTwo(
   later: readonly unknown[],
 ): AsyncGenerator<unknown> {
   yield* first;
-  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+  await turns(2);
   yield* later;
 }
 

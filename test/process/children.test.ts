@@ -2,14 +2,15 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { constants } from "node:fs";
 import { mkdir, open, readFile, writeFile } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
-import { setImmediate } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { onPty } from "../lib/pty.ts";
 import { bin, shell } from "../lib/shell.ts";
 import { temporaryDirectory } from "../lib/support.ts";
+import { turns } from "../lib/turns.ts";
 
 // Child processes end with their parent, have an output limit, and get none of its keys.
 
@@ -87,6 +88,15 @@ test("a key command that writes forever is killed", async () => {
   });
 });
 
+/** Opens a pipe for writing: without blocking, which succeeds only once a program reads it. */
+async function writerOf(fifo: string): Promise<FileHandle> {
+  for (;;) {
+    const file = await open(fifo, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => null);
+    if (file) return file;
+    await turns();
+  }
+}
+
 // A pipe without a writer does not keep the program from ending.
 
 test.each([
@@ -106,24 +116,23 @@ test.each([
     stdio: "ignore",
   });
   const ended = once(child, "close");
-  // Opening it for writing without blocking succeeds only once the program reads.
   if (by !== "--timeout") {
-    const reading = async (): Promise<void> => {
-      const file = await open(fifo, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => null);
-      if (!file) return setImmediate().then(reading);
-      child.kill(by);
-      await file.close();
-    };
-    await reading();
+    const writer = await writerOf(fifo);
+    child.kill(by);
+    await writer.close();
   }
   expect(await ended).toEqual([exit, null]);
 });
 
 test("a named or unnamed pipe is read to its end, however late its writer opens it", async () => {
   const home = await temporaryDirectory();
-  const script = `cd; mkfifo fifo; (sleep 1; echo '{"late":1}' >fifo) & wf replay fifo
+  const script = `cd; mkfifo fifo; wf replay fifo
     echo '{"late":1}' | wf replay /dev/stdin; wf replay /dev/null`;
-  const { err } = await shell(script, { HOME: home }).ended;
+  const { ended } = shell(script, { HOME: home });
+  const writer = await writerOf(join(home, "fifo"));
+  await writer.write('{"late":1}\n');
+  await writer.close();
+  const { err } = await ended;
   expect(err.split("\n").filter((line) => line.startsWith("error:"))).toEqual([
     "error: fifo line 1: not an event; the file is not a recording of a run",
     "error: /dev/stdin line 1: not an event; the file is not a recording of a run",

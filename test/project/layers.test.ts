@@ -278,6 +278,30 @@ test("every section of docs/server.md that the code cites exists", () => {
   expect(cited.filter(([, number]) => !sections.has(number))).toEqual([]);
 });
 
+/** Files of tests that let time pass, and what for. */
+const timers: Readonly<Record<string, string>> = {
+  "lib/fast-clock.ts": "a clock",
+  "lib/support.ts": "the waits of a command, shortened",
+  "lib/watchdog.ts": "measures how long a program takes to end",
+  "lib/export-scenario.ts": "kills at a random moment",
+  "lib/kills.ts": "kills at a random moment; a parent that waits for no child",
+  "process/zombies.test.ts": "a parent that waits for no child",
+  "process/view-process.test.ts": "a frame of a stopped program is due",
+};
+
+test("tests do not sleep", () => {
+  const folder = join(root, "test");
+  const sleeping = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => name.replaceAll("\\", "/"))
+    .filter((name) => /(?<!\.d)\.ts$/.test(name))
+    .filter((name) =>
+      /(?<![.\w])setTimeout\b( as |\()|(; |exec )sleep \d/.test(
+        readFileSync(join(folder, name), "utf8"),
+      ),
+    );
+  expect(sleeping.sort()).toEqual(Object.keys(timers).sort());
+});
+
 /** Modules of commands that `load` chooses by a name: they export the same names, like `run`. */
 const entryPoints = ["run", "rowWork", "enable", "disable"];
 

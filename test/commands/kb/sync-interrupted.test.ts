@@ -135,7 +135,7 @@ test("marks documents after a second, while another one is still being sent", as
   expect(exit).toBe(130);
 });
 
-test("a sync that is killed continues without a conflict", { timeout: 60_000 }, async () => {
+test("a sync that is killed continues without a conflict", async () => {
   await write(dir, tree(20, "first"));
   const { child, ended } = start(server, home, ["sync", kb, dir]);
   let count = 0;

@@ -5,13 +5,13 @@ import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { setTimeout as latency } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import { actions, contentsOf, write } from "../../lib/directory.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { setFaults, syncedBases, textsOf } from "../../lib/synced-base.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
+import { turns } from "../../lib/turns.ts";
 
 const server = await testSandbox({ speed: 200 });
 const home = await temporaryDirectory();
@@ -361,7 +361,7 @@ test("after a 429 response, fewer documents are sent at a time", async () => {
     // Of the three that are repeated together, one is answered before the others.
     if (creates) await repeated;
     if (creates && !isFirst && passed === 3) {
-      await latency(20);
+      await turns(2000);
       whileTwoOpen ??= passed - 3;
     }
     response.writeHead(upstream.status, { "content-type": "application/json" }).end(body);
