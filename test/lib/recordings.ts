@@ -4,28 +4,10 @@ import type { AnyOperation } from "../../src/operations/operation.ts";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { recordingsFolder } from "./paths.ts";
+import type { Exchange as Recorded } from "./replay.ts";
 
-/** One recorded exchange with a real server. */
-export interface Exchange {
-  /** `errors.json: no key` */
-  readonly name: string;
-  readonly title: string;
-  readonly request: {
-    readonly method: string;
-    readonly path: string;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly body?: unknown;
-    readonly body_text?: string;
-  };
-  readonly response: {
-    readonly status: number;
-    readonly headers?: Readonly<Record<string, string>> | null;
-    readonly body?: unknown;
-    readonly body_text?: string;
-    /** Seconds since the request, and the text received. */
-    readonly chunks?: readonly (readonly [number, string])[];
-  };
-}
+/** One recorded exchange with a real server: `errors.json: no key`. */
+export type Exchange = Recorded & Required<Pick<Recorded, "request">> & { readonly name: string };
 
 const folder = recordingsFolder;
 

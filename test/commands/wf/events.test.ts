@@ -21,6 +21,12 @@ async function started(app: string, ...inputs: readonly string[]): Promise<strin
   return ran.out.trim();
 }
 
+/** Submits the form of a paused run. */
+const submit = (token: string, action: string, comment: string) => {
+  const flags = ["--action", action, "--inputs", JSON.stringify({ comment })];
+  return server.cli(["wf", "--app", "review", "form", "submit", token, ...flags]);
+};
+
 interface Line {
   readonly event: string;
   readonly data?: { readonly title?: string; readonly status?: string };
@@ -245,33 +251,11 @@ describe("a run waiting for human input", () => {
     expect(ran.exit).toBe(8);
     expect(ran.out).toContain("Please review: x");
     const token = /wf form submit (\S+) --action approve /.exec(ran.err)?.[1] ?? "";
-    const answered = await server.cli([
-      "wf",
-      "--app",
-      "review",
-      "form",
-      "submit",
-      token,
-      "--action",
-      "approve",
-      "--inputs",
-      '{"comment":"fine"}',
-    ]);
+    const answered = await submit(token, "approve", "fine");
     expect(answered.exit, answered.err).toBe(0);
     const ended = await server.cli(["wf", "--app", "review", "events", run, "--follow"]);
     expect(ended.exit, ended.err).toBe(0);
-    const again = await server.cli([
-      "wf",
-      "--app",
-      "review",
-      "form",
-      "submit",
-      token,
-      "--action",
-      "approve",
-      "--inputs",
-      '{"comment":"fine"}',
-    ]);
+    const again = await submit(token, "approve", "fine");
     expect(again.exit).toBe(5);
   });
 
@@ -313,18 +297,7 @@ describe("a run waiting for human input", () => {
       {
         onOutput: (text) => {
           if (text.includes('"workflow_paused"')) {
-            void server.cli([
-              "wf",
-              "--app",
-              "review",
-              "form",
-              "submit",
-              form.out.trim(),
-              "--action",
-              "reject",
-              "--inputs",
-              '{"comment":"no"}',
-            ]);
+            void submit(form.out.trim(), "reject", "no");
           }
         },
       },
