@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
 import { readRequest } from "../../src/sandbox/http/receive.ts";
 import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
@@ -10,6 +9,7 @@ import { testSandbox, type TestSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { appOf, wireFixtures } from "../lib/wire-fixtures.ts";
 import type { WireCase, WireRequest } from "../lib/wire-fixtures.ts";
+import { listening } from "../lib/listening.ts";
 
 const cases = [...wireFixtures.values()].flatMap(({ operation, cases: lines }) =>
   lines.map((each, index) => [`${operation} ${index + 1}`, each] as const),
@@ -104,8 +104,6 @@ async function cannedServer(answers: NonNullable<WireCase["answers"]>) {
       response.end(JSON.stringify(answer?.json ?? {}));
     });
   });
-  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void listener.close());
-  const { port } = listener.address() as AddressInfo; // a TCP server has no other kind
-  return { seen, baseUrl: `http://127.0.0.1:${port}/v1` };
+  const baseUrl = await listening(listener);
+  return { seen, baseUrl };
 }

@@ -1,15 +1,13 @@
 import { createServer, type ServerResponse } from "node:http";
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { diskFiles } from "../../src/host/node-files.ts";
-import { afterFile } from "../lib/cleanup.ts";
 import { write } from "../lib/directory.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { turns } from "../lib/turns.ts";
+import { listening } from "../lib/listening.ts";
 
 const server = await testSandbox();
 const folder = await temporaryDirectory();
@@ -50,15 +48,12 @@ test.each([
     for (const each of open.splice(0))
       each.writeHead(200, { "content-type": "application/json" }).end('{"id":"one"}');
   });
-  tags.listen(0, "127.0.0.1");
-  await once(tags, "listening");
-  afterFile(() => tags.close());
-  const { port } = tags.address() as AddressInfo; // it listens on a port
+  const baseUrl = await listening(tags);
   const path = await rowsFile(`up to ${expected}`, 120);
   await server.done(["kb", "tag", "create", "--each", path, ...flags], {
     folder,
     elapsed: () => 0, // every answer is quick
-    env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` },
+    env: { KB_BASE_URL: baseUrl },
   });
   expect([...sizes]).toEqual(Array.from({ length: expected - start + 1 }, (_, at) => start + at));
 });

@@ -2,17 +2,19 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readFile, readdir, writeFile } from "node:fs/promises";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:http";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import type { Files } from "../../src/host/host.ts";
 import { diskFiles } from "../../src/host/node-files.ts";
-import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
-import { testSandbox } from "../lib/sandbox.ts";
-import { temporaryDirectory, type World } from "../lib/support.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
+import { listening } from "../lib/listening.ts";
 import { root } from "../lib/paths.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+import { temporaryDirectory } from "../lib/support.ts";
+import type { World } from "../lib/support.ts";
 import { turns } from "../lib/turns.ts";
 
 const seen: ReceivedRequest[] = [];
@@ -652,13 +654,11 @@ test("after status 429, fewer rows are sent at a time", async () => {
     whileTwoOpen = arrived - 6;
     for (const each of others) answer(each);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // it listens on a port
+  const baseUrl = await listening(server);
   const rows = Array.from({ length: 30 }, (_, index) => `${uuid},${index < 3 ? "first" : "later"}`);
   const path = await file("busy.csv", `tag,name\n${rows.join("\n")}\n`);
   const ran = await run(["kb", "tag", "rename", "--each", path], {
-    env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` },
+    env: { KB_BASE_URL: baseUrl },
   });
   server.close();
   expect(ran.exit, ran.err).toBe(0);

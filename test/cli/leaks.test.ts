@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { createServer, request as send } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { diskFiles } from "../../src/host/node-files.ts";
 import type { Child, RawHost } from "../../src/host/host.ts";
 import { memoryKeyring, silentBus } from "../lib/keyring.ts";
@@ -15,6 +14,7 @@ import { testSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";
+import { listening } from "../lib/listening.ts";
 
 // The programs never print, write or pass on a key. Every key here is marked: each command line
 // runs with keys from every source, and all of its output and files are searched.
@@ -58,13 +58,7 @@ async function gateway(): Promise<string> {
     forwarded.on("error", () => response.destroy());
     request.pipe(forwarded);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  afterAll(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo; // a TCP server has no other kind
-  return `http://127.0.0.1:${port}/v1`;
+  return listening(server);
 }
 
 const base = await gateway();

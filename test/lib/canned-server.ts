@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { readRequest } from "../../src/sandbox/http/receive.ts";
-import { cli, type Ran, type World } from "./support.ts";
-import { afterFile } from "./cleanup.ts";
+import { listening } from "./listening.ts";
+import { cli } from "./support.ts";
+import type { Ran, World } from "./support.ts";
 
 /** A canned response: a status with JSON or bytes. */
 export interface Canned {
@@ -40,10 +40,8 @@ export async function cannedServer(start: Routes = {}) {
       response.end(reply.bytes ?? (reply.json === undefined ? "" : JSON.stringify(reply.json)));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  afterFile(() => void server.close());
-  const { port } = server.address() as AddressInfo; // a TCP server has no other kind
-  const env = { KB_BASE_URL: `http://127.0.0.1:${port}/v1`, KB_KEY: "dataset-sandbox" };
+  const baseUrl = await listening(server);
+  const env = { KB_BASE_URL: baseUrl, KB_KEY: "dataset-sandbox" };
   return {
     seen,
     /** Method and path, without the query, of every request of the last command. */

@@ -1,16 +1,15 @@
 /** A server that sends recorded responses with hostile text in every string. */
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { RawHost } from "../../src/host/host.ts";
-import { afterFile } from "./cleanup.ts";
 import { isSafe } from "./fuzzing/holds.ts";
 import { answered, bodyText, exchanges, headersOf, rowFor } from "./recordings.ts";
 import type { Exchange } from "./recordings.ts";
 import { cli, temporaryDirectory } from "./support.ts";
 import type { Ran, World } from "./support.ts";
 import { wireFixtures } from "./wire-fixtures.ts";
+import { listening } from "./listening.ts";
 
 /** Sets the title, clears the screen in two ways, reverses the text direction and forges an error line. */
 export const evil =
@@ -89,9 +88,7 @@ const server = createServer((request) => {
     request.socket.end(httpText(other ?? exchange, sparing));
   });
 });
-await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-afterFile(() => void server.close());
-const { port } = server.address() as AddressInfo; // a TCP server has no other kind
+const baseUrl = await listening(server);
 
 /** Counts how often the harmless part of the hostile text was printed. */
 export const countHostile = (text: string): number => text.split("evil").length - 1;
@@ -129,7 +126,7 @@ function run(
   });
   return cli(line, {
     env: {
-      KB_BASE_URL: `http://127.0.0.1:${port}/v1`,
+      KB_BASE_URL: baseUrl,
       KB_KEY: "dataset-x",
       KB_APP_KEY: "app-x",
       KB_RETRIES: "0",

@@ -1,7 +1,6 @@
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterFile } from "./cleanup.ts";
+import { listening } from "./listening.ts";
 
 type Answer = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
 
@@ -13,14 +12,9 @@ export async function canned(answer: Answer) {
     seen.push(url);
     answer(url, response, request);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  afterFile(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo; // a TCP server has no other kind
+  const baseUrl = await listening(server);
   const env = {
-    KB_BASE_URL: `http://127.0.0.1:${port}/v1`,
+    KB_BASE_URL: baseUrl,
     KB_KEY: "dataset-sandbox",
     KB_APP_KEY: "app-echo",
   };

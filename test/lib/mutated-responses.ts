@@ -1,15 +1,14 @@
 /** Runs commands against responses in which one field is damaged. */
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { exitCodes } from "../../src/errors.ts";
 import type { Answered } from "./answering.ts";
-import { afterFile } from "./cleanup.ts";
 import { damaged, mutationsOf } from "./mutations.ts";
 import type { Mutation } from "./mutations.ts";
 import { cli, temporaryDirectory } from "./support.ts";
 import type { Ran, World } from "./support.ts";
+import { listening } from "./listening.ts";
 
 /** A command and the responses it got. */
 export interface Scene {
@@ -131,9 +130,7 @@ const server = createServer((request, response) => {
     return response.end(body);
   });
 });
-await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-afterFile(() => void server.close());
-const { port } = server.address() as AddressInfo; // a TCP server has no other kind
+const baseUrl = await listening(server);
 
 /** The body that is sent for a response of the scene. */
 function bodyIn({ scene, trial }: Playing, at: number): Buffer | undefined {
@@ -189,7 +186,7 @@ export async function played(scene: Scene, trial?: Trial): Promise<Played> {
     }),
     ...scene.world,
     env: {
-      KB_BASE_URL: `http://127.0.0.1:${port}/v1`,
+      KB_BASE_URL: baseUrl,
       KB_KEY: "dataset-x",
       KB_APP_KEY: "app-x",
       KB_RETRIES: "0",

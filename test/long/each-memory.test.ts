@@ -1,9 +1,8 @@
 import { createServer } from "node:http";
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { shell } from "../lib/shell.ts";
 import { temporaryDirectory } from "../lib/support.ts";
+import { listening } from "../lib/listening.ts";
 
 /** The peak memory in MB of a command that checks rows of 200 bytes, is refused, and reports each of them. */
 async function peakOf(rows: number): Promise<number> {
@@ -11,12 +10,10 @@ async function peakOf(rows: number): Promise<number> {
     response.writeHead(401, { "content-type": "application/json" });
     response.end('{"code":"unauthorized","message":"Access token is invalid"}');
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // it listens on a port
+  const baseUrl = await listening(server);
   const env = {
     HOME: await temporaryDirectory(),
-    KB_BASE_URL: `http://127.0.0.1:${port}/v1`,
+    KB_BASE_URL: baseUrl,
     KB_KEY: "dataset-x",
   };
   const peak =

@@ -1,9 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { flagOf, flagParams } from "../../src/cli/parse/command.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
@@ -18,6 +17,7 @@ import type { TestSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 import { wireFixtures } from "../lib/wire-fixtures.ts";
 import type { WireCase, WirePart } from "../lib/wire-fixtures.ts";
+import { listening } from "../lib/listening.ts";
 
 const fixtures = [...wireFixtures.values()];
 const cases = fixtures.flatMap(({ operation, cases: each }) =>
@@ -89,10 +89,8 @@ async function stub(answer: (request: Arrived) => Answer) {
       response.writeHead(status, { "content-type": type, "x-version": "1.14.2" }).end(body);
     });
   });
-  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => void listener.close());
-  const { port } = listener.address() as AddressInfo; // a TCP server has no other kind
-  return { seen, env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` } };
+  const baseUrl = await listening(listener);
+  return { seen, env: { KB_BASE_URL: baseUrl } };
 }
 
 const json = (body: unknown, status = 200): Answer => ({

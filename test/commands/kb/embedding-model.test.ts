@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readRequest } from "../../../src/sandbox/http/receive.ts";
+import { listening } from "../../lib/listening.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
@@ -133,9 +133,7 @@ beforeAll(async () => {
       response.end(JSON.stringify(content));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  afterAll(() => void server.close());
-  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`; // a TCP server has no other kind
+  baseUrl = await listening(server);
 });
 
 beforeEach(() => {

@@ -1,13 +1,13 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { readFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { unzip } from "../../../src/lib/formats/unzip.ts";
 import { CliError } from "../../../src/errors.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 import { bad, good, zipWith } from "../../lib/zips.ts";
+import { listening } from "../../lib/listening.ts";
 
 // Document contents come as a ZIP from the server, which is not trusted.
 
@@ -91,10 +91,8 @@ async function zipServer() {
     answer.writeHead(passed.status, { "content-type": "application/json" });
     answer.end(Buffer.from(await passed.arrayBuffer()));
   });
-  await new Promise<void>((resolve) => before.listen(0, "127.0.0.1", resolve));
-  afterAll(() => before.close());
-  const { port } = before.address() as AddressInfo; // a TCP server has no other kind
-  const env = { ...server.env, KB_BASE_URL: `http://127.0.0.1:${port}/v1` };
+  const baseUrl = await listening(before);
+  const env = { ...server.env, KB_BASE_URL: baseUrl };
   return { set, env };
 }
 

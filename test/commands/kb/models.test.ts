@@ -1,11 +1,12 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { testSandbox, type TestSandbox } from "../../lib/sandbox.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readRequest } from "../../../src/sandbox/http/receive.ts";
 import type { ReceivedRequest } from "../../../src/sandbox/http/server.ts";
+import { listening } from "../../lib/listening.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import type { TestSandbox } from "../../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 /** Providers on the server with the names of their models. */
@@ -41,10 +42,7 @@ beforeAll(async () => {
       response.end(JSON.stringify(lists ? { data } : single));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  afterAll(() => void server.close());
-  const { port } = server.address() as AddressInfo; // a TCP server has no other kind
-  baseUrl = `http://127.0.0.1:${port}/v1`;
+  baseUrl = await listening(server);
 });
 beforeEach(() => {
   providers = twoProviders;

@@ -1,9 +1,7 @@
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { symlink, truncate } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { actions, contentsOf, write } from "../../lib/directory.ts";
@@ -12,6 +10,7 @@ import { setFaults, syncedBases, textsOf } from "../../lib/synced-base.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
 import { turns } from "../../lib/turns.ts";
+import { listening } from "../../lib/listening.ts";
 
 const server = await testSandbox({ speed: 200 });
 const home = await temporaryDirectory();
@@ -366,11 +365,9 @@ test("after a 429 response, fewer documents are sent at a time", async () => {
     }
     response.writeHead(upstream.status, { "content-type": "application/json" }).end(body);
   });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  const { port } = proxy.address() as AddressInfo; // it listens on a port
+  const baseUrl = await listening(proxy);
   const ran = await server.cli(["kb", "sync", kb, dir, "--no-wait"], {
-    env: { KB_BASE_URL: `http://127.0.0.1:${port}/v1` },
+    env: { KB_BASE_URL: baseUrl },
   });
   proxy.close();
   expect(ran.exit, ran.err).toBe(0);
