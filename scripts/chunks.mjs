@@ -50,7 +50,7 @@ export const chunks = [
     ["cli/errors/error-text.ts", "cli/errors/line-scope.ts", "cli/errors/line-error.ts"],
   ],
   ["execute", ["cli/execute/execute.ts", "config/"]],
-  ["client", ["api/client.ts", "api/response.ts"]],
+  ["client", ["api/send.ts", "api/response.ts"]],
   ["output", ["output/print/print.ts", "output/formats/page-buffer.ts"]],
   ["live", ["output/live/event-printer.ts"]],
 ];

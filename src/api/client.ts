@@ -1,375 +1,205 @@
-import type { Dispatcher, FormData } from "undici";
-import { abortError, CliError } from "../errors.ts";
-import { streamDecoder } from "../lib/utf8.ts";
-import { backoff, delays } from "../lib/backoff.ts";
-import type { AnyOperation, Retry } from "../operations/operation.ts";
-import { networkError, networkFailure } from "./network-error.ts";
-import type { HttpRequest, TypedFile } from "./request.ts";
-import { parseErrorBody } from "./error-body.ts";
-import type { ErrorResponse } from "./error-body.ts";
-import { retryAfterOf, checkBeforeRetrying, isNotStarted, apiErrorOf } from "./api-error.ts";
-import { decompress } from "./decompress.ts";
+import { oneByOne } from "../lib/collect.ts";
+import { isList } from "../operations/operation.ts";
+import type {
+  AnyOperation,
+  InputOf,
+  Operation,
+  ResponseOf,
+  RowOf,
+} from "../operations/operation.ts";
+import { Calls } from "./calls.ts";
+import type { CallOptions, ClientSetup, ListCall, RawOptions } from "./calls.ts";
+import type { ConcurrencyLimiter, ConcurrencyOptions } from "./concurrency-limiter.ts";
+import type { HttpResponse } from "./exchange.ts";
+import { newCounter, readPage, readPages, requireComplete, sortField } from "./pages.ts";
+import type { Page, PageCounter, RowLimit } from "./pages.ts";
+import type { HttpRequest, Values } from "./request.ts";
+import type { EventBatches } from "./sse.ts";
+import type { TimeWindow } from "./time-windows.ts";
 
-/** One attempt as it is sent. */
-export interface OutgoingRequest {
-  readonly request: HttpRequest;
-  /** Every header that we set, including the key. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | FormData | null;
+/** Input of a row; plain values if the row is only known at run time. */
+type InputFor<O> = AnyOperation extends O ? Values : InputOf<O>;
+
+/** Options of reading a list: which rows, and a counter to report to. */
+export interface ListOptions extends CallOptions, Partial<Pick<RowLimit, "limit" | "page">> {
+  /** Updated as rows arrive; without one, a whole list that is known to be incomplete is an error. */
+  readonly counter?: PageCounter | undefined;
 }
 
-/** The response to one attempt; header names in lower case, the body unread. */
-export interface IncomingResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly body: AsyncIterable<Uint8Array>;
+/** Options of reading a list by time windows. */
+export interface WindowOptions extends CallOptions {
+  /** Unix second at which the list ends (default: the server's clock). */
+  readonly last?: number | undefined;
 }
 
-/** What the client needs from its environment; the engine takes it from the Host. */
-export interface Transport {
-  dispatcher(): Promise<Dispatcher>;
-  /** Wraps every attempt to observe it. Returns the response of `send`. */
-  onExchange?(
-    outgoing: OutgoingRequest,
-    send: () => Promise<IncomingResponse>,
-  ): Promise<IncomingResponse>;
-  /** Called before an attempt is sent; resolves when it may be, to what to call when it has ended. */
-  onAttempt?(options: SendOptions): Promise<(end: AttemptResult) => void>;
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
-  random(): number;
-  blob(file: TypedFile): Promise<Blob>;
-  /** The text without the keys in use. */
-  redact(text: string): string;
-  /** One line for -v (1), -vv (2), -vvv (3). */
-  trace(level: 1 | 2 | 3, text: string): Promise<void>;
+/** Calls operations of the table. Its methods throw CliError; all of them stop with the signal of the client. */
+export interface ApiClient {
+  /** Sends one request; returns the response, or the rows of the first page of a list. */
+  call<O extends AnyOperation>(
+    row: O,
+    input: InputFor<O>,
+    options?: CallOptions,
+  ): Promise<ResponseOf<O>>;
+  /** The rows of a list without duplicates: all, or those up to a limit. */
+  rows<O extends AnyOperation>(
+    row: O,
+    input: InputFor<O>,
+    options?: ListOptions,
+  ): AsyncGenerator<RowOf<O["returns"]>>;
+  /** The same rows as they arrive together. */
+  pages<O extends AnyOperation>(
+    row: O,
+    input: InputFor<O>,
+    options?: ListOptions,
+  ): AsyncGenerator<readonly RowOf<O["returns"]>[]>;
+  /** All rows of a list by time windows, newest first; only for lists with time filters. */
+  windows<O extends AnyOperation>(
+    row: O,
+    input: InputFor<O>,
+    options?: WindowOptions,
+  ): AsyncGenerator<TimeWindow<RowOf<O["returns"]>>>;
+  /** Opens an event stream; it ends when the server closes it, and throws if the connection is lost. */
+  open<O extends AnyOperation>(
+    row: O,
+    input: InputFor<O>,
+    options?: CallOptions,
+  ): Promise<EventBatches>;
+  /** Sends a request that no row describes; its URL is a path below the base URL. */
+  raw(request: HttpRequest, kind: Operation["key"], options?: RawOptions): Promise<HttpResponse>;
+  /** The same client with other options for its calls. */
+  with(options: CallOptions): ApiClient;
+  /** A limit for parallel requests, which adapts to the server. */
+  limitConcurrency(options?: ConcurrencyOptions): ConcurrencyLimiter;
+  /** Base URL of the API without a trailing slash; known without a key. */
+  baseUrl(): Promise<string>;
+  /** Identifies the server, its key, the values and the content. No key can be read from it. */
+  fingerprint(
+    values: readonly unknown[],
+    content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  ): Promise<string>;
+  /** How many writes the server has accepted. */
+  writes(): number;
 }
 
-/** Whether the server took an attempt. */
-export interface AttemptResult {
-  /** It refused it because it is busy, or did not answer. */
-  readonly refused: boolean;
-}
+/** A client of the API. Nothing is loaded or connected before the first call. */
+export const apiClient = (setup: ClientSetup): ApiClient => clientOf(new Calls(setup), {});
 
-/** How to send one request. */
-export interface SendOptions {
-  readonly key: string | undefined;
-  /** Absent for `api`. */
-  readonly row?: AnyOperation | undefined;
-  /** Identifies the end user of the request, with key and server. */
-  readonly endUser?: string | undefined;
-  readonly retry: Retry;
-  /** Attempts after the first one. */
-  readonly retries: number;
-  /** ms without a byte from the server. */
-  readonly idleTimeout: number;
-  /** Aborted by an interrupt or a deadline; its reason says which. */
-  readonly signal: AbortSignal;
-  /** Further headers, from `api --header`. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-}
-
-/** A successful response; the body is a stream that can be read once. */
-export interface HttpResponse extends IncomingResponse {
-  /** A retry found that an earlier attempt had already made the change. */
-  readonly alreadyApplied: boolean;
-}
-
-/** Maximum size of a response that is kept in memory, in bytes; files and event streams are not. */
-const MAX_RESPONSE = 64 * 1024 * 1024;
-/** Bytes of an event stream that are received before they are read; a run may send many more. */
-const MAX_UNREAD_EVENTS = 8 * 1024 * 1024;
-/** Maximum size of an error page that is read, in bytes. */
-const MAX_ERROR_BODY = 1024 * 1024;
-/** A server that requests a longer delay is not retried. */
-const MAX_RETRY_AFTER_MS = 300_000;
-
-/** Why an attempt is retried, and the delay that the server requested. */
-interface RetryReason {
-  readonly reason: string;
-  readonly retryAfter?: number | undefined;
-}
-
-/**
- * Sends a request, retries it where its row allows (server §20), and returns the result of `read`.
- * If the body is truncated while `read` consumes it, the attempt counts as failed and may be
- * retried; a stream that `read` hands out unread is never retried. Throws ApiError for an error
- * response, otherwise CliError `network`, `deadline` or an interrupt.
- */
-export async function sendRequest<T>(
-  request: HttpRequest,
-  options: SendOptions,
-  transport: Transport,
-  read: (response: HttpResponse) => Promise<T>,
-): Promise<T> {
-  const writes = options.retry !== "safe";
-  const sending: Sending = { request, options, transport, writes, mayHaveRun: false };
-  for (let attempt = 0; ; attempt++) {
-    const outcome = await sendAttempt(sending, read, attempt >= options.retries).catch(
-      (error: unknown) => {
-        throw withEarlierAttempts(sending, error);
-      },
-    );
-    if ("value" in outcome) return outcome.value;
-    await pause(sending, attempt, outcome);
-  }
-}
-
-/** A request during its attempts. */
-interface Sending {
-  readonly request: HttpRequest;
-  readonly options: SendOptions;
-  readonly transport: Transport;
-  readonly writes: boolean;
-  /** A failed attempt may have made the change. */
-  mayHaveRun: boolean;
-}
-
-/** The error of the last attempt, which does not know what an earlier one may have changed. */
-function withEarlierAttempts({ writes, mayHaveRun }: Sending, error: unknown): unknown {
-  const isHarmless = error instanceof CliError && error.info.sideEffect === "none";
-  return isHarmless && writes && mayHaveRun ? error.with({ sideEffect: "unknown" }) : error;
-}
-
-/** Sends the request once. Throws if it failed and `last`, or if it must not be retried. */
-async function sendAttempt<T>(
-  sending: Sending,
-  read: (response: HttpResponse) => Promise<T>,
-  last: boolean,
-): Promise<{ readonly value: T } | RetryReason> {
-  const { request, options, transport, writes, mayHaveRun } = sending;
-  const report = await transport.onAttempt?.(options);
-  if (options.signal.aborted) {
-    report?.({ refused: true });
-    throw abortError(options.signal, writes && mayHaveRun);
-  }
-  // An aborted request rejects with the signal's reason, which is not an Error.
-  const response = await sendOnce(request, options, transport).catch((error: unknown) =>
-    error instanceof Error ? error : new Error(String(error)),
-  );
-  if (response instanceof Error) {
-    report?.({ refused: true });
-    return onNetworkError(sending, response, last);
-  }
-  await traceDeprecation(sending, response.headers);
-  if (response.status >= 300) {
-    const text = await readText(response.body, MAX_ERROR_BODY).catch(() => "");
-    const received = { ...response, text };
-    report?.(busyStateOf(received));
-    if (mayHaveRun && response.status === options.row?.alreadyDoneStatus) {
-      return { value: await read({ ...response, body: emptyBody(), alreadyApplied: true }) };
-    }
-    return onErrorResponse(sending, received, last);
-  }
-  report?.({ refused: false });
-  try {
-    return { value: await read({ ...response, alreadyApplied: false }) };
-  } catch (error) {
-    const isTruncated = error instanceof CliError && error.kind === "network";
-    if (isTruncated && !last && options.retry !== "never") {
-      sending.mayHaveRun = true;
-      return { reason: error.message };
-    }
-    // The write had a successful status and an invalid body.
-    const isUnclear = writes && error instanceof CliError && error.info.sideEffect === undefined;
-    throw isUnclear ? error.with({ sideEffect: "unknown", hint: checkBeforeRetrying }) : error;
-  }
-}
-
-function onNetworkError(sending: Sending, error: Error, last: boolean): RetryReason {
-  const { request, writes } = sending;
-  const { signal, retry } = sending.options;
-  if (signal.aborted) throw abortError(signal, writes);
-  const failure = error instanceof CliError ? undefined : networkError(error);
-  if (failure === undefined) throw error;
-  const retryable = !failure.final && (failure.unsent || retry !== "never");
-  if (!retryable || last) {
-    const unknown = writes && !failure.unsent;
-    throw networkFailure("no response", failure, { request, unknown, cause: error });
-  }
-  sending.mayHaveRun ||= !failure.unsent;
-  return { reason: failure.words };
-}
-
-/** The statuses of a proxy that has no answer of the server. */
-const noAnswer: readonly number[] = [502, 503, 504];
-
-/** Whether an error response means that the server has too much to do. */
-const busyStateOf = (response: ErrorResponse): AttemptResult => ({
-  refused:
-    noAnswer.includes(response.status) || isNotStarted(response.status, parseErrorBody(response)),
-});
-
-function onErrorResponse(sending: Sending, received: ErrorResponse, last: boolean): RetryReason {
-  const { request, writes, transport } = sending;
-  const { row, retry } = sending.options;
-  const response = withoutKeys(received, transport);
-  const { status } = response;
-  const notStarted = isNotStarted(status, parseErrorBody(response));
-  const unclear = !notStarted && noAnswer.includes(status);
-  const retryable = notStarted || (retry !== "never" && unclear);
-  const retryAfter = retryAfterOf(received.headers);
-  if (!retryable || last || (retryAfter ?? 0) > MAX_RETRY_AFTER_MS) {
-    const { method } = request;
-    const file = fileNameIn(request);
-    throw apiErrorOf(response, { method, path: pathOf(request), row, writes, file });
-  }
-  sending.mayHaveRun ||= unclear;
-  return { reason: `${status}`, retryAfter };
-}
-
-/** Traces responses marked as deprecated (RFC 9745, RFC 8594). */
-async function traceDeprecation(
-  { request, transport }: Sending,
-  { deprecation, sunset }: IncomingResponse["headers"],
-): Promise<void> {
-  if (deprecation === undefined && sunset === undefined) return;
-  const until = sunset === undefined ? "" : `; it works until ${sunset}`;
-  const route = `${request.method} ${pathOf(request)}`;
-  await transport.trace(1, `the server marks ${route} as deprecated${until}`);
-}
-
-/** Waits as long as the server requested, otherwise with exponential backoff and full jitter. */
-async function pause(
-  { options: { retries, signal }, transport, writes }: Sending,
-  attempt: number,
-  { reason, retryAfter }: RetryReason,
-): Promise<void> {
-  const delay = retryAfter ?? backoff(attempt, delays.retry) * transport.random();
-  const seconds = (delay / 1000).toFixed(1);
-  await transport.trace(1, `${reason}: retry ${attempt + 1} of ${retries} in ${seconds} s`);
-  await transport.sleep(delay, signal).catch(() => {
-    throw abortError(signal, writes);
-  });
-}
-
-const pathOf = ({ url }: HttpRequest): string =>
-  url.replace(/^https?:\/\/[^/]+/, "").replace(/\?.*$/s, "");
-
-/** A server may echo the key: it must not reach the terminal or files. */
-const withoutKeys = (response: ErrorResponse, { redact }: Transport): ErrorResponse => ({
-  ...response,
-  text: redact(response.text),
-  headers: Object.fromEntries(
-    Object.entries(response.headers).map(([name, value]) => [name, value && redact(value)]),
-  ),
-});
-
-/** Sends one attempt. Rejects with the error of undici or the system if there is no response. */
-async function sendOnce(request: HttpRequest, options: SendOptions, transport: Transport) {
-  const dispatcher = await transport.dispatcher();
-  const headers: Record<string, string> = {
-    accept: "*/*",
-    ...request.headers,
-    ...options.headers,
-    ...(options.key !== undefined && { authorization: `Bearer ${options.key}` }),
+function clientOf(calls: Calls, common: CallOptions): ApiClient {
+  const { setup } = calls;
+  const lists = new Lists(calls);
+  const plain = {
+    async call(row: AnyOperation, input: Values, options?: CallOptions) {
+      const call = { ...common, ...options };
+      if (!isList(row.returns)) return calls.send(row, input, call);
+      const paging = row.returns.kind === "page" ? { page: "1", limit: "100" } : {};
+      return readPage(row.returns, await calls.send(row, input, { ...call, paging })).rows;
+    },
+    rows: (row: AnyOperation, input: Values, options?: ListOptions) =>
+      oneByOne(lists.pages(row, input, { ...common, ...options })),
+    pages: (row: AnyOperation, input: Values, options?: ListOptions) =>
+      lists.pages(row, input, { ...common, ...options }),
+    windows: (row: AnyOperation, input: Values, options?: WindowOptions) =>
+      lists.windows(row, input, { ...common, ...options }),
+    async open(row: AnyOperation, input: Values, options?: CallOptions) {
+      // The reader of an event row returns the bytes (response.ts).
+      const bytes = await calls.send(row, input, { ...common, ...options });
+      return (await import("./sse.ts")).readEvents(bytes as AsyncIterable<Uint8Array>);
+    },
   };
-  const body = await bodyOf(request, transport);
-  const { origin, pathname, search } = new URL(request.url);
-  const send = async (): Promise<IncomingResponse> => {
-    const response = await dispatcher.request({
-      origin,
-      path: pathname + search,
-      method: request.method as Dispatcher.HttpMethod, // undici takes any method, its type only some
-      headers,
-      body,
-      signal: options.signal,
-      headersTimeout: options.idleTimeout,
-      onInfo: limitInfoResponses(options.idleTimeout),
-      bodyTimeout: options.idleTimeout,
-      // undici 7 stops receiving a body that is read slowly, and loses it or dies of a failed
-      // assertion if the server closes the connection in that time.
-      highWaterMark: options.row?.returns.kind === "events" ? MAX_UNREAD_EVENTS : MAX_RESPONSE,
-    });
-    const flat: Record<string, string | undefined> = {};
-    for (const [name, value] of Object.entries(response.headers)) {
-      flat[name] = Array.isArray(value) ? value.join(", ") : value;
-    }
-    const encoding = flat["content-encoding"] ?? "identity";
-    const bytes = encoding === "identity" ? response.body : decompress(response.body, encoding);
-    const status = response.statusCode;
-    return { status, headers: flat, body: status === 204 ? discarded(response.body) : bytes };
-  };
-  const response = await (transport.onExchange?.({ request, headers, body }, send) ?? send());
-  const writes = options.retry !== "safe";
-  return { ...response, body: withNetworkErrors(response.body, request, options.signal, writes) };
-}
-
-/**
- * Listener for 1xx responses, which throws once they have been coming for longer than the idle
- * timeout: each one restarts undici's own timeout for headers.
- */
-function limitInfoResponses(idleTimeout: number): () => void {
-  let expired: AbortSignal | undefined;
-  return () => {
-    expired ??= AbortSignal.timeout(idleTimeout);
-    if (!expired.aborted) return;
-    throw Object.assign(new Error("1xx responses without end"), {
-      code: "UND_ERR_HEADERS_TIMEOUT",
-    });
+  return {
+    ...(plain as Pick<ApiClient, keyof typeof plain>), // the table has the types of its rows
+    raw: (request, kind, options) =>
+      calls.raw(request, kind, { retries: common.retries, ...options }),
+    with: (options) => clientOf(calls, { ...common, ...options }),
+    limitConcurrency: (options) => calls.limitConcurrency(options),
+    baseUrl: () => setup.baseUrl(),
+    async fingerprint(values, content) {
+      const { baseUrl, key } = await setup.target(setup.kind);
+      const { createHash } = await import("node:crypto"); // it takes 2 ms that only a journal needs
+      const hash = createHash("sha256").update(JSON.stringify([baseUrl, key, ...values]));
+      for await (const piece of content) hash.update(piece);
+      return hash.digest("hex").slice(0, 32);
+    },
+    writes: () => calls.writes,
   };
 }
 
-/** The name of the first file in a request. */
-function fileNameIn({ body }: HttpRequest): string | undefined {
-  if (body?.kind !== "form") return undefined;
-  return body.parts.flatMap((part) => ("file" in part ? [part.file.name] : []))[0];
-}
+/** Reads lists, whose rows come in several responses. */
+class Lists {
+  readonly #calls: Calls;
 
-async function bodyOf(request: HttpRequest, transport: Transport) {
-  if (request.body === undefined) return null;
-  if (request.body.kind === "json") return request.body.text;
-  const { FormData } = await import("undici");
-  const form = new FormData();
-  for (const part of request.body.parts) {
-    if ("file" in part) form.append(part.name, await transport.blob(part.file), part.file.name);
-    else form.append(part.name, part.text);
+  constructor(calls: Calls) {
+    this.#calls = calls;
   }
-  return form;
-}
 
-/** Translates errors that are thrown while the body is read. */
-async function* withNetworkErrors(
-  body: AsyncIterable<Uint8Array>,
-  request: HttpRequest,
-  signal: AbortSignal,
-  writes: boolean,
-): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body;
-  } catch (error) {
-    if (signal.aborted) throw abortError(signal, writes);
-    if (!(error instanceof Error) || error instanceof CliError) throw error;
-    const failure = networkError(error);
-    if (failure === undefined) throw error;
-    throw networkFailure("response truncated", failure, { request, unknown: writes, cause: error });
-  }
-}
-
-async function* emptyBody(): AsyncGenerator<Uint8Array> {}
-
-/** Discards the body of a 204, which has none, whatever its Content-Length is. */
-async function* discarded(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body; // to its end, so that the connection can be reused
-  } catch {
-    // The head is complete, so nothing else can be missing.
-  }
-}
-
-/** The whole body as text. Throws `failure` if it is larger than `maxBytes`. */
-export async function readText(
-  body: AsyncIterable<Uint8Array>,
-  maxBytes = MAX_RESPONSE,
-): Promise<string> {
-  const decode = streamDecoder();
-  let text = "";
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > maxBytes) {
-      throw new CliError("failure", `response is larger than ${maxBytes / 1024 / 1024} MiB`);
+  async *pages(
+    row: AnyOperation,
+    input: Values,
+    { counter: reported, limit = Infinity, page, ...call }: ListOptions,
+  ): AsyncGenerator<readonly unknown[]> {
+    const { returns } = row;
+    const { setup } = this.#calls;
+    const counter = reported ?? newCounter();
+    // A single page comes from one query, in which no row is lost.
+    const onePage = page !== undefined || (returns.kind === "page" && limit <= returns.cap);
+    const windows = onePage ? undefined : await this.#windowsOf(row, input, call);
+    const range = { limit, page, sortedBy: sortField(row, input["sort_by"]) };
+    const fetch = (paging: Readonly<Record<string, string>>) =>
+      this.#page(row, input, { ...call, paging });
+    try {
+      const read = windows?.all(range, counter) ?? readPages(returns, range, fetch, counter);
+      for await (const rows of read) {
+        // They may have arrived while earlier rows were printed, before an interrupt.
+        this.#calls.throwIfAborted();
+        yield rows;
+      }
+    } catch (error) {
+      const rows = await setup.rowsInstead?.(error, row, input);
+      if (rows === undefined) throw error;
+      const shown = rows.slice(0, limit);
+      const complete = shown.length === rows.length;
+      Object.assign(counter, { shown: shown.length, total: rows.length, complete });
+      if (shown.length > 0) yield shown;
     }
-    text += decode(chunk);
+    if (reported === undefined && limit === Infinity) requireComplete(counter);
   }
-  return text + decode();
+
+  async *windows(row: AnyOperation, input: Values, { last, ...call }: WindowOptions) {
+    const reader = await this.#windowsOf(row, input, call);
+    if (reader === undefined) throw new Error(`${row.id} cannot be read by time windows`);
+    yield* reader.each(last);
+  }
+
+  async #page(row: AnyOperation, input: Values, call: ListCall): Promise<Page> {
+    const { elapsed } = this.#calls.setup;
+    const started = elapsed();
+    let asOf: number | undefined;
+    const onHeaders: ListCall["onHeaders"] = ({ date = "" }) => {
+      const duration = elapsed() + 1 - started; // rounded up
+      const ms = Date.parse(date) - duration;
+      if (!Number.isNaN(ms)) asOf = ms / 1000;
+    };
+    const body = await this.#calls.send(row, input, { ...call, onHeaders });
+    return { ...readPage(row.returns, body), asOf };
+  }
+
+  /** Reads the list by time windows; undefined for lists whose pages are complete. */
+  async #windowsOf(row: AnyOperation, input: Values, call: CallOptions) {
+    if (row.returns.kind !== "page") return undefined;
+    const { windowFilters, readCompletePages, readWindows } = await import("./time-windows.ts");
+    const filters = windowFilters(row);
+    if (filters === undefined) return undefined;
+    const source = {
+      filters,
+      input,
+      cap: row.returns.cap,
+      fetch: (values: Values, paging: Readonly<Record<string, string>>) =>
+        this.#page(row, values, { ...call, paging }),
+      trace: this.#calls.setup.trace,
+    };
+    return {
+      all: (limit: RowLimit, counter: PageCounter) => readCompletePages(source, limit, counter),
+      each: (end?: number) => readWindows(source, end),
+    };
+  }
 }

@@ -47,6 +47,14 @@ export class ConcurrencyLimiter {
   }
 }
 
+/** How many requests may be sent at a time, unless the client sets it. */
+export interface ConcurrencyOptions {
+  /** Requests at first (default 3). */
+  readonly start?: number | undefined;
+  /** Maximum (default 8). */
+  readonly max?: number | undefined;
+}
+
 /** Where a limit begins, and how far it may go. */
 export interface LimitRange {
   readonly start: number;

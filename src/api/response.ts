@@ -5,8 +5,8 @@ import { parseNumbers } from "./exact-numbers.ts";
 import type { ParsedNumbers, OnInexact } from "./exact-numbers.ts";
 import { invalidResponse, problemIn } from "./response-fields.ts";
 import { CHECK_BASE_URL, NOT_API } from "./api-error.ts";
-import { readText } from "./client.ts";
-import type { HttpResponse } from "./client.ts";
+import { readText } from "./exchange.ts";
+import type { HttpResponse } from "./exchange.ts";
 
 /** Reads a response as its row declares: JSON, nothing, or the unread bytes. */
 export type ReadBody = (response: HttpResponse) => Promise<unknown>;

@@ -1,59 +1,24 @@
-import type { HttpResponse } from "../api/client.ts";
-import type { EventBatches } from "../api/sse.ts";
-import type { ConcurrencyLimiter } from "../api/concurrency-limiter.ts";
-import type { PageCounter, RowLimit } from "../api/pages.ts";
-import type { HttpRequest } from "../api/request.ts";
-import type { TimeWindow } from "../api/time-windows.ts";
+import type { ApiClient } from "../api/client.ts";
+import type { RowLimit } from "../api/pages.ts";
 import type { TargetFlags } from "../config/settings.ts";
 import type { CommandRunner } from "./command-runner.ts";
 import type { CliError, FailureKind } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import type { ProgressStep } from "../output/report-model.ts";
 import type {
-  ResponseOf,
   AnyOperation,
   Input,
-  InputOf,
   ListedNoun,
   Noun,
   Params,
   Returns,
-  RowOf,
 } from "../operations/operation.ts";
-
-/** Options of one call besides its input. */
-export interface CallOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Number of retries (default: --retries), e.g. 0 in a loop that retries on its own. */
-  readonly retries?: number;
-}
-
-/** Options of reading a list by time windows. */
-export interface WindowOptions extends CallOptions {
-  /** Unix second at which the list ends (default: the server's clock). */
-  readonly last?: number | undefined;
-}
 
 /** The rows requested by --all, --limit and --page. */
 export interface RequestedRows extends RowLimit {
   /** None of these flags is given. */
   readonly byDefault: boolean;
 }
-
-/** Sends a request that no row describes; the URL is a path below the base URL. */
-export type Raw = (
-  request: HttpRequest,
-  kind: "dataset" | "app",
-  options: {
-    readonly headers?: Readonly<Record<string, string>>;
-    /** Overrides the settings; sends no key if it has none. */
-    readonly target?: { readonly baseUrl: string; readonly key?: string | undefined };
-    /** Number of retries (default: --retries). */
-    readonly retries?: number;
-    /** ms without a byte, unless --idle-timeout sets it (default: that of the slowest route). */
-    readonly idleTimeout?: number;
-  },
-) => Promise<HttpResponse>;
 
 /** Cells of csv and tsv that a spreadsheet would run as formulas. */
 export interface Formulas {
@@ -71,64 +36,36 @@ export interface ConfirmOptions {
   readonly declined?: string;
 }
 
-/** How many requests a command may send at a time, unless --concurrency is set. */
-export interface ConcurrencyOptions {
-  /** Requests at first (default 3). */
-  readonly start?: number | undefined;
-  /** Maximum without --concurrency (default 8). */
-  readonly max?: number | undefined;
+/** Shared flags as given, for tasks whose behavior depends on them. */
+export interface TaskFlags extends TargetFlags {
+  readonly concurrency?: string | undefined;
+  /** --timeout or KB_TIMEOUT, in ms. */
+  readonly timeout?: number | undefined;
+  /** Directories of --allow-files. */
+  readonly allowFiles: readonly string[];
 }
 
-/** What a task works with: requests typed by the table, the host, and options. */
+/** Settings that replace those of the command line. */
+interface OtherSettings {
+  /** With it, server and application are those of this profile. */
+  readonly profile?: string | undefined;
+  readonly app?: string | undefined;
+  readonly user?: string | undefined;
+  /** The kind of key. */
+  readonly key?: "dataset" | "app";
+}
+
+/** What a task works with: the client of the API, the host, and options. */
 export interface Context {
   readonly host: Host;
-  /** Sends one request; returns the response, or the rows of one page. Throws CliError. */
-  call<O extends AnyOperation>(
-    row: O,
-    input: InputOf<O>,
-    options?: CallOptions,
-  ): Promise<ResponseOf<O>>;
-  /** All rows of a list, without duplicates. */
-  each<O extends AnyOperation>(row: O, input: InputOf<O>): AsyncIterable<RowOf<O["returns"]>>;
-  /** Rows of a list up to a limit; updates `progress`. */
-  rows<O extends AnyOperation>(
-    row: O,
-    input: InputOf<O>,
-    limit: RowLimit,
-    progress?: PageCounter,
-  ): AsyncIterable<RowOf<O["returns"]>>;
-  /** All rows of a list by time windows, newest first; only for lists with time filters. */
-  windows<O extends AnyOperation>(
-    row: O,
-    input: InputOf<O>,
-    options?: WindowOptions,
-  ): AsyncIterable<TimeWindow<RowOf<O["returns"]>>>;
-  /** Opens an event stream; it ends when the server closes it, and throws if the connection is lost. */
-  open<O extends AnyOperation>(
-    row: O,
-    input: InputOf<O>,
-    options?: CallOptions,
-  ): Promise<EventBatches>;
-  readonly raw: Raw;
-  /** A limit for parallel requests, which adapts to the server. */
-  limitConcurrency(options?: ConcurrencyOptions): ConcurrencyLimiter;
-  /** Identifies the server, its key, the values and the content. No key can be read from it. */
-  fingerprint(
-    values: readonly unknown[],
-    content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  ): Promise<string>;
-  /** Base URL of the API without a trailing slash; known without a key. */
-  baseUrl(): Promise<string>;
+  /** Calls operations of the table. */
+  readonly api: ApiClient;
   /** Resolves a name, an ID or its beginning to an ID, like a positional. Throws not-found and refused. */
   resolveId(noun: Noun | ListedNoun, text: string): Promise<string>;
   /** The name that was entered for an ID; the ID itself if none was. */
   enteredName(id: string): string;
-  /** The same context with the settings of another profile. */
-  withProfile(profile: string): Context;
-  /** The same context with another application of the profile, and another end user, if they are given. */
-  withApp(app: string | undefined, user?: string): Context;
-  /** The same context for a command of `wf` that also reads knowledge bases: with the knowledge key. */
-  withKnowledgeKey(): Context;
+  /** The same context with other settings, such as the knowledge key in a command of `wf`. */
+  with(settings: OtherSettings): Context;
   /** Runs other commands of the program; rejects inside such a run. */
   commands(): Promise<CommandRunner<Context>>;
   /** Prints a line to stderr unless --quiet is set. */
@@ -162,19 +99,13 @@ export interface Context {
     readonly terminal: boolean;
     /** Is it shown on a terminal that may be redrawn, in the default format? */
     readonly redraws: boolean;
-    /** Is --timeout given? */
-    readonly deadline: boolean;
     /** Are prompts possible? */
     readonly input: boolean;
     /** IANA name of the time zone of displayed times. */
     timeZone(): string;
     /** `kb` or `wf`. */
     readonly program: string;
-    readonly flags: TargetFlags;
-    /** The value of --concurrency. */
-    readonly concurrency: number | undefined;
-    /** Directories of --allow-files. */
-    readonly allowed: readonly string[];
+    readonly flags: TaskFlags;
   };
   /** Aborted by an interrupt or by --timeout. */
   readonly signal: AbortSignal;

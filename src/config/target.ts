@@ -1,3 +1,4 @@
+import type { Target } from "../api/calls.ts";
 import { CliError, usage } from "../errors.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { checkKey, kindOfKey } from "../lib/api-key.ts";
@@ -6,12 +7,6 @@ import { baseUrlOf, isLoopback } from "./base-url.ts";
 import { sandboxProfile } from "./sandbox-profile.ts";
 import type { Setting } from "./profiles.ts";
 import type { Settings } from "./settings.ts";
-
-/** Where requests go. */
-export interface Target {
-  readonly baseUrl: string;
-  readonly key: string;
-}
 
 /** What keys are called in messages, by kind. */
 export const keyNames: Readonly<Record<KeyKind, string>> = {
@@ -23,7 +18,7 @@ export const keyNames: Readonly<Record<KeyKind, string>> = {
 export const programs: Readonly<Record<KeyKind, "kb" | "wf">> = { dataset: "kb", app: "wf" };
 
 /** Resolves the base URL and the API key for a request. Throws usage or auth. */
-export function targetOf(settings: Settings, kind: KeyKind): Target {
+export function targetOf(settings: Settings, kind: KeyKind): Target & { readonly key: string } {
   const baseUrl = requireBaseUrl(settings, kind);
   const key = keyFor(settings, kind);
   if (key.value === undefined) throw noKey(settings, kind);

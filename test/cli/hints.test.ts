@@ -332,7 +332,7 @@ test("a line that cannot be parsed keeps its profile in the hint", async () => {
 /** Calls that no line above reaches, and why. The tests named there assert the commands as text. */
 const notReached: readonly (readonly [file: string, command: string, why: string])[] = [
   ["api/api-error.ts", "kb doc list", "needs a server with a database of vectors"],
-  ["cli/execute/request-error.ts", "api", "needs an invalid response: test/api"],
+  ["cli/execute/line-client.ts", "api", "needs an invalid response: test/api"],
   ["cli/errors/line-error.ts", "program, []", "for messages that commander does not send today"],
   ["commands/kb/pipelines/run.ts", "kb doc list", "needs a lost stream: pipelines.test.ts"],
   ["commands/kb/pipelines/run.ts", "kb doc wait", "needs a wait that fails: pipelines.test.ts"],

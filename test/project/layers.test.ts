@@ -48,7 +48,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
 };
 /** Packages and the only places that may import them. */
 const packages: Readonly<Record<string, RegExp>> = {
-  undici: /^(api\/client|host\/dispatcher|host\/host)\.ts$/,
+  undici: /^(api\/exchange|host\/dispatcher|host\/host)\.ts$/,
   commander: /^cli\//,
   conf: /^host\/node-files\.ts$/,
   "cross-spawn": /^host\/child-process\.ts$/,

@@ -134,7 +134,7 @@ export function namesOfRows(command: Command, session: Session): NamesOfRows {
   const lists = new Map<string, Promise<ReadonlyMap<unknown, readonly unknown[]>>>();
   const byName = (row: AnyOperation, query: Values) => {
     const key = `${row.id} ${JSON.stringify(query)}`;
-    const known = lists.get(key) ?? indexByName(session.rows(row, query, { limit: Infinity }));
+    const known = lists.get(key) ?? indexByName(session.api.rows(row, query));
     lists.set(key, known);
     return known;
   };
@@ -154,7 +154,7 @@ export function namesOfRows(command: Command, session: Session): NamesOfRows {
     },
     one(row, query) {
       const key = `${row.id} ${JSON.stringify(query)}`;
-      const known = objects.get(key) ?? session.call(row, query);
+      const known = objects.get(key) ?? session.api.call(row, query);
       objects.set(key, known);
       return known;
     },

@@ -106,7 +106,7 @@ async function prepareRows(
   };
   const invalid = failedRows(file.name);
   const prepared = new Map<number, Prepared>();
-  const all = mapRows(ready(), file.count, context.limitConcurrency(), async (each) => ({
+  const all = mapRows(ready(), file.count, context.api.limitConcurrency(), async (each) => ({
     row: each.row,
     input: await prepare(each),
   }));

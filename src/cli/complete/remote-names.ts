@@ -153,7 +153,7 @@ async function listNames(
       : {};
   const narrowed = narrows && keyword !== "" ? { keyword } : {};
   const names = new Map<string, Named>();
-  for await (const object of session.rows(
+  for await (const object of session.api.rows(
     row,
     { ...inside, ...fixed, ...narrowed },
     { limit: MAX_NAMES },

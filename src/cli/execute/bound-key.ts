@@ -1,3 +1,4 @@
+import type { ApiClient } from "../../api/client.ts";
 import type { Values } from "../../api/request.ts";
 import type { Context } from "../../commands/command-spec.ts";
 import { ApiError } from "../../errors.ts";
@@ -8,7 +9,7 @@ import type { AnyOperation } from "../../operations/operation.ts";
 /** What reading single knowledge bases needs. */
 interface Reader extends Pick<Context, "trace" | "notice"> {
   settings(): Promise<{ readonly bases: Readonly<Record<string, string>> }>;
-  call(row: AnyOperation, input: Values): Promise<unknown>;
+  readonly api: ApiClient;
 }
 
 /**
@@ -26,7 +27,7 @@ export async function accessibleKnowledgeBases(
   const rows: unknown[] = [];
   for (const dataset_id of new Set(Object.values(bases))) {
     try {
-      rows.push(await reader.call(getKnowledgeBase, { dataset_id }));
+      rows.push(await reader.api.call(getKnowledgeBase, { dataset_id }, { unchecked: true }));
     } catch (error) {
       if (!(error instanceof ApiError) || !["auth", "not-found"].includes(error.kind)) throw error;
       await reader.notice(`skipped knowledge base ${dataset_id}: ${error.message}`);

@@ -1,4 +1,4 @@
-import type { Transport } from "../../api/client.ts";
+import type { Transport } from "../../api/exchange.ts";
 import type { HttpRequest } from "../../api/request.ts";
 
 /**

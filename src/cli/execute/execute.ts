@@ -5,10 +5,10 @@ import { CliError, DryRunShown } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { isList, success } from "../../operations/operation.ts";
 import type { Returns } from "../../operations/operation.ts";
+import { visible } from "../../output/display-width.ts";
 import { progress } from "../../output/live/progress.ts";
 import { TerminalWriter } from "../../output/live/terminal-writer.ts";
 import type { PageInfo, Style } from "../../output/print/print.ts";
-import { visible } from "../../output/display-width.ts";
 import { progressStyle, wantsRedraw } from "../../output/terminal.ts";
 import type { Command } from "../parse/command.ts";
 import { checkedLine } from "../parse/input.ts";
@@ -18,28 +18,20 @@ import type { ParsedLine } from "../parse/parser.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import {
   emptyText,
-  withNamesIn,
   progressText,
   readingText,
   successText,
   titleText,
+  withNamesIn,
 } from "./command-texts.ts";
-import { withTimeLimit } from "./deadline.ts";
 import { commandValues, withSideEffect } from "./command-values.ts";
+import { withTimeLimit } from "./deadline.ts";
 import { itemsOf } from "./row-values.ts";
 import { openSession } from "./session.ts";
 import type { Session } from "./session.ts";
 
-/** A command line that is being carried out. */
-interface Execution {
-  readonly command: Command;
-  readonly typed: Extract<ParsedLine, { kind: "run" }>["typed"];
-  readonly options: Options;
-  readonly host: Host;
-  readonly session: Session;
-  /** Yields the values instead of the command's row or task. */
-  readonly valuesOf: ((session: Session) => AsyncGenerator<unknown>) | undefined;
-}
+/** Yields values instead of the command's row or task. */
+type ValuesOf = (session: Session) => AsyncGenerator<unknown>;
 
 /**
  * Carries out a parsed command line: checks values, reads settings, resolves names, sends requests
@@ -49,7 +41,7 @@ export async function execute(
   { command, typed, globals }: Extract<ParsedLine, { kind: "run" }>,
   plainHost: Host,
   log: RequestLog,
-  valuesOf?: (session: Session) => AsyncGenerator<unknown>,
+  valuesOf?: ValuesOf,
 ): Promise<void> {
   const options = optionsFor(globals, plainHost);
   if (globals.columns === "help") return printColumns(command, plainHost);
@@ -68,12 +60,10 @@ export async function execute(
     const { commandRunner } = await import("./run-command.ts");
     return commandRunner(command, globals, plainHost);
   };
-  const session = openSession({ command, options, host, progress: bar.update, log, commands });
+  const { update } = bar;
+  const session = openSession({ command, typed, options, host, progress: update, log, commands });
   try {
-    await perform(
-      { command, typed, options, host, session, valuesOf },
-      wantsRedraw(host, host.stdout) ? { terminal } : {},
-    );
+    await perform(session, valuesOf, wantsRedraw(host, host.stdout) ? { terminal } : {});
   } catch (thrown) {
     if (thrown instanceof DryRunShown) return;
     const error = withNamesIn(thrown, command, typed);
@@ -98,10 +88,13 @@ function startText(
   return visible(isRead ? readingText(command, typed) : progressText(command, typed));
 }
 
-async function perform(execution: Execution, shared: Pick<Style, "terminal">): Promise<void> {
-  const { command, typed, options, host, session, valuesOf } = execution;
+async function perform(
+  session: Session,
+  valuesOf: ValuesOf | undefined,
+  shared: Pick<Style, "terminal">,
+): Promise<void> {
+  const { command, typed, options, host, context } = session;
   const { globals } = options;
-  const { context } = session;
   const { input, extra } = await checkedLine({ command, typed, globals }, host);
   const format = await session.output();
   const returns = await returnsOf(command, input, context.options.format);
@@ -130,7 +123,7 @@ async function perform(execution: Execution, shared: Pick<Style, "terminal">): P
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
   const { render } = succeeds && command.returns === success ? drain : printer;
   try {
-    await print(execution, { returns, style, values, render, dryRun });
+    await print(session, { returns, style, values, render, dryRun });
     await session.finishOutput();
   } finally {
     await session.printSummary(); // it counts the rows even if they cannot be printed
@@ -159,7 +152,7 @@ async function returnsOf(
 
 /** Prints the values, or writes them to --output-file. */
 async function print(
-  { command, typed, options: { globals }, host, session: { context } }: Execution,
+  { command, typed, options: { globals }, host, context }: Session,
   {
     returns,
     style,

@@ -1,7 +1,6 @@
 import { isList } from "../../operations/operation.ts";
 import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
-import type { ReadCall } from "../../commands/command-rules.ts";
 import { ApiError, CliError, DryRunShown, refused } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { Rows } from "../../lib/collect.ts";
@@ -34,7 +33,7 @@ export interface CheckedCommand {
  */
 export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown> {
   const run = await withAnswers(given);
-  const { command, input, session, options } = run;
+  const { command, input, extra, session, options, counter } = run;
   const { row } = command;
   if (!row) return;
   if (itemsOf(command, input).length > 1) return yield* itemValues(run, row);
@@ -43,7 +42,11 @@ export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown>
   await confirmDelete(run, ids);
   const values: unknown[] = [];
   if (isList(row.returns)) {
-    for await (const page of session.pages(row, ids, session.context.options.rows, run)) {
+    for await (const page of session.api.pages(row, ids, {
+      ...session.context.options.rows,
+      counter,
+      extra,
+    })) {
       if (row.indexes) for (const each of page) values.push(each);
       yield new Rows(page);
     }
@@ -51,7 +54,7 @@ export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown>
     return;
   }
   try {
-    if (row.returns.kind === "events") return yield* await session.open(row, ids);
+    if (row.returns.kind === "events") return yield* await session.api.open(row, ids);
     const response = await sendRow({ ...run, row }, ids);
     // The response of a file row is its unread bytes.
     if (row.returns.kind === "file") yield* response as AsyncIterable<Uint8Array>;
@@ -101,12 +104,12 @@ async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<void> {
   const lost = rulesOf(command)?.deletion;
   if (context.options.dryRun) {
     // It needs no server where it has IDs.
-    const read: ReadCall = (row, input) => session.call(row, input, { retries: 0 });
-    const found = ids && (await lost?.(ids, read).catch(onlyFailures));
+    const { call } = session.api.with({ retries: 0 });
+    const found = ids && (await lost?.(ids, call).catch(onlyFailures));
     return context.notice(dryDeletionText(command, input, found?.size));
   }
   const asks = options.input && !options.globals.yes;
-  const found = ids && asks ? await lost?.(ids, session.call) : undefined;
+  const found = ids && asks ? await lost?.(ids, session.api.call) : undefined;
   session.deleted = found?.size;
   await context.confirm(confirmationText(command, input, found?.size), { type: found?.type });
 }
@@ -150,7 +153,7 @@ async function* itemValues(run: CheckedCommand, row: AnyOperation): AsyncGenerat
   const act = async (item: (typeof items)[number]) => {
     try {
       if ("error" in item) throw item.error;
-      const response = await session.call(row, item.ids, { extra: run.extra });
+      const response = await session.api.call(row, item.ids, { extra: run.extra });
       done.push(item.name);
       return idOf(row.returns, response) ?? String(item.ids[last.name]);
     } catch (error) {

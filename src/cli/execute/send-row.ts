@@ -1,6 +1,6 @@
+import type { ApiClient } from "../../api/client.ts";
 import type { Values } from "../../api/request.ts";
 import { invalidResponse } from "../../api/response-fields.ts";
-import type { Context } from "../../commands/command-spec.ts";
 import { CliError } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
@@ -23,10 +23,11 @@ export function sendRow(
   input: Values,
 ): Promise<unknown> {
   const send = rulesOf(command)?.send;
-  if (!send) return session.call(row, input, { extra });
-  const call: Session["call"] = (each, values, options) =>
-    session.call(each, values, each.id === row.id ? { ...options, extra } : options);
-  return send(input, { ...session.context, call: call as Context["call"] });
+  const { api, context } = session;
+  if (!send) return api.call(row, input, { extra });
+  const call: ApiClient["call"] = (each, values, options) =>
+    api.call(each, values, each.id === row.id ? { ...options, extra } : options);
+  return send(input, { ...context, api: { ...context.api, call } });
 }
 
 /**

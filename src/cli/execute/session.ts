@@ -1,29 +1,33 @@
+import type { ApiClient } from "../../api/client.ts";
 import { FirstRequests } from "../../api/first-requests.ts";
-import type { PageCounter, RowLimit } from "../../api/pages.ts";
-import type { Values } from "../../api/request.ts";
 import type { CallScope } from "../../commands/command-runner.ts";
-import type { CallOptions, ConfirmOptions, Context } from "../../commands/command-spec.ts";
+import type { ConfirmOptions, Context } from "../../commands/command-spec.ts";
 import { unset } from "../../config/profiles.ts";
 import type { Setting } from "../../config/profiles.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../config/settings.ts";
-import { requireBaseUrl, targetOf } from "../../config/target.ts";
 import { abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import type { AnyOperation } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { visible } from "../../output/display-width.ts";
 import { wantsRedraw } from "../../output/terminal.ts";
 import { bufferingReason, formulasIn, rowLimits, timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
+import type { TypedLine } from "../parse/typed-values.ts";
 import { emptyRequestLog } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { lookupOf } from "../resolve/lookup.ts";
-import { Requests } from "./requests.ts";
-import { openTransport } from "./transport.ts";
+import { openClient } from "./line-client.ts";
 
-/** What a command works with: settings, requests, and the context of its task. */
-export interface Session extends Pick<Requests, "call" | "rows" | "pages" | "open"> {
+/** One command line: what it is, what it works with, what it has done. */
+export interface Session {
+  readonly command: Command;
+  /** The values of the line as typed. */
+  readonly typed: Readonly<Record<string, TypedLine>>;
+  readonly options: Options;
+  readonly host: Host;
+  /** Calls operations whose responses are shown as they are; that of `context` checks their fields. */
+  readonly api: ApiClient;
   readonly context: Context;
   readonly settings: () => Promise<Settings>;
   /** The output format of flags or settings; `context.options` has it from then on. */
@@ -46,11 +50,9 @@ export interface Session extends Pick<Requests, "call" | "rows" | "pages" | "ope
   done?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
-/** What a session is opened with. */
-interface Opening {
-  readonly command: Command;
-  readonly options: Options;
-  readonly host: Host;
+/** A command line whose session is opened, and what surrounds it. */
+interface Opening extends Pick<Session, "command" | "options" | "host"> {
+  readonly typed?: Session["typed"];
   readonly progress?: Context["progress"];
   readonly log?: RequestLog;
   readonly firsts?: FirstRequests;
@@ -71,42 +73,34 @@ export function openSession(opening: Opening): Session {
   const settings = settingsOnce(command, flags, host);
   let format = unset;
   const messages = messagesOf(options, host, log);
-  const connection = openTransport({ options, host, log, settings, firsts, ...messages });
-  const requests = new Requests({ options, host, connection, settings, permit, ...messages });
+  const client = openClient({ command, options, host, log, settings, permit, firsts, ...messages });
   const summaries: string[] = [];
   const afterOutput: (() => Promise<void>)[] = [];
-  /** Sessions with the settings of other profiles. */
+  /** Sessions with other settings. */
   const others: Session[] = [];
-  const withGlobals = (globals: Options["globals"], key = command.key): Context => {
-    const as = { ...command, key };
-    const other = openSession({
-      ...opening,
-      command: as,
-      log,
-      firsts,
-      options: { ...options, globals },
-    });
-    others.push(other);
-    return { ...other.context, summary: context.summary, afterOutput: context.afterOutput };
-  };
   const context: Context = {
     host,
+    api: client.api,
     ...messages,
-    ...typedRequests(requests),
-    ...identityOf(command, settings),
-    limitConcurrency: connection.limitConcurrency,
     async resolveId(noun, text) {
       const { resolveName } = await import("../resolve/resolve-names.ts");
       return (await resolveName(noun, text, {}, lookupOf(session))).id;
     },
     enteredName: (id) => log.names.get(id) ?? id,
-    withProfile(profile) {
+    with({ profile, app, user, key = command.key }) {
       const { baseUrl: _, app: __, ...rest } = options.globals; // they belong to this profile
-      return withGlobals({ ...rest, profile });
+      const base = profile === undefined ? options.globals : { ...rest, profile };
+      const globals = { ...base, ...(app && { app }), ...(user && { user }) };
+      const other = openSession({
+        ...opening,
+        command: { ...command, key },
+        options: { ...options, globals },
+        log,
+        firsts,
+      });
+      others.push(other);
+      return { ...other.context, summary: context.summary, afterOutput: context.afterOutput };
     },
-    withKnowledgeKey: () => withGlobals(options.globals, "dataset"),
-    withApp: (app, user) =>
-      withGlobals({ ...options.globals, ...(app && { app }), ...(user && { user }) }),
     summary: (text) => void summaries.push(text),
     afterOutput: (work) => void afterOutput.push(work),
     formulas: formulasIn(options.globals.safeCells === true, messages.notice),
@@ -117,6 +111,11 @@ export function openSession(opening: Opening): Session {
     ...waitingOf(command, host),
   };
   const session: Session = {
+    command,
+    typed: opening.typed ?? {},
+    options,
+    host,
+    api: client.api.with({ unchecked: true }),
     context,
     settings,
     async output() {
@@ -125,10 +124,6 @@ export function openSession(opening: Opening): Session {
       log.output = format.value;
       return format.value;
     },
-    call: requests.call.bind(requests),
-    rows: requests.rows.bind(requests),
-    pages: requests.pages.bind(requests),
-    open: requests.open.bind(requests),
     names: log.names,
     summaries,
     async printSummary() {
@@ -137,9 +132,9 @@ export function openSession(opening: Opening): Session {
     async finishOutput() {
       for (const work of afterOutput.splice(0)) await work();
     },
-    writes: () => others.reduce((sum, other) => sum + other.writes(), requests.writes),
+    writes: () => others.reduce((sum, other) => sum + other.writes(), client.api.writes()),
     async close() {
-      await connection.close();
+      await client.close();
       for (const other of others) await other.close();
     },
   };
@@ -187,43 +182,10 @@ function messagesOf(
   };
 }
 
-/** What tells one server and key from another. */
-const identityOf = (
-  { key: kind = "app" }: Command,
-  settings: () => Promise<Settings>,
-): Pick<Context, "baseUrl" | "fingerprint"> => ({
-  baseUrl: async () => requireBaseUrl(await settings(), kind),
-  async fingerprint(values, content) {
-    const { baseUrl, key } = targetOf(await settings(), kind);
-    const { createHash } = await import("node:crypto"); // it takes 2 ms that only a journal needs
-    const hash = createHash("sha256").update(JSON.stringify([baseUrl, key, ...values]));
-    for await (const piece of content) hash.update(piece);
-    return hash.digest("hex").slice(0, 32);
-  },
-});
-
 const localFormat = ({ output }: TargetFlags, host: Host): Setting => ({
   value: output ?? (host.env["KB_OUTPUT"] || undefined),
   source: output === undefined ? "KB_OUTPUT" : "-o",
 });
-
-/** The requests of a task: Context has the types of the rows, Requests has plain values. */
-function typedRequests(
-  requests: Requests,
-): Pick<Context, "call" | "each" | "rows" | "windows" | "open" | "raw"> {
-  const acts = { acts: true };
-  return {
-    call: ((row: AnyOperation, input: Values, options?: CallOptions) =>
-      requests.call(row, input, { ...options, ...acts })) as Context["call"],
-    each: ((row: AnyOperation, input: Values) =>
-      requests.rows(row, input, { limit: Infinity }, acts)) as Context["each"],
-    rows: ((row: AnyOperation, input: Values, limit: RowLimit, counter?: PageCounter) =>
-      requests.rows(row, input, limit, { ...acts, counter })) as Context["rows"],
-    windows: requests.windows.bind(requests) as Context["windows"],
-    open: requests.open.bind(requests) as Context["open"],
-    raw: requests.raw,
-  };
-}
 
 function contextOptions(
   { command, options, host }: Opening,
@@ -247,15 +209,12 @@ function contextOptions(
       const isDefault = formatName === undefined || formatName === "grid" || formatName === "wide";
       return isDefault && globals.outputFile === undefined && wantsRedraw(host, host.stdout);
     },
-    deadline: options.timeout !== undefined,
     get input() {
       return options.input;
     },
     timeZone: () => timeZoneFor(globals, host),
     program: command.words[0] ?? "",
-    flags: globals,
-    concurrency: options.concurrency,
-    allowed: globals.allowFiles ?? [],
+    flags: { ...globals, timeout: options.timeout, allowFiles: globals.allowFiles ?? [] },
   };
 }
 

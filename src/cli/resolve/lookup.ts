@@ -1,4 +1,4 @@
-import type { RowLimit } from "../../api/pages.ts";
+import type { ApiClient } from "../../api/client.ts";
 import type { Values } from "../../api/request.ts";
 import type { Context } from "../../commands/command-spec.ts";
 import type { Settings } from "../../config/settings.ts";
@@ -23,28 +23,26 @@ export interface Lookup {
 
 /** Looks names up through a session; a list that is one response is requested once. */
 export function lookupOf(source: {
-  call(row: AnyOperation, input: Values): Promise<unknown>;
-  rows(row: AnyOperation, input: Values, limit: RowLimit): AsyncIterable<unknown>;
+  readonly api: ApiClient;
   readonly context: Context;
   readonly settings: () => Promise<Settings>;
   readonly names: Map<string, string>;
 }): Lookup {
   const { context } = source;
   const lists = new Map<string, Promise<unknown[]>>();
-  const everything = { limit: Infinity };
   return {
     async *rows(row, input) {
       if (row.returns.kind !== "list") {
-        yield* source.rows(row, input, everything);
+        yield* source.api.rows(row, input);
         return;
       }
       const key = `${row.id} ${JSON.stringify(input)}`;
-      const list = lists.get(key) ?? collect(source.rows(row, input, everything));
+      const list = lists.get(key) ?? collect(source.api.rows(row, input));
       lists.set(key, list);
       yield* await list;
     },
     base: async (name) => own((await source.settings()).bases, name),
-    one: (row, input) => source.call(row, input),
+    one: (row, input) => source.api.call(row, input),
     async followedRuns() {
       return [...(await runsOfMachine(context)).keys()];
     },

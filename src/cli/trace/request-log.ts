@@ -1,4 +1,4 @@
-import type { IncomingResponse, OutgoingRequest } from "../../api/client.ts";
+import type { IncomingResponse, OutgoingRequest } from "../../api/exchange.ts";
 import type { HttpRequest } from "../../api/request.ts";
 import type { Host } from "../../host/host.ts";
 

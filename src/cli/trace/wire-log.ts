@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { IncomingResponse, OutgoingRequest } from "../../api/client.ts";
+import type { IncomingResponse, OutgoingRequest } from "../../api/exchange.ts";
 import type { Settings } from "../../config/settings.ts";
-import type { Host } from "../../host/host.ts";
 import { causesOf } from "../../errors.ts";
+import type { Host } from "../../host/host.ts";
 import { counted } from "../../lib/plural.ts";
 import { visible } from "../../output/display-width.ts";
 import { maskKey } from "../../redact/keys.ts";

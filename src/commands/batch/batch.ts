@@ -1,11 +1,12 @@
 import { join } from "node:path";
+import type { ConcurrencyOptions } from "../../api/concurrency-limiter.ts";
 import type { Values } from "../../api/request.ts";
 import { CliError, diskProblem, DryRunShown, internalError, reasonOf } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { counted } from "../../lib/plural.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
-import type { ConcurrencyOptions, Context } from "../command-spec.ts";
+import type { Context } from "../command-spec.ts";
 import { lockJournal, unlockedJournal } from "../lock-work.ts";
 import type { BatchFile } from "./batch-file.ts";
 import { openFailedRows } from "./failed-rows.ts";
@@ -107,7 +108,7 @@ export async function* batch<T, R>(
   const { file } = spec;
   // Rows from stdin cannot be read again, so such a run cannot be continued.
   const isFile = file.path !== "-";
-  const identity = await context.fingerprint(spec.identity, isFile ? file.bytes() : []);
+  const identity = await context.api.fingerprint(spec.identity, isFile ? file.bytes() : []);
   const journalPath = join(host.directories.state, `each-${identity}.jsonl`);
   const { release, files } =
     isFile && !options.dryRun
@@ -283,7 +284,7 @@ class BatchRun<T, R> {
   }
 
   async *results(): AsyncGenerator<RowResult<T, R>> {
-    const limiter = this.#context.limitConcurrency(this.#spec.concurrency);
+    const limiter = this.#context.api.limitConcurrency(this.#spec.concurrency);
     const { count } = this.#spec.file;
     this.#report();
     try {

@@ -242,7 +242,7 @@ export const each: Scenario = {
     },
     {
       name: "the last attempt of a request hides what an earlier one did",
-      file: "src/api/client.ts",
+      file: "src/api/send.ts",
       from: "return isHarmless && writes && mayHaveRun ?",
       to: "return isHarmless && writes && !mayHaveRun ?",
     },

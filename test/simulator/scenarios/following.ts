@@ -197,7 +197,7 @@ export const following: Scenario = {
     },
     {
       name: "a run is started again without an answer",
-      file: "src/api/client.ts",
+      file: "src/api/send.ts",
       from: 'const retryable = notStarted || (retry !== "never" && unclear);',
       to: "const retryable = notStarted || unclear;",
     },

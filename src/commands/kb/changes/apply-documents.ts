@@ -58,7 +58,7 @@ export async function* applyDocuments(
   tally: RunTally,
   context: Context,
 ): AsyncGenerator<Change> {
-  const limiter = context.limitConcurrency({ start: target.start });
+  const limiter = context.api.limitConcurrency({ start: target.start });
   const waiter = waitOnRateLimit(target.wait_for_limit ?? false, context);
   const writer = await metadataWriter(target.dataset_id, limiter, waiter, context);
   const run = new DocumentRun({ changes, target, limiter, waiter, writer, tally, context });
@@ -284,7 +284,7 @@ class DocumentRun {
     const { context, target } = this.#tools;
     const input = { dataset_id: target.dataset_id, document_id: change.id ?? "" };
     return this.#attempt(change, async () => {
-      await context.call(deleteDocument, input).catch((error: unknown) => {
+      await context.api.call(deleteDocument, input).catch((error: unknown) => {
         const isDeleted = error instanceof ApiError && error.kind === "not-found";
         if (!isDeleted) throw error;
       });

@@ -21,8 +21,12 @@ export interface SettingsPlan {
 
 /** Creates the knowledge base of a plan with all of its settings, and returns its ID. */
 export const createKb = async (plan: SettingsPlan, context: Context): Promise<string> =>
-  (await context.call(createKnowledgeBase, { name: plan.desired.name, ...settingsRequest(plan) }))
-    .id;
+  (
+    await context.api.call(createKnowledgeBase, {
+      name: plan.desired.name,
+      ...settingsRequest(plan),
+    })
+  ).id;
 
 /**
  * Makes the changes of an existing or just created knowledge base, and yields each when it is made; in a
@@ -42,7 +46,7 @@ export async function* applySettings(
   yield* applyTags(dataset_id, of("tag"), context);
   for (const field of of("field")) {
     const input = { dataset_id, name: field.name, type: field.to as "string" }; // it was checked
-    const { id } = await context.call(createMetadataField, input);
+    const { id } = await context.api.call(createMetadataField, input);
     yield { ...field, id };
   }
   for (const fields of of("built-in fields")) {
@@ -58,15 +62,17 @@ async function* applyTags(
   context: Context,
 ): AsyncGenerator<Change> {
   if (changes.length === 0) return;
-  const existing = new Map((await context.call(listTags, {})).map(({ name, id }) => [name, id]));
+  const existing = new Map(
+    (await context.api.call(listTags, {})).map(({ name, id }) => [name, id]),
+  );
   for (const change of changes) {
     const { name, action } = change;
     let tag_id = existing.get(name);
     if (action === "bind") {
-      tag_id ??= (await context.call(createTag, { name })).id;
-      await context.call(bindTags, { tag_ids: [tag_id], target_id });
+      tag_id ??= (await context.api.call(createTag, { name })).id;
+      await context.api.call(bindTags, { tag_ids: [tag_id], target_id });
     } else if (tag_id !== undefined) {
-      await context.call(unbindTags, { tag_ids: [tag_id], tag_id, target_id });
+      await context.api.call(unbindTags, { tag_ids: [tag_id], tag_id, target_id });
     }
     yield { ...change, id: tag_id ?? null };
   }

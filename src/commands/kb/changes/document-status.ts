@@ -16,7 +16,7 @@ export async function statusesOf(
 ): Promise<DocumentStatus[]> {
   const statuses: DocumentStatus[] = [];
   // The newest come first, so a first sync finds all of its documents early in the list.
-  for await (const document of context.each(listDocuments, { dataset_id })) {
+  for await (const document of context.api.rows(listDocuments, { dataset_id })) {
     if (ids.has(document.id)) statuses.push(indexingStatusOf(document));
     if (statuses.length === ids.size) break;
   }
@@ -52,6 +52,6 @@ export async function setStatus(
       .filter(({ change }) => change.source?.exported?.[flag] === value)
       .map(({ id }) => id);
     if (document_ids.length > 0)
-      await waiter(() => context.call(operation, { dataset_id, document_ids }));
+      await waiter(() => context.api.call(operation, { dataset_id, document_ids }));
   }
 }

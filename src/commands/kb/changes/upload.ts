@@ -87,7 +87,7 @@ export async function sendDocument(
     response =
       text === undefined
         ? await replaceFile({ ...input, file }, context)
-        : await context.call(updateDocumentByText, { ...input, name, text });
+        : await context.api.call(updateDocumentByText, { ...input, name, text });
   } else {
     if (hash !== source.hash) await journal?.note(noted(change, { hash })); // changed meanwhile
     const indexing_technique = (settings.indexing_technique ?? "economy") as "economy";
@@ -95,8 +95,8 @@ export async function sendDocument(
     const beside = exported?.isLater && { duplicate: false };
     response =
       text === undefined
-        ? await context.call(createDocumentByFile, { ...input, file, ...beside })
-        : await context.call(createDocumentByText, { ...input, name, text });
+        ? await context.api.call(createDocumentByFile, { ...input, file, ...beside })
+        : await context.api.call(createDocumentByText, { ...input, name, text });
   }
   const { id, name: stored } = response.document;
   const isRenamed = exported !== undefined && stored !== undefined && stored !== source.path;

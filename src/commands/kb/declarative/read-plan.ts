@@ -30,7 +30,7 @@ export async function readPlan(path: string, context: Context): Promise<FilePlan
   const { host, options } = context;
   if (written.documents) {
     const directory = directoryOf(written.documents, path);
-    await requireNear(directory, { file: path, allowed: options.allowed }, host);
+    await requireNear(directory, { file: path, allowed: options.flags.allowFiles }, host);
   }
   const id = await findKb(written.knowledge_base, context);
   const current = id === undefined ? undefined : await readKb(id, context);

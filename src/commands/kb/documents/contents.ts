@@ -58,7 +58,7 @@ export const fetchZip = async (
   document_ids: readonly string[],
   context: Context,
 ): Promise<AsyncIterable<Uint8Array>> => {
-  const bytes = await context.call(downloadDocumentsZip, { dataset_id, document_ids });
+  const bytes = await context.api.call(downloadDocumentsZip, { dataset_id, document_ids });
   return bytes as AsyncIterable<Uint8Array>; // the response of a file operation is its bytes
 };
 

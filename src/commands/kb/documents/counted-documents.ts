@@ -12,7 +12,7 @@ export async function* countedDocuments(
   context: Context,
 ): AsyncGenerator<Document> {
   const counter = newCounter();
-  const all = context.rows(listDocuments, { dataset_id }, { limit: Infinity }, counter);
+  const all = context.api.rows(listDocuments, { dataset_id }, { counter });
   for await (const document of all) {
     const { shown: done, total } = counter;
     context.progress({ verb: "Reading", done, total, unit: "documents" });

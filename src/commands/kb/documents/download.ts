@@ -70,7 +70,7 @@ async function* writeFiles(
     const ids = document_id.slice(at, at + MAX_ZIP_DOCUMENTS);
     const documents: { readonly id: string; readonly name: string }[] = [];
     for (const id of ids) {
-      const { name } = await context.call(getDocument, { dataset_id, document_id: id });
+      const { name } = await context.api.call(getDocument, { dataset_id, document_id: id });
       documents.push({ id, name: requireField(name, "name") });
     }
     const zip = await fetchZip(dataset_id, ids, context);

@@ -68,7 +68,7 @@ export async function documentStatuses(
   matches: (document: Document) => boolean,
   context: Context,
 ): Promise<DocumentStatus[]> {
-  const documents = await collect(context.each(listDocuments, { dataset_id }));
+  const documents = await collect(context.api.rows(listDocuments, { dataset_id }));
   return documents.filter(matches).map(indexingStatusOf);
 }
 

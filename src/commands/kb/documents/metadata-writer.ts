@@ -49,7 +49,7 @@ export async function metadataWriter(
     if (rejection) throw rejection;
     fields = undefined;
     try {
-      await waiter(() => context.call(createMetadataField, { dataset_id, name, type }));
+      await waiter(() => context.api.call(createMetadataField, { dataset_id, name, type }));
     } catch (error) {
       if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
       // Another machine that syncs a shard of the same directory may have created it.
@@ -71,7 +71,7 @@ export async function metadataWriter(
       const places = changes.length > METADATA_BATCH ? limiter : 1;
       await mapAll(batchesOf(changes), places, async (batch) => {
         const operation_data = batch.map((change) => operationFor(known, change));
-        await waiter(() => context.call(setDocumentMetadata, { dataset_id, operation_data }));
+        await waiter(() => context.api.call(setDocumentMetadata, { dataset_id, operation_data }));
         done += batch.length;
         const total = changes.length;
         if (total > METADATA_BATCH)
@@ -103,5 +103,8 @@ function* batchesOf<T>(all: readonly T[]): Generator<readonly T[]> {
 
 const fieldsByName = async (dataset_id: string, context: Context): Promise<FieldsByName> =>
   new Map(
-    (await context.call(listMetadataFields, { dataset_id })).map((field) => [field.name, field]),
+    (await context.api.call(listMetadataFields, { dataset_id })).map((field) => [
+      field.name,
+      field,
+    ]),
   );

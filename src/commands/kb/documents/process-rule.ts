@@ -34,6 +34,6 @@ export async function ruleOf(
   context: Context,
 ): Promise<unknown> {
   const input = { dataset_id, document_id, metadata: "without" } as const;
-  const { document_process_rule } = await context.call(getDocument, input);
+  const { document_process_rule } = await context.api.call(getDocument, input);
   return sendableRule(document_process_rule);
 }

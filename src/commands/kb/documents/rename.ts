@@ -92,9 +92,9 @@ const dependentRows = (name: string): CliError =>
 /** Reads the document and what of it would be lost. */
 async function readRename(input: RenameInput, context: Context): Promise<Rename> {
   const { dataset_id, document_id } = input;
-  const before = await context.call(getDocument, { dataset_id, document_id });
+  const before = await context.api.call(getDocument, { dataset_id, document_id });
   if (before.name === input.name) return { input, before, losses: [] };
-  const chunks = await collect(context.each(listChunks, { dataset_id, document_id }));
+  const chunks = await collect(context.api.rows(listChunks, { dataset_id, document_id }));
   const generated = before.doc_form === "qa_model" ? ["its questions and answers"] : [];
   return { input, before, losses: [...generated, ...handEdits(chunks, before)] };
 }
@@ -102,7 +102,7 @@ async function readRename(input: RenameInput, context: Context): Promise<Rename>
 async function requireFreeName({ dataset_id, name }: RenameInput, context: Context): Promise<void> {
   // In the pattern that a keyword is (server §5), a backslash does not match itself.
   const keyword = name.includes("\\") ? undefined : name;
-  for await (const other of context.each(listDocuments, { dataset_id, keyword })) {
+  for await (const other of context.api.rows(listDocuments, { dataset_id, keyword })) {
     if (other.name !== name) continue;
     const hint = commandLine("kb doc show", [dataset_id, other.id]);
     throw refused(`document ${JSON.stringify(name)} already exists`, hint);
@@ -219,7 +219,7 @@ async function sendRename(
   const text = extensionOf(before) === "txt" ? decodeText(bytes) : undefined;
   try {
     if (text) {
-      await context.call(updateDocumentByText, { ...shared, name, text });
+      await context.api.call(updateDocumentByText, { ...shared, name, text });
       return { bytes, size: countCharacters(text), isText: true };
     }
     requireFileName(name, extensionOf(before));
@@ -258,7 +258,7 @@ async function waitForDocument(
   isRenamed: boolean,
 ): Promise<string> {
   const poll = async () => [
-    indexingStatusOf(await context.call(getDocument, { dataset_id, document_id })),
+    indexingStatusOf(await context.api.call(getDocument, { dataset_id, document_id })),
   ];
   let last = "";
   for await (const status of waitForIndexing(poll, context)) {

@@ -13,11 +13,11 @@ export async function replaceFile(
   context: Context,
 ): Promise<DocumentInBatch> {
   try {
-    return await context.call(replaceDocument, input);
+    return await context.api.call(replaceDocument, input);
   } catch (error) {
     if (!(error instanceof ApiError) || error.response.status !== 405) throw error;
     await context.trace(1, "the server does not have this route; using the older one");
-    return context.call(updateDocumentByFile, input);
+    return context.api.call(updateDocumentByFile, input);
   }
 }
 

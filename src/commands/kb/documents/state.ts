@@ -72,8 +72,8 @@ export interface DocumentState {
 
 /** Reads a knowledge base without its documents. */
 export async function readKb(dataset_id: string, context: Context): Promise<KbProperties> {
-  const kb = await context.call(getKnowledgeBase, { dataset_id });
-  const overview = await context.call(getMetadataOverview, { dataset_id });
+  const kb = await context.api.call(getKnowledgeBase, { dataset_id });
+  const overview = await context.api.call(getMetadataOverview, { dataset_id });
   return {
     settings: settingsOf(kb),
     tags: requireField(kb.tags, "tags")
@@ -117,11 +117,11 @@ async function detailValues(
 ): Promise<ReadonlyMap<string, FieldValues>> {
   const ambiguous = listed.filter((each) => hasAmbiguousValue(each.doc_metadata, types));
   const read = ({ id: document_id }: Document) =>
-    context.call(getDocument, { dataset_id, document_id, metadata: "only" });
+    context.api.call(getDocument, { dataset_id, document_id, metadata: "only" });
   const values = new Map<string, FieldValues>();
   for await (const { id, doc_metadata } of mapConcurrent(
     ambiguous,
-    context.limitConcurrency(),
+    context.api.limitConcurrency(),
     read,
   )) {
     values.set(id, storedValues(doc_metadata));
@@ -188,7 +188,7 @@ export async function readRules(
     [rule, await ruleOf(dataset_id, document_id, context)] as const;
   for await (const [rule, stored] of mapConcurrent(
     [...documentWithRule],
-    context.limitConcurrency(),
+    context.api.limitConcurrency(),
     read,
   ))
     define(rules, rule, stored);

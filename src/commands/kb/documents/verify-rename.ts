@@ -37,7 +37,7 @@ export async function verifiedRename(
   context: Context,
 ): Promise<DocumentDetail> {
   const { dataset_id, document_id } = input;
-  const renamed = await context.call(getDocument, { dataset_id, document_id });
+  const renamed = await context.api.call(getDocument, { dataset_id, document_id });
   await requireSameSize(input, sent, renamed, context);
   const after = await restoreMetadata(input, before, renamed, context);
   requireSameState(before, after);
@@ -80,8 +80,8 @@ async function restoreMetadata(
   let now = after;
   let cause: unknown;
   try {
-    await context.call(setDocumentMetadata, { dataset_id, operation_data });
-    now = await context.call(getDocument, { dataset_id, document_id });
+    await context.api.call(setDocumentMetadata, { dataset_id, operation_data });
+    now = await context.api.call(getDocument, { dataset_id, document_id });
   } catch (error) {
     cause = error;
   }

@@ -46,7 +46,7 @@ async function statusesOf(input: WaitInput, context: Context): Promise<DocumentS
   if (document_id === undefined) return documentStatuses(dataset_id, () => true, context);
   const statuses: DocumentStatus[] = [];
   for (const id of document_id) {
-    const document = await context.call(getDocument, { dataset_id, document_id: id });
+    const document = await context.api.call(getDocument, { dataset_id, document_id: id });
     statuses.push(indexingStatusOf(document));
   }
   return statuses;
@@ -58,11 +58,11 @@ async function batchStatuses(
   context: Context,
 ): Promise<DocumentStatus[]> {
   const statuses: DocumentStatus[] = [];
-  for (const each of await context.call(getIndexingStatus, { dataset_id, batch })) {
+  for (const each of await context.api.call(getIndexingStatus, { dataset_id, batch })) {
     const { id, indexing_status, error, completed_segments, total_segments } = each;
     const chunks = [completed_segments, total_segments] as const;
     if (indexing_status === "completed" && total_segments === 0) {
-      const document = await context.call(getDocument, { dataset_id, document_id: id });
+      const document = await context.api.call(getDocument, { dataset_id, document_id: id });
       statuses.push({ ...indexingStatusOf(document), chunks });
     } else statuses.push({ id, name: id, indexing_status, error: error ?? null, chunks });
   }

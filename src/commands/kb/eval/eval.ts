@@ -49,7 +49,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const axes = parseMatrix(input.matrix ?? [], flags);
   await prepareOutputs({ save: input.save, junit: input.junit }, context.host);
 
-  const kb = await context.call(getKnowledgeBase, { dataset_id });
+  const kb = await context.api.call(getKnowledgeBase, { dataset_id });
   const variants = await searchVariants(input, kb, axes, context);
   const ks = parseCutoffs(input, variants);
   const scope = metricScope(ks, baseline !== undefined);
@@ -98,7 +98,7 @@ async function readQuestions({ questions: file, dataset_id }: EvalInput, context
   const { host } = context;
   if (!/\.ya?ml$/i.test(file.path)) return parseQuestions(file.name, await readInput(file, host));
   const { suiteQuestions } = await import("./suite-questions.ts");
-  const { name } = await context.call(getKnowledgeBase, { dataset_id });
+  const { name } = await context.api.call(getKnowledgeBase, { dataset_id });
   return suiteQuestions(file.path, [name, dataset_id], host.files);
 }
 
@@ -255,7 +255,7 @@ async function evaluateVariants(
   const results: VariantResult[] = [];
   for (const variant of variants) {
     const ks = search.ks.filter((k) => k <= variant.topK);
-    const limiter = context.limitConcurrency();
+    const limiter = context.api.limitConcurrency();
     const each = { ...search, variant, ks, limiter, send };
     results.push(await evaluateVariant(each, results.length, variants.length, context));
   }

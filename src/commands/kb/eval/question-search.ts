@@ -60,7 +60,7 @@ export async function openQuestionSearch(
   { dataset_id, file }: { readonly dataset_id: string; readonly file: string },
   context: Context,
 ): Promise<(test: SearchingTest, top: number | undefined) => Promise<SearchedQuestion>> {
-  const kb = await context.call(getKnowledgeBase, { dataset_id });
+  const kb = await context.api.call(getKnowledgeBase, { dataset_id });
   const stored = { ...requireField(kb.retrieval_model_dict, "retrieval_model_dict") };
   const place = { dataset_id, file, allowMissing: true };
   const expected = await resolveExpected(tests.map(questionOfTest), place, context);

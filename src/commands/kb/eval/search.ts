@@ -82,7 +82,7 @@ export async function evaluateQuestion(
   try {
     const { records, seconds } = await send(async () => {
       const start = context.host.elapsed();
-      const found = await context.call(searchKnowledgeBase, request);
+      const found = await context.api.call(searchKnowledgeBase, request);
       return { records: found, seconds: (context.host.elapsed() - start) / 1000 };
     });
     // The same document can be expected by name, path and ID.

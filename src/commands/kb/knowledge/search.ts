@@ -20,10 +20,10 @@ export async function* run(input: SearchInput, context: Context): AsyncGenerator
   const given = isObject(retrieval_model) ? retrieval_model : undefined;
   const kb = given
     ? undefined
-    : await context.call(getKnowledgeBase, { dataset_id: input.dataset_id });
+    : await context.api.call(getKnowledgeBase, { dataset_id: input.dataset_id });
   const stored = given ?? requireField(kb?.retrieval_model_dict, "retrieval_model_dict");
   const settings = changedSettings({ ...stored }, { search_method, top_k, score_threshold });
-  const records = await context.call(searchKnowledgeBase, {
+  const records = await context.api.call(searchKnowledgeBase, {
     ...request,
     retrieval_model: settings,
   });
@@ -45,14 +45,14 @@ async function withChunkCounts(
   const counts = new Map<string, number | null | undefined>();
   const read = async (document_id: string) => {
     try {
-      const document = await context.call(getDocument, { dataset_id, document_id });
+      const document = await context.api.call(getDocument, { dataset_id, document_id });
       counts.set(document_id, document.segment_count);
     } catch (error) {
       // The results are complete without it.
       if (!(error instanceof ApiError)) throw error;
     }
   };
-  for await (const _ of mapConcurrent(ids, context.limitConcurrency(), read));
+  for await (const _ of mapConcurrent(ids, context.api.limitConcurrency(), read));
   return records.map((record) => {
     const { document } = record.segment;
     if (!document) return record;

@@ -22,7 +22,7 @@ export async function readAllowed(
   for (const each of names) {
     const id = await context.resolveId("kb", each);
     if (bases.some((base) => base.id === id)) continue;
-    const { name } = await context.call(getKnowledgeBase, { dataset_id: id });
+    const { name } = await context.api.call(getKnowledgeBase, { dataset_id: id });
     bases.push({ id, name });
   }
   return bases;

@@ -16,8 +16,8 @@ export async function setBuiltInFields(
   context: Context,
 ): Promise<{ built_in_field_enabled: boolean }> {
   const operation = enabled ? enableBuiltInFields : disableBuiltInFields;
-  await context.call(operation, { dataset_id });
-  const { built_in_field_enabled } = await context.call(getMetadataOverview, { dataset_id });
+  await context.api.call(operation, { dataset_id });
+  const { built_in_field_enabled } = await context.api.call(getMetadataOverview, { dataset_id });
   if (built_in_field_enabled === enabled) return { built_in_field_enabled };
   const message = `failed to ${enabled ? "enable" : "disable"} the built-in fields`;
   const hint = "another metadata operation may have been running; try again";

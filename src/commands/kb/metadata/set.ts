@@ -67,7 +67,7 @@ export const rowWork = (context: Context): RowWork<SetInput, MetadataEdit> => {
 
 const readFields = async (dataset_id: string, context: Context): Promise<Fields> => ({
   dataset_id,
-  fields: await context.call(listMetadataFields, { dataset_id }),
+  fields: await context.api.call(listMetadataFields, { dataset_id }),
 });
 
 /** Checks values against the types of their fields. Throws usage, and not-found for unknown fields. */
@@ -101,7 +101,7 @@ async function sendEdit({ input, values, removed }: MetadataEdit, context: Conte
     ];
     operation_data.push({ document_id, metadata_list });
   }
-  return context.call(setDocumentMetadata, { dataset_id, operation_data });
+  return context.api.call(setDocumentMetadata, { dataset_id, operation_data });
 }
 
 /** The values of a document, without built-in ones, which cannot be sent. */
@@ -110,7 +110,7 @@ async function currentValues(
   document_id: string,
   context: Context,
 ): Promise<SentValue[]> {
-  const document = await context.call(getDocument, {
+  const document = await context.api.call(getDocument, {
     dataset_id,
     document_id,
     metadata: "only",

@@ -21,7 +21,7 @@ export async function activeModels(
   model_type: "text-embedding" | "rerank",
   context: Context,
 ): Promise<readonly Model[]> {
-  const providers: unknown = await context.call(listModels, { model_type });
+  const providers: unknown = await context.api.call(listModels, { model_type });
   return (Array.isArray(providers) ? providers : []).flatMap((each: unknown) => {
     if (!isObject(each) || typeof each["provider"] !== "string") return [];
     const { provider, models: entries } = each;
@@ -88,12 +88,12 @@ export async function changeSettings(
   input: SettingChanges,
   context: Context,
 ): Promise<KnowledgeBase> {
-  const before = await context.call(getKnowledgeBase, { dataset_id: input.dataset_id });
+  const before = await context.api.call(getKnowledgeBase, { dataset_id: input.dataset_id });
   const changes = await withModelAndTechnique(input, before, context);
-  const updated = await context.call(updateKnowledgeBase, changes);
+  const updated = await context.api.call(updateKnowledgeBase, changes);
   if (!reindexes(changes, before)) return updated;
   await verifyIndex(before, context);
-  return context.call(getKnowledgeBase, { dataset_id: input.dataset_id });
+  return context.api.call(getKnowledgeBase, { dataset_id: input.dataset_id });
 }
 
 /** The changes to send: a model with its technique, high_quality with the current model. */
@@ -200,7 +200,7 @@ async function waitForAll(dataset_id: string, context: Context) {
 /** Why a semantic search fails; undefined if it succeeds. */
 async function searchProblem(dataset_id: string, context: Context): Promise<string | undefined> {
   try {
-    await context.call(searchKnowledgeBase, {
+    await context.api.call(searchKnowledgeBase, {
       dataset_id,
       query: "test",
       retrieval_model: {

@@ -22,7 +22,7 @@ export async function* run(
 
 async function providersOf(model_type: ModelType, isOneOfAll: boolean, context: Context) {
   try {
-    return await context.call(listModels, { model_type });
+    return await context.api.call(listModels, { model_type });
   } catch (error) {
     if (!isOneOfAll || !(error instanceof ApiError) || error.kind !== "refused") throw error;
     await context.notice(`skipped model type ${model_type}: the server does not support it`);

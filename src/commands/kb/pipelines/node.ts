@@ -9,7 +9,7 @@ export async function* run(
   input: InputOf<typeof runDatasourceNode>,
   context: Context,
 ): AsyncGenerator<unknown> {
-  for await (const batch of await context.open(runDatasourceNode, input)) {
+  for await (const batch of await context.api.open(runDatasourceNode, input)) {
     yield batch;
     const end = batch.find(({ event }) => endEvents.includes(event));
     if (end?.event === "datasource_completed") return;

@@ -22,10 +22,10 @@ export async function* run(input: PipelineInput, context: Context): AsyncGenerat
   const { blocking, no_wait: _, ...body } = input;
   const live = asEvents(input, context.options.format) && !input.is_published;
   if (blocking || !(live || input.is_published)) {
-    yield* handleResponse(await context.call(runPipelineBlocking, body), input, context);
+    yield* handleResponse(await context.api.call(runPipelineBlocking, body), input, context);
     return;
   }
-  for await (const event of eachEvent(await context.open(runPipeline, body))) {
+  for await (const event of eachEvent(await context.api.open(runPipeline, body))) {
     if (event.data["event"] === undefined) {
       yield* handleResponse(event.data, input, context, live ? [event] : undefined);
       return;

@@ -49,7 +49,10 @@ export async function chooseTechnique(input: Values, context: Context): Promise<
 
 /** Throws refused for a name that is taken: it costs a request, and spares a question for nothing. */
 async function requireFreeName(name: string, context: Context): Promise<void> {
-  for await (const kb of context.each(listKnowledgeBases, { keyword: name, include_all: true })) {
+  for await (const kb of context.api.rows(listKnowledgeBases, {
+    keyword: name,
+    include_all: true,
+  })) {
     if (kb.name !== name) continue;
     throw refused(
       `knowledge base ${JSON.stringify(name)} already exists`,

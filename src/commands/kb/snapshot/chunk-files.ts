@@ -16,7 +16,7 @@ export async function writeChunks(
   const { files } = context.host;
   const lines: string[] = [];
   let isEdited = false;
-  for await (const chunk of context.each(listChunks, { dataset_id, document_id })) {
+  for await (const chunk of context.api.rows(listChunks, { dataset_id, document_id })) {
     const { position, content, answer, keywords, enabled, summary } = chunk;
     isEdited ||= isEditedChunk(chunk);
     const children = (chunk.child_chunks ?? []).map((child) => child.content);

@@ -23,7 +23,7 @@ type CopyInput = Input<typeof copyParams>;
  */
 export async function* run(input: CopyInput, context: Context): AsyncGenerator<unknown> {
   const { dataset_id, to_profile, ...flags } = input;
-  const target = to_profile === undefined ? context : context.withProfile(to_profile);
+  const target = to_profile === undefined ? context : context.with({ profile: to_profile });
   await requireFreeName(input, target, context);
   if (context.options.dryRun) {
     yield* planImport(flags, await readKbState(dataset_id, context), target);
@@ -31,7 +31,7 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   }
   const { files, directories } = context.host;
   const copies = join(directories.cache, "copies");
-  const source = `${await context.baseUrl()}\n${dataset_id}`;
+  const source = `${await context.api.baseUrl()}\n${dataset_id}`;
   const directory = join(copies, sha256(source).slice(0, 32));
   await files.makeDirectory(copies, 0o700);
   const busy = "another command is copying this knowledge base";
@@ -82,7 +82,7 @@ async function requireFreeName(
   target: Context,
   context: Context,
 ): Promise<void> {
-  const copyName = name ?? (await context.call(getKnowledgeBase, { dataset_id })).name;
+  const copyName = name ?? (await context.api.call(getKnowledgeBase, { dataset_id })).name;
   const note = await target.host.files.stat(await importNotePath(copyName, dataset_id, target));
   if (note !== null) return;
   const taken = await findKb(copyName, target).catch((error: unknown) => {

@@ -91,7 +91,7 @@ export async function* exportBundle(
   const { documents, edited } = await bundleDocuments(exported, context);
   const manifest: Manifest = {
     kb_export: 1,
-    source: { base_url: await context.baseUrl(), id: dataset_id, name: state.settings.name },
+    source: { base_url: await context.api.baseUrl(), id: dataset_id, name: state.settings.name },
     exported_at: context.host.now().toISOString(),
     state: { ...state, documents },
     rules,

@@ -89,7 +89,7 @@ export async function importNotePath(
   sourceId: string,
   context: Context,
 ): Promise<string> {
-  const key = sha256([await context.baseUrl(), sourceId, name].join("\n")).slice(0, 32);
+  const key = sha256([await context.api.baseUrl(), sourceId, name].join("\n")).slice(0, 32);
   return join(context.host.directories.state, "imports", `${key}.json`);
 }
 
@@ -110,7 +110,7 @@ async function interruptedImport(
   const dataset_id = isKnown ? known : await findKb(name, context);
   if (dataset_id === undefined) return undefined;
   try {
-    const { document_count } = await context.call(getKnowledgeBase, { dataset_id });
+    const { document_count } = await context.api.call(getKnowledgeBase, { dataset_id });
     if (!isKnown && document_count !== 0) return undefined;
     // It will not be empty when the next command looks for it.
     if (!isKnown && !context.options.dryRun) await noteTarget(note, dataset_id, name, context);

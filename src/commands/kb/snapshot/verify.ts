@@ -14,7 +14,8 @@ export async function* run(
   input: Input<typeof verifyParams>,
   context: Context,
 ): AsyncGenerator<KbDifference> {
-  const other = input.to_profile === undefined ? context : context.withProfile(input.to_profile);
+  const other =
+    input.to_profile === undefined ? context : context.with({ profile: input.to_profile });
   const a = await readSide(input.a, context);
   const b = await readSide(input.b, other);
   let count = 0;

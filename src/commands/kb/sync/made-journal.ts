@@ -33,7 +33,7 @@ export async function openSyncJournal(
   context: Context,
 ): Promise<SyncJournal> {
   const { directories, files, process } = context.host;
-  const key = [await context.baseUrl(), dataset_id, source].join("\n");
+  const key = [await context.api.baseUrl(), dataset_id, source].join("\n");
   const prefix = `sync-${sha256(key).slice(0, 32)}-`;
   const made: Noted[] = [];
   const own: { readonly journal: Journal; readonly release: () => void }[] = [];

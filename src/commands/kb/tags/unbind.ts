@@ -14,7 +14,7 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<ItemOutcome> {
   const unbind = async (tag_id: string) => {
-    await context.call(unbindTags, { tag_ids: [tag_id], tag_id, target_id });
+    await context.api.call(unbindTags, { tag_ids: [tag_id], tag_id, target_id });
     return tag_id;
   };
   const [only, ...others] = tag_ids;

@@ -1,5 +1,5 @@
-import { readText } from "../../../api/client.ts";
-import type { HttpResponse } from "../../../api/client.ts";
+import { readText } from "../../../api/exchange.ts";
+import type { HttpResponse } from "../../../api/exchange.ts";
 import { inexactNotice, parseNumbers } from "../../../api/exact-numbers.ts";
 import type { HttpRequest } from "../../../api/request.ts";
 import { eachEvent, readEvents } from "../../../api/sse.ts";
@@ -37,7 +37,7 @@ export async function* run(input: ApiInput, context: Context): AsyncGenerator<un
   const request = buildRequest(method, input, await fieldsOf(input, context.host));
   const kind = context.options.program === "kb" ? "dataset" : "app";
   const send = (query: Readonly<Record<string, string>>) =>
-    context.raw({ ...request, url: withQuery(request.url, query) }, kind, {});
+    context.api.raw({ ...request, url: withQuery(request.url, query) }, kind, {});
   if (input.all) {
     yield* allPages(request, send, context);
     return;

@@ -1,4 +1,4 @@
-import { readText } from "../../../api/client.ts";
+import { readText } from "../../../api/exchange.ts";
 import { isOlderThan } from "../../../api/api-error.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { ApiError, CliError } from "../../../errors.ts";
@@ -161,7 +161,7 @@ class Probes {
 
   private async send(row: AnyOperation): Promise<Verdict> {
     const request = { method: "GET", url: urlOf(row), headers: {} };
-    const response = await this.context.raw(request, this.kind, {});
+    const response = await this.context.api.raw(request, this.kind, {});
     this.version ??= response.headers["x-version"];
     const body = tryParseJson(await readText(response.body));
     if (!isObject(body) && !Array.isArray(body)) {

@@ -1,5 +1,5 @@
 import { isOlderThan, limitedKeyHint } from "../../../api/api-error.ts";
-import { readText } from "../../../api/client.ts";
+import { readText } from "../../../api/exchange.ts";
 import { maskKey } from "../../../redact/keys.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { profilePath, profileRisk, readProfiles } from "../../../config/profiles.ts";
@@ -161,7 +161,7 @@ async function* checkServer(baseUrl: string, context: Context): AsyncGenerator<C
   let serverVersion: string | undefined;
   try {
     const request = { method: "GET", url: "/datasets?page=1&limit=1", headers: {} };
-    const { headers, body } = await context.raw(request, "dataset", { target: { baseUrl } });
+    const { headers, body } = await context.api.raw(request, "dataset", { target: { baseUrl } });
     const isJson = isObject(tryParseJson(await readText(body)));
     if (!isJson) return yield problem("reached", notApi, checkUrl, "unsupported");
     ({ date, "x-version": serverVersion } = headers);

@@ -1,5 +1,6 @@
 import { CHECK_BASE_URL } from "../../../api/api-error.ts";
-import { readText } from "../../../api/client.ts";
+import type { Target } from "../../../api/calls.ts";
+import { readText } from "../../../api/exchange.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
@@ -15,8 +16,6 @@ export interface KeyReport {
   readonly opens: string | undefined;
 }
 
-type Target = NonNullable<Parameters<Context["raw"]>[2]["target"]>;
-
 const datasets = "/datasets?page=1&limit=1";
 /** ms without a byte: these reads are fast on every server. */
 const IDLE_TIMEOUT = 30_000;
@@ -25,7 +24,7 @@ const IDLE_TIMEOUT = 30_000;
 export async function readKey(
   kind: KeyKind,
   target: Target,
-  context: Pick<Context, "raw">,
+  context: Pick<Context, "api">,
 ): Promise<KeyReport> {
   const url = kind === "dataset" ? datasets : "/info";
   const { version, body } = await readJson(url, kind, target, context);
@@ -41,7 +40,7 @@ export async function readKey(
 /** Reads the version of a server without a key, which only the API rejects as it should. */
 export async function readServer(
   baseUrl: string,
-  context: Pick<Context, "raw">,
+  context: Pick<Context, "api">,
 ): Promise<KeyReport> {
   try {
     const { version } = await readJson(datasets, "dataset", { baseUrl }, context);
@@ -56,7 +55,7 @@ export async function readServer(
 export async function readKnowledgeBases(
   ids: readonly string[],
   target: Target,
-  context: Pick<Context, "raw">,
+  context: Pick<Context, "api">,
 ): Promise<ReadonlyMap<string, string>> {
   const opened = new Map<string, string>();
   for (const id of new Set(ids)) {
@@ -85,10 +84,10 @@ async function readJson(
   url: string,
   kind: KeyKind,
   target: Target,
-  { raw }: Pick<Context, "raw">,
+  { api }: Pick<Context, "api">,
 ): Promise<{ readonly version: string | undefined; readonly body: Record<string, unknown> }> {
   const options = { target, idleTimeout: IDLE_TIMEOUT };
-  const response = await raw({ method: "GET", url, headers: {} }, kind, options);
+  const response = await api.raw({ method: "GET", url, headers: {} }, kind, options);
   const body = tryParseJson(await readText(response.body));
   if (isObject(body)) return { version: versionIn(response.headers["x-version"]), body };
   throw new CliError("unsupported", "not an API endpoint: the response is not JSON", {

@@ -52,7 +52,7 @@ export const login = {
 /** At a prompt, people retry on their own. */
 const withoutRetries = (context: Context): Context => ({
   ...context,
-  raw: (request, kind, options) => context.raw(request, kind, { ...options, retries: 0 }),
+  api: context.api.with({ retries: 0 }),
 });
 
 /** Checks the command line, and finds the server and the profile. */

@@ -27,7 +27,7 @@ const toggle = (action: Action) => ({
   async *run({ wait, ...input }: ToggleInput, context: Context): AsyncGenerator<unknown> {
     if (action === "enable") await requireModel(input, context);
     const operation = action === "enable" ? enableAnnotationReply : disableAnnotationReply;
-    const { job_id, job_status } = await context.call(operation, input);
+    const { job_id, job_status } = await context.api.call(operation, input);
     const job = wait ? await waitForJob(action, job_id, context) : undefined;
     yield job ?? { job_id, job_status };
     if (job) requireSuccess(job);
@@ -42,7 +42,7 @@ export const status = {
     input: InputOf<typeof getAnnotationReplyStatus>,
     context: Context,
   ): AsyncGenerator<ReplyStatus> {
-    const job = await context.call(getAnnotationReplyStatus, input);
+    const job = await context.api.call(getAnnotationReplyStatus, input);
     yield job;
     requireSuccess(job);
   },
@@ -55,7 +55,7 @@ export const status = {
 async function requireModel(input: ToggleInput, context: Context): Promise<void> {
   const model = `${input.embedding_provider_name}/${input.embedding_model_name}`;
   try {
-    await embeddingModel(model, context.withKnowledgeKey());
+    await embeddingModel(model, context.with({ key: "dataset" }));
   } catch (error) {
     if (!(error instanceof CliError) || context.signal.aborted) throw error;
     const active = valueAt(error.info.details, "active");
@@ -68,7 +68,7 @@ async function waitForJob(action: Action, job_id: string, context: Context): Pro
   const { host } = context;
   const start = host.elapsed();
   for (let attempt = 0; ; attempt++) {
-    const job = await context.call(getAnnotationReplyStatus, { action, job_id });
+    const job = await context.api.call(getAnnotationReplyStatus, { action, job_id });
     if (job.job_status === "completed" || job.job_status === "error") return job;
     const elapsed = host.elapsed() - start;
     if (job.job_status === "waiting" && elapsed >= MAX_PENDING) {

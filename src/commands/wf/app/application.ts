@@ -19,8 +19,8 @@ export async function applicationOf(
   context: Context,
   { withId }: { readonly withId: boolean },
 ): Promise<Application> {
-  const { name = "" } = await context.call(getAppInfo, {});
-  const base_url = await context.baseUrl();
+  const { name = "" } = await context.api.call(getAppInfo, {});
+  const base_url = await context.api.baseUrl();
   return { base_url, name, id: withId ? await readAppId(context) : null };
 }
 
@@ -39,7 +39,7 @@ export const isChatMode = (mode: string): boolean => kinds.chat.modes.test(mode)
 
 /** Throws `unsupported` if the key belongs to an application of another kind. */
 export async function requireKind(kind: keyof typeof kinds, context: Context): Promise<void> {
-  const { mode } = await context.call(getAppInfo, {});
+  const { mode } = await context.api.call(getAppInfo, {});
   const { noun, modes, hint } = kinds[kind];
   if (mode === undefined || modes.test(mode)) return;
   throw new CliError(
@@ -51,7 +51,7 @@ export async function requireKind(kind: keyof typeof kinds, context: Context): P
 
 /** Prints a notice if the application never has logs (server §12). */
 export async function warnIfUnlogged(context: Context): Promise<void> {
-  const mode = await context.call(getAppInfo, {}).then(
+  const mode = await context.api.call(getAppInfo, {}).then(
     (info) => info.mode,
     () => undefined, // the log itself was readable
   );
@@ -61,10 +61,10 @@ export async function warnIfUnlogged(context: Context): Promise<void> {
 
 /** Reads the ID from the newest run. */
 async function readAppId(context: Context): Promise<string | null> {
-  for await (const { workflow_run } of context.rows(listWorkflowLogs, {}, { limit: 1 })) {
+  for await (const { workflow_run } of context.api.rows(listWorkflowLogs, {}, { limit: 1 })) {
     if (!workflow_run) return null;
     try {
-      return appIdOf(await context.call(getWorkflowRun, { workflow_run_id: workflow_run.id }));
+      return appIdOf(await context.api.call(getWorkflowRun, { workflow_run_id: workflow_run.id }));
     } catch (error) {
       const isPurged = error instanceof CliError && error.kind === "not-found";
       if (!isPurged) throw error;

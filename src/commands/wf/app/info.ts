@@ -8,13 +8,13 @@ export async function* run(
   _input: object,
   context: Context,
 ): AsyncGenerator<ResponseOf<typeof getAppInfo>> {
-  const info = await context.call(getAppInfo, {});
+  const info = await context.api.call(getAppInfo, {});
   yield { ...info, ...(await inputForm(context)) };
 }
 
 async function inputForm(context: Context) {
   try {
-    const { user_input_form } = await context.call(getAppParameters, {});
+    const { user_input_form } = await context.api.call(getAppParameters, {});
     return { user_input_form };
   } catch (error) {
     if (!(error instanceof CliError) || context.signal.aborted) throw error;

@@ -14,7 +14,7 @@ export async function* run(
   const id =
     workflow_run_id === undefined
       ? await newestAppId(context)
-      : appIdOf(await context.call(getWorkflowRun, { workflow_run_id }));
+      : appIdOf(await context.api.call(getWorkflowRun, { workflow_run_id }));
   if (id === null) {
     await context.notice(
       "the server does not report the application's ID; this is the list of all",

@@ -57,7 +57,7 @@ async function* firstInputs(
 ): AsyncGenerator<string, Record<string, unknown>> {
   const given = await assignedInputs(input, context);
   if (input.conversation_id !== undefined) return given;
-  const parameters = await context.call(getAppParameters, {});
+  const parameters = await context.api.call(getAppParameters, {});
   const opening = valueAt(parameters, "opening_statement");
   if (typeof opening === "string" && opening !== "") yield `${opening}\n`;
   const fields = appFields(parameters.user_input_form ?? []);

@@ -15,7 +15,7 @@ export async function* run(input: CompletionInput, context: Context): AsyncGener
   const { blocking, ...rest } = input;
   const body = { ...rest, inputs: await inputsOf(input, context) };
   if (blocking) {
-    yield await context.call(createCompletionBlocking, body).catch((error: unknown) => {
+    yield await context.api.call(createCompletionBlocking, body).catch((error: unknown) => {
       throw blockingFailure(error);
     });
     return;
@@ -32,7 +32,7 @@ async function inputsOf(
   const inputs = await assignedInputs(input, context);
   const { query } = input;
   if (query === undefined || "query" in inputs) return inputs;
-  const { user_input_form: form } = await context.call(getAppParameters, {});
+  const { user_input_form: form } = await context.api.call(getAppParameters, {});
   const fields = requireField(form, "user_input_form").flatMap((field) => Object.values(field));
   return fields.some(({ variable }) => variable === "query") ? { ...inputs, query } : inputs;
 }

@@ -202,7 +202,7 @@ async function readMessage(
   context: Context,
 ): Promise<Message | undefined> {
   try {
-    const messages = await context.call(listMessages, { conversation_id });
+    const messages = await context.api.call(listMessages, { conversation_id });
     return messages.find((message) => message.id === id);
   } catch (error) {
     if (context.signal.aborted || !(error instanceof CliError)) throw error;

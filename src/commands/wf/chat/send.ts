@@ -21,7 +21,7 @@ export async function* run(input: ChatInput, context: Context): AsyncGenerator<u
   const body = { ...rest, inputs: await assignedInputs(input, context) };
   await warnAboutFiles(input, context);
   if (blocking) {
-    const reply = await context.call(sendMessageBlocking, body).catch((error: unknown) => {
+    const reply = await context.api.call(sendMessageBlocking, body).catch((error: unknown) => {
       throw blockingFailure(error);
     });
     yield reply;
@@ -84,7 +84,7 @@ export async function warnAboutConversation(
 /** An application that accepts no files drops them silently (server §18). */
 async function warnAboutFiles({ files }: ChatInput, context: Context): Promise<void> {
   if (!Array.isArray(files) || files.length === 0) return;
-  const { file_upload: upload } = await context.call(getAppParameters, {});
+  const { file_upload: upload } = await context.api.call(getAppParameters, {});
   // Without the feature it is {} since 1.16.
   if (!isObject(upload) || upload.enabled === true || upload.image?.enabled === true) return;
   await context.notice(

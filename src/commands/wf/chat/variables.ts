@@ -15,11 +15,11 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<unknown> {
   if (variable_name !== undefined) {
-    for await (const row of context.each(listConversationVariables, input))
+    for await (const row of context.api.rows(listConversationVariables, input))
       if (row.name === variable_name) yield row;
     return;
   }
-  const progress = newCounter();
-  yield* context.rows(listConversationVariables, input, context.options.rows, progress);
-  await noticeRowCount(progress, context);
+  const counter = newCounter();
+  yield* context.api.rows(listConversationVariables, input, { ...context.options.rows, counter });
+  await noticeRowCount(counter, context);
 }

@@ -1,7 +1,8 @@
+import type { CallOptions } from "../../../api/calls.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import type { AnyOperation, InputOf } from "../../../operations/operation.ts";
 import { pipe } from "../../../lib/pipe.ts";
-import type { CallOptions, Context } from "../../command-spec.ts";
+import type { Context } from "../../command-spec.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import { waitForRun } from "../runs/index.ts";
 import { checkStart } from "./rejected-start.ts";
@@ -13,7 +14,7 @@ export interface EventStream {
   close(): void;
 }
 
-/** Opens an event stream. Throws what `context.open` throws. */
+/** Opens an event stream. Throws what `context.api.open` throws. */
 export async function openStream<O extends AnyOperation>(
   operation: O,
   input: InputOf<O>,
@@ -21,7 +22,7 @@ export async function openStream<O extends AnyOperation>(
   options: CallOptions = {},
 ): Promise<EventStream> {
   const closed = new AbortController();
-  const events = await context.open(operation, input, { ...options, signal: closed.signal });
+  const events = await context.api.open(operation, input, { ...options, signal: closed.signal });
   return { events, close: () => closed.abort() };
 }
 

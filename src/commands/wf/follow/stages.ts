@@ -181,7 +181,7 @@ async function formText({ data, fields }: ServerEvent, context: Context): Promis
   if (form_token === undefined || !hasPlaceholders || context.options.format !== undefined)
     return valueAt(data, "data.form_content");
   try {
-    return (await context.call(getForm, { form_token })).form_content;
+    return (await context.api.call(getForm, { form_token })).form_content;
   } catch (error) {
     if (context.signal.aborted) throw error;
     return form_content; // the form was submitted in the meantime

@@ -44,7 +44,7 @@ export async function promptForForm(
 ): Promise<SubmittedForm | undefined> {
   let { assignments } = known;
   for (let attempt = 0; ; attempt++) {
-    const form = await context.call(getForm, { form_token });
+    const form = await context.api.call(getForm, { form_token });
     if (attempt === 0 && showsText) await printForm(form, context, context.promptLine);
     const action = known.action ?? (await askChoice(title, actionsOf(form), context));
     if (action === undefined) return undefined;

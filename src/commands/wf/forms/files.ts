@@ -16,13 +16,14 @@ export interface NamedInputs {
 /** Throws `usage` if a local file does not exist, or if a file that names it may not. */
 export async function requireFiles(
   values: Readonly<Record<string, unknown>>,
-  { host, options: { allowed } }: Context,
+  { host, options: { flags } }: Context,
   from?: NamedInputs,
 ): Promise<void> {
   for (const [name, value] of Object.entries(values)) {
     for (const file of [value].flat()) {
       if (!isLocalFile(file)) continue;
-      if (from?.names.has(name)) await requireNear(file.path, { file: from.file, allowed }, host);
+      if (from?.names.has(name))
+        await requireNear(file.path, { file: from.file, allowed: flags.allowFiles }, host);
       const stat = await host.files.stat(file.path);
       if (stat && !stat.isDirectory) continue;
       const problem = stat ? "is a directory" : "not found";
@@ -42,7 +43,7 @@ export async function uploadInputFiles(
   const upload = async (value: unknown): Promise<unknown> => {
     if (!isLocalFile(value)) return value;
     const { path, type } = value;
-    const { id } = await context.call(uploadFile, { file: { path, name: basename(path) } });
+    const { id } = await context.api.call(uploadFile, { file: { path, name: basename(path) } });
     await context.trace(1, `uploaded ${path} as ${id}`);
     return { type, transfer_method: "local_file", upload_file_id: id };
   };
@@ -68,7 +69,7 @@ export async function assignedInputs(
 ): Promise<Record<string, unknown>> {
   const given = isObject(inputs) ? inputs : {};
   if (input.length === 0) return given;
-  const { user_input_form } = await context.call(getAppParameters, {});
+  const { user_input_form } = await context.api.call(getAppParameters, {});
   const values = parseAssignments(input, appFields(user_input_form ?? []), given);
   await requireFiles(values, context);
   return uploadInputFiles(values, context);

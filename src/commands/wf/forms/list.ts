@@ -29,7 +29,7 @@ export async function* run(
     await notice(
       `${counted(unreadable, "paused run")} without a form here: started in the console or by a trigger, whose forms only the console shows`,
     );
-  const { mode } = await context.call(getAppInfo, {});
+  const { mode } = await context.api.call(getAppInfo, {});
   if (mode !== undefined && mode !== "workflow")
     await notice(
       `an application of mode ${mode} has no log: only forms of runs that were followed on this machine are listed`,

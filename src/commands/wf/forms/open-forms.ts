@@ -44,7 +44,9 @@ const MAX_READ = 60_000;
  */
 export async function* openForms(since: number, context: Context): AsyncGenerator<OpenForm> {
   const { runs, incomplete } = await findPausedRuns(since, context);
-  const forms = mapConcurrent(runs, context.limitConcurrency(), (run) => readForms(run, context));
+  const forms = mapConcurrent(runs, context.api.limitConcurrency(), (run) =>
+    readForms(run, context),
+  );
   for await (const each of forms) yield* each;
   if (incomplete) throw incomplete;
 }
@@ -101,7 +103,7 @@ async function findPausedRuns(since: number, context: Context) {
   try {
     // The server cannot filter by this status (server §12).
     const filters = { created_at__after: timeOf(since) };
-    for await (const log of context.each(listWorkflowLogs, filters)) {
+    for await (const log of context.api.rows(listWorkflowLogs, filters)) {
       if (log.workflow_run?.status !== "paused") continue;
       const { id: run } = log.workflow_run;
       const user = log.created_by_end_user?.session_id;

@@ -26,7 +26,7 @@ export async function noticeForms(run: string, context: Context): Promise<void> 
   try {
     for (const form of (await readPause(run, context)).flatMap(formIn)) {
       await context.notice(`waiting for form ${form.node ?? form.token}:`);
-      const full = await context.call(getForm, { form_token: form.token });
+      const full = await context.api.call(getForm, { form_token: form.token });
       await printForm(full, context, context.notice);
       await context.notice(submitCommand(form));
     }

@@ -31,7 +31,7 @@ export async function checkAndSubmitForm(
   context: Context,
   known?: HumanInputForm,
 ): Promise<SubmittedForm> {
-  const form = known ?? (await context.call(getForm, { form_token }));
+  const form = known ?? (await context.api.call(getForm, { form_token }));
   requireAction(form, action);
   const fields = formFields(form.inputs, form.resolved_default_values);
   const values = parseAssignments(assignments, fields, given);
@@ -79,7 +79,7 @@ async function sendOnce(
   const { form_token } = body;
   for (let attempt = 1; ; attempt++) {
     try {
-      await context.call(submitForm, body);
+      await context.api.call(submitForm, body);
       return;
     } catch (error) {
       const isLost = error instanceof CliError && error.info.sideEffect === "unknown";
@@ -104,7 +104,7 @@ async function readFormState(
   context: Context,
 ): Promise<"open" | "submitted" | "unknown"> {
   try {
-    await context.call(getForm, { form_token });
+    await context.api.call(getForm, { form_token });
     return "open";
   } catch (error) {
     return isAlreadySubmitted(error) ? "submitted" : "unknown";

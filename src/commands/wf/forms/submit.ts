@@ -28,7 +28,7 @@ export async function* run(input: SubmitInput, context: Context): AsyncGenerator
     return;
   }
   if (action === undefined) {
-    const form = await context.call(getForm, { form_token });
+    const form = await context.api.call(getForm, { form_token });
     throw usage(
       "--action is required",
       `actions: ${form.user_actions.map(({ id }) => id).join(", ")}`,

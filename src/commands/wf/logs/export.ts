@@ -151,7 +151,7 @@ async function begin(
   if (resumed && journal.done.read > 0) {
     await notice(`resuming: ${journal.done.read} runs already read`);
   }
-  const concurrency = context.limitConcurrency();
+  const concurrency = context.api.limitConcurrency();
   const settings = { input, concurrency, query, context, target, application, options };
   return [{ ...settings, state, base, lines, since, until }, journal];
 }
@@ -223,7 +223,9 @@ async function readLog(whole: Export, journal: ExportJournal): Promise<void> {
     ...(since > 0 && { created_at__after: timeOf(since) }),
     ...(whole.until !== undefined && { created_at__before: timeOf(whole.until) }),
   };
-  for await (const window of context.windows(listWorkflowLogs, sent, { last: journal.done.next })) {
+  for await (const window of context.api.windows(listWorkflowLogs, sent, {
+    last: journal.done.next,
+  })) {
     const until = journal.done.until ?? Math.max(window.to, state?.until ?? 0);
     const rows = window.rows.filter(({ id }) => !known.has(id));
     const isRecent = ({ created_at }: WorkflowLog) => created_at >= until - MAX_LATENESS;

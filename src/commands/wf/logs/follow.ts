@@ -107,7 +107,7 @@ class LogFollower {
     const logs: WorkflowLog[] = [];
     let end = this.to ?? from;
     let missing = 0;
-    for await (const window of context.windows(listWorkflowLogs, sent, options)) {
+    for await (const window of context.api.windows(listWorkflowLogs, sent, options)) {
       end = Math.max(end, window.to);
       missing += window.missing;
       logs.push(...window.rows);

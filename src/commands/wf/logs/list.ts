@@ -23,10 +23,10 @@ export async function* run(
   if (input.follow) yield* followLogs(query, context);
   else if (query.keeps) yield* matching(query, query.keeps, context);
   else {
-    const progress = newCounter();
-    yield* context.rows(listWorkflowLogs, query.sent, context.options.rows, progress);
-    if (progress.shown === 0) await warnIfUnlogged(context);
-    await noticeRowCount(progress, context);
+    const counter = newCounter();
+    yield* context.api.rows(listWorkflowLogs, query.sent, { ...context.options.rows, counter });
+    if (counter.shown === 0) await warnIfUnlogged(context);
+    await noticeRowCount(counter, context);
   }
 }
 
@@ -34,7 +34,7 @@ export async function* run(
 async function* matching(
   { sent }: LogQuery,
   keeps: (log: WorkflowLog) => boolean,
-  { options, rows, notice, host }: Context,
+  { options, api, notice, host }: Context,
 ): AsyncGenerator<WorkflowLog> {
   const { limit, page, byDefault } = options.rows;
   if (page !== undefined) {
@@ -43,10 +43,10 @@ async function* matching(
       "use --limit or --all instead of --page",
     );
   }
-  const progress = newCounter();
+  const counter = newCounter();
   let read = 0;
   let shown = 0;
-  for await (const log of rows(listWorkflowLogs, sent, { limit: Infinity }, progress)) {
+  for await (const log of api.rows(listWorkflowLogs, sent, { counter })) {
     read++;
     if (!keeps(log)) continue;
     shown++;
@@ -54,8 +54,8 @@ async function* matching(
     if (shown === limit) break;
   }
   if (host.stdout.closed) return;
-  const { total = read } = progress;
-  if (progress.complete || read === total) {
+  const { total = read } = counter;
+  if (counter.complete || read === total) {
     await notice(`${shown} of ${total} rows match (filtered locally)`);
     return;
   }

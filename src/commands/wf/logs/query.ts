@@ -1,3 +1,4 @@
+import type { CallOptions } from "../../../api/calls.ts";
 import { localClock } from "../../../lib/duration.ts";
 import { secondsIn, timeOf } from "../../../api/time-windows.ts";
 import { CliError, usage } from "../../../errors.ts";
@@ -10,7 +11,7 @@ import type { ConditionField, Scope } from "../../conditions/index.ts";
 import { isSentStatus, logFields, statusFilter } from "./filters.ts";
 import type { LogFilters } from "./filters.ts";
 import { isEnded } from "../../../runs/status.ts";
-import type { CallOptions, Context } from "../../command-spec.ts";
+import type { Context } from "../../command-spec.ts";
 
 /** Seconds by which a run may appear late in the log; the next read starts that much earlier. */
 export const MAX_LATENESS = 60;
@@ -135,7 +136,7 @@ export async function logOf(
     created_at__after: second,
     created_at__before: second,
   };
-  const logs = await context.call(listWorkflowLogs, filters, options);
+  const logs = await context.api.call(listWorkflowLogs, filters, options);
   return logs.find((log) => log.id === id);
 }
 
@@ -146,7 +147,7 @@ export async function runDetail(
 ): Promise<WorkflowRun | null> {
   if (!workflow_run) return null;
   try {
-    return await context.call(getWorkflowRun, { workflow_run_id: workflow_run.id });
+    return await context.api.call(getWorkflowRun, { workflow_run_id: workflow_run.id });
   } catch (error) {
     if (error instanceof CliError && error.kind === "not-found") return null;
     throw error;

@@ -68,8 +68,8 @@ async function readApplication(
   context: Context,
 ): Promise<Omit<OfferedApplication, "tool">> {
   const [info, { user_input_form }] = await Promise.all([
-    context.call(getAppInfo, {}),
-    context.call(getAppParameters, {}),
+    context.api.call(getAppInfo, {}),
+    context.api.call(getAppParameters, {}),
   ]);
   const mode = info.mode ?? "workflow";
   return {

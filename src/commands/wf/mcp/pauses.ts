@@ -55,7 +55,7 @@ export async function pausedResult(
 type OpenQuestion = Awaited<ReturnType<typeof readQuestion>>;
 
 async function readQuestion({ token, node, nodeId }: Form, context: Context) {
-  const form = await context.call(getForm, { form_token: token });
+  const form = await context.api.call(getForm, { form_token: token });
   return {
     form_token: token,
     node: node ?? nodeId ?? null,
@@ -95,7 +95,7 @@ export async function questionFor(
 ): Promise<InputRequiredResult | undefined> {
   const [open] = forms;
   if (!open) return undefined;
-  const form = await context.call(getForm, { form_token: open.token });
+  const form = await context.api.call(getForm, { form_token: open.token });
   const fields = fieldsOf(form);
   if (fields.some(({ control }) => control.startsWith("file"))) return undefined;
   const requestedSchema = {

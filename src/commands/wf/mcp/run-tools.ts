@@ -220,7 +220,7 @@ const continueRun = (
 ): RunResult =>
   setting.within(app, request, async (context) => {
     // A form that is not open any more fails here, and not a run that continues without it.
-    const form = await context.call(getForm, { form_token: token });
+    const form = await context.api.call(getForm, { form_token: token });
     requireAction(form, action);
     let isSubmitted = false;
     const answer = formAnswerer(async (open) => {
@@ -268,7 +268,7 @@ async function finish(
 const outputsOf = async (runId: string, message: unknown, context: Context): Promise<unknown> =>
   message !== undefined || runId === ""
     ? undefined
-    : (await context.call(getWorkflowRun, { workflow_run_id: runId })).outputs;
+    : (await context.api.call(getWorkflowRun, { workflow_run_id: runId })).outputs;
 
 /** One text as it is, everything else as JSON. */
 function shownOutputs(outputs: unknown): string {

@@ -57,7 +57,7 @@ export async function readInputForm(context: Context): Promise<InputForm> {
 
 async function readFields(context: Context): Promise<readonly Field[]> {
   try {
-    const { user_input_form } = await context.call(getAppParameters, {});
+    const { user_input_form } = await context.api.call(getAppParameters, {});
     return appFields(user_input_form ?? []);
   } catch (error) {
     if (error instanceof ApiError && error.kind !== "auth") await requireKind("workflow", context);

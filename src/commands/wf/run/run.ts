@@ -80,7 +80,7 @@ export async function* run(typed: RunInput, context: Context): AsyncGenerator<un
   const printsRecord = input.only_output !== undefined || !(input.text || live);
   let record: RunRecord | undefined;
   const readRecord = async ({ runId }: FollowResult) => {
-    if (printsRecord) record = await context.call(getWorkflowRun, { workflow_run_id: runId });
+    if (printsRecord) record = await context.api.call(getWorkflowRun, { workflow_run_id: runId });
   };
   const prompts = promptsAtPauses(input, context);
   const events = pipe(
@@ -121,7 +121,7 @@ function checkFlags(input: RunInput, context: Context): void {
     throw usage(`--record cannot be used with ${first}`);
   const rowFlag = Object.entries({
     "--errors-to": input.errors_to,
-    "--concurrency": context.options.concurrency,
+    "--concurrency": context.options.flags.concurrency,
     "--stop-on-error": input.stop_on_error,
   }).find(([, value]) => value !== undefined);
   if (rowFlag && input.each === undefined) throw usage(`${rowFlag[0]} requires --each`);
@@ -185,8 +185,8 @@ async function* runBlocking(
   const { workflow_id } = input;
   const result =
     workflow_id === undefined
-      ? await context.call(runWorkflowBlocking, body)
-      : await context.call(runWorkflowByIdBlocking, { ...body, workflow_id });
+      ? await context.api.call(runWorkflowBlocking, body)
+      : await context.api.call(runWorkflowByIdBlocking, { ...body, workflow_id });
   yield result;
   await raiseOutcome(result.workflow_run_id, outcomeOf(eventFields(result.data)), context.notice);
 }

@@ -1,9 +1,10 @@
+import type { CallOptions } from "../../../api/calls.ts";
 import { getWorkflowRun } from "../../../operations/workflows.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
 import { loadRunEnd } from "./task-ids.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
-import type { CallOptions, Context } from "../../command-spec.ts";
+import type { Context } from "../../command-spec.ts";
 
 /** Current state of a run. */
 export interface RunState extends RunOutcome {
@@ -22,7 +23,7 @@ export async function readRunState(
   context: Context,
   options?: CallOptions,
 ): Promise<RunState> {
-  const record = await context.call(getWorkflowRun, { workflow_run_id }, options);
+  const record = await context.api.call(getWorkflowRun, { workflow_run_id }, options);
   const { status, error } = record;
   const end = isEnded(status) ? undefined : await loadRunEnd(workflow_run_id, context);
   return end === undefined || status === "paused"

@@ -71,7 +71,7 @@ export const chatStop = {
     { task_id: id }: { readonly task_id: string },
     context: Context,
   ): AsyncGenerator<unknown> {
-    yield await context.call(stopMessage, { task_id: (await loadTaskId(id, context)) ?? id });
+    yield await context.api.call(stopMessage, { task_id: (await loadTaskId(id, context)) ?? id });
   },
 };
 
@@ -116,7 +116,10 @@ function listenForEnd(workflow_run_id: string, context: Context): EndListener {
   const { signal } = closed;
   const input = { workflow_run_id, include_state_snapshot: true };
   const listen = async (onEvent: () => void) => {
-    for await (const batch of await context.open(streamRunEvents, input, { retries: 0, signal })) {
+    for await (const batch of await context.api.open(streamRunEvents, input, {
+      retries: 0,
+      signal,
+    })) {
       onEvent();
       for (const event of batch) outcome ??= finalOutcome(event, true);
       if (outcome) return;
@@ -139,11 +142,11 @@ function listenForEnd(workflow_run_id: string, context: Context): EndListener {
 /** Sends the stop to the route of workflows or, for other applications, that of chats. */
 async function stopTask(task_id: string, context: Context): Promise<void> {
   try {
-    await context.call(stopWorkflowRun, { task_id });
+    await context.api.call(stopWorkflowRun, { task_id });
   } catch (error) {
     if (!(error instanceof ApiError) || error.response.serverCode !== "not_workflow_app")
       throw error;
-    await context.call(stopMessage, { task_id });
+    await context.api.call(stopMessage, { task_id });
   }
 }
 
@@ -163,12 +166,12 @@ async function resolveTask(
 /** Throws if the ID is that of a running run: the server accepts it and stops nothing (server §13). */
 async function rejectRunId(id: string, context: Context): Promise<void> {
   try {
-    const { status } = await context.call(getWorkflowRun, { workflow_run_id: id });
+    const { status } = await context.api.call(getWorkflowRun, { workflow_run_id: id });
     if (isEnded(status)) return;
   } catch {
     return; // not a readable run, so it is taken for a task
   }
-  const { mode } = await context.call(getAppInfo, {});
+  const { mode } = await context.api.call(getAppInfo, {});
   if (mode !== "workflow") {
     throw new CliError("unsupported", `${id} is a run of a chat application`, {
       sideEffect: "none",

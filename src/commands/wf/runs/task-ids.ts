@@ -95,7 +95,7 @@ interface KnownRun extends SavedRun {
 
 /** The saved runs of this server by ID, newest first: a run that was saved again has several files. */
 export async function savedRuns(context: Context): Promise<ReadonlyMap<string, KnownRun>> {
-  const base_url = await context.baseUrl();
+  const base_url = await context.api.baseUrl();
   const directory = directoryOf(context);
   const runs = new Map<string, KnownRun>();
   for (const name of await listedFiles(context)) {
@@ -132,7 +132,7 @@ const suffixOf = (run: string) => `-${encodeURIComponent(run)}.json`;
  * that of the newest file with it: one that cannot be read does not hide the others.
  */
 async function load(run: string, context: Context) {
-  const base_url = await context.baseUrl();
+  const base_url = await context.api.baseUrl();
   const names = await listedFiles(context);
   let saved: SavedRun | undefined;
   const ofRun = names.filter((each) => each.replace(/^\d+/, "") === suffixOf(run));

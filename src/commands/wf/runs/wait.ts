@@ -49,7 +49,8 @@ export async function waitForRun(input: WaitInput, context: Context): Promise<Ru
       if (isEnded(status) || (status === "paused" && !input.through_pauses)) return state;
       if (status === "paused") runningSince = context.host.elapsed();
       const running = context.host.elapsed() - runningSince;
-      if (running > MAX_RUN && !context.options.deadline) throw gaveUp(workflow_run_id);
+      if (running > MAX_RUN && context.options.flags.timeout === undefined)
+        throw gaveUp(workflow_run_id);
       if (running > LONG_RUN && !hasWarned) {
         hasWarned = true;
         await context.notice(

@@ -50,7 +50,7 @@ export async function runsFromServer(
   const read = async (filters: LogQuery["sent"], take: RunSink["now"], note?: string) => {
     let until: number | undefined;
     let [shown, missing] = [0, 0];
-    for await (const window of context.windows(listWorkflowLogs, filters)) {
+    for await (const window of context.api.windows(listWorkflowLogs, filters)) {
       until ??= window.to;
       missing += window.missing;
       shown += window.rows.length;

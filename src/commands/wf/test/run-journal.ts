@@ -76,15 +76,15 @@ async function identityOf(
     parts.push(suite.path, sha256(suite.text));
     if (turns.length > 0) parts.push(await serverAndKey(context));
     if (suite.tests.some(({ search }) => search))
-      parts.push(await serverAndKey(context.withKnowledgeKey()));
+      parts.push(await serverAndKey(context.with({ key: "dataset" })));
     const judges = new Set(turns.flatMap(({ judge }) => (judge ? [judge.app] : [])));
-    for (const app of judges) parts.push(app, await serverAndKey(context.withApp(app)));
+    for (const app of judges) parts.push(app, await serverAndKey(context.with({ app })));
     for (const file of filesIn(suite)) parts.push(file, await fileHash(file, context));
   }
   return sha256(JSON.stringify([...parts, ...options])).slice(0, 32);
 }
 
-const serverAndKey = (context: Context) => context.fingerprint(["wf test run"], []);
+const serverAndKey = (context: Context) => context.api.fingerprint(["wf test run"], []);
 
 /** Undefined for what cannot be read, such as an address: the question then fails, or it is sent as it is. */
 async function fileHash(path: string, { host }: Context): Promise<string | undefined> {

@@ -62,17 +62,18 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
 /** The tests of the command line. Throws usage if there are none, unless the shard has none. */
 async function readSelection(
   { suites: paths, only = [], failed_from, repeat = 1, shard: share }: TestRunInput,
-  { host, notice, baseUrl, options: { allowed } }: Context,
+  { host, notice, api, options: { flags } }: Context,
 ): Promise<SelectedSuites> {
   const failed = failed_from === undefined ? undefined : await readFailedTests(failed_from, host);
   const shard = parseShard(share, host.env) ?? null;
   const all: Suite[] = [];
   for (const path of paths) all.push(await readSuite(path, host.files));
-  const server = await baseUrl();
+  const server = await api.baseUrl();
   const choice = { only, failed_from: failed_from ?? null, repeat, server, shard };
   const selected = selectTests(all, choice, failed);
   for (const suite of selected.suites)
-    for (const path of filesIn(suite)) await requireNear(path, { file: suite.path, allowed }, host);
+    for (const path of filesIn(suite))
+      await requireNear(path, { file: suite.path, allowed: flags.allowFiles }, host);
   if (selected.suites.every(({ tests }) => tests.length === 0)) {
     if (!shard)
       throw usage(
@@ -164,7 +165,7 @@ async function* runAll(
   };
   const board = new TestBoard(planned, context.host.elapsed);
   yield board;
-  const limiter = context.limitConcurrency({ start });
+  const limiter = context.api.limitConcurrency({ start });
   const results = mapConcurrent(planned, limiter, async (run) => {
     board.start(run);
     const result = await resultOf(run);

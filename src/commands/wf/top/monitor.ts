@@ -95,7 +95,7 @@ export class RunMonitor {
 
   readonly #readLog = async (): Promise<void> => {
     const context = this.#context;
-    const logs = await context.call(
+    const logs = await context.api.call(
       listWorkflowLogs,
       {},
       {
@@ -187,7 +187,7 @@ export class RunMonitor {
     };
     try {
       const options = { retries: 0, signal: this.#signal };
-      const events = await context.open(streamRunEvents, input, options);
+      const events = await context.api.open(streamRunEvents, input, options);
       void watched.read(events, context.host, () => this.#wake());
     } catch (error) {
       watched.endedAt = context.host.elapsed();

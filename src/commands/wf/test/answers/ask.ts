@@ -76,8 +76,8 @@ export async function openApp(
   { app, user }: Pick<Suite, "app" | "user">,
   common: Context,
 ): Promise<SuiteApp> {
-  const context = common.withApp(app, user);
-  const { mode = "", name = "" } = await context.call(getAppInfo, {});
+  const context = common.with({ app, user });
+  const { mode = "", name = "" } = await context.api.call(getAppInfo, {});
   const isChat = isChatMode(mode);
   const sendOnce: SuiteApp["send"] = async ({ query, inputs, onEvents }, conversation) => {
     if (mode === "workflow") {
@@ -208,7 +208,7 @@ async function completeCitations(
   context: Context,
 ): Promise<void> {
   if (trace.citations || conversation_id === undefined) return;
-  const stored = await context.call(listMessages, { conversation_id });
+  const stored = await context.api.call(listMessages, { conversation_id });
   const message = stored.find(({ id }) => id === reply.id("message_id"));
   if (!message) throw new CliError("cut", "lost the end of the reply, so its sources are unknown");
   trace.citations = citedDocuments(message);

@@ -58,7 +58,7 @@ export async function openJudges(suite: Suite, common: Context): Promise<Judge> 
 
 async function openJudge(name: string, { user }: Suite, common: Context) {
   const app = await openApp({ app: name, user }, common);
-  const { user_input_form } = await app.context.call(getAppParameters, {});
+  const { user_input_form } = await app.context.api.call(getAppParameters, {});
   return { app, fields: appFields(user_input_form ?? []) };
 }
 

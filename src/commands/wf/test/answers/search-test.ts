@@ -21,7 +21,7 @@ interface CheckedSearch {
  */
 export async function openSearches(suite: Suite, common: Context): Promise<Searches> {
   const all = suite.tests.flatMap(({ search }) => (search ? [search] : []));
-  const context = all.length > 0 ? common.withKnowledgeKey() : common;
+  const context = all.length > 0 ? common.with({ key: "dataset" }) : common;
   const byKb = new Map<string, Awaited<ReturnType<typeof openQuestionSearch>>>();
   for (const kb of new Set(all.map((search) => search.kb))) {
     const dataset_id = await context.resolveId("kb", kb);

@@ -14,7 +14,7 @@ import type { DraftOrReason } from "./draft.ts";
  */
 export async function* feedbackDrafts(context: Context): AsyncGenerator<DraftOrReason> {
   await requireKind("chat", context);
-  const feedbacks = await collect(context.each(listFeedback, {}));
+  const feedbacks = await collect(context.api.rows(listFeedback, {}));
   const byMessage = groupBy(feedbacks, ({ message_id }) => message_id);
   const read = conversationReader(context);
   for (const [message, all] of byMessage) {
@@ -65,7 +65,7 @@ async function messagesOf(
   const messages: Message[] = [];
   const input = { conversation_id, ...(user !== undefined && { user }) };
   try {
-    for await (const message of context.each(listMessages, input)) messages.push(message);
+    for await (const message of context.api.rows(listMessages, input)) messages.push(message);
   } catch (error) {
     if (error instanceof CliError && error.kind === "not-found") return undefined;
     throw error;
@@ -80,7 +80,7 @@ async function endUserOf(
 ): Promise<string | undefined> {
   if (end_user_id === null) return undefined;
   try {
-    return (await context.call(getEndUser, { end_user_id })).session_id;
+    return (await context.api.call(getEndUser, { end_user_id })).session_id;
   } catch (error) {
     const isUnknown =
       error instanceof CliError && ["not-found", "unsupported"].includes(error.kind);

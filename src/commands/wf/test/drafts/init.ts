@@ -109,7 +109,7 @@ async function sourceOf(input: TestInitInput, context: Context): Promise<Source>
     await context.notice(`${file}: ${taken}`);
     return { name: `rows of ${file}`, drafts: drafts };
   }
-  const { name = "" } = await context.call(getAppInfo, {});
+  const { name = "" } = await context.api.call(getAppInfo, {});
   const sources = {
     annotations: { word: "annotations", drafts: () => annotationDrafts(keyword, context) },
     feedback: { word: "liked messages", drafts: () => feedbackDrafts(context) },
@@ -136,7 +136,7 @@ async function* annotationDrafts(
   context: Context,
 ): AsyncGenerator<DraftOrReason> {
   const filter = keyword === undefined ? {} : { keyword };
-  for await (const { question, answer } of context.each(listAnnotations, filter))
+  for await (const { question, answer } of context.api.rows(listAnnotations, filter))
     yield questionDraft({ query: question }, answer);
 }
 
@@ -183,7 +183,7 @@ type DraftFilters = Omit<LogFilters, "status" | "failed">;
 async function* logDrafts(filters: DraftFilters, context: Context): AsyncGenerator<DraftOrReason> {
   await requireKind("workflow", context);
   const { sent, keeps } = logQuery({ ...filters, status: "succeeded" });
-  for await (const log of context.each(listWorkflowLogs, sent)) {
+  for await (const log of context.api.rows(listWorkflowLogs, sent)) {
     if (keeps && !keeps(log)) continue;
     const detail = await runDetail(log, context);
     yield detail ? draftOf(detail) : "that the server has removed";

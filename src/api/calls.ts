@@ -1,0 +1,222 @@
+import { abortError, DryRunShown } from "../errors.ts";
+import { retryOf } from "../operations/operation.ts";
+import type { AnyOperation, Operation } from "../operations/operation.ts";
+import { AdaptiveLimit, ConcurrencyLimiter } from "./concurrency-limiter.ts";
+import type { ConcurrencyOptions } from "./concurrency-limiter.ts";
+import { inexactNotice } from "./exact-numbers.ts";
+import type { AttemptResult, HttpResponse, SendOptions, Transport } from "./exchange.ts";
+import { FirstRequests } from "./first-requests.ts";
+import { requestFor } from "./request.ts";
+import type { Additions, HttpRequest, Values } from "./request.ts";
+
+/** Where requests go. */
+export interface Target {
+  readonly baseUrl: string;
+  /** Absent for requests without a key. */
+  readonly key?: string | undefined;
+}
+
+/** What a client is made of. */
+export interface ClientSetup extends Omit<Transport, "onAttempt"> {
+  /** Server and key for operations that need this kind of key. */
+  target(kind: Operation["key"]): Promise<Target>;
+  /** The server alone, known without a key. */
+  baseUrl(): Promise<string>;
+  /** The kind of key that identifies the client. */
+  readonly kind: Operation["key"];
+  /** The end user of requests that name none. */
+  user(): Promise<string | undefined>;
+  /** Attempts after the first one. */
+  readonly retries: number;
+  /** ms without a byte from the server (default: that of the operation). */
+  readonly idleTimeout?: number | undefined;
+  /** Maximum number of parallel requests (default: that of the caller). */
+  readonly concurrency?: number | undefined;
+  /** Ends all requests; its reason says why. */
+  readonly signal: AbortSignal;
+  /** A clock in ms that never goes back. */
+  elapsed(): number;
+  /** A line for people. */
+  notice(text: string): Promise<void>;
+  /** Throws for a request that is not allowed. */
+  readonly permit?: ((row: AnyOperation, input: Values) => void) | undefined;
+  /** Called before a write is sent; true keeps it back, as a dry run does. */
+  holdsBack?(request: HttpRequest, kind: Operation["key"], key: string): Promise<boolean>;
+  /** Adds to an error of an operation what its reader can do. */
+  explain?(error: unknown, row: AnyOperation, input: Values, path: string): unknown;
+  /** The rows of a list that failed with this error, where they can be had in another way. */
+  rowsInstead?(
+    error: unknown,
+    row: AnyOperation,
+    input: Values,
+  ): Promise<readonly unknown[] | undefined>;
+  /** First requests of end users, shared with other clients (default: those of this client). */
+  readonly firsts?: FirstRequests | undefined;
+}
+
+/** Options of one call besides its input. */
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Number of retries (default: that of the client), e.g. 0 in a loop that retries on its own. */
+  readonly retries?: number | undefined;
+  /** Fields merged into the JSON body. */
+  readonly extra?: Values | undefined;
+  /** The response is only shown, so it may lack fields that code depends on. */
+  readonly unchecked?: boolean | undefined;
+}
+
+/** Options of a request that no row describes. */
+export interface RawOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Overrides the target of the client; sends no key if it has none. */
+  readonly target?: Target | undefined;
+  readonly retries?: number | undefined;
+  /** ms without a byte, unless the client sets it (default: that of the slowest route). */
+  readonly idleTimeout?: number;
+}
+
+/** A call with what the reader of a list adds to it. */
+export interface ListCall extends CallOptions, Additions {
+  readonly onHeaders?: (headers: HttpResponse["headers"]) => void;
+}
+
+/** ms without a byte, for rows without a limit of their own (server §20). */
+const DEFAULT_IDLE_TIMEOUT = 30_000;
+/** ms without a byte for requests without a row: a server may compute that long (server §20). */
+const MAX_IDLE_TIMEOUT = 1_260_000;
+
+/** Requests at a time at first, and at most unless the client sets it (server §4). */
+const DEFAULT_START = 3;
+const DEFAULT_MAX = 8;
+
+/** The parameter of a row that names the end user. */
+const userParam = (row: AnyOperation): string | undefined =>
+  Object.keys(row.params).find((param) => row.params[param]?.from === "user");
+
+/** Does the server answer when a model is done, which may take minutes (server §20)? */
+const waitsForModel = ({ row }: SendOptions): boolean => (row?.idleTimeout ?? 0) > 60;
+
+/** Sends the calls of a client: one connection pool, its limits, and the count of its writes. */
+export class Calls {
+  readonly setup: ClientSetup;
+  /** How many writes the server has accepted. */
+  writes = 0;
+  readonly #transport: Transport;
+  readonly #firsts: FirstRequests;
+  readonly #limiters: ConcurrencyLimiter[] = [];
+  readonly #noticeInexact: ReturnType<typeof inexactNotice>;
+
+  constructor(setup: ClientSetup) {
+    this.setup = setup;
+    this.#transport = { ...setup, onAttempt: (sending) => this.#onAttempt(sending) };
+    this.#firsts = setup.firsts ?? new FirstRequests();
+    this.#noticeInexact = inexactNotice((text) => setup.notice(text));
+  }
+
+  /** A limit for the tasks of a map, which watches all requests of the client. */
+  limitConcurrency({ start = DEFAULT_START, max }: ConcurrencyOptions = {}): ConcurrencyLimiter {
+    const range = { start, max: this.setup.concurrency ?? max ?? DEFAULT_MAX };
+    const limiter = new ConcurrencyLimiter(new AdaptiveLimit(range));
+    this.#limiters.push(limiter);
+    return limiter;
+  }
+
+  /** Sends the request of a row and returns what its response has. */
+  async send(row: AnyOperation, values: Values, call: ListCall): Promise<unknown> {
+    const { setup } = this;
+    setup.permit?.(row, values);
+    const user = userParam(row);
+    const isNamed = user === undefined || values[user] !== undefined;
+    const input = isNamed ? values : { ...values, [user]: await setup.user() };
+    const target = await setup.target(row.key);
+    const request = requestFor(row, input, target.baseUrl, call);
+    const writes = retryOf(row) !== "safe";
+    if (writes && (await setup.holdsBack?.(request, row.key, target.key ?? ""))) {
+      // The command ends with its first request if it needs the response.
+      if (row.returns.kind === "nothing") return undefined;
+      throw new DryRunShown();
+    }
+    // Loaded only when something is sent, so a dry run starts faster.
+    const [{ sendRequest }, { bodyReader }] = await Promise.all([
+      import("./send.ts"),
+      import("./response.ts"),
+    ]);
+    const reader = bodyReader(row.returns, !call.unchecked || writes, this.#noticeInexact);
+    const read = (response: HttpResponse) => {
+      call.onHeaders?.(response.headers);
+      return reader(response);
+    };
+    const ids = [target.baseUrl, target.key, input[user ?? ""]];
+    const sending: SendOptions = {
+      ...this.#sendOptions(row, input, call),
+      key: target.key,
+      endUser: user === undefined ? undefined : JSON.stringify(ids),
+    };
+    try {
+      const body = await sendRequest(request, sending, this.#transport, read);
+      if (writes) this.writes++;
+      return body;
+    } catch (error) {
+      const path = request.url.slice(target.baseUrl.length);
+      throw setup.explain?.(error, row, input, path) ?? error;
+    }
+  }
+
+  #sendOptions(row: AnyOperation, input: Values, call: CallOptions): Omit<SendOptions, "key"> {
+    const { idleTimeout, retries, signal } = this.setup;
+    const rowIdleTimeout =
+      row.idleTimeout === undefined ? DEFAULT_IDLE_TIMEOUT : row.idleTimeout * 1000;
+    // A retried upload that allows duplicates would create the document twice (server §9.1).
+    const duplicates = retryOf(row) === "upsert" && input["duplicate"] === false;
+    return {
+      row,
+      retry: duplicates ? "never" : retryOf(row),
+      retries: call.retries ?? retries,
+      idleTimeout: idleTimeout ?? rowIdleTimeout,
+      signal: call.signal ? AbortSignal.any([signal, call.signal]) : signal,
+    };
+  }
+
+  /** Sends a request that no row describes; its URL is a path below the base URL. */
+  async raw(
+    request: HttpRequest,
+    kind: Operation["key"],
+    options: RawOptions,
+  ): Promise<HttpResponse> {
+    const { setup } = this;
+    if (setup.permit) throw new Error("only operations can be permitted");
+    const { baseUrl, key } = options.target ?? (await setup.target(kind));
+    const full = { ...request, url: `${baseUrl}${request.url}` };
+    const writes = !["GET", "HEAD"].includes(request.method);
+    if (writes && (await setup.holdsBack?.(full, kind, key ?? ""))) throw new DryRunShown();
+    const sending: SendOptions = {
+      key,
+      retry: writes ? "never" : "safe",
+      retries: options.retries ?? setup.retries,
+      idleTimeout: setup.idleTimeout ?? options.idleTimeout ?? MAX_IDLE_TIMEOUT,
+      signal: setup.signal,
+      headers: options.headers,
+    };
+    const { sendRequest } = await import("./send.ts");
+    return sendRequest(full, sending, this.#transport, (response) => Promise.resolve(response));
+  }
+
+  /** Waits until an attempt may be sent; its end is told to the limits. */
+  async #onAttempt(sending: SendOptions): Promise<(end: AttemptResult) => void> {
+    const { endUser, signal, row } = sending;
+    const onHead = endUser === undefined ? () => {} : await this.#firsts.enter(endUser, signal);
+    const reports = this.#limiters.map((limiter) => limiter.sent());
+    const started = this.setup.elapsed();
+    return ({ refused }) => {
+      onHead(!refused);
+      const ms = waitsForModel(sending) ? undefined : this.setup.elapsed() - started;
+      for (const report of reports) report({ kind: row?.id ?? "", refused, ms });
+    };
+  }
+
+  /** The error of a stopped client, if it is stopped. */
+  throwIfAborted(): void {
+    const { signal } = this.setup;
+    if (signal.aborted) throw abortError(signal);
+  }
+}

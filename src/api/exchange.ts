@@ -1,0 +1,219 @@
+import { pipeline } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
+import type { Dispatcher, FormData } from "undici";
+import { abortError, CliError, codeOf } from "../errors.ts";
+import { streamDecoder } from "../lib/utf8.ts";
+import type { AnyOperation, Retry } from "../operations/operation.ts";
+import { networkError, networkFailure } from "./network-error.ts";
+import type { HttpRequest, TypedFile } from "./request.ts";
+
+/** One attempt as it is sent. */
+export interface OutgoingRequest {
+  readonly request: HttpRequest;
+  /** Every header that we set, including the key. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | FormData | null;
+}
+
+/** The response to one attempt; header names in lower case, the body unread. */
+export interface IncomingResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** What the client needs from its environment; the engine takes it from the Host. */
+export interface Transport {
+  dispatcher(): Promise<Dispatcher>;
+  /** Wraps every attempt to observe it. Returns the response of `send`. */
+  onExchange?(
+    outgoing: OutgoingRequest,
+    send: () => Promise<IncomingResponse>,
+  ): Promise<IncomingResponse>;
+  /** Called before an attempt is sent; resolves when it may be, to what to call when it has ended. */
+  onAttempt?(options: SendOptions): Promise<(end: AttemptResult) => void>;
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  random(): number;
+  blob(file: TypedFile): Promise<Blob>;
+  /** The text without the keys in use. */
+  redact(text: string): string;
+  /** One line for -v (1), -vv (2), -vvv (3). */
+  trace(level: 1 | 2 | 3, text: string): Promise<void>;
+}
+
+/** Whether the server took an attempt. */
+export interface AttemptResult {
+  /** It refused it because it is busy, or did not answer. */
+  readonly refused: boolean;
+}
+
+/** How to send one request. */
+export interface SendOptions {
+  readonly key: string | undefined;
+  /** Absent for `api`. */
+  readonly row?: AnyOperation | undefined;
+  /** Identifies the end user of the request, with key and server. */
+  readonly endUser?: string | undefined;
+  readonly retry: Retry;
+  /** Attempts after the first one. */
+  readonly retries: number;
+  /** ms without a byte from the server. */
+  readonly idleTimeout: number;
+  /** Aborted by an interrupt or a deadline; its reason says which. */
+  readonly signal: AbortSignal;
+  /** Further headers, from `api --header`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** A successful response; the body is a stream that can be read once. */
+export interface HttpResponse extends IncomingResponse {
+  /** A retry found that an earlier attempt had already made the change. */
+  readonly alreadyApplied: boolean;
+}
+
+/** Maximum size of a response that is kept in memory, in bytes; files and event streams are not. */
+const MAX_RESPONSE = 64 * 1024 * 1024;
+/** Bytes of an event stream that are received before they are read; a run may send many more. */
+const MAX_UNREAD_EVENTS = 8 * 1024 * 1024;
+/** Sends one attempt. Rejects with the error of undici or the system if there is no response. */
+export async function sendOnce(request: HttpRequest, options: SendOptions, transport: Transport) {
+  const dispatcher = await transport.dispatcher();
+  const headers: Record<string, string> = {
+    accept: "*/*",
+    ...request.headers,
+    ...options.headers,
+    ...(options.key !== undefined && { authorization: `Bearer ${options.key}` }),
+  };
+  const body = await bodyOf(request, transport);
+  const { origin, pathname, search } = new URL(request.url);
+  const send = async (): Promise<IncomingResponse> => {
+    const response = await dispatcher.request({
+      origin,
+      path: pathname + search,
+      method: request.method as Dispatcher.HttpMethod, // undici takes any method, its type only some
+      headers,
+      body,
+      signal: options.signal,
+      headersTimeout: options.idleTimeout,
+      onInfo: limitInfoResponses(options.idleTimeout),
+      bodyTimeout: options.idleTimeout,
+      // undici 7 stops receiving a body that is read slowly, and loses it or dies of a failed
+      // assertion if the server closes the connection in that time.
+      highWaterMark: options.row?.returns.kind === "events" ? MAX_UNREAD_EVENTS : MAX_RESPONSE,
+    });
+    const flat: Record<string, string | undefined> = {};
+    for (const [name, value] of Object.entries(response.headers)) {
+      flat[name] = Array.isArray(value) ? value.join(", ") : value;
+    }
+    const encoding = flat["content-encoding"] ?? "identity";
+    const bytes = encoding === "identity" ? response.body : decompress(response.body, encoding);
+    const status = response.statusCode;
+    return { status, headers: flat, body: status === 204 ? discarded(response.body) : bytes };
+  };
+  const response = await (transport.onExchange?.({ request, headers, body }, send) ?? send());
+  const writes = options.retry !== "safe";
+  return { ...response, body: withNetworkErrors(response.body, request, options.signal, writes) };
+}
+
+/**
+ * Listener for 1xx responses, which throws once they have been coming for longer than the idle
+ * timeout: each one restarts undici's own timeout for headers.
+ */
+function limitInfoResponses(idleTimeout: number): () => void {
+  let expired: AbortSignal | undefined;
+  return () => {
+    expired ??= AbortSignal.timeout(idleTimeout);
+    if (!expired.aborted) return;
+    throw Object.assign(new Error("1xx responses without end"), {
+      code: "UND_ERR_HEADERS_TIMEOUT",
+    });
+  };
+}
+
+async function bodyOf(request: HttpRequest, transport: Transport) {
+  if (request.body === undefined) return null;
+  if (request.body.kind === "json") return request.body.text;
+  const { FormData } = await import("undici");
+  const form = new FormData();
+  for (const part of request.body.parts) {
+    if ("file" in part) form.append(part.name, await transport.blob(part.file), part.file.name);
+    else form.append(part.name, part.text);
+  }
+  return form;
+}
+
+/** Translates errors that are thrown while the body is read. */
+async function* withNetworkErrors(
+  body: AsyncIterable<Uint8Array>,
+  request: HttpRequest,
+  signal: AbortSignal,
+  writes: boolean,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    if (signal.aborted) throw abortError(signal, writes);
+    if (!(error instanceof Error) || error instanceof CliError) throw error;
+    const failure = networkError(error);
+    if (failure === undefined) throw error;
+    throw networkFailure("response truncated", failure, { request, unknown: writes, cause: error });
+  }
+}
+
+/** Discards the body of a 204, which has none, whatever its Content-Length is. */
+async function* discarded(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body; // to its end, so that the connection can be reused
+  } catch {
+    // The head is complete, so nothing else can be missing.
+  }
+}
+
+/** The whole body as text. Throws `failure` if it is larger than `maxBytes`. */
+export async function readText(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes = MAX_RESPONSE,
+): Promise<string> {
+  const decode = streamDecoder();
+  let text = "";
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > maxBytes) {
+      throw new CliError("failure", `response is larger than ${maxBytes / 1024 / 1024} MiB`);
+    }
+    text += decode(chunk);
+  }
+  return text + decode();
+}
+
+/**
+ * Decompresses a body. We never request compression, but HTTP allows proxies to apply it. Throws
+ * `failure` for an unknown or damaged encoding, and `Z_BUF_ERROR` for a truncated body.
+ */
+async function* decompress(body: Readable, encoding: string): AsyncGenerator<Uint8Array> {
+  const zlib = await import("node:zlib");
+  const decoders: Readonly<Record<string, () => Duplex & { bytesWritten: number }>> = {
+    gzip: zlib.createGunzip,
+    "x-gzip": zlib.createGunzip,
+    deflate: zlib.createInflate,
+    br: zlib.createBrotliDecompress,
+  };
+  const decoder = decoders[encoding.toLowerCase()]?.();
+  if (decoder === undefined) {
+    body.on("error", () => {}).destroy(); // which emits an error
+    throw failed(`unsupported content encoding: ${encoding}`);
+  }
+  try {
+    yield* pipeline(body, decoder, () => {}); // its errors are thrown by the loop
+  } catch (error) {
+    const code = codeOf(error);
+    // The response to HEAD, or a 204, is compressed in name only.
+    if (code === "Z_BUF_ERROR" && decoder.bytesWritten === 0) return;
+    if (!/^(Z_(?!BUF)|ERR__)/.test(code)) throw error;
+    throw failed(`failed to decompress the response (${encoding})`, error);
+  }
+}
+
+const failed = (message: string, cause?: unknown) =>
+  new CliError("failure", message, { cause, hint: "a proxy may alter the responses" });

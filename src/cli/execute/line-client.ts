@@ -1,0 +1,159 @@
+import { apiClient } from "../../api/client.ts";
+import type { ApiClient } from "../../api/client.ts";
+import type { ClientSetup } from "../../api/calls.ts";
+import type { FirstRequests } from "../../api/first-requests.ts";
+import type { TypedFile, Values } from "../../api/request.ts";
+import type { Context } from "../../commands/command-spec.ts";
+import type { Settings } from "../../config/settings.ts";
+import { requireBaseUrl, targetOf } from "../../config/target.ts";
+import { ApiError, CliError, usage } from "../../errors.ts";
+import type { Host } from "../../host/host.ts";
+import { bytesOf } from "../../lib/collect.ts";
+import { commandLine, mapCommands } from "../../lib/command-line.ts";
+import type { AnyOperation } from "../../operations/operation.ts";
+import { maskKey } from "../../redact/keys.ts";
+import { flagOf } from "../parse/command.ts";
+import type { Command } from "../parse/command.ts";
+import type { Options } from "../parse/options.ts";
+import { logRequests } from "../trace/request-log.ts";
+import type { RequestLog } from "../trace/request-log.ts";
+import type { WireTrace } from "../trace/wire-log.ts";
+import { withPrefix } from "./command-texts.ts";
+import { curlText } from "../trace/curl-text.ts";
+import { dryRunText } from "./dry-run.ts";
+
+/** What the requests of a command line depend on. */
+interface ClientLine extends Pick<Context, "trace" | "notice"> {
+  readonly command: Command;
+  readonly options: Options;
+  readonly host: Host;
+  readonly log: RequestLog;
+  readonly settings: () => Promise<Settings>;
+  readonly permit: ClientSetup["permit"];
+  readonly firsts: FirstRequests;
+}
+
+/**
+ * Opens the API client of a command line: it takes server and key from the settings, logs and traces what it
+ * sends, prints a write instead with --dry-run, and explains errors. `close` ends the trace of -v.
+ */
+export function openClient(line: ClientLine): { readonly api: ApiClient; close(): Promise<void> } {
+  const { command, options, host, log, settings, permit, firsts, trace, notice } = line;
+  const { verbosity, retries, idleTimeout, concurrency } = options;
+  const kind = command.key ?? "app";
+  const startedAt = verbosity === 0 ? 0 : host.now().getTime();
+  let wireTrace: WireTrace | undefined;
+  // Loaded when the first request is sent with -v.
+  const traced: ClientSetup["onExchange"] = async (outgoing, send) => {
+    const { openWireTrace } = await import("../trace/wire-log.ts");
+    // A sign-in has its own address and key, so it works with settings that are wrong.
+    const resolved = await settings().catch(() => undefined);
+    wireTrace ??= openWireTrace(verbosity, resolved, startedAt, host);
+    return wireTrace.exchange(outgoing, send);
+  };
+  // One dispatcher for all requests, so that connections are reused.
+  let dispatcher: ReturnType<Host["dispatcher"]> | undefined;
+  const api = apiClient({
+    kind,
+    retries,
+    idleTimeout,
+    concurrency,
+    signal: host.signal,
+    permit,
+    firsts,
+    trace,
+    notice,
+    target: async (key) => targetOf(await settings(), key),
+    baseUrl: async () => requireBaseUrl(await settings(), kind),
+    async user() {
+      const { value, source } = (await settings()).user;
+      await trace(1, `end user ${value} (${source})`);
+      return value;
+    },
+    dispatcher: () => (dispatcher ??= host.dispatcher(options.connection)),
+    onExchange: (outgoing, send) =>
+      logRequests(log, outgoing, verbosity === 0 ? send : () => traced(outgoing, send), host),
+    // The client sleeps only before a retry.
+    sleep(ms, until) {
+      const last = log.attempts.at(-1);
+      if (last) last.waited = ms;
+      return host.sleep(ms, until);
+    },
+    random: () => host.random(),
+    elapsed: () => host.elapsed(),
+    blob: (file) => blobOf(file, host),
+    redact: (text) => host.secrets.masked(text),
+    explain: explainRequestError,
+    async holdsBack(request, keyKind, key) {
+      const { dryRun, curl } = options.globals;
+      if (dryRun || curl) {
+        const blob = (file: TypedFile) => blobOf(file, host);
+        const text = curl
+          ? curlText(request, keyKind)
+          : await dryRunText(request, maskKey(key), { blob });
+        await host.stdout.write(text);
+        return true;
+      }
+      const { readOnly } = await settings();
+      if (!readOnly.value) return false;
+      throw usage(`write blocked: read-only mode (${readOnly.source})`, undefined, {
+        code: "read-only",
+      });
+    },
+    async rowsInstead(error, row, input) {
+      const { accessibleKnowledgeBases } = await import("./bound-key.ts");
+      return accessibleKnowledgeBases(error, row, input, { settings, api, trace, notice });
+    },
+  });
+  return { api, close: async () => wireTrace?.close() };
+}
+
+/** The content of a file. Its system errors become CliErrors: the client reports others as network errors. */
+async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blob> {
+  if (bytes) return new Blob([bytes as Uint8Array<ArrayBuffer>], { type }); // never a shared buffer
+  if (path === "-") return new Blob([await bytesOf(host.stdin.bytes())], { type });
+  return host.files.blob(path, type).catch(async (error: unknown) => {
+    const { toCliError } = await import("../errors/error-text.ts");
+    throw toCliError(error);
+  });
+}
+
+/**
+ * Adds what the row knows to an error of its request: the action that failed, the meaning of a known
+ * message, the flag of a missing field, and how to look at an invalid response.
+ */
+function explainRequestError(
+  error: unknown,
+  row: AnyOperation,
+  input: Values,
+  path: string,
+): unknown {
+  if (!(error instanceof CliError) || error.kind === "interrupted") return error;
+  const { message } = error;
+  const explained = withPrefix(withKnownMeaning(error, row, input), row);
+  if (explained.info.code === "invalid-response" && row.route.startsWith("GET ")) {
+    const program = row.key === "dataset" ? "kb" : "wf";
+    return explained.with({
+      hint: `run ${commandLine(`${program} api`, ["GET", path])} to see the response`,
+    });
+  }
+  const name = /(?:^|[\s"'])([\w.]+) is required/.exec(message)?.[1] ?? "";
+  const param = Object.hasOwn(row.params, name) ? row.params[name] : undefined;
+  if (explained.kind === "refused" && explained.info.hint === undefined && param !== undefined) {
+    const values = param.choices ? ` (one of: ${param.choices.join(", ")})` : "";
+    return explained.with({ hint: `add --${flagOf(name, param)}${values}` });
+  }
+  return explained;
+}
+
+/** The same error with the kind and hint that the row has for its message. */
+function withKnownMeaning(error: CliError, row: AnyOperation, input: Values): CliError {
+  if (!(error instanceof ApiError)) return error;
+  const { message, response, info } = error;
+  const known = row.knownErrors?.find((each) => message.includes(each.message));
+  if (!known) return error;
+  const hint = mapCommands(known.hint, (words) =>
+    words.map((word) => word.replace(/^\{(\w+)\}$/, (_, name: string) => String(input[name]))),
+  );
+  return new ApiError(known.kind, message, response, { ...info, code: known.kind, hint });
+}
