@@ -1,8 +1,8 @@
 import { abortError, DryRunShown } from "../errors.ts";
 import { retryOf } from "../operations/operation.ts";
 import type { AnyOperation, Operation } from "../operations/operation.ts";
-import { AdaptiveLimit, ConcurrencyLimiter } from "./concurrency-limiter.ts";
-import type { ConcurrencyOptions } from "./concurrency-limiter.ts";
+import { AdaptiveLimit } from "./adaptive-limit.ts";
+import type { ConcurrencyOptions } from "./adaptive-limit.ts";
 import { inexactNotice } from "./exact-numbers.ts";
 import type { AttemptResult, HttpResponse, SendOptions, Transport } from "./exchange.ts";
 import { FirstRequests } from "./first-requests.ts";
@@ -103,7 +103,7 @@ export class Calls {
   writes = 0;
   readonly #transport: Transport;
   readonly #firsts: FirstRequests;
-  readonly #limiters: ConcurrencyLimiter[] = [];
+  readonly #limiters: AdaptiveLimit[] = [];
   readonly #noticeInexact: ReturnType<typeof inexactNotice>;
 
   constructor(setup: ClientSetup) {
@@ -114,9 +114,9 @@ export class Calls {
   }
 
   /** A limit for the tasks of a map, which watches all requests of the client. */
-  limitConcurrency({ start = DEFAULT_START, max }: ConcurrencyOptions = {}): ConcurrencyLimiter {
+  limitConcurrency({ start = DEFAULT_START, max }: ConcurrencyOptions = {}): AdaptiveLimit {
     const range = { start, max: this.setup.concurrency ?? max ?? DEFAULT_MAX };
-    const limiter = new ConcurrencyLimiter(new AdaptiveLimit(range));
+    const limiter = new AdaptiveLimit(range);
     this.#limiters.push(limiter);
     return limiter;
   }

@@ -9,7 +9,7 @@ import type {
 } from "../operations/operation.ts";
 import { Calls } from "./calls.ts";
 import type { CallOptions, ClientSetup, ListCall, RawOptions } from "./calls.ts";
-import type { ConcurrencyLimiter, ConcurrencyOptions } from "./concurrency-limiter.ts";
+import type { AdaptiveLimit, ConcurrencyOptions } from "./adaptive-limit.ts";
 import type { HttpResponse } from "./exchange.ts";
 import { newCounter, readPage, readPages, requireComplete, sortField } from "./pages.ts";
 import type { Page, PageCounter, RowLimit } from "./pages.ts";
@@ -69,7 +69,7 @@ export interface ApiClient {
   /** The same client with other options for its calls. */
   with(options: CallOptions): ApiClient;
   /** A limit for parallel requests, which adapts to the server. */
-  limitConcurrency(options?: ConcurrencyOptions): ConcurrencyLimiter;
+  limitConcurrency(options?: ConcurrencyOptions): AdaptiveLimit;
   /** Base URL of the API without a trailing slash; known without a key. */
   baseUrl(): Promise<string>;
   /** Identifies the server, its key, the values and the content. No key can be read from it. */

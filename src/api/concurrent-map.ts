@@ -1,27 +1,8 @@
 import { collect } from "../lib/collect.ts";
-import type { ConcurrencyLimiter, Place } from "./concurrency-limiter.ts";
+import { AdaptiveLimit } from "./adaptive-limit.ts";
 
 /** Results per concurrent task that may wait for an earlier one, or for the consumer. */
 const MAX_AHEAD = 16;
-
-/** What admits the tasks of a map. */
-type Admission = Pick<ConcurrencyLimiter, "limit" | "enter" | "forget" | "settle">;
-
-/** Admits this number of tasks at a time. */
-function fixedAdmission(limit: number): Admission {
-  let active = 0;
-  const place: Place = { leave: () => void active-- };
-  return {
-    limit,
-    enter() {
-      if (active === limit) return undefined; // a task that ends calls back
-      active++;
-      return place;
-    },
-    forget() {},
-    settle() {},
-  };
-}
 
 /**
  * Ordered concurrent map (like p-map, but streaming). The first failure ends it, after the tasks in
@@ -29,46 +10,42 @@ function fixedAdmission(limit: number): Admission {
  */
 export async function* mapConcurrent<T, R>(
   items: Iterable<T>,
-  concurrency: number | ConcurrencyLimiter,
+  concurrency: number | AdaptiveLimit,
   task: (item: T) => Promise<R>,
 ): AsyncGenerator<R> {
   const source = items[Symbol.iterator]();
-  const admission = typeof concurrency === "number" ? fixedAdmission(concurrency) : concurrency;
+  const limit =
+    typeof concurrency === "number"
+      ? new AdaptiveLimit({ start: concurrency, max: concurrency })
+      : concurrency;
   const results: Promise<R>[] = [];
-  // Of an array, no place is taken for an item that there is not.
+  // The end of an array is known before it is reached, so that no place is taken for it.
   let left = Array.isArray(items) ? items.length : Infinity;
   let ended = left === 0;
   let onChange = () => {};
-  const start = (place: Place) => {
+  /** Starts the next task in the place that was taken. Throws what the items throw. */
+  const start = () => {
     const next = source.next();
-    ended = --left === 0;
-    if (next.done) {
-      ended = true;
-      place.leave();
-      admission.settle();
-      return;
-    }
+    ended = --left === 0 || next.done === true;
+    if (next.done) return limit.leave();
     const result = task(next.value);
-    const settle = () => {
-      place.leave();
-      fill();
-      admission.settle();
-    };
     results.push(result);
+    const settle = () => {
+      limit.leave();
+      fill();
+    };
     result.then(settle, () => {
       ended = true; // the error is thrown when its turn comes
       settle();
     });
   };
   const fill = () => {
-    while (!ended && results.length < admission.limit * MAX_AHEAD) {
-      const place = admission.enter(fill);
-      if (!place) break;
+    while (!ended && results.length < limit.value * MAX_AHEAD && limit.enter(fill)) {
       try {
-        start(place);
+        start();
       } catch (error) {
         ended = true;
-        place.leave();
+        limit.leave();
         const failure = Promise.reject(error);
         failure.catch(() => {}); // thrown when its turn comes
         results.push(failure);
@@ -90,7 +67,7 @@ export async function* mapConcurrent<T, R>(
     }
   } finally {
     ended = true;
-    admission.forget(fill);
+    limit.forget(fill);
     await Promise.allSettled(results);
   }
 }
@@ -98,6 +75,28 @@ export async function* mapConcurrent<T, R>(
 /** Like `mapConcurrent`, with all results in one array. */
 export const mapAll = <T, R>(
   items: Iterable<T>,
-  concurrency: number | ConcurrencyLimiter,
+  concurrency: number | AdaptiveLimit,
   task: (item: T) => Promise<R>,
 ): Promise<R[]> => collect(mapConcurrent(items, concurrency, task));
+
+/** Like `mapConcurrent`, for a known number of items that arrive one after the other. */
+export async function* mapArriving<T, R>(
+  items: AsyncIterable<T>,
+  count: number,
+  limit: AdaptiveLimit,
+  task: (item: T) => Promise<R>,
+): AsyncGenerator<R> {
+  const source = items[Symbol.asyncIterator]();
+  function* arriving() {
+    for (let left = count; left > 0; left--) yield source.next();
+  }
+  try {
+    yield* mapConcurrent(arriving(), limit, async (next) => {
+      const { done, value } = await next;
+      if (done) throw new Error("fewer items than were counted"); // or an earlier one has failed
+      return task(value);
+    });
+  } finally {
+    await source.return?.();
+  }
+}

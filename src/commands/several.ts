@@ -1,12 +1,14 @@
+import { AdaptiveLimit } from "../api/adaptive-limit.ts";
 import { CliError, isFatal } from "../errors.ts";
-import type { ProgressStep } from "../output/report-model.ts";
 import { list, withNamePath, onTerminal } from "../operations/operation.ts";
+import type { BatchRow, RowAttempt, RowEnd } from "./batch/index.ts";
+import type { Context } from "./command-spec.ts";
 
 /** Outcome of one of several items. */
 export interface ItemOutcome {
   /** As given. */
   readonly name: string;
-  readonly status: "ok" | "failed" | "unknown" | "skipped";
+  readonly status: RowEnd;
   readonly id: string | null;
   readonly error: string | null;
 }
@@ -18,64 +20,86 @@ export const itemOutcomes = onTerminal(
 );
 
 /** One of several items; `act` returns its ID, or undefined if there was nothing to do. */
-export interface Item {
+interface Item {
   readonly name: string;
   readonly act: () => Promise<string | undefined>;
 }
 
 /**
- * Acts on each item in order and yields the outcomes. Ends early on a fatal error. Throws at the end:
- * the fatal error, an error of the common kind if all items failed, or else `partial`.
+ * Acts on each item in order and yields the outcomes: a batch without a file and a journal. Ends early on a
+ * fatal error. Throws at the end: the fatal error, an error of the common kind if all items failed, or else
+ * `partial`.
  */
 export async function* forEachItem(
   noun: string,
   items: readonly Item[],
-  progress: (step: ProgressStep) => void,
+  context: Context,
 ): AsyncGenerator<ItemOutcome> {
+  const { BatchRun } = await import("./batch/index.ts");
   const failures: { readonly outcome: ItemOutcome; readonly error: CliError }[] = [];
-  let done = 0;
-  for (const [index, { name, act }] of items.entries()) {
-    const failed = failures.length;
-    progress({ done: index, total: items.length, unit: "items", failed, current: name });
+  const attempt = async ({ name, act }: Item): Promise<RowAttempt<ItemOutcome | undefined>> => {
     try {
-      const id = await act();
-      done += id === undefined ? 0 : 1;
-      yield { name, status: id === undefined ? "skipped" : "ok", id: id ?? null, error: null };
+      const id = (await act()) ?? null;
+      const end = id === null ? "skipped" : "ok";
+      return { end, result: { name, status: end, id, error: null } };
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      const status = error.info.sideEffect === "unknown" ? "unknown" : "failed";
-      const outcome = { name, status, id: null, error: error.message } as const;
+      const end = error.info.sideEffect === "unknown" ? "unknown" : "failed";
+      const outcome = { name, status: end, id: null, error: error.message } as const;
       failures.push({ outcome, error });
-      yield outcome;
-      const unsent = items.length - index - 1;
-      if (!isFatal(error)) continue;
-      throw error.with(
-        { isResult: true, sideEffect: sideEffectOf([error], done) },
-        unsent > 0 ? `${error.message}; ${unsent} not sent` : error.message,
-      );
+      return { end, result: outcome, stop: isFatal(error) ? error : undefined };
     }
+  };
+  const total = items.length;
+  const run = new BatchRun<Item, ItemOutcome | undefined>(
+    {
+      isRepeatable: () => false,
+      attempt,
+      interrupted: attempt,
+      unsent: () => undefined,
+    },
+    {
+      count: total,
+      rows: () => rowsOf(items),
+      areRepeatable: false,
+      limiter: new AdaptiveLimit({ start: 1, max: 1 }),
+      report(done, failed, begun) {
+        const step = { done, total, unit: "items", failed };
+        if (begun) context.progress({ ...step, current: begun.name });
+      },
+    },
+    context,
+  );
+  for await (const { result } of run.results()) if (result) yield result;
+  const { counts, reason } = run;
+  const errors = failures.map((each) => each.error);
+  const isUnknown = [...errors, reason].some((each) => each?.info.sideEffect === "unknown");
+  const changed = counts.ok > 0 ? "applied" : "none";
+  const sideEffect = isUnknown ? "unknown" : changed;
+  if (reason) {
+    const unsent = counts["not sent"];
+    const left = unsent > 0 ? `; ${unsent} not sent` : "";
+    throw reason.with({ isResult: true, sideEffect }, `${reason.message}${left}`);
   }
   const [first] = failures;
   if (!first) return;
   const { outcome, error } = first;
-  const sameKind = failures.every((each) => each.error.kind === error.kind);
-  const alike = failures.length === items.length && sameKind;
+  const alike = failures.length === total && errors.every(({ kind }) => kind === error.kind);
   throw new CliError(
     alike ? error.kind : "partial",
-    `${failures.length} of ${items.length} failed: ${noun} ${JSON.stringify(outcome.name)}: ${error.message}`,
+    `${failures.length} of ${total} failed: ${noun} ${JSON.stringify(outcome.name)}: ${error.message}`,
     {
       isResult: true,
-      sideEffect: sideEffectOf(
-        failures.map((each) => each.error),
-        done,
-      ),
+      sideEffect,
       details: { failed: failures.map((each) => each.outcome) },
       hint: error.info.hint,
     },
   );
 }
 
-const sideEffectOf = (errors: readonly CliError[], done: number) => {
-  if (errors.some(({ info }) => info.sideEffect === "unknown")) return "unknown";
-  return done > 0 ? "applied" : "none";
-};
+async function* rowsOf(items: readonly Item[]): AsyncGenerator<BatchRow<Item>> {
+  for (const [index, input] of items.entries()) {
+    const number = index + 1;
+    yield { row: { number, line: number, values: {}, raw: input.name }, input };
+  }
+}

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { AdaptiveLimit } from "../../src/api/concurrency-limiter.ts";
-import type { LimitRange } from "../../src/api/concurrency-limiter.ts";
+import { AdaptiveLimit } from "../../src/api/adaptive-limit.ts";
+import type { LimitRange } from "../../src/api/adaptive-limit.ts";
 
 const normal = { start: 3, max: 8 };
 

@@ -1,9 +1,8 @@
 import type { Values } from "../../api/request.ts";
-import { formatRowCount } from "../../commands/batch/index.ts";
+import { formatRowCount, isRowError } from "../../commands/batch/index.ts";
 import type { BatchRow } from "../../commands/batch/index.ts";
 import type { BatchJournal } from "../../commands/batch/index.ts";
 import { CliError } from "../../errors.ts";
-import type { FailureKind } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
@@ -53,7 +52,7 @@ export function resolveRows({ command, file, checked, names, journal, globals }:
         yield { row, entered: input, input: all, resolved: Object.fromEntries(changed) };
       } catch (error) {
         if (isAlreadyDeleted(error, globals)) yield { row, entered: input, input: undefined };
-        else if (error instanceof CliError && nameErrors.has(error.kind)) failed.add(row, error);
+        else if (isRowError(error)) failed.add(row, error);
         else throw error;
       }
     }
@@ -61,8 +60,6 @@ export function resolveRows({ command, file, checked, names, journal, globals }:
     names.found();
   };
 }
-
-const nameErrors: ReadonlySet<FailureKind> = new Set(["usage", "not-found", "refused"]);
 
 /** Rows in the details of an error. */
 const MAX_LISTED = 100;

@@ -1,5 +1,6 @@
 import type { Values } from "../../api/request.ts";
-import { batch, beforeSending, mapRows } from "../../commands/batch/index.ts";
+import { mapArriving } from "../../api/concurrent-map.ts";
+import { batch, beforeSending } from "../../commands/batch/index.ts";
 import type { BatchFile, BatchJournal, BatchRow, RowAttempt } from "../../commands/batch/index.ts";
 import type { Context, RowWork, Task } from "../../commands/command-spec.ts";
 import { ApiError, CliError, isFatal, usage } from "../../errors.ts";
@@ -106,7 +107,7 @@ async function prepareRows(
   };
   const invalid = failedRows(file.name);
   const prepared = new Map<number, Prepared>();
-  const all = mapRows(ready(), file.count, context.api.limitConcurrency(), async (each) => ({
+  const all = mapArriving(ready(), file.count, context.api.limitConcurrency(), async (each) => ({
     row: each.row,
     input: await prepare(each),
   }));

@@ -165,7 +165,7 @@ async function* itemValues(run: CheckedCommand, row: AnyOperation): AsyncGenerat
   yield* forEachItem(
     last.word,
     items.map((item) => ({ name: item.name, act: () => act(item) })),
-    session.context.progress,
+    session.context,
   );
   if (shown) throw shown;
 }

@@ -194,14 +194,14 @@ export const each: Scenario = {
   guards: [
     {
       name: "rows are sent before the journal has them",
-      file: "src/commands/batch/batch.ts",
-      from: "const onDisk = isSent ? this.#journal.sent(each.row.number) : undefined;",
+      file: "src/commands/batch/batch-run.ts",
+      from: "const onDisk = isSent ? this.journal.sent(each.row.number) : undefined;",
       to: "const onDisk = isSent ? Promise.resolve() : undefined;",
     },
     {
       name: "rows of an interrupted run are sent again",
-      file: "src/commands/batch/batch.ts",
-      from: 'return earlier?.kind === "sent" && input !== undefined && !this.#spec.isRepeatable(input);',
+      file: "src/commands/batch/batch-run.ts",
+      from: 'return earlier?.kind === "sent" && input !== undefined && !this.#sender.isRepeatable(input);',
       to: "return false && earlier !== undefined && input !== undefined;",
     },
     {
@@ -248,7 +248,7 @@ export const each: Scenario = {
     },
     {
       name: "a row that fails again counts as never sent",
-      file: "src/commands/batch/batch.ts",
+      file: "src/commands/batch/batch-run.ts",
       from: "if (earlier === undefined || isFollowed)",
       to: 'if (earlier === undefined || isFollowed || end === "failed")',
     },

@@ -48,7 +48,7 @@ async function play(world: World): Promise<void> {
   equal(most, MOST, "requests at a time of a process whose server is quick");
 }
 
-const LIMITER = "src/api/concurrency-limiter.ts";
+const LIMITER = "src/api/adaptive-limit.ts";
 
 /** Processes that send many requests at a time, with faults and kills. */
 export const parallel: Scenario = {
@@ -64,14 +64,14 @@ export const parallel: Scenario = {
     {
       name: "nobody wants more than the limit",
       file: LIMITER,
-      from: "this.#limit.wantMore();",
+      from: "this.wantMore();",
       to: "",
     },
     {
       name: "a task keeps its place when it has ended",
       file: LIMITER,
-      from: "leave: () => void this.#active--",
-      to: "leave: () => {}",
+      from: "this.#active--;",
+      to: "",
     },
   ],
 };

@@ -1,4 +1,4 @@
-import type { ConcurrencyLimiter } from "../../../api/concurrency-limiter.ts";
+import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { ApiError, CliError, isFatal } from "../../../errors.ts";
 import { deleteDocument } from "../../../operations/documents.ts";
@@ -73,7 +73,7 @@ export async function* applyDocuments(
 interface RunTools {
   readonly changes: readonly DocumentChange[];
   readonly target: DocumentTarget;
-  readonly limiter: ConcurrencyLimiter;
+  readonly limiter: AdaptiveLimit;
   readonly waiter: RateLimitWaiter;
   readonly writer: MetadataWriter;
   readonly tally: RunTally;

@@ -1,4 +1,4 @@
-import type { ConcurrencyLimiter } from "../../../api/concurrency-limiter.ts";
+import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { ApiError } from "../../../errors.ts";
 import {
@@ -33,7 +33,7 @@ export interface MetadataWriter {
 /** Returns a writer of metadata values, which creates a missing field on its first use. */
 export async function metadataWriter(
   dataset_id: string,
-  limiter: ConcurrencyLimiter,
+  limiter: AdaptiveLimit,
   waiter: RateLimitWaiter,
   context: Context,
 ): Promise<MetadataWriter> {

@@ -1,4 +1,4 @@
-import type { ConcurrencyLimiter } from "../../../api/concurrency-limiter.ts";
+import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response-fields.ts";
 import { CliError, isFatal } from "../../../errors.ts";
@@ -39,7 +39,7 @@ export interface EvalSearch {
   readonly expected: (written: string) => ExpectedDocument;
   readonly variant: SearchVariant;
   readonly ks: readonly number[];
-  readonly limiter: ConcurrencyLimiter;
+  readonly limiter: AdaptiveLimit;
   /** Sends a search, after the rate limit if the user chose to wait. */
   readonly send: RateLimitWaiter;
 }

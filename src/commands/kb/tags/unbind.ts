@@ -23,6 +23,6 @@ export async function* run(
     yield* forEachItem(
       "tag",
       tag_ids.map((id) => ({ name: context.enteredName(id), act: () => unbind(id) })),
-      context.progress,
+      context,
     );
 }

@@ -1,5 +1,5 @@
 import { hiddenRows, timeOf } from "../../../api/time-windows.ts";
-import type { ConcurrencyLimiter } from "../../../api/concurrency-limiter.ts";
+import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { openJournal } from "../../../lib/journal.ts";
@@ -41,7 +41,7 @@ const WAITING_BATCH = 50;
 /** Settings that hold for all parts of one export. */
 interface Export {
   readonly input: ExportInput;
-  readonly concurrency: ConcurrencyLimiter;
+  readonly concurrency: AdaptiveLimit;
   readonly query: LogQuery;
   readonly context: Context;
   readonly target: ExportTarget;

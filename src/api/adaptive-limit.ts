@@ -1,52 +1,3 @@
-/** A place that a task has taken. */
-export interface Place {
-  /** Leaves it: the next task may take it. */
-  leave(): void;
-}
-
-/** Admits the tasks of maps: as many at a time as the limit allows. */
-export class ConcurrencyLimiter {
-  readonly #limit: AdaptiveLimit;
-  #active = 0;
-  readonly #waiting = new Set<() => void>();
-
-  constructor(limit: AdaptiveLimit) {
-    this.#limit = limit;
-  }
-
-  get limit(): number {
-    return this.#limit.value;
-  }
-
-  /** Notes that a request is sent, by whatever task; returns what to call when it has ended. */
-  sent(): (end: AttemptEnd) => void {
-    return this.#limit.sent();
-  }
-
-  /** Admits a task; undefined if it must wait: then `retry` is called when it may be admitted. */
-  enter(retry: () => void): Place | undefined {
-    if (this.#active >= this.#limit.value) {
-      this.#limit.wantMore();
-      this.#waiting.add(retry);
-      return undefined;
-    }
-    this.#active++;
-    return { leave: () => void this.#active-- };
-  }
-
-  /** Ends the waiting of a map. */
-  forget(retry: () => void): void {
-    this.#waiting.delete(retry);
-  }
-
-  /** Lets other maps start tasks after one has ended. */
-  settle(): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const retry of waiting) retry();
-  }
-}
-
 /** How many requests may be sent at a time, unless the client sets it. */
 export interface ConcurrencyOptions {
   /** Requests at first (default 3). */
@@ -79,7 +30,7 @@ const RISE = 0.01;
 const FALL = 0.25;
 
 /**
- * How many requests may be sent at a time, by the answers of the server. It grows by one after a round
+ * How many requests may be sent at a time, by the answers of the server; it admits the tasks of maps. It grows by one after a round
  * of as many answers as it allows, if all were wanted and fewer than one of them waited at the server; it
  * is halved after a refusal, and after a round that took more than twice the usual time.
  *
@@ -95,6 +46,9 @@ export class AdaptiveLimit {
   #round: number[] = [];
   #epoch = 0;
   #wanted = false;
+  /** Tasks that were admitted. */
+  #active = 0;
+  readonly #waiting = new Set<() => void>();
 
   constructor(range: LimitRange) {
     this.#range = range;
@@ -109,6 +63,30 @@ export class AdaptiveLimit {
   /** Notes that more requests were wanted than allowed; a limit that is not reached does not grow. */
   wantMore(): void {
     this.#wanted = true;
+  }
+
+  /** Admits a task of a map; false if it must wait: then `retry` is called when one has left. */
+  enter(retry: () => void): boolean {
+    if (this.#active >= this.#limit) {
+      this.wantMore();
+      this.#waiting.add(retry);
+      return false;
+    }
+    this.#active++;
+    return true;
+  }
+
+  /** A task has ended: those that wait may be admitted. */
+  leave(): void {
+    this.#active--;
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const retry of waiting) retry();
+  }
+
+  /** Ends the waiting of a map. */
+  forget(retry: () => void): void {
+    this.#waiting.delete(retry);
   }
 
   /** Notes that a request is sent; returns what to call when it has ended. */
