@@ -1,7 +1,7 @@
 import { ApiError } from "../errors.ts";
 import type { ErrorInfo, FailureKind, ServerResponse } from "../errors.ts";
 import type { AnyOperation } from "../operations/operation.ts";
-import { plainMessage, parseErrorBody } from "./error-body.ts";
+import { isNotStarted, parseErrorBody, plainMessage, retryAfterOf } from "./error-body.ts";
 import type { ErrorResponse, ErrorBody } from "./error-body.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { shortened } from "../lib/plural.ts";
@@ -26,30 +26,8 @@ export const CHECK_BASE_URL = "check that the base URL ends in /v1, as in https:
 /** The hint wherever a write may have been applied. */
 export const checkBeforeRetrying = "the change may have been applied; check before retrying";
 
-/**
- * The server's Retry-After in ms, undefined if there is none or it is invalid. A date is relative to
- * the date of the response, because the clocks of two machines differ.
- */
-export function retryAfterOf(headers: ErrorResponse["headers"]): number | undefined {
-  const text = headers["retry-after"] ?? "";
-  if (/^\d+$/.test(text)) return Number(text) * 1000;
-  const wait = Date.parse(text) - Date.parse(headers["date"] ?? "");
-  return wait >= 0 ? wait : undefined;
-}
-
 /** A validation text that names a response model is the server's fault, after the work (server §3). */
 const responseModel = /validation errors? for (?:list\[)?(?:\w*Response\w*|DataSetTag)\b/;
-
-const tooManyRequests = /^Too many requests\. Please try again later\./;
-
-/**
- * Whether an error means that the server did not start: too many requests at a time (server §4), or
- * a 503 of the server itself. A 503 of a proxy may follow the work.
- */
-export const isNotStarted = (status: number, body: ErrorBody): boolean =>
-  (status === 429 && body.code !== "rate_limit_error") ||
-  (status === 503 && body.code !== undefined) ||
-  (status === 400 && tooManyRequests.test(body.message));
 
 /** The error for an error response: kind, message and hint. */
 export function apiErrorOf(response: ErrorResponse, context: RequestContext): ApiError {

@@ -144,3 +144,25 @@ function withoutSql(message: string): string {
   const [first = ""] = message.replace(/^\([\w.]+\) ?/, "").split("\n");
   return `database error: ${first}`;
 }
+
+/**
+ * The server's Retry-After in ms, undefined if there is none or it is invalid. A date is relative to
+ * the date of the response, because the clocks of two machines differ.
+ */
+export function retryAfterOf(headers: ErrorResponse["headers"]): number | undefined {
+  const text = headers["retry-after"] ?? "";
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const wait = Date.parse(text) - Date.parse(headers["date"] ?? "");
+  return wait >= 0 ? wait : undefined;
+}
+
+const tooManyRequests = /^Too many requests\. Please try again later\./;
+
+/**
+ * Whether an error means that the server did not start: too many requests at a time (server §4), or
+ * a 503 of the server itself. A 503 of a proxy may follow the work.
+ */
+export const isNotStarted = (status: number, body: ErrorBody): boolean =>
+  (status === 429 && body.code !== "rate_limit_error") ||
+  (status === 503 && body.code !== undefined) ||
+  (status === 400 && tooManyRequests.test(body.message));

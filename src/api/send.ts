@@ -2,9 +2,9 @@ import { abortError, CliError } from "../errors.ts";
 import { backoff, delays } from "../lib/backoff.ts";
 import { networkError, networkFailure } from "./network-error.ts";
 import type { HttpRequest } from "./request.ts";
-import { parseErrorBody } from "./error-body.ts";
+import { isNotStarted, parseErrorBody, retryAfterOf } from "./error-body.ts";
 import type { ErrorResponse } from "./error-body.ts";
-import { retryAfterOf, checkBeforeRetrying, isNotStarted, apiErrorOf } from "./api-error.ts";
+import { apiErrorOf, checkBeforeRetrying } from "./api-error.ts";
 import { readText, sendOnce } from "./exchange.ts";
 import type {
   AttemptResult,

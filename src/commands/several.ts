@@ -52,16 +52,10 @@ export async function* forEachItem(
   };
   const total = items.length;
   const run = new BatchRun<Item, ItemOutcome | undefined>(
-    {
-      isRepeatable: () => false,
-      attempt,
-      interrupted: attempt,
-      unsent: () => undefined,
-    },
+    { attempt, unsent: () => undefined },
     {
       count: total,
       rows: () => rowsOf(items),
-      areRepeatable: false,
       limiter: new AdaptiveLimit({ start: 1, max: 1 }),
       report(done, failed, begun) {
         const step = { done, total, unit: "items", failed };

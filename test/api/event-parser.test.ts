@@ -1,7 +1,6 @@
 /** Events that differ only in a piece of text are parsed by that piece, with the same result. */
 import { expect, test } from "vitest";
-import { eventParser } from "../../src/api/event-parser.ts";
-import { readEvents } from "../../src/api/sse.ts";
+import { eventParser, readEvents } from "../../src/api/sse.ts";
 
 /** An event after another one, parsed by one parser. */
 function second(first: string, then: string): unknown {

@@ -1,5 +1,5 @@
 import type { Values } from "../../api/request.ts";
-import { batch, beforeSending, withBatchFile } from "../../commands/batch/index.ts";
+import { withBatchFile } from "../../commands/batch/index.ts";
 import type {
   BatchFile,
   BatchRow,
@@ -23,16 +23,11 @@ import { commandOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { extraBody } from "../parse/input.ts";
 import { takesEach } from "../parse/shared-flags.ts";
-import type { Globals } from "../parse/shared-flags.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import { isUuid } from "../../lib/uuid.ts";
-import { namesOfRows, resolveRows } from "./resolve.ts";
 import { eachTaskRow } from "./task-rows.ts";
-import { ended, rowSources } from "./each-line.ts";
-import type { EachLine, RowOutcome } from "./each-line.ts";
-import { checkRows } from "./row-input.ts";
-import { rowNames } from "./row-names.ts";
-import type { NamedOutcome } from "./row-names.ts";
+import { ended, rowSources, sendRows } from "./each-line.ts";
+import type { NamedOutcome, RowOutcome, RowSteps } from "./each-line.ts";
 
 const outcomes = (routine: readonly RowEnd[]): Returns<never> =>
   onTerminal(
@@ -62,65 +57,41 @@ export async function executeBatch(
   const { each } = globals;
   if (each === undefined) return;
   const command: Command = { ...rest, positionals: [], params: {} };
-  await execute({ kind: "run", command, typed: {}, globals }, host, log, (session) => {
-    const line = { each, typed, globals };
-    return withBatchFile(each, session.context, (file) =>
-      task
-        ? eachTaskRow({ ...line, task }, file, session)
-        : eachRow({ ...line, row }, file, session),
-    );
-  });
+  await execute({ kind: "run", command, typed: {}, globals }, host, log, (session) =>
+    withBatchFile(each, session.context, async function* (file) {
+      if (task) yield* eachTaskRow({ task, typed }, file, session);
+      else if (row) yield* eachRow({ row, typed }, file, session);
+    }),
+  );
 }
 
-/** A command line with `--each` for an operation. */
-interface OperationLine extends EachLine {
-  readonly row: AnyOperation | undefined;
-}
-
-/**
- * Carries out the operation of a command once per row of a file and yields the outcomes. Nothing is
- * sent before every row is checked and every name is resolved. Throws usage, not-found or refused for
- * invalid rows, and as a batch does.
- */
+/** Sends the operation of a command once per row of a file. */
 async function* eachRow(
-  { row, each, typed, globals }: OperationLine,
+  { row, typed }: { readonly row: AnyOperation; readonly typed: RowSteps<Values>["typed"] },
   file: BatchFile,
   session: Session,
 ): AsyncGenerator<NamedOutcome> {
-  if (!row) return;
-  const { context } = session;
+  const { globals } = session.options;
   const command = commandOf(row);
   const { body, bodySet, user, ifExists, ifNotExists } = globals;
-  const sources = rowSources(each, context.host, globals);
-  const extra = await extraBody(globals, sources.line);
-  const [names, shown] = [namesOfRows(command, session), rowNames(command)];
-  const checked = await beforeSending(() =>
-    checkRows({ command, file, typed, sources, extra, seenBy: [names, shown], context }),
-  );
-  const run: RowRun = { row, command, globals, extra, session };
-  const outcomesOfRows = batch<Values, RowOutcome>(
-    {
-      file,
-      identity: [row.command, { typed, body, bodySet, user, ifExists, ifNotExists }],
-      concurrency: row.ordered && { max: 1 },
-      errorsTo: globals.errorsTo,
-      stopOnError: globals.stopOnError,
-      rows: (journal) =>
-        Promise.resolve(
-          resolveRows({ command, file: file.name, checked, names, journal, globals }),
-        ),
-      confirm: (open) => confirmDeletes(command, open, session),
-      isRepeatable: (input) => isRepeatable(row, input),
-      attempt: (input, sending) => attempt(run, input, sending),
-      async interrupted(input, number) {
-        const error = "sent by an interrupted run; the change may have been applied";
-        return ended(number, "unknown", targetId(command, input), error);
-      },
-      unsent: (number, status, id) => ({ row: number, status, id, error: null }),
+  const extra = await extraBody(globals, rowSources(file.path, session).line);
+  const run: RowRun = { row, command, extra, session };
+  const steps: RowSteps<Values> = {
+    command,
+    typed,
+    extra,
+    identity: [row.command, { typed, body, bodySet, user, ifExists, ifNotExists }],
+    concurrency: row.ordered && { max: 1 },
+    prepare: (resolved) => Promise.resolve(resolved),
+    confirm: (open) => confirmDeletes(command, open, session),
+    isRepeatable: (input) => isRepeatable(row, input),
+    attempt: (input, sending) => attempt(run, input, sending),
+    async interrupted(input, number) {
+      const error = "sent by an interrupted run; the change may have been applied";
+      return ended(number, "unknown", targetId(command, input), error);
     },
-    context,
-  );
-  yield* shown.withNames(outcomesOfRows);
+  };
+  yield* sendRows(steps, file, session);
 }
 
 /** Names of objects to delete that are kept for the prompt; it shows a few, and counts the others. */
@@ -164,7 +135,6 @@ async function confirmDeletes(
 interface RowRun {
   readonly row: AnyOperation;
   readonly command: Command;
-  readonly globals: Globals;
   readonly extra: Values | undefined;
   readonly session: Session;
 }
@@ -180,7 +150,8 @@ async function attempt(
   input: Values,
   { number, again }: Sending,
 ): Promise<RowAttempt<RowOutcome>> {
-  const { row, command, globals, session } = run;
+  const { row, command, session } = run;
+  const { globals } = session.options;
   const target = targetId(command, input);
   try {
     const response = await sendRow(run, input);

@@ -35,7 +35,7 @@ interface RowsToCheck {
   readonly sources: { readonly line: Sources; readonly cells: Sources };
   readonly extra: Values | undefined;
   /** Columns that are no arguments. */
-  readonly isOther?: (column: string) => boolean;
+  readonly isOther?: ((column: string) => boolean) | undefined;
   /** What is told of each row once it is checked. */
   readonly seenBy: readonly { see(input: Values): void }[];
   readonly context: Context;

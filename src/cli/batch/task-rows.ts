@@ -1,33 +1,21 @@
 import type { Values } from "../../api/request.ts";
 import { mapArriving } from "../../api/concurrent-map.ts";
-import { batch, beforeSending } from "../../commands/batch/index.ts";
 import type { BatchFile, BatchJournal, BatchRow, RowAttempt } from "../../commands/batch/index.ts";
 import type { Context, RowWork, Task } from "../../commands/command-spec.ts";
 import { ApiError, CliError, isFatal, usage } from "../../errors.ts";
 import type { Session } from "../execute/session.ts";
 import { commandOf } from "../parse/command.ts";
-import { ended, rowSources } from "./each-line.ts";
-import type { EachLine, RowOutcome } from "./each-line.ts";
-import { failedRows, namesOfRows, resolveRows } from "./resolve.ts";
-import { checkRows, columnsOf } from "./row-input.ts";
-import { rowNames } from "./row-names.ts";
-import type { NamedOutcome } from "./row-names.ts";
-
-/** A command line with `--each` for a task. */
-interface TaskLine extends EachLine {
-  readonly task: Task;
-}
+import { ended, sendRows } from "./each-line.ts";
+import type { NamedOutcome, RowOutcome, RowSteps } from "./each-line.ts";
+import { failedRows } from "./resolve.ts";
+import { columnsOf } from "./row-input.ts";
 
 /** A row that passed the check, or what failed it and does not stop the others. */
 type Prepared = { readonly checked: unknown } | { readonly error: CliError };
 
-/**
- * Carries out a task once per row of a file and yields the outcomes. Nothing is sent before every row is
- * checked and every name is resolved. Throws usage, not-found or refused for invalid rows, and as a
- * batch does.
- */
+/** Carries out a task once per row of a file. */
 export async function* eachTaskRow(
-  { task, each, typed, globals }: TaskLine,
+  { task, typed }: { readonly task: Task; readonly typed: RowSteps<Values>["typed"] },
   file: BatchFile,
   session: Session,
 ): AsyncGenerator<NamedOutcome> {
@@ -36,32 +24,18 @@ export async function* eachTaskRow(
   const command = commandOf(task);
   const columns = new Set(columnsOf(command).keys());
   const isOther = (name: string) => task.each?.columns === "any" && !columns.has(name);
-  const sources = rowSources(each, context.host, globals);
-  const [names, shown] = [namesOfRows(command, session), rowNames(command)];
-  const seenBy = [names, shown];
-  const checked = await beforeSending(() =>
-    checkRows({ command, file, typed, sources, extra: undefined, isOther, seenBy, context }),
-  );
   const { rowWork } = await task.load();
-  const work = rowWork?.(rowContext(context, globals.yes === true)) as RowWork<Values, unknown>;
-  const outcomes = batch<Prepared, RowOutcome>(
-    {
-      file,
-      identity: [task.command, { typed }],
-      errorsTo: globals.errorsTo,
-      stopOnError: globals.stopOnError,
-      async rows(journal) {
-        const ready = resolveRows({ command, file: file.name, checked, names, journal, globals });
-        return prepareRows({ file, ready, isOther, journal, work }, context);
-      },
-      isRepeatable: () => true,
-      attempt: (prepared, { number }) => attempt(prepared, number, { work, context }),
-      interrupted: () => Promise.reject(new Error("every row is repeatable")),
-      unsent: (number, status, id) => ({ row: number, status, id, error: null }),
-    },
-    context,
-  );
-  yield* shown.withNames(outcomes);
+  const inner = rowContext(context, session.options.globals.yes === true);
+  const work = rowWork?.(inner) as RowWork<Values, unknown>;
+  const steps: RowSteps<Prepared> = {
+    command,
+    typed,
+    isOther,
+    identity: [task.command, { typed }],
+    prepare: (ready, journal) => prepareRows({ file, ready, isOther, journal, work }, context),
+    attempt: (prepared, { number }) => attempt(prepared, number, { work, context }),
+  };
+  yield* sendRows(steps, file, session);
 }
 
 /** Rows are sent several at a time: nothing is asked between them, and they have one progress line. */

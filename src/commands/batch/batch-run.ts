@@ -54,12 +54,12 @@ export interface Sending {
 /** How rows are sent. `T` is the input of a row, `R` its printed result. */
 export interface RowSender<T, R> {
   readonly stopOnError?: boolean | undefined;
-  /** May the row be sent again if its end is unknown? */
-  isRepeatable(input: T): boolean;
   /** Sends a row. Throws only what ends the batch, such as an internal error. */
   attempt(input: T, row: Sending): Promise<RowAttempt<R>>;
+  /** May the row be sent again if its end is unknown (default: always)? */
+  isRepeatable?(input: T): boolean;
   /** A row that an interrupted run has sent, and that is not repeatable. */
-  interrupted(input: T, row: number, id: string | undefined): Promise<RowAttempt<R>>;
+  interrupted?(input: T, row: number, id: string | undefined): Promise<RowAttempt<R>>;
   /** The result of a row that is not sent. */
   unsent(row: number, end: UnsentEnd, id: string | null): R;
 }
@@ -68,8 +68,8 @@ export interface RowSender<T, R> {
 export interface CheckedRows<T> {
   readonly count: number;
   readonly rows: () => AsyncIterable<BatchRow<T>>;
-  /** May all of them be sent again if their end is unknown? */
-  readonly areRepeatable: boolean;
+  /** May all of them be sent again if their end is unknown (default: no)? */
+  readonly areRepeatable?: boolean;
   readonly limiter: AdaptiveLimit;
   /** Where it is noted what is sent (default: nowhere). */
   readonly journal?: BatchJournal;
@@ -185,7 +185,8 @@ export class BatchRun<T, R> {
 
   /** Did an interrupted run send the row, so that sending it again could repeat a change? */
   #isOpen({ input, earlier }: Journaled<T>): boolean {
-    return earlier?.kind === "sent" && input !== undefined && !this.#sender.isRepeatable(input);
+    const { isRepeatable } = this.#sender;
+    return earlier?.kind === "sent" && input !== undefined && isRepeatable?.(input) === false;
   }
 
   async #attempt(journaled: Journaled<T>): Promise<RowAttempt<R>> {
@@ -212,9 +213,10 @@ export class BatchRun<T, R> {
     };
     this.#report(input);
     try {
-      return isOpen
-        ? await this.#sender.interrupted(input, number, id)
-        : await this.#sender.attempt(input, { number, again: earlier !== undefined, created });
+      const { attempt, interrupted } = this.#sender;
+      return isOpen && interrupted
+        ? await interrupted(input, number, id)
+        : await attempt(input, { number, again: earlier !== undefined, created });
     } catch (error) {
       if (error instanceof CliError) throw error;
       // A bug: the row may be on the server, and the rows in flight still get their results.

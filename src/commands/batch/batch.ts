@@ -114,7 +114,7 @@ async function survey<T, R>(
   for await (const { row, input } of rows()) {
     if (signal.aborted) throw abortError();
     if (earlier.states.get(row.number)?.kind !== "done") open++;
-    if (input !== undefined && !isRepeatable(input)) areRepeatable = false;
+    if (input !== undefined && isRepeatable?.(input) === false) areRepeatable = false;
   }
   return { open, areRepeatable };
 }

@@ -201,7 +201,7 @@ export const each: Scenario = {
     {
       name: "rows of an interrupted run are sent again",
       file: "src/commands/batch/batch-run.ts",
-      from: 'return earlier?.kind === "sent" && input !== undefined && !this.#sender.isRepeatable(input);',
+      from: 'return earlier?.kind === "sent" && input !== undefined && isRepeatable?.(input) === false;',
       to: "return false && earlier !== undefined && input !== undefined;",
     },
     {

@@ -1,0 +1,85 @@
+/** The client of the API as a library would use it: without a command line and a host. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Agent } from "undici";
+import { expect, onTestFinished, test } from "vitest";
+import type { ClientSetup } from "../../src/api/calls.ts";
+import { apiClient } from "../../src/api/client.ts";
+import type { ApiClient } from "../../src/api/client.ts";
+import { readText } from "../../src/api/exchange.ts";
+import { newCounter } from "../../src/api/pages.ts";
+import { ApiError, DryRunShown } from "../../src/errors.ts";
+import { collect } from "../../src/lib/collect.ts";
+import {
+  createKnowledgeBase,
+  getKnowledgeBase,
+  listKnowledgeBases,
+} from "../../src/operations/knowledge.ts";
+import { testSandbox } from "../lib/sandbox.ts";
+
+/** A client of a sandbox with three knowledge bases. */
+async function clientWith(changes: Partial<ClientSetup> = {}): Promise<ApiClient> {
+  const { sandbox, done } = await testSandbox();
+  for (const name of ["Alpha", "Beta", "Gamma"]) await done(["kb", "create", name]);
+  const agent = new Agent();
+  onTestFinished(() => agent.close());
+  const baseUrl = `${sandbox.origin}/v1`;
+  return apiClient({
+    kind: "dataset",
+    target: () => Promise.resolve({ baseUrl, key: "dataset-sandbox" }),
+    baseUrl: () => Promise.resolve(baseUrl),
+    user: () => Promise.resolve("tester"),
+    retries: 0,
+    signal: new AbortController().signal,
+    dispatcher: () => Promise.resolve(agent),
+    sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+    random: () => 0,
+    elapsed: () => performance.now(),
+    blob: () => Promise.reject(new Error("no file is sent")),
+    redact: (text) => text,
+    trace: () => Promise.resolve(),
+    notice: () => Promise.resolve(),
+    ...changes,
+  });
+}
+
+test("a call returns the response, typed by the table", async () => {
+  const api = await clientWith();
+  const [first] = await api.call(listKnowledgeBases, {});
+  const base = await api.call(getKnowledgeBase, { dataset_id: first?.id ?? "" });
+  expect(base.name).toBe(first?.name);
+  expect(api.writes()).toBe(0);
+});
+
+test("rows of a list come up to a limit, and a counter has their total", async () => {
+  const api = await clientWith();
+  expect((await collect(api.rows(listKnowledgeBases, {}))).map(({ name }) => name)).toHaveLength(3);
+  const counter = newCounter();
+  expect(await collect(api.rows(listKnowledgeBases, {}, { limit: 2, counter }))).toHaveLength(2);
+  expect(counter).toMatchObject({ shown: 2, total: 3 });
+});
+
+test("an error response is an ApiError with its kind", async () => {
+  const api = await clientWith();
+  const dataset_id = "00000000-0000-4000-8000-000000000000";
+  const error: unknown = await api.call(getKnowledgeBase, { dataset_id }).catch((thrown) => thrown);
+  expect(error).toBeInstanceOf(ApiError);
+  expect(error).toMatchObject({ kind: "not-found", response: { status: 404 } });
+});
+
+test("a write that is held back is not sent", async () => {
+  const held: string[] = [];
+  const api = await clientWith({
+    holdsBack: ({ method, url }) => Promise.resolve(held.push(`${method} ${url}`) > 0),
+  });
+  await expect(api.call(createKnowledgeBase, { name: "Delta" })).rejects.toThrow(DryRunShown);
+  expect(held).toEqual([`POST ${await api.baseUrl()}/datasets`]);
+  expect(await collect(api.rows(listKnowledgeBases, {}))).toHaveLength(3);
+});
+
+test("a request that no row describes has a path below the base URL", async () => {
+  const api = await clientWith();
+  const url = "/datasets?page=1&limit=1";
+  const { status, body } = await api.raw({ method: "GET", url, headers: {} }, "dataset");
+  expect(status).toBe(200);
+  expect(JSON.parse(await readText(body))).toMatchObject({ total: 3 });
+});
