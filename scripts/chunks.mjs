@@ -29,7 +29,6 @@ export const chunks = [
       // What the declarations of several features need.
       "commands/command-spec.ts",
       "commands/feature.ts",
-      "commands/several.ts",
       "commands/stream-or-wait.ts",
     ],
   ],

@@ -5,6 +5,7 @@ import type { CommandRunner } from "./command-runner.ts";
 import type { CliError, FailureKind } from "../errors.ts";
 import type { Host } from "../host/host.ts";
 import type { ProgressStep } from "../output/report-model.ts";
+import { list, onTerminal, withNamePath } from "../operations/operation.ts";
 import type {
   AnyOperation,
   Input,
@@ -189,3 +190,21 @@ export interface Task<P extends Params = Params> extends TaskSpec<P> {
 
 /** Declares a task: infers its types. */
 export const task = <const P extends Params>(spec: TaskSpec<P>): TaskSpec<P> => spec;
+
+/** What became of a row of --each, or of one of several items. */
+export type RowEnd = "ok" | "failed" | "unknown" | "skipped" | "not sent";
+
+/** Outcome of one of several items. */
+export interface ItemOutcome {
+  /** As given. */
+  readonly name: string;
+  readonly status: RowEnd;
+  readonly id: string | null;
+  readonly error: string | null;
+}
+
+/** Output of a command over several items. */
+export const itemOutcomes = onTerminal(
+  { form: "results", outcome: "status", name: "name", reason: "error", routine: ["ok"] },
+  withNamePath("id", list<ItemOutcome>("", "name status error id:id")),
+);

@@ -1,12 +1,7 @@
 import type { Values } from "../../api/request.ts";
+import type { RowEnd } from "../../commands/command-spec.ts";
 import { withBatchFile } from "../../commands/batch/index.ts";
-import type {
-  BatchFile,
-  BatchRow,
-  RowAttempt,
-  RowEnd,
-  Sending,
-} from "../../commands/batch/index.ts";
+import type { BatchFile, BatchRow, RowAttempt, Sending } from "../../commands/batch/index.ts";
 import { ApiError, CliError, isFatal, signalKinds } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { deleteKnowledgeBase } from "../../operations/knowledge.ts";

@@ -1,4 +1,5 @@
 import type { Values } from "../../api/request.ts";
+import type { RowEnd } from "../../commands/command-spec.ts";
 import { batch, beforeSending } from "../../commands/batch/index.ts";
 import type {
   Batch,
@@ -6,7 +7,6 @@ import type {
   BatchJournal,
   BatchRow,
   RowAttempt,
-  RowEnd,
   RowResult,
 } from "../../commands/batch/index.ts";
 import { usage } from "../../errors.ts";

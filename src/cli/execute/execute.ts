@@ -1,5 +1,6 @@
 import { newCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
+import { itemOutcomes } from "../../commands/command-spec.ts";
 import { noticeRowCount } from "../../commands/row-count-notice.ts";
 import { CliError, DryRunShown } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
@@ -97,7 +98,7 @@ async function perform(
   const { globals } = options;
   const { input, extra } = await checkedLine({ command, typed, globals }, host);
   const format = await session.output();
-  const returns = await returnsOf(command, input, context.options.format);
+  const returns = returnsOf(command, input, context.options.format);
   const verdict = deferredVerdict();
   const style: Style = {
     ...styleFor(globals, host, returns, { output: format, formulas: context.formulas }),
@@ -138,16 +139,11 @@ async function perform(
 }
 
 /** What the command prints: a task may change it by its flags. */
-async function returnsOf(
-  command: Command,
-  input: Values,
-  format: string | undefined,
-): Promise<Returns<never>> {
+function returnsOf(command: Command, input: Values, format: string | undefined): Returns<never> {
   // A task's parameters were checked as its own, so this is its input.
   const changed = command.task?.output?.(input as never, format);
   if (changed) return changed;
-  if (itemsOf(command, input).length < 2) return command.returns;
-  return (await import("../../commands/several.ts")).itemOutcomes;
+  return itemsOf(command, input).length < 2 ? command.returns : itemOutcomes;
 }
 
 /** Prints the values, or writes them to --output-file. */

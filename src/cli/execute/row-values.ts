@@ -135,7 +135,7 @@ async function* itemValues(run: CheckedCommand, row: AnyOperation): AsyncGenerat
   const { command, input, session, options } = run;
   const last = command.positionals.at(-1);
   if (!last) return;
-  const { forEachItem } = await import("../../commands/several.ts");
+  const { forEachItem } = await import("../../commands/batch/index.ts");
   const lookup = lookupOf(session);
   const shared = await resolvedInput(command, { ...input, [last.name]: undefined }, lookup);
   const items: ({ readonly name: string } & ({ ids: Values } | { error: CliError }))[] = [];

@@ -3,7 +3,7 @@ import type { AdaptiveLimit } from "../../api/adaptive-limit.ts";
 import type { Values } from "../../api/request.ts";
 import { CliError, internalError, reasonOf } from "../../errors.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
-import type { Context } from "../command-spec.ts";
+import type { Context, RowEnd } from "../command-spec.ts";
 import { emptyJournal } from "./journal.ts";
 import type { BatchJournal, JournalState } from "./journal.ts";
 
@@ -17,9 +17,6 @@ export interface BatchRow<T> {
   /** What the journal keeps of the input, because a later run may not find it again. */
   readonly resolved?: Values | undefined;
 }
-
-/** What became of a row. */
-export type RowEnd = "ok" | "failed" | "unknown" | "skipped" | "not sent";
 
 type UnsentEnd = Extract<RowEnd, "skipped" | "unknown" | "not sent">;
 

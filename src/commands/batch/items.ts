@@ -1,23 +1,8 @@
-import { AdaptiveLimit } from "../api/adaptive-limit.ts";
-import { CliError, isFatal } from "../errors.ts";
-import { list, withNamePath, onTerminal } from "../operations/operation.ts";
-import type { BatchRow, RowAttempt, RowEnd } from "./batch/index.ts";
-import type { Context } from "./command-spec.ts";
-
-/** Outcome of one of several items. */
-export interface ItemOutcome {
-  /** As given. */
-  readonly name: string;
-  readonly status: RowEnd;
-  readonly id: string | null;
-  readonly error: string | null;
-}
-
-/** Output of a command over several items. */
-export const itemOutcomes = onTerminal(
-  { form: "results", outcome: "status", name: "name", reason: "error", routine: ["ok"] },
-  withNamePath("id", list<ItemOutcome>("", "name status error id:id")),
-);
+import { AdaptiveLimit } from "../../api/adaptive-limit.ts";
+import { CliError, isFatal } from "../../errors.ts";
+import type { Context, ItemOutcome } from "../command-spec.ts";
+import { BatchRun } from "./batch-run.ts";
+import type { BatchRow, RowAttempt } from "./batch-run.ts";
 
 /** One of several items; `act` returns its ID, or undefined if there was nothing to do. */
 interface Item {
@@ -35,7 +20,6 @@ export async function* forEachItem(
   items: readonly Item[],
   context: Context,
 ): AsyncGenerator<ItemOutcome> {
-  const { BatchRun } = await import("./batch/index.ts");
   const failures: { readonly outcome: ItemOutcome; readonly error: CliError }[] = [];
   const attempt = async ({ name, act }: Item): Promise<RowAttempt<ItemOutcome | undefined>> => {
     try {
