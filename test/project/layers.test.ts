@@ -103,13 +103,10 @@ const pending: readonly string[] = [
   "sandbox/apps sandbox/apps/basic sandbox/apps/chats sandbox/apps/given sandbox/apps/nodes sandbox/apps/rules sandbox/apps/run sandbox/control sandbox/http sandbox/knowledge sandbox/knowledge/indexing sandbox/knowledge/pipelines sandbox/knowledge/retrieval sandbox/models sandbox/storage",
   "cli/errors cli/execute cli/help cli/parse cli/trace",
   "lib",
-  "api/api-error.ts",
-  "api/client.ts",
   "operations/documents.ts",
   "operations/operation.ts",
   "output/print.ts",
   "cli/parse/parser.ts",
-  "commands/batch/batch.ts",
   "commands/wf/logs/export.ts",
 ];
 
