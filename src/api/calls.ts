@@ -205,6 +205,7 @@ export class Calls {
   async #onAttempt(sending: SendOptions): Promise<(end: AttemptResult) => void> {
     const { endUser, signal, row } = sending;
     const onHead = endUser === undefined ? () => {} : await this.#firsts.enter(endUser, signal);
+    if (this.#limiters.length === 0) return ({ refused }) => onHead(!refused);
     const reports = this.#limiters.map((limiter) => limiter.sent());
     const started = this.setup.elapsed();
     return ({ refused }) => {

@@ -22,7 +22,7 @@ import { openClient } from "./line-client.ts";
 /** One command line: what it is, what it works with, what it has done. */
 export interface Session {
   readonly command: Command;
-  /** The values of the line as typed. */
+  /** The values of the line as entered. */
   readonly typed: Readonly<Record<string, TypedLine>>;
   readonly options: Options;
   readonly host: Host;
