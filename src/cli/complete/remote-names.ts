@@ -9,7 +9,7 @@ import type { Noun } from "../../operations/operation.ts";
 import { timesFor } from "../../output/times.ts";
 import { openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
-import { runsOfMachine } from "../parse/command-list.ts";
+import { runsOfMachine } from "../../commands/wf/index.ts";
 import type { Command } from "../parse/command.ts";
 import { optionsFor } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";

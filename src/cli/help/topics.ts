@@ -1,5 +1,5 @@
 import { exitCodes } from "../../errors.ts";
-import { topicsOfFeatures } from "../parse/command-list.ts";
+import { runTopics } from "../../commands/wf/index.ts";
 import { sharedFlagGroups, sharedFlagHelp } from "../parse/shared-flags.ts";
 import { renderPage } from "./layout.ts";
 import type { HelpBlock, HelpRow } from "./layout.ts";
@@ -14,7 +14,7 @@ import times from "./topics/times.md?raw";
 
 /** The page of a topic; its first line is the title. */
 export async function topicText(name: TopicName, width: number): Promise<string> {
-  const topic = { ...topics, ...(await topicsOfFeatures()) }[name];
+  const topic = { ...topics, ...(await runTopics()) }[name];
   return renderPage(typeof topic === "string" ? blocksOf(topic) : topic, width);
 }
 
@@ -58,7 +58,7 @@ const flagRows = (group: keyof typeof sharedFlagGroups): HelpRow[] =>
     sharedFlagHelp(flag),
   ]);
 
-type TopicOfFeature = keyof Awaited<ReturnType<typeof topicsOfFeatures>>;
+type TopicOfFeature = keyof Awaited<ReturnType<typeof runTopics>>;
 
 const topics: Readonly<Record<Exclude<TopicName, TopicOfFeature>, string | readonly HelpBlock[]>> =
   {

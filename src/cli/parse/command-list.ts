@@ -1,12 +1,9 @@
 import type { CommandRules } from "../../commands/command-rules.ts";
-import type { Context } from "../../commands/command-spec.ts";
 import { loadAll } from "../../commands/feature.ts";
 import type { Feature } from "../../commands/feature.ts";
-import { kbFeatures } from "../../commands/kb/index.ts";
-import { kbRules } from "../../commands/kb/rules/index.ts";
+import { kbFeatures, kbRules } from "../../commands/kb/index.ts";
 import { sharedFeatures } from "../../commands/shared/index.ts";
-import { workflowFeatures } from "../../commands/wf/index.ts";
-import { wfRules } from "../../commands/wf/rules/index.ts";
+import { wfRules, workflowFeatures } from "../../commands/wf/index.ts";
 import { own } from "../../lib/json.ts";
 import { commandOf } from "./command.ts";
 import type { Command } from "./command.ts";
@@ -37,14 +34,6 @@ const rules: Readonly<Record<string, CommandRules>> = { ...kbRules, ...wfRules }
 /** What a feature adds to a command that is one request. */
 export const rulesOf = ({ words }: Pick<Command, "words">): CommandRules | undefined =>
   own(rules, words.join(" "));
-
-/** The runs of the server that were started or followed on this machine, by ID, newest first. */
-export const runsOfMachine = async (context: Context) =>
-  (await import("../../commands/wf/runs/index.ts")).savedRuns(context);
-
-/** Help topics of features, as pages in Markdown. */
-export const topicsOfFeatures = async () =>
-  (await import("../../commands/wf/topics/index.ts")).topics;
 
 /**
  * The commands of a program whose first word this is; every command without a word, or for one that no

@@ -5,7 +5,7 @@ import type { Settings } from "../../config/settings.ts";
 import { collect } from "../../lib/collect.ts";
 import { own } from "../../lib/json.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
-import { runsOfMachine } from "../parse/command-list.ts";
+import { runsOfMachine } from "../../commands/wf/index.ts";
 
 /** What resolving names needs: whole lists, and single objects. */
 export interface Lookup {

@@ -59,3 +59,5 @@ export const kbFeatures: readonly Feature[] = [
     kbMcpConfig: () => import("../shared/mcp/client-config.ts"),
   }),
 ];
+
+export { kbRules } from "./rules/index.ts";

@@ -1,3 +1,4 @@
+import type { Context } from "../command-spec.ts";
 import { rows, tasks } from "../feature.ts";
 import type { Feature } from "../feature.ts";
 
@@ -73,3 +74,12 @@ export const workflowFeatures: readonly Feature[] = [
     wfMcpConfig: () => import("../shared/mcp/client-config.ts"),
   }),
 ];
+
+export { wfRules } from "./rules/index.ts";
+
+/** The runs of the server that were started or followed on this machine, by ID, newest first. */
+export const runsOfMachine = async (context: Context) =>
+  (await import("./runs/index.ts")).savedRuns(context);
+
+/** Help topics about runs, as pages in Markdown. */
+export const runTopics = async () => (await import("./topics/index.ts")).topics;

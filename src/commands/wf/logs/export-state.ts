@@ -3,6 +3,7 @@ import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import type { Application } from "../app/index.ts";
+import type { ExportStep } from "./export-journal.ts";
 import type { KnownLog } from "./query.ts";
 
 /** The state file of an export, from which the next one with the same --state continues. */
@@ -84,4 +85,17 @@ export function checkState(
     `an export with ${name} ${textOf(options[name])}, not ${textOf(currentOptions[name])}`,
     "use the same options as before, or start another state",
   );
+}
+
+/** The IDs of the last minute. An export that ends before the previous one sees only some of them. */
+export const recentAfter = (state: ExportState | undefined, { until, recent }: ExportStep) =>
+  until === state?.until ? [...new Set([...(state?.recent ?? []), ...recent])] : recent;
+
+/** Unfinished runs that a later export writes. */
+export function waitingAfter(
+  state: ExportState | undefined,
+  done: ExportStep,
+): readonly KnownLog[] {
+  const settled = new Set(done.settled);
+  return [...(state?.waiting ?? []).filter(({ id }) => !settled.has(id)), ...done.waiting];
 }

@@ -12,7 +12,7 @@ import type { Input } from "../../../operations/operation.ts";
 import { applicationOf, warnIfUnlogged } from "../app/index.ts";
 import type { Application } from "../app/index.ts";
 import { statusFilter } from "./filters.ts";
-import { checkState, readState, stateText } from "./export-state.ts";
+import { checkState, readState, recentAfter, stateText, waitingAfter } from "./export-state.ts";
 import type { ExportState } from "./export-state.ts";
 import { baseOf, fileFor, checkNotExisting, relativeTo, exportTarget } from "./export-target.ts";
 import type { ExportTarget } from "./export-target.ts";
@@ -299,15 +299,6 @@ const known = ({ id, workflow_run, created_at }: WorkflowLog): KnownLog => ({
   workflow_run: workflow_run && { id: workflow_run.id },
   created_at,
 });
-
-/** The IDs of the last minute. An export that ends before the previous one sees only some of them. */
-const recentAfter = (state: ExportState | undefined, { until, recent }: ExportStep) =>
-  until === state?.until ? [...new Set([...(state?.recent ?? []), ...recent])] : recent;
-
-function waitingAfter(state: ExportState | undefined, done: ExportStep): readonly KnownLog[] {
-  const settled = new Set(done.settled);
-  return [...(state?.waiting ?? []).filter(({ id }) => !settled.has(id)), ...done.waiting];
-}
 
 /** Saves the progress before an error ends the command, and adds how to resume. */
 async function keepProgress(
