@@ -27,9 +27,9 @@ export const chunks = [
       "lib/did-you-mean.ts",
       "cli/help/groups.ts",
       // What the declarations of several features need.
-      "commands/command-spec.ts",
-      "commands/feature.ts",
-      "commands/stream-or-wait.ts",
+      "commands/task/command-spec.ts",
+      "commands/task/feature.ts",
+      "commands/task/stream-or-wait.ts",
     ],
   ],
   ["knowledge", ["operations/knowledge.ts"]],

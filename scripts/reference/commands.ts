@@ -1,4 +1,4 @@
-import { loadAll } from "../../src/commands/feature.ts";
+import { loadAll } from "../../src/commands/task/feature.ts";
 import { sharedFeatures } from "../../src/commands/shared/index.ts";
 import { exitCodes } from "../../src/errors.ts";
 import { exitsOf, flagHelp, FROM_FILE, helpFor } from "../../src/cli/help/help.ts";

@@ -4,7 +4,7 @@ import { commandOf } from "../../src/cli/parse/command.ts";
 import { sharedFlagsOf } from "../../src/cli/parse/shared-flags.ts";
 import { helpFor } from "../../src/cli/help/help.ts";
 import { styleFor } from "../../src/cli/parse/options.ts";
-import { task } from "../../src/commands/command-spec.ts";
+import { task } from "../../src/commands/task/command-spec.ts";
 import type { Host } from "../../src/host/host.ts";
 import { repeatedReport, report } from "../../src/operations/operation.ts";
 import { checkStyle } from "../../src/output/print/print.ts";

@@ -1,5 +1,5 @@
 import type { Values } from "../../api/request.ts";
-import type { RowEnd } from "../../commands/command-spec.ts";
+import type { RowEnd } from "../../commands/task/command-spec.ts";
 import { withBatchFile } from "../../commands/batch/index.ts";
 import type { BatchFile, BatchRow, RowAttempt, Sending } from "../../commands/batch/index.ts";
 import { ApiError, CliError, isFatal, signalKinds } from "../../errors.ts";

@@ -1,5 +1,5 @@
 import type { Values } from "../../api/request.ts";
-import type { RowEnd } from "../../commands/command-spec.ts";
+import type { RowEnd } from "../../commands/task/command-spec.ts";
 import { batch, beforeSending } from "../../commands/batch/index.ts";
 import type {
   Batch,

@@ -1,6 +1,6 @@
 import type { Values } from "../../api/request.ts";
 import type { BatchFile } from "../../commands/batch/index.ts";
-import type { Context } from "../../commands/command-spec.ts";
+import type { Context } from "../../commands/task/command-spec.ts";
 import { CliError, usage } from "../../errors.ts";
 import type { Param, Params } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";

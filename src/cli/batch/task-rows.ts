@@ -1,7 +1,7 @@
 import type { Values } from "../../api/request.ts";
 import { mapArriving } from "../../api/concurrent-map.ts";
 import type { BatchFile, BatchJournal, BatchRow, RowAttempt } from "../../commands/batch/index.ts";
-import type { Context, RowWork, Task } from "../../commands/command-spec.ts";
+import type { Context, RowWork, Task } from "../../commands/task/command-spec.ts";
 import { ApiError, CliError, isFatal, usage } from "../../errors.ts";
 import type { Session } from "../execute/session.ts";
 import { commandOf } from "../parse/command.ts";

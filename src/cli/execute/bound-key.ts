@@ -1,6 +1,6 @@
 import type { ApiClient } from "../../api/client.ts";
 import type { Values } from "../../api/request.ts";
-import type { Context } from "../../commands/command-spec.ts";
+import type { Context } from "../../commands/task/command-spec.ts";
 import { ApiError } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import { getKnowledgeBase, listKnowledgeBases } from "../../operations/knowledge.ts";

@@ -1,7 +1,7 @@
 import { newCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
-import { itemOutcomes } from "../../commands/command-spec.ts";
-import { noticeRowCount } from "../../commands/row-count-notice.ts";
+import { itemOutcomes } from "../../commands/task/command-spec.ts";
+import { noticeRowCount } from "../../commands/task/row-count-notice.ts";
 import { CliError, DryRunShown } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { isList, success } from "../../operations/operation.ts";

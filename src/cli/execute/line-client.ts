@@ -3,7 +3,7 @@ import type { ApiClient } from "../../api/client.ts";
 import type { ClientSetup } from "../../api/calls.ts";
 import type { FirstRequests } from "../../api/first-requests.ts";
 import type { TypedFile, Values } from "../../api/request.ts";
-import type { Context } from "../../commands/command-spec.ts";
+import type { Context } from "../../commands/task/command-spec.ts";
 import type { Settings } from "../../config/settings.ts";
 import { requireBaseUrl, targetOf } from "../../config/target.ts";
 import { ApiError, CliError, usage } from "../../errors.ts";

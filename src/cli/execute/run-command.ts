@@ -7,8 +7,8 @@ import type {
   CommandCall,
   CommandResult,
   CommandRunner,
-} from "../../commands/command-runner.ts";
-import type { Context } from "../../commands/command-spec.ts";
+} from "../../commands/task/command-runner.ts";
+import type { Context } from "../../commands/task/command-spec.ts";
 import { CliError } from "../../errors.ts";
 import type { Host, Output } from "../../host/host.ts";
 import { own } from "../../lib/json.ts";

@@ -1,7 +1,7 @@
 import type { ApiClient } from "../../api/client.ts";
 import { FirstRequests } from "../../api/first-requests.ts";
-import type { CallScope } from "../../commands/command-runner.ts";
-import type { ConfirmOptions, Context } from "../../commands/command-spec.ts";
+import type { CallScope } from "../../commands/task/command-runner.ts";
+import type { ConfirmOptions, Context } from "../../commands/task/command-spec.ts";
 import { unset } from "../../config/profiles.ts";
 import type { Setting } from "../../config/profiles.ts";
 import { settingsFor } from "../../config/settings.ts";

@@ -1,6 +1,6 @@
 import { isList, retryOf } from "../../operations/operation.ts";
 import type { AnyOperation, Param, Params, Returns } from "../../operations/operation.ts";
-import type { Task } from "../../commands/command-spec.ts";
+import type { Task } from "../../commands/task/command-spec.ts";
 
 /** A positional argument: the word in usage lines and the parameter that it fills. */
 interface Positional {

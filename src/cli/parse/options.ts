@@ -5,7 +5,7 @@ import { isOn, wantsUnicode } from "../../lib/environment.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { formatNamed, formats, formatsElsewhere, formatsOf } from "../../output/formats-list.ts";
 import type { Style } from "../../output/print/print.ts";
-import type { Formulas, RequestedRows } from "../../commands/command-spec.ts";
+import type { Formulas, RequestedRows } from "../../commands/task/command-spec.ts";
 import type { Globals } from "./shared-flags.ts";
 import { wantsColor } from "../../output/terminal.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";

@@ -1,6 +1,6 @@
 import type { ApiClient } from "../../api/client.ts";
 import type { Values } from "../../api/request.ts";
-import type { Context } from "../../commands/command-spec.ts";
+import type { Context } from "../../commands/task/command-spec.ts";
 import type { Settings } from "../../config/settings.ts";
 import { collect } from "../../lib/collect.ts";
 import { own } from "../../lib/json.ts";

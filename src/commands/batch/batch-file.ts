@@ -4,7 +4,7 @@ import type { ErrorInfo } from "../../errors.ts";
 import type { Host, ScratchFile } from "../../host/host.ts";
 import { readRows, rowPlace } from "../../lib/formats/rows-file.ts";
 import type { FileRows } from "../../lib/formats/rows-file.ts";
-import type { Context } from "../command-spec.ts";
+import type { Context } from "../task/command-spec.ts";
 
 /** A file of rows, as given to `--each`. Each step reads a copy of it, so that none holds all rows. */
 export interface BatchFile extends Pick<FileRows, "header"> {

@@ -3,7 +3,7 @@ import type { AdaptiveLimit } from "../../api/adaptive-limit.ts";
 import type { Values } from "../../api/request.ts";
 import { CliError, internalError, reasonOf } from "../../errors.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
-import type { Context, RowEnd } from "../command-spec.ts";
+import type { Context, RowEnd } from "../task/command-spec.ts";
 import { emptyJournal } from "./journal.ts";
 import type { BatchJournal, JournalState } from "./journal.ts";
 

@@ -1,6 +1,6 @@
 import { AdaptiveLimit } from "../../api/adaptive-limit.ts";
 import { CliError, isFatal } from "../../errors.ts";
-import type { Context, ItemOutcome } from "../command-spec.ts";
+import type { Context, ItemOutcome } from "../task/command-spec.ts";
 import { BatchRun } from "./batch-run.ts";
 import type { BatchRow, RowAttempt } from "./batch-run.ts";
 

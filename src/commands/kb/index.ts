@@ -1,5 +1,5 @@
-import { rows, tasks } from "../feature.ts";
-import type { Feature } from "../feature.ts";
+import { rows, tasks } from "../task/feature.ts";
+import type { Feature } from "../task/feature.ts";
 
 /** What `kb` can do. */
 export const kbFeatures: readonly Feature[] = [

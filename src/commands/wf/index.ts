@@ -1,6 +1,6 @@
-import type { Context } from "../command-spec.ts";
-import { rows, tasks } from "../feature.ts";
-import type { Feature } from "../feature.ts";
+import type { Context } from "../task/command-spec.ts";
+import { rows, tasks } from "../task/feature.ts";
+import type { Feature } from "../task/feature.ts";
 
 /** What `wf` can do. */
 export const workflowFeatures: readonly Feature[] = [

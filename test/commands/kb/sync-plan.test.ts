@@ -8,7 +8,7 @@ import {
   parsePatterns,
   patternValues,
 } from "../../../src/commands/kb/sync/patterns.ts";
-import { isInShard, parseShard } from "../../../src/commands/shard.ts";
+import { isInShard, parseShard } from "../../../src/commands/task/shard.ts";
 
 const [one, two] = ["1".repeat(64), "2".repeat(64)];
 

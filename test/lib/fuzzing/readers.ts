@@ -13,7 +13,7 @@ import { readManifest } from "../../../src/commands/kb/snapshot/bundle.ts";
 import { readKbFile } from "../../../src/commands/kb/declarative/file.ts";
 import { RecordingReader } from "../../../src/commands/wf/recording/read.ts";
 import { readLocalFile } from "../../../src/commands/kb/sync/local-files.ts";
-import type { Context } from "../../../src/commands/command-spec.ts";
+import type { Context } from "../../../src/commands/task/command-spec.ts";
 import { unzip } from "../../../src/lib/formats/unzip.ts";
 import { readProfiles } from "../../../src/config/profiles.ts";
 import { csvLines } from "../../../src/lib/formats/csv.ts";

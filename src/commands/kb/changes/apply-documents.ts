@@ -20,7 +20,7 @@ import { deleteActions, updateActions, uploadActions, withoutRequest } from "./t
 import type { ChangeCount, RunTally } from "./tally.ts";
 import { isSent, isUpload, noted, sendDocument, unsent, valuesOf } from "./upload.ts";
 import type { SentDocument, UploadTarget } from "./upload.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Flags of every command that changes documents. */
 export interface DocumentFlags {

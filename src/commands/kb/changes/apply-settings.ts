@@ -8,7 +8,7 @@ import { setBuiltInFields } from "../metadata/index.ts";
 import { changeSettings } from "../models/index.ts";
 import type { Change } from "./change.ts";
 import type { CurrentState, DesiredState } from "./plan-settings.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** The changes of a knowledge base without documents, and the states between which they are. */
 export interface SettingsPlan {

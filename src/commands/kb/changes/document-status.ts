@@ -6,7 +6,7 @@ import {
 import { indexingStatusOf, isDone, waitForIndexing } from "../documents/index.ts";
 import type { DocumentStatus, RateLimitWaiter } from "../documents/index.ts";
 import type { SentDocument } from "./upload.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** The statuses of the documents with these IDs. */
 export async function statusesOf(

@@ -9,7 +9,7 @@ import type { Action, Change, DocumentChange, SourceDocument } from "./change.ts
 import { duplicatePath } from "./plan-documents.ts";
 import { newTally, tallyText } from "./tally.ts";
 import type { RunTally } from "./tally.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 /** How the summary and the error name the work. */

@@ -13,7 +13,7 @@ import type { Change, DocumentChange, SourceDocument } from "./change.ts";
 import { syncFields } from "../documents/index.ts";
 import type { SourceReader } from "./read-ahead.ts";
 import { uploadActions } from "./tally.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** The knowledge base that documents are sent to. */
 export interface UploadTarget {

@@ -5,7 +5,7 @@ import type { Change, DocumentFlags } from "../changes/index.ts";
 import { syncDirectory } from "../sync/index.ts";
 import { directoryOf, readPlan } from "./read-plan.ts";
 import type { FilePlan } from "./read-plan.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 interface PlanInput extends DocumentFlags {

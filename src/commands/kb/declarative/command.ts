@@ -16,7 +16,7 @@ import {
 } from "../../../operations/operation.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
 import { unbindTags } from "../../../operations/tags.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 import { changeResults, settingChanges, syncRequests, transferFlags } from "../changes/index.ts";
 
 const kbFile = local.text("YAML file that describes a knowledge base", {

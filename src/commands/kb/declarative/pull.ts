@@ -1,6 +1,6 @@
 import { readKb } from "../documents/index.ts";
 import { kbFileOf } from "./file.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Prints a knowledge base as the YAML that plan and apply read. */
 export async function* run(

@@ -11,7 +11,7 @@ import { activeModels, embeddingModel, weightedWith, withoutModel } from "../mod
 import { findKb } from "../knowledge/index.ts";
 import { readKbFile } from "./file.ts";
 import type { KbFile } from "./file.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 /** A file, and the changes that it takes except those of documents. */

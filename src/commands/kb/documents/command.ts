@@ -19,7 +19,7 @@ import {
   withNamePath,
 } from "../../../operations/operation.ts";
 import { dataset_id, document_id, namedFileParam, required } from "../../../operations/shared.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 export const waitParams = {
   dataset_id,

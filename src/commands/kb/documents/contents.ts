@@ -2,7 +2,7 @@ import { ApiError } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { unzipDocuments } from "../../../lib/formats/unzip.ts";
 import { downloadDocumentsZip } from "../../../operations/documents.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Number of documents that a server puts into one ZIP (server §9.3). */
 export const MAX_ZIP_DOCUMENTS = 100;

@@ -1,7 +1,7 @@
 import { newCounter, requireComplete } from "../../../api/pages.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /**
  * All documents of a knowledge base; their number is reported while the list is read. Throws failure

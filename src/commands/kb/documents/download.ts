@@ -6,7 +6,7 @@ import type { Files } from "../../../host/host.ts";
 import { newPathInside, safePath, uniquePath } from "../../../host/safe-path.ts";
 import { unzipDocuments } from "../../../lib/formats/unzip.ts";
 import { fetchZip, MAX_ZIP_DOCUMENTS } from "./contents.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { downloadParams } from "./command.ts";
 
 type DownloadInput = Input<typeof downloadParams>;

@@ -5,7 +5,7 @@ import { collect } from "../../../lib/collect.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import type { Checked } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** ms without progress until a notice, and until the wait ends: a dead worker never makes any. */
 const stallNotice = 300_000;

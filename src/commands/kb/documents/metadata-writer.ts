@@ -10,7 +10,7 @@ import type { MetadataField } from "../../../operations/metadata.ts";
 import { fieldValue, invalidFieldValue } from "./field-values.ts";
 import type { FieldValues } from "./field-values.ts";
 import type { RateLimitWaiter } from "./rate-limit.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Number of documents whose values one request sets. */
 const METADATA_BATCH = 50;

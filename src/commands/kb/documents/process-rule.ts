@@ -2,7 +2,7 @@ import { own, valueAt } from "../../../lib/json.ts";
 import { getDocument } from "../../../operations/documents.ts";
 import type { StoredProcessRule } from "../../../operations/documents.ts";
 import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /**
  * The chunking rule to send for a document of a form: the given one, or the default one of a form that

@@ -1,5 +1,5 @@
 import { ApiError } from "../../../errors.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Duration of a knowledge rate limit in ms (server §4). */
 const rateLimitMs = 60_000;

@@ -15,7 +15,7 @@ import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.
 import { replaceFile } from "./replace.ts";
 import { incomplete, verifiedRename } from "./verify-rename.ts";
 import type { DocumentDetail, Rename, RenameInput, SentContent } from "./verify-rename.ts";
-import type { Context, RowWork } from "../../command-spec.ts";
+import type { Context, RowWork } from "../../task/command-spec.ts";
 
 /** A renamed document. */
 interface RenamedDocument {

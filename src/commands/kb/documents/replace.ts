@@ -2,7 +2,7 @@ import { ApiError } from "../../../errors.ts";
 import { replaceDocument, updateDocumentByFile } from "../../../operations/documents.ts";
 import type { DocumentInBatch } from "../../../operations/documents.ts";
 import type { InputOf } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /**
  * Replaces the file of a document. A server before 1.14.0 rejects the route and gets the older one

@@ -12,7 +12,7 @@ import type { FieldType, FieldTypes, FieldValues } from "./field-values.ts";
 import { countedDocuments } from "./counted-documents.ts";
 import { indexingStatusOf } from "./indexing-status.ts";
 import { ruleOf } from "./process-rule.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** A knowledge base without its IDs and documents. */
 export interface KbProperties {

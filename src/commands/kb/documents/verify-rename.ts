@@ -8,7 +8,7 @@ import type { Input, ResponseOf } from "../../../operations/operation.ts";
 import { responseValues } from "./field-values.ts";
 import type { ResponseValue } from "./field-values.ts";
 import { sendableRule } from "./process-rule.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { renameParams } from "./command.ts";
 
 export type RenameInput = Input<typeof renameParams>;

@@ -9,7 +9,7 @@ import {
   waitForIndexing,
 } from "./indexing-status.ts";
 import type { DocumentStatus } from "./indexing-status.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { waitParams } from "./command.ts";
 
 type WaitInput = Input<typeof waitParams>;

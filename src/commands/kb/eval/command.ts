@@ -3,7 +3,7 @@ import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowl
 import { listModels } from "../../../operations/models.ts";
 import { local, report } from "../../../operations/operation.ts";
 import { dataset_id, required, retrievalShape } from "../../../operations/shared.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 import { searchFlags } from "../knowledge/index.ts";
 
 export const evalParams = {

@@ -8,7 +8,7 @@ import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { FileInput, Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
-import { prepareOutputs, writeOutput } from "../../output-path.ts";
+import { prepareOutputs, writeOutput } from "../../task/output-path.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
 import { rerankModel } from "../models/index.ts";
 import { changedSettings } from "../knowledge/index.ts";
@@ -23,7 +23,7 @@ import { parseQuestions } from "./questions.ts";
 import { evaluationReport, junitCases } from "./report.ts";
 import { searchQuestions } from "./search.ts";
 import type { EvalSearch, QuestionResult, VariantResult } from "./search.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { evalParams } from "./command.ts";
 
 type EvalInput = Input<typeof evalParams>;

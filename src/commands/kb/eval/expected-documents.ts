@@ -2,7 +2,7 @@ import { notFound, refused } from "../../../errors.ts";
 import type { Document } from "../../../operations/documents.ts";
 import { countedDocuments, storedValues } from "../documents/index.ts";
 import type { Question } from "./questions.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Metadata field in which `kb sync` stores the path of a document. */
 const pathField = "kb_path";

@@ -1,6 +1,6 @@
 import { requireField } from "../../../api/response-fields.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { changedSettings } from "../knowledge/index.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
 import { resolveExpected } from "./expected-documents.ts";

@@ -10,7 +10,7 @@ import { metricsOf, firstRank } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Question } from "./questions.ts";
 import type { SearchVariant } from "./matrix.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** The result of one question. */
 export interface QuestionResult extends ReturnType<typeof rateRecords> {

@@ -6,7 +6,7 @@ import {
 } from "../../../operations/knowledge.ts";
 import { local, onTerminal } from "../../../operations/operation.ts";
 import { searchMethods } from "../../../operations/shared.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 export const kbOpenParams = {
   dataset_id: local.ref("kb", "Knowledge base name or ID (default: the list of all)"),

@@ -1,6 +1,6 @@
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
-import { openPage } from "../../open-page.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { openPage } from "../../task/open-page.ts";
 import type { kbOpenParams } from "./command.ts";
 
 /** `kb open`: the page of all knowledge bases, of one, or of a document. */

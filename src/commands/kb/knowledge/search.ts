@@ -6,7 +6,7 @@ import { getDocument } from "../../../operations/documents.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { searchParams } from "./command.ts";
 
 type SearchInput = Input<typeof searchParams>;

@@ -1,6 +1,6 @@
 import { asPage, list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
 import { required } from "../../../operations/shared.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 export const lintParams = {
   directory: local.text("Directory with the files", { required, placeholder: "dir" }),

@@ -8,7 +8,7 @@ import type { FoundFile, Obstacle } from "../sync/index.ts";
 import { contentProblems, found, kindProblems } from "./checks.ts";
 import type { LintProblem } from "./checks.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { lintParams } from "./command.ts";
 
 interface LintRow extends LintProblem {

@@ -5,7 +5,7 @@ import {
   searchKnowledgeBase,
 } from "../../../operations/knowledge.ts";
 import { local, noContent } from "../../../operations/operation.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 import { mcpAddress, mcpClient, mcpConfigSpec } from "../../shared/mcp/index.ts";
 
 const allowed = {

@@ -5,8 +5,8 @@ import type {
   CallScope,
   CommandResult,
   CommandRunner,
-} from "../../command-runner.ts";
-import type { Context } from "../../command-spec.ts";
+} from "../../task/command-runner.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { allowedBase } from "./limits.ts";
 import type { AllowedBase } from "./limits.ts";
 

@@ -2,8 +2,8 @@ import { notFound, usage } from "../../../errors.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { retryOf } from "../../../operations/operation.ts";
 import type { AnyOperation } from "../../../operations/operation.ts";
-import type { CallScope } from "../../command-runner.ts";
-import type { Context } from "../../command-spec.ts";
+import type { CallScope } from "../../task/command-runner.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { Permissions } from "../../shared/mcp/index.ts";
 
 /** A knowledge base that a server is limited to. */

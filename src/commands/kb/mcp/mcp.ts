@@ -1,6 +1,6 @@
 import type { Input } from "../../../operations/operation.ts";
-import type { CallableCommand } from "../../command-runner.ts";
-import type { Context } from "../../command-spec.ts";
+import type { CallableCommand } from "../../task/command-runner.ts";
+import type { Context } from "../../task/command-spec.ts";
 import {
   commandTool,
   isOffered,

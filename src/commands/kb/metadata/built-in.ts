@@ -4,7 +4,7 @@ import {
   enableBuiltInFields,
   getMetadataOverview,
 } from "../../../operations/metadata.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /**
  * Enables or disables the built-in metadata fields. The server reports success in any case (server §11),

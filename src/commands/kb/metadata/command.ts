@@ -8,7 +8,7 @@ import {
 } from "../../../operations/metadata.ts";
 import { local, record } from "../../../operations/operation.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 export const metadataSetParams = {
   dataset_id,

@@ -5,7 +5,7 @@ import { listMetadataFields, setDocumentMetadata } from "../../../operations/met
 import type { MetadataField } from "../../../operations/metadata.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { fieldValue, invalidFieldValue, responseValues } from "../documents/index.ts";
-import type { Context, RowWork } from "../../command-spec.ts";
+import type { Context, RowWork } from "../../task/command-spec.ts";
 import type { metadataSetParams } from "./command.ts";
 
 type SetInput = Input<typeof metadataSetParams>;

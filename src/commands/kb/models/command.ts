@@ -1,7 +1,7 @@
 import { listModels } from "../../../operations/models.ts";
 import { local } from "../../../operations/operation.ts";
 import { modelTypes } from "../../../operations/shared.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 export const modelList = task({
   command: "kb model list [type]",

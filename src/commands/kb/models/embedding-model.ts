@@ -14,7 +14,7 @@ import type { InputOf } from "../../../operations/operation.ts";
 import { modelName, modelsNamed } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
 import { documentStatuses, isIndexed, waitForIndexing } from "../documents/index.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 export async function activeModels(

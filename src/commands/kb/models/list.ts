@@ -2,7 +2,7 @@ import { ApiError } from "../../../errors.ts";
 import { listModels } from "../../../operations/models.ts";
 import type { ModelProvider } from "../../../operations/models.ts";
 import { modelTypes } from "../../../operations/shared.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 type ModelType = (typeof modelTypes)[number];
 

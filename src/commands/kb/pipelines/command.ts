@@ -6,8 +6,8 @@ import {
   runPipeline,
   runPipelineBlocking,
 } from "../../../operations/pipeline.ts";
-import { task } from "../../command-spec.ts";
-import { asEvents } from "../../stream-or-wait.ts";
+import { task } from "../../task/command-spec.ts";
+import { asEvents } from "../../task/stream-or-wait.ts";
 
 /** Response of a published pipeline. */
 const publishedRun = withNamePath(

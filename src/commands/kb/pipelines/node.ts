@@ -2,7 +2,7 @@ import { CliError } from "../../../errors.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { runDatasourceNode } from "../../../operations/pipeline.ts";
 import { pipelineFailure } from "./run.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Runs one data source and prints its events, the last of which is the result. */
 export async function* run(

@@ -5,10 +5,10 @@ import { asText } from "../../../operations/operation.ts";
 import { runPipeline, runPipelineBlocking } from "../../../operations/pipeline.ts";
 import type { PublishedRun } from "../../../operations/pipeline.ts";
 import type { Input } from "../../../operations/operation.ts";
-import { asEvents } from "../../stream-or-wait.ts";
+import { asEvents } from "../../task/stream-or-wait.ts";
 import { waitForDocuments } from "../documents/index.ts";
 import { finalOutcome, raiseOutcome, type RunOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { pipelineRunParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 

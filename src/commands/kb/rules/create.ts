@@ -4,8 +4,8 @@ import { isObject } from "../../../lib/json.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
 import { listKnowledgeBases } from "../../../operations/knowledge.ts";
-import { askChoice } from "../../ask.ts";
-import type { Context } from "../../command-spec.ts";
+import { askChoice } from "../../task/ask.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { activeModels } from "../models/index.ts";
 
 type Values = Readonly<Record<string, unknown>>;

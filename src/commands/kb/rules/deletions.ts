@@ -5,7 +5,7 @@ import { getDocument } from "../../../operations/documents.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listMetadataFields } from "../../../operations/metadata.ts";
 import { listTags } from "../../../operations/tags.ts";
-import type { CommandRules, Deletion } from "../../command-rules.ts";
+import type { CommandRules, Deletion } from "../../task/command-rules.ts";
 import { syncFields } from "../documents/index.ts";
 
 type Reader = NonNullable<CommandRules["deletion"]>;

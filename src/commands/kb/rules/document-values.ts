@@ -4,7 +4,7 @@ import { isObject, own, valueAt } from "../../../lib/json.ts";
 import { getChunk } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
-import type { Filling } from "../../command-rules.ts";
+import type { Filling } from "../../task/command-rules.ts";
 import { fillModel, requireEmbeddingModel } from "./model-values.ts";
 
 type Values = Readonly<Record<string, unknown>>;

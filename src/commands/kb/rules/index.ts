@@ -1,4 +1,4 @@
-import type { CommandRules } from "../../command-rules.ts";
+import type { CommandRules } from "../../task/command-rules.ts";
 
 const documents = () => import("./document-values.ts");
 const deletions = () => import("./deletions.ts");

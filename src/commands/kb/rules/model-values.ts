@@ -7,8 +7,8 @@ import { updateKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/models.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { InputOf } from "../../../operations/operation.ts";
-import type { Filling } from "../../command-rules.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Filling } from "../../task/command-rules.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -9,7 +9,7 @@ import type { RequiredFields } from "../../../operations/operation.ts";
 import { docForms } from "../../../operations/shared.ts";
 import { fieldValue } from "../documents/index.ts";
 import type { DocumentState, FieldValues, KbProperties, KbSettings } from "../documents/index.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** A document of an export and its file. */
 export interface BundledDocument extends Omit<DocumentState, "error" | "from_api"> {

@@ -3,7 +3,7 @@ import { listChunks } from "../../../operations/chunks.ts";
 import type { Chunk } from "../../../operations/chunks.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { DocumentState } from "../documents/index.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { exportParams } from "./command.ts";
 
 /** Writes the chunks of a document to a file beside those of documents. */

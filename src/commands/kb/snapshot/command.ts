@@ -10,7 +10,7 @@ import { getKnowledgeBase, listKnowledgeBases } from "../../../operations/knowle
 import { getMetadataOverview } from "../../../operations/metadata.ts";
 import { asPage, list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 import {
   changeResults,
   routine,

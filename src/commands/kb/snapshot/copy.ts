@@ -5,13 +5,13 @@ import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { readKbState } from "../documents/index.ts";
 import type { KbSettings } from "../documents/index.ts";
-import { lockWork } from "../../lock-work.ts";
+import { lockWork } from "../../task/lock-work.ts";
 import { findKb } from "../knowledge/index.ts";
 import { notImported } from "./bundle.ts";
 import { exportBundle } from "./export.ts";
 import { importBundle, planImport } from "./import.ts";
 import { importNotePath } from "./import-target.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { copyParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 

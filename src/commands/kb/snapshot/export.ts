@@ -17,11 +17,11 @@ import { sha256 } from "../../../lib/sha256.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { fieldValue, readContents, readKbState, readRules } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
-import { lockWork } from "../../lock-work.ts";
+import { lockWork } from "../../task/lock-work.ts";
 import { writeChunks } from "./chunk-files.ts";
 import { isBundle, notImported, fileHash, readManifest, writeManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { exportParams } from "./command.ts";
 
 type ExportInput = Input<typeof exportParams>;

@@ -6,10 +6,10 @@ import { sha256 } from "../../../lib/sha256.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { createKb } from "../changes/index.ts";
 import type { SettingsPlan } from "../changes/index.ts";
-import { lockWork } from "../../lock-work.ts";
+import { lockWork } from "../../task/lock-work.ts";
 import { findKb } from "../knowledge/index.ts";
 import type { Manifest } from "./bundle.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** The knowledge base that an import fills. */
 export interface ImportTarget {

@@ -20,7 +20,7 @@ import type { BundledDocument, Manifest } from "./bundle.ts";
 import { createTarget, findTarget, lockImport } from "./import-target.ts";
 import type { ImportTarget } from "./import-target.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { importParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 

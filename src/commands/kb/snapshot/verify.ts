@@ -6,7 +6,7 @@ import { planSettings } from "../changes/index.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { DocumentState, FieldValue, KbProperties } from "../documents/index.ts";
 import { hashedDocuments, notImported, readManifest } from "./bundle.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { verifyParams } from "./command.ts";
 
 /** Compares two knowledge bases or exports byte for byte. Throws gate if there are differences. */

@@ -1,6 +1,6 @@
 import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 import { changeResults, syncRequests, transferFlags } from "../changes/index.ts";
 
 export const syncParams = {

@@ -3,7 +3,7 @@ import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/utf8.ts";
 import type { SourceDocument } from "../changes/index.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { uploadKind } from "./file-kinds.ts";
 import type { DirectoryEntry, FileFilter, FoundFile, Obstacle } from "./walk.ts";
 

@@ -7,7 +7,7 @@ import { pendingHash, syncFields } from "../documents/index.ts";
 import type { MadeJournal, Noted } from "../changes/index.ts";
 import { contentHashes } from "../documents/index.ts";
 import type { DocumentState } from "../documents/index.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** The journal of a sync, with what earlier ones on this machine did not complete. */
 export interface SyncJournal extends MadeJournal {

@@ -1,9 +1,9 @@
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { usage } from "../../../errors.ts";
 import { collect } from "../../../lib/collect.ts";
-import { isInShard } from "../../shard.ts";
-import type { Shard } from "../../shard.ts";
-import type { Context } from "../../command-spec.ts";
+import { isInShard } from "../../task/shard.ts";
+import type { Shard } from "../../task/shard.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { isCustomField, isSynced, syncFields } from "../documents/index.ts";
 import { convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";

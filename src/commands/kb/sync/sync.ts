@@ -13,11 +13,11 @@ import { isUnsupported, parsePrefix, presenceIn, requireDistinctNames } from "./
 import type { SkippedFile } from "./local-files.ts";
 import { parsePatterns } from "./patterns.ts";
 import { listEntries, noticeUnused, readFiles, withMetadata } from "./scan.ts";
-import { parseShard, startIn } from "../../shard.ts";
-import type { Shard } from "../../shard.ts";
+import { parseShard, startIn } from "../../task/shard.ts";
+import type { Shard } from "../../task/shard.ts";
 import type { ProgressStep } from "../../../output/report-model.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { syncParams } from "./command.ts";
 
 type SyncInput = Input<typeof syncParams>;

@@ -1,6 +1,6 @@
 import { unbindTags } from "../../../operations/tags.ts";
 import { forEachItem } from "../../batch/index.ts";
-import type { Context, ItemOutcome } from "../../command-spec.ts";
+import type { Context, ItemOutcome } from "../../task/command-spec.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { tagUnbindParams } from "./command.ts";
 

@@ -6,7 +6,7 @@ import { eachEvent, readEvents } from "../../../api/sse.ts";
 import { CliError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import type { AnyOperation, Input, Returns } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { parseFields } from "./fields.ts";
 import type { Fields } from "./fields.ts";
 import type { apiParams } from "./command.ts";
@@ -17,7 +17,7 @@ import { collect, oneByOne } from "../../../lib/collect.ts";
 import { isObject } from "../../../lib/json.ts";
 import { operations } from "../../../operations/index.ts";
 import { isList, methodAndPath } from "../../../operations/operation.ts";
-import { requireAll } from "../../row-count-notice.ts";
+import { requireAll } from "../../task/row-count-notice.ts";
 
 type ApiInput = Input<typeof apiParams>;
 

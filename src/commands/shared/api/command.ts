@@ -1,6 +1,6 @@
 import { local } from "../../../operations/operation.ts";
 import { required } from "../../../operations/shared.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 export const apiParams = {
   method: local.text("GET (default), POST, PUT, PATCH or DELETE"),

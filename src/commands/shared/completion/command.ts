@@ -1,4 +1,4 @@
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 const completion = (shell: string, ...examples: readonly string[]) =>
   task({

@@ -1,4 +1,4 @@
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import bash from "./kb.bash?raw";
 import fish from "./kb.fish?raw";
 import powershell from "./kb.ps1?raw";

@@ -17,8 +17,8 @@ import type { AnyOperation } from "../../../operations/operation.ts";
 import { listTags } from "../../../operations/tags.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import { kbFeatures } from "../../kb/index.ts";
-import type { Context, Task } from "../../command-spec.ts";
-import { loadAll } from "../../feature.ts";
+import type { Context, Task } from "../../task/command-spec.ts";
+import { loadAll } from "../../task/feature.ts";
 import { workflowFeatures } from "../../wf/index.ts";
 
 /** One capability of the server, and how it was determined. */

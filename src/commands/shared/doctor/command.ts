@@ -1,6 +1,6 @@
 import { MAX_LOGGED_ERRORS } from "../../../host/error-log.ts";
 import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 const capabilityList = onTerminal(
   { form: "checks", result: "supported", name: "capability", text: "how" },

@@ -15,7 +15,7 @@ import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { counted, firstNames } from "../../../lib/plural.ts";
 import { version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { isBoundKey, readKey, readKnowledgeBases } from "../login/index.ts";
 import type { doctorParams } from "./command.ts";
 

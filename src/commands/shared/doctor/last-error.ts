@@ -1,6 +1,6 @@
 import { readErrorLog } from "../../../host/error-log.ts";
 import type { LoggedError, LoggedRequest } from "../../../host/error-log.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** `doctor --last-error n`: the nth last logged error, as text or as data. Sends nothing. */
 export async function* lastError(n: number, context: Context): AsyncGenerator<unknown> {

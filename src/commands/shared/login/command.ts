@@ -1,6 +1,6 @@
 import { list, local, noContent, record, withNamePath } from "../../../operations/operation.ts";
 import { required } from "../../../operations/shared.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 const profileSheet = record(
   "name default base_url key apps default_app user output read_only",

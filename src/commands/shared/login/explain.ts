@@ -2,7 +2,7 @@ import { profilePath } from "../../../config/profiles.ts";
 import type { Setting } from "../../../config/profiles.ts";
 import { consoleSetting, settingsFor } from "../../../config/settings.ts";
 import { maskKey } from "../../../redact/keys.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** One setting and where it came from. */
 interface SettingRow {

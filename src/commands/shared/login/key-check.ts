@@ -6,7 +6,7 @@ import type { KeyKind } from "../../../lib/api-key.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { counted } from "../../../lib/plural.ts";
 import { asText } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** What one read shows of a server and a key. */
 export interface KeyReport {

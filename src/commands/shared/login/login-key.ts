@@ -10,7 +10,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { signsFor } from "../../../lib/environment.ts";
 import { own } from "../../../lib/json.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { loginParams } from "./command.ts";
 import { isBoundKey, readKey, readKnowledgeBases, versionIn } from "./key-check.ts";
 import type { KeyReport } from "./key-check.ts";

@@ -13,7 +13,7 @@ import { usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { signsFor } from "../../../lib/environment.ts";
 import { own } from "../../../lib/json.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { readServer } from "./key-check.ts";
 import { findKey, kindFor } from "./login-key.ts";
 import type { Found, LoginInput, SignIn } from "./login-key.ts";

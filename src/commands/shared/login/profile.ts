@@ -5,7 +5,7 @@ import { missingProfileHint, selectedProfile } from "../../../config/settings.ts
 import { notFound, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { withoutProfile } from "./profile-change.ts";
 import { profileRow } from "./profile-row.ts";
 import type { ProfileRow } from "./profile-row.ts";

@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import { signsFor } from "../../../lib/environment.ts";
-import { ask } from "../../ask.ts";
-import type { Context } from "../../command-spec.ts";
+import { ask } from "../../task/ask.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** A question that is asked until its reply is accepted. */
 interface Question<T> {

@@ -1,4 +1,4 @@
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { mcpClients } from "./params.ts";
 
 type Client = (typeof mcpClients)[number];

@@ -7,8 +7,8 @@ import type {
   CallScope,
   CommandResult,
   CommandRunner,
-} from "../../command-runner.ts";
-import type { Context } from "../../command-spec.ts";
+} from "../../task/command-runner.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { errorResult, structuredResult, withToolCalls } from "./results.ts";
 import type { ToolCallOf } from "./results.ts";
 import {

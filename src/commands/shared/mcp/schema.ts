@@ -1,6 +1,6 @@
 import type { Param, Returns, Shape, RequiredFields } from "../../../operations/operation.ts";
 import { isList, wideOnly } from "../../../operations/operation.ts";
-import type { CallableCommand, CommandArgument } from "../../command-runner.ts";
+import type { CallableCommand, CommandArgument } from "../../task/command-runner.ts";
 import type { ObjectSchema } from "./tool.ts";
 
 /** A JSON Schema; an empty one allows everything. */

@@ -8,7 +8,7 @@ import type {
   ResourceTemplateType,
   ToolAnnotations,
 } from "@modelcontextprotocol/server";
-import type { CallScope } from "../../command-runner.ts";
+import type { CallScope } from "../../task/command-runner.ts";
 
 /** A JSON Schema of an object. */
 export type ObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };

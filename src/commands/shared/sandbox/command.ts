@@ -1,6 +1,6 @@
 import { sandboxApps } from "../../../config/sandbox-profile.ts";
 import { local, record, withNamePath } from "../../../operations/operation.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 export const sandboxParams = {
   command: local.text("Command to run", { many: true }),

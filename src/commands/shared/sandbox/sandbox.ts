@@ -6,8 +6,8 @@ import { sandboxProfile, sandboxStatePath } from "../../../config/sandbox-profil
 import type { Fault } from "../../../sandbox/protocol/faults.ts";
 import type { Sandbox } from "../../../sandbox/http/server.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
-import { SilentExit } from "../../silent-exit.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { SilentExit } from "../../task/silent-exit.ts";
 import type { sandboxParams } from "./command.ts";
 import { readAppFiles } from "./app-files.ts";
 import { commandLine } from "../../../lib/command-line.ts";

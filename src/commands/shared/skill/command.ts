@@ -1,6 +1,6 @@
 import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
 import { required } from "../../../operations/shared.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 export const skillParams = {
   directory: local.text("Directory of the agent's skills", { required, placeholder: "dir" }),

@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import { usage } from "../../../errors.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { skillParams } from "./command.ts";
 import skill from "./SKILL.md?raw";
 import commands from "./references/commands.md?raw";

@@ -4,7 +4,7 @@ import {
   getAnnotationReplyStatus,
 } from "../../../operations/annotations.ts";
 import { local } from "../../../operations/operation.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 /** A job that switches annotation replies. */
 const replyJob = <O extends typeof enableAnnotationReply | typeof disableAnnotationReply>(

@@ -8,7 +8,7 @@ import {
 } from "../../../operations/annotations.ts";
 import type { ReplyStatus } from "../../../operations/annotations.ts";
 import type { InputOf } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { embeddingModel } from "../../kb/models/index.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 

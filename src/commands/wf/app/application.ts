@@ -4,7 +4,7 @@ import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { getAppInfo } from "../../../operations/apps.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Identifies an application without its key. */
 export interface Application {

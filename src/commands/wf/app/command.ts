@@ -1,7 +1,7 @@
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
 import { local, record, withNamePath } from "../../../operations/operation.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 export const workflowOpenParams = {
   workflow_run_id: local.uuid("Run ID", { placeholder: "run", listed: "run" }),

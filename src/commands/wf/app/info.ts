@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
 import type { ResponseOf } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Yields the application with its input form; only a notice if the form cannot be read. */
 export async function* run(

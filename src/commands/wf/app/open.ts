@@ -1,8 +1,8 @@
 import { CliError } from "../../../errors.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { getWorkflowRun } from "../../../operations/workflows.ts";
-import type { Context } from "../../command-spec.ts";
-import { openPage } from "../../open-page.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { openPage } from "../../task/open-page.ts";
 import { appIdOf, applicationOf } from "./application.ts";
 import type { workflowOpenParams } from "./command.ts";
 

@@ -12,8 +12,8 @@ import type { Returns } from "../../../operations/operation.ts";
 import { events, local, pastEvents, textChunks } from "../../../operations/operation.ts";
 import { userInBody } from "../../../operations/shared.ts";
 import { getWorkflowRun, streamRunEvents } from "../../../operations/workflows.ts";
-import { task } from "../../command-spec.ts";
-import { asEvents } from "../../stream-or-wait.ts";
+import { task } from "../../task/command-spec.ts";
+import { asEvents } from "../../task/stream-or-wait.ts";
 import { assignedInput } from "../forms/index.ts";
 
 export const completionParams = {

@@ -2,7 +2,7 @@ import { requireField } from "../../../api/response-fields.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
 import { createCompletion, createCompletionBlocking } from "../../../operations/completions.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { startStream } from "../follow/index.ts";
 import { assignedInputs } from "../forms/index.ts";
 import { blockingFailure, replyForm, ReplyPrinter } from "./reply-events.ts";

@@ -9,7 +9,7 @@ import { listMessages } from "../../../operations/chats.ts";
 import type { Message } from "../../../operations/chats.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { ReplyCollector } from "./collect-reply.ts";
 import { followDisplayed, TextStream } from "../follow/index.ts";
 import type { EventStream } from "../follow/index.ts";

@@ -6,7 +6,7 @@ import { isObject } from "../../../lib/json.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import { finalOutcome, raiseOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { citations } from "./collect-reply.ts";
 import { startStream } from "../follow/index.ts";
 import { assignedInputs, promptsForForms } from "../forms/index.ts";

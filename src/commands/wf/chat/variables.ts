@@ -1,8 +1,8 @@
 import { newCounter } from "../../../api/pages.ts";
 import { listConversationVariables } from "../../../operations/chats.ts";
 import type { InputOf } from "../../../operations/operation.ts";
-import { noticeRowCount } from "../../row-count-notice.ts";
-import type { Context } from "../../command-spec.ts";
+import { noticeRowCount } from "../../task/row-count-notice.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Input of `wf conversation variables`. */
 type Input = InputOf<typeof listConversationVariables> & {

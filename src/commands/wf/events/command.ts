@@ -2,7 +2,7 @@ import { getForm } from "../../../operations/forms.ts";
 import { events, local, someEvents, textChunks } from "../../../operations/operation.ts";
 import { required, userInQuery } from "../../../operations/shared.ts";
 import { getWorkflowRun, streamRunEvents } from "../../../operations/workflows.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 import { expectParams } from "../expect/index.ts";
 import { recordingParams } from "../recording/index.ts";
 

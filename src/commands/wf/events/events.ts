@@ -1,7 +1,7 @@
 import { usage } from "../../../errors.ts";
 import { pipe } from "../../../lib/pipe.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
 import {
   countEvents,

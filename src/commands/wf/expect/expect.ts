@@ -2,11 +2,11 @@ import type { EventStage } from "../../../api/sse.ts";
 import type { CliError } from "../../../errors.ts";
 import type { CheckedExpectation, Expectation } from "./expectation.ts";
 import { RunTrace } from "../../../runs/trace.ts";
-import { prepareOutput, writeOutput } from "../../output-path.ts";
+import { prepareOutput, writeOutput } from "../../task/output-path.ts";
 import { traceEvents } from "./trace-events.ts";
 import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { FollowResult } from "../follow/index.ts";
 import type { expectParams } from "./params.ts";
 

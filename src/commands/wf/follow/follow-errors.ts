@@ -1,5 +1,5 @@
 import { ApiError, CliError } from "../../../errors.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 /** Returns why to reconnect. Throws errors that a new connection would not repair. */

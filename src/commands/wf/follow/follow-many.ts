@@ -3,7 +3,7 @@ import type { ServerEvent } from "../../../lib/server-event.ts";
 import { changedInJson, CliError } from "../../../errors.ts";
 import type { FollowResult } from "./follow.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Streams open at once: a default server serves ten connections (server §20). */
 const MAX_STREAMS = 8;

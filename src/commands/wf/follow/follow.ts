@@ -4,7 +4,7 @@ import { backoff, delays } from "../../../lib/backoff.ts";
 import { streamRunEvents } from "../../../operations/workflows.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { Form, RunOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { outdatedNotice, readRunState } from "../runs/index.ts";
 import type { RunState } from "../runs/index.ts";
 import { ReplayDetector } from "./dedupe.ts";

@@ -2,7 +2,7 @@ import type { CallOptions } from "../../../api/calls.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import type { AnyOperation, InputOf } from "../../../operations/operation.ts";
 import { pipe } from "../../../lib/pipe.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import { waitForRun } from "../runs/index.ts";
 import { checkStart } from "./rejected-start.ts";

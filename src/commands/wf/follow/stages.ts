@@ -10,7 +10,7 @@ import { getForm } from "../../../operations/forms.ts";
 import { redactText } from "../../../redact/text.ts";
 import { endingOf, finalOutcome } from "../../../runs/outcome.ts";
 import { nodeError } from "../../../runs/trace.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { saveRun } from "../runs/index.ts";
 import type { NodeFailure } from "../runs/index.ts";
 import type { FollowCounts } from "./event-filter.ts";

@@ -5,7 +5,7 @@ import { isSuccess } from "../../../runs/status.ts";
 import { TextBuffer, RunTexts, textOfOutputs } from "../../../runs/text.ts";
 import type { Piece, TextChange } from "../../../runs/text.ts";
 import { isResumedChatflow } from "./text-gaps.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 interface TextOptions {

@@ -4,7 +4,7 @@ import { getForm, submitForm } from "../../../operations/forms.ts";
 import { list, local, record, withNamePath } from "../../../operations/operation.ts";
 import { userInBody } from "../../../operations/shared.ts";
 import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 import { logFilters } from "../logs/index.ts";
 import type { ListedForm } from "./open-forms.ts";
 

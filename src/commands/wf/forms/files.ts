@@ -4,7 +4,7 @@ import { usage } from "../../../errors.ts";
 import { requireNear } from "../../../host/safe-path.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import { isLocalFile, appFields, parseAssignments } from "./fields.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
 
 /** The inputs that a file of rows has. */

@@ -2,7 +2,7 @@ import { secondsIn } from "../../../api/time-windows.ts";
 import { counted } from "../../../lib/plural.ts";
 import { getAppInfo } from "../../../operations/apps.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { formListParams } from "./command.ts";
 import { openForms } from "./open-forms.ts";
 import type { ListedForm } from "./open-forms.ts";

@@ -4,7 +4,7 @@ import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { eachEvent } from "../../../api/sse.ts";
 import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows.ts";
 import type { EventFields } from "../../../lib/server-event.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { openStream } from "../follow/index.ts";
 import { pausedRuns, saveRun } from "../runs/index.ts";
 

@@ -2,7 +2,7 @@ import type { Form } from "../../../runs/outcome.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { checkAndSubmitForm } from "./submission.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Submits one of these forms; returns which, or why none was submitted (empty: by choice). */
 export type SubmitOne = (open: readonly Form[]) => Promise<{ readonly token: string } | string>;

@@ -4,7 +4,7 @@ import { getForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
 import { expiryText, formText } from "../../../lib/form-text.ts";
 import { formIn, submitCommand } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { readPause } from "./open-forms.ts";
 
 /** Prints the text of a form and when it expires. */

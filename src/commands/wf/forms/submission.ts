@@ -4,7 +4,7 @@ import { getForm, submitForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
 import { checkValues, formFields, parseAssignments } from "./fields.ts";
 import { requireFiles, uploadInputFiles } from "./files.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** An action with the values of the form. */
 export interface Submission {

@@ -3,7 +3,7 @@ import { isObject } from "../../../lib/json.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { getForm } from "../../../operations/forms.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { formSubmitParams } from "./command.ts";
 import { promptForForm } from "./dialog.ts";
 import { checkAndSubmitForm } from "./submission.ts";

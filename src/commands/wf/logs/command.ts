@@ -4,7 +4,7 @@ import { required } from "../../../operations/shared.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import { isEnded } from "../../../runs/status.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 import { logFilters } from "./filters.ts";
 
 export const logsParams = {

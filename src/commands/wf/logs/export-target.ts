@@ -4,7 +4,7 @@ import type { Host } from "../../../host/host.ts";
 import type { ExportState } from "./export-state.ts";
 import type { ExportFiles } from "./export-journal.ts";
 import type { LogFormat } from "./write-lines.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 /** The target of an export, and its temporary files until it is complete. */

@@ -30,7 +30,7 @@ import {
   noticeTimes,
 } from "./query.ts";
 import type { KnownLog, LogQuery } from "./query.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { logsExportParams } from "./command.ts";
 
 type ExportInput = Input<typeof logsExportParams>;

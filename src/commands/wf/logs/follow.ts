@@ -5,7 +5,7 @@ import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { hasEnded, MAX_LATENESS, logOf } from "./query.ts";
 import type { LogQuery } from "./query.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 /** Consecutive failed polls before giving up. */

@@ -7,8 +7,8 @@ import { checkFollow, followLogs } from "./follow.ts";
 import { logQuery, warnIfKeywordTruncated, noticeTimes } from "./query.ts";
 import type { LogQuery } from "./query.ts";
 import { warnIfUnlogged } from "../app/index.ts";
-import { noticeRowCount } from "../../row-count-notice.ts";
-import type { Context } from "../../command-spec.ts";
+import { noticeRowCount } from "../../task/row-count-notice.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { logsParams } from "./command.ts";
 
 /** Lists runs of the workflow, newest first; with `follow` oldest first, then new ones. */

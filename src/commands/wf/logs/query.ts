@@ -11,7 +11,7 @@ import type { ConditionField, Scope } from "../../conditions/index.ts";
 import { isSentStatus, logFields, statusFilter } from "./filters.ts";
 import type { LogFilters } from "./filters.ts";
 import { isEnded } from "../../../runs/status.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Seconds by which a run may appear late in the log; the next read starts that much earlier. */
 export const MAX_LATENESS = 60;

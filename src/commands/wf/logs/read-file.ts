@@ -6,7 +6,7 @@ import { readFileRows } from "../../../lib/formats/rows-file.ts";
 import type { FileRow, Mistake } from "../../../lib/formats/rows-file.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import type { RunStatus, WorkflowLog } from "../../../operations/workflows.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 /** A row of the log; any field may be missing. */

@@ -1,7 +1,7 @@
 import { csvLines } from "../../../lib/formats/csv.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
 import { logColumns } from "./query.ts";
-import type { Formulas } from "../../command-spec.ts";
+import type { Formulas } from "../../task/command-spec.ts";
 
 /** Formats of an export. */
 export type LogFormat = "jsonl" | "csv";

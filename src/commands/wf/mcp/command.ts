@@ -4,7 +4,7 @@ import { createCompletion } from "../../../operations/completions.ts";
 import { submitForm } from "../../../operations/forms.ts";
 import { local, noContent } from "../../../operations/operation.ts";
 import { runWorkflow } from "../../../operations/workflows.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 import { mcpAddress, mcpClient, mcpConfigSpec } from "../../shared/mcp/index.ts";
 
 const mcpAllow = {

@@ -2,7 +2,7 @@ import type { EventBatches, EventStage } from "../../../api/sse.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { ClientRequest } from "../../shared/mcp/index.ts";
 import { ReplyCollector } from "../chat/index.ts";
 

@@ -7,8 +7,8 @@ import { submitForm } from "../../../operations/forms.ts";
 import { retryOf } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { runWorkflow, stopWorkflowRun } from "../../../operations/workflows.ts";
-import type { CallableCommand, CallScope } from "../../command-runner.ts";
-import type { Context } from "../../command-spec.ts";
+import type { CallableCommand, CallScope } from "../../task/command-runner.ts";
+import type { Context } from "../../task/command-spec.ts";
 import {
   commandTool,
   isOffered,

@@ -4,7 +4,7 @@ import { formText } from "../../../lib/form-text.ts";
 import { getForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
 import type { Form } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { structuredResult } from "../../shared/mcp/index.ts";
 import type { UserReply } from "../../shared/mcp/index.ts";
 import { formFields } from "../forms/index.ts";

@@ -6,7 +6,7 @@ import { createCompletion } from "../../../operations/completions.ts";
 import { asText } from "../../../operations/operation.ts";
 import { getWorkflowRun, runWorkflow } from "../../../operations/workflows.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { objectSchema, structuredResult } from "../../shared/mcp/index.ts";
 import type { ClientRequest, OfferedTool } from "../../shared/mcp/index.ts";
 import { citations } from "../chat/index.ts";

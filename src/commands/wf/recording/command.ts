@@ -1,7 +1,7 @@
 import { local, pastEvents, report } from "../../../operations/operation.ts";
 import { required, userInQuery } from "../../../operations/shared.ts";
 import { getWorkflowRun, streamRunEvents } from "../../../operations/workflows.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 import { expectParams } from "../expect/index.ts";
 
 export const recordingParams = {

@@ -3,7 +3,7 @@ import type { Report, Cell, Section } from "../../../output/report-model.ts";
 import { compareRuns, hasOutputs, isSameEnd, runDuration } from "./compare.ts";
 import type { Comparison } from "./compare.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { loadTrace } from "./load-trace.ts";
 import type { LoadedTrace } from "./load-trace.ts";
 import type { diffParams } from "./command.ts";

@@ -7,7 +7,7 @@ import type { FollowResult } from "../follow/index.ts";
 import { markMissing, RecordingReader } from "./read.ts";
 import { endingOf } from "../../../runs/outcome.ts";
 import { isEnded } from "../../../runs/status.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { traceEvents } from "../expect/index.ts";
 
 /** The trace of a recorded or active run. */

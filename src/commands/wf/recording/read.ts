@@ -8,7 +8,7 @@ import { linesOf } from "../../../lib/formats/lines.ts";
 import type { Line } from "../../../lib/formats/lines.ts";
 import { RECORDING_VERSION } from "./recording-text.ts";
 import type { RecordingEnd } from "./recording-text.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 /** An event of a recording. */

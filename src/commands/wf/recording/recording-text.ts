@@ -4,7 +4,7 @@ import { version } from "../../../lib/version.ts";
 import { recordingText, redactKeys } from "../../../redact/recordings.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /*
  * A recording is JSON Lines:

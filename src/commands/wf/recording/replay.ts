@@ -11,7 +11,7 @@ import type { RecordingInfo } from "./read.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { replayParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 

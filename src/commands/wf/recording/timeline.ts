@@ -8,7 +8,7 @@ import { CliError } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { eachSpan, spansOf } from "../../../runs/spans.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { tableOf } from "./columns.ts";
 import type { SectionColumn } from "./columns.ts";
 import { loadTrace } from "./load-trace.ts";

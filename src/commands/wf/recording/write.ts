@@ -4,7 +4,7 @@ import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, codeOf, diskProblem, usage } from "../../../errors.ts";
 import type { AppendFile } from "../../../host/host.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { FollowResult } from "../follow/index.ts";
 import { saveRun } from "../runs/index.ts";
 import type { recordingParams } from "./command.ts";

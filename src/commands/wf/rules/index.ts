@@ -1,6 +1,6 @@
 import { own } from "../../../lib/json.ts";
 import type { FileInput } from "../../../operations/operation.ts";
-import type { CommandRules } from "../../command-rules.ts";
+import type { CommandRules } from "../../task/command-rules.ts";
 
 /** The five types of audio that the server accepts, by name, whatever the content is (server §18). */
 const audioTypes: Readonly<Record<string, string>> = {

@@ -9,7 +9,7 @@ import { isEnded, isSuccess } from "../../../runs/status.ts";
 import { batch, withBatchFile } from "../../batch/index.ts";
 import type { BatchFile, BatchRow, RowAttempt, Sending } from "../../batch/index.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context, RowEnd } from "../../command-spec.ts";
+import type { Context, RowEnd } from "../../task/command-spec.ts";
 import type { runParams } from "./command.ts";
 import type { FollowResult } from "../follow/index.ts";
 import { readRunState } from "../runs/index.ts";

@@ -17,8 +17,8 @@ import {
   runWorkflowById,
   streamRunEvents,
 } from "../../../operations/workflows.ts";
-import { task } from "../../command-spec.ts";
-import { asEvents } from "../../stream-or-wait.ts";
+import { task } from "../../task/command-spec.ts";
+import { asEvents } from "../../task/stream-or-wait.ts";
 import { expectParams } from "../expect/index.ts";
 import { assignedInput } from "../forms/index.ts";
 import { recordingParams } from "../recording/index.ts";

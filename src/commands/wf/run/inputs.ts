@@ -10,7 +10,7 @@ import {
   askField,
 } from "../forms/index.ts";
 import type { Field, NamedInputs } from "../forms/index.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/plural.ts";
 import type { Input } from "../../../operations/operation.ts";

@@ -15,12 +15,12 @@ import type { WorkflowRun as RunRecord } from "../../../operations/workflows.ts"
 import type { Input } from "../../../operations/operation.ts";
 import { outcomeOf, raiseOutcome } from "../../../runs/outcome.ts";
 import { isSuccess } from "../../../runs/status.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
 import { followDisplayed, startStream, TextStream } from "../follow/index.ts";
 import type { EventStream, FollowResult } from "../follow/index.ts";
 import { checkRecord, recordTo } from "../recording/index.ts";
-import { asEvents } from "../../stream-or-wait.ts";
+import { asEvents } from "../../task/stream-or-wait.ts";
 import { saveRun } from "../runs/index.ts";
 import { runEach } from "./batch.ts";
 import type { RowRun } from "./batch.ts";

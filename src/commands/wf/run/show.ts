@@ -3,7 +3,7 @@ import type { WorkflowRun } from "../../../operations/workflows.ts";
 import { outdatedNotice, readRunState } from "../runs/index.ts";
 import { noticeForms } from "../forms/index.ts";
 import { loadNodes } from "../runs/index.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Yields the record of a run; prints what it does not show: a later end, failed nodes, open forms. */
 export async function* run(

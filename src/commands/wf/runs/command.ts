@@ -3,7 +3,7 @@ import { stopMessage } from "../../../operations/chats.ts";
 import { local, record } from "../../../operations/operation.ts";
 import { required, userInBody, workflow_run_id } from "../../../operations/shared.ts";
 import { getWorkflowRun, stopWorkflowRun, streamRunEvents } from "../../../operations/workflows.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 export const workflowWait = task({
   command: "wf wait <run>",

@@ -4,7 +4,7 @@ import type { WorkflowRun } from "../../../operations/workflows.ts";
 import { loadRunEnd } from "./task-ids.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Current state of a run. */
 export interface RunState extends RunOutcome {

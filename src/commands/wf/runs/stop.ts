@@ -7,7 +7,7 @@ import type { Input } from "../../../operations/operation.ts";
 import { endingOf, finalOutcome } from "../../../runs/outcome.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
 import { loadTaskId, saveRun } from "./task-ids.ts";
 import type { stopParams } from "./command.ts";

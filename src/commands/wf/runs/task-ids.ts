@@ -3,7 +3,7 @@ import { attempt } from "../../../lib/attempt.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { eventFields } from "../../../lib/server-event.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 
 /** Number of runs to keep; older ones are deleted. */
 const MAX_RUNS = 200;

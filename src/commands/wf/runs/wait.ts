@@ -5,7 +5,7 @@ import { raiseOutcome } from "../../../runs/outcome.ts";
 import { isEnded } from "../../../runs/status.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
 import type { RunState } from "./run-state.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 /** Failed polls in a row before giving up. */

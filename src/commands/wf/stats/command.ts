@@ -1,6 +1,6 @@
 import { local, report } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 import { logFilters } from "../logs/index.ts";
 import { figureKinds, groupings, units } from "./fields.ts";
 

@@ -7,7 +7,7 @@ import { hasEnded, loggedRun, logsOfFile } from "../logs/index.ts";
 import type { FiledLog, LogQuery, LoggedRun } from "../logs/index.ts";
 import { statusFilter } from "../logs/index.ts";
 import type { LogFilters } from "../logs/index.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
 /** Unix seconds, both included. */

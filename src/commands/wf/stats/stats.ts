@@ -16,7 +16,7 @@ import type { RunSink } from "./sources.ts";
 import { groupings, units } from "./fields.ts";
 import type { Unit } from "./fields.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import type { statsParams } from "./command.ts";
 
 type StatsInput = Input<typeof statsParams>;

@@ -11,7 +11,7 @@ import {
 import { local, report } from "../../../operations/operation.ts";
 import { required } from "../../../operations/shared.ts";
 import { getWorkflowRun, runWorkflow, streamRunEvents } from "../../../operations/workflows.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 /** Parameters of the commands that judge the results of tests. */
 export const resultParams = {

@@ -4,7 +4,7 @@ import { CliError, diskProblem, reasonOf, usage } from "../../../errors.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { endOfError, endOfRun, RecordingLines } from "../recording/index.ts";
 import type { testRunParams } from "./command.ts";
 import { testNameOf } from "./plan-runs.ts";

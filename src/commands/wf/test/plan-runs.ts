@@ -1,8 +1,8 @@
 import { usage } from "../../../errors.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import type { Shard } from "../../shard.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Shard } from "../../task/shard.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { openAsker, openChecker, openSearches } from "./answers/index.ts";
 import type { CheckAnswer, Asker, Searches } from "./answers/index.ts";
 import type { Suite, SuiteTest } from "./file/index.ts";

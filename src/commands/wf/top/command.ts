@@ -6,7 +6,7 @@ import {
   listWorkflowLogs,
   streamRunEvents,
 } from "../../../operations/workflows.ts";
-import { task } from "../../command-spec.ts";
+import { task } from "../../task/command-spec.ts";
 
 export const workflowTop = task({
   command: "wf top",

@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { warnIfUnlogged } from "../app/index.ts";
 import { isTransient, logOf } from "../logs/index.ts";
 import { loadNodes } from "../runs/index.ts";

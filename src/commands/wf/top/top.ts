@@ -1,7 +1,7 @@
 import { CliError, endOfInput } from "../../../errors.ts";
 import type { FullScreen } from "../../../host/host.ts";
 import type { Report } from "../../../output/report-model.ts";
-import type { Context } from "../../command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { promptsForForms } from "../forms/index.ts";
 import { run as openRunPage } from "../app/index.ts";
 import { pressKey, selectedRun } from "./keys.ts";

@@ -10,7 +10,7 @@ import { runWorkflow } from "../../../../operations/workflows.ts";
 import { endingOf } from "../../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../../runs/outcome.ts";
 import { citedDocuments, RunTrace } from "../../../../runs/trace.ts";
-import type { Context } from "../../../command-spec.ts";
+import type { Context } from "../../../task/command-spec.ts";
 import { isChatMode } from "../../app/index.ts";
 import { runFields } from "../../expect/index.ts";
 import { followDisplayed, startStream } from "../../follow/index.ts";

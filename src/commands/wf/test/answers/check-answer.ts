@@ -1,5 +1,5 @@
 import { isSuccess } from "../../../../runs/status.ts";
-import type { Context } from "../../../command-spec.ts";
+import type { Context } from "../../../task/command-spec.ts";
 import {
   checkExpectation,
   namedEnds,

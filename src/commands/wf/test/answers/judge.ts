@@ -1,7 +1,7 @@
 import { CliError, usage } from "../../../../errors.ts";
 import { getAppParameters } from "../../../../operations/apps.ts";
 import { isSuccess } from "../../../../runs/status.ts";
-import type { Context } from "../../../command-spec.ts";
+import type { Context } from "../../../task/command-spec.ts";
 import { quoted, runFields } from "../../expect/index.ts";
 import { appFields } from "../../forms/index.ts";
 import type { Field } from "../../forms/index.ts";

@@ -1,5 +1,5 @@
 import { firstNames } from "../../../../lib/plural.ts";
-import type { Context } from "../../../command-spec.ts";
+import type { Context } from "../../../task/command-spec.ts";
 import { openQuestionSearch } from "../../../kb/eval/index.ts";
 import type { SearchedItem, SearchedQuestion } from "../../../kb/eval/index.ts";
 import type { SuiteAnswer } from "./ask.ts";

@@ -4,7 +4,7 @@ import { listFeedback, listMessages } from "../../../../operations/chats.ts";
 import { local, record, textChunks, withNamePath } from "../../../../operations/operation.ts";
 import { required } from "../../../../operations/shared.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../../operations/workflows.ts";
-import { task } from "../../../command-spec.ts";
+import { task } from "../../../task/command-spec.ts";
 import { logFilters } from "../../logs/index.ts";
 
 const suiteSources = ["annotations", "feedback", "logs", "rows"] as const;

@@ -3,7 +3,7 @@ import { collect, groupBy } from "../../../../lib/collect.ts";
 import { getEndUser } from "../../../../operations/apps.ts";
 import { listFeedback, listMessages } from "../../../../operations/chats.ts";
 import type { Feedback, Message } from "../../../../operations/chats.ts";
-import type { Context } from "../../../command-spec.ts";
+import type { Context } from "../../../task/command-spec.ts";
 import { requireKind } from "../../app/index.ts";
 import { questionDraft } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";

@@ -1,6 +1,6 @@
 import { usage } from "../../../../errors.ts";
 import { readRowFile, unreadable } from "../../../../lib/formats/rows-file.ts";
-import type { Context } from "../../../command-spec.ts";
+import type { Context } from "../../../task/command-spec.ts";
 import { questionDraft } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";
 

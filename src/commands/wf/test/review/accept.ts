@@ -1,7 +1,7 @@
 import { usage } from "../../../../errors.ts";
 import { counted } from "../../../../lib/plural.ts";
 import type { Input } from "../../../../operations/operation.ts";
-import type { Context } from "../../../command-spec.ts";
+import type { Context } from "../../../task/command-spec.ts";
 import type { testAcceptParams } from "./command.ts";
 import { changedAnswers, restOf } from "./changed-answers.ts";
 import type { ChangedAnswer } from "./changed-answers.ts";

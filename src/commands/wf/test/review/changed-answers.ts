@@ -1,7 +1,7 @@
 import { usage } from "../../../../errors.ts";
 import { groupBy } from "../../../../lib/collect.ts";
 import { counted } from "../../../../lib/plural.ts";
-import type { Context } from "../../../command-spec.ts";
+import type { Context } from "../../../task/command-spec.ts";
 import { objectsIn, readSavedResults } from "../index.ts";
 import { readSuite } from "../file/index.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "../file/index.ts";

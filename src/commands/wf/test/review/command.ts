@@ -1,6 +1,6 @@
 import { list, local, report, withNamePath } from "../../../../operations/operation.ts";
 import { required } from "../../../../operations/shared.ts";
-import { task } from "../../../command-spec.ts";
+import { task } from "../../../task/command-spec.ts";
 
 export const testReviewParams = {
   results: local.text("Results of a run of tests, from --save", { required }),

@@ -5,7 +5,7 @@ import type { FileRow } from "../../../../lib/formats/rows-file.ts";
 import { editYaml } from "../../../../lib/formats/yaml-edit.ts";
 import { isObject, tryParseJson } from "../../../../lib/json.ts";
 import { asText } from "../../../../operations/operation.ts";
-import type { Context } from "../../../command-spec.ts";
+import type { Context } from "../../../task/command-spec.ts";
 import { MAX_YAML_SIZE } from "../../expect/index.ts";
 import { isRowFile } from "../file/index.ts";
 import type { Suite, SuiteTest } from "../file/index.ts";

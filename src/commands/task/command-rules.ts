@@ -1,4 +1,4 @@
-import type { AnyOperation, Noun } from "../operations/operation.ts";
+import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Context } from "./command-spec.ts";
 
 /** Values by parameter. */

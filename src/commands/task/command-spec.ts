@@ -1,11 +1,11 @@
-import type { ApiClient } from "../api/client.ts";
-import type { RowLimit } from "../api/pages.ts";
-import type { TargetFlags } from "../config/settings.ts";
+import type { ApiClient } from "../../api/client.ts";
+import type { RowLimit } from "../../api/pages.ts";
+import type { TargetFlags } from "../../config/settings.ts";
 import type { CommandRunner } from "./command-runner.ts";
-import type { CliError, FailureKind } from "../errors.ts";
-import type { Host } from "../host/host.ts";
-import type { ProgressStep } from "../output/report-model.ts";
-import { list, onTerminal, withNamePath } from "../operations/operation.ts";
+import type { CliError, FailureKind } from "../../errors.ts";
+import type { Host } from "../../host/host.ts";
+import type { ProgressStep } from "../../output/report-model.ts";
+import { list, onTerminal, withNamePath } from "../../operations/operation.ts";
 import type {
   AnyOperation,
   Input,
@@ -13,7 +13,7 @@ import type {
   Noun,
   Params,
   Returns,
-} from "../operations/operation.ts";
+} from "../../operations/operation.ts";
 
 /** The rows requested by --all, --limit and --page. */
 export interface RequestedRows extends RowLimit {

@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { CliError } from "../../errors.ts";
 
 /** Exits with this code, without an error message. */
 export class SilentExit extends CliError {

@@ -1,7 +1,7 @@
-import type { RowLimit } from "../api/pages.ts";
-import type { CliError } from "../errors.ts";
-import type { ProgressStep } from "../output/report-model.ts";
-import type { AnyOperation, Param, Returns } from "../operations/operation.ts";
+import type { RowLimit } from "../../api/pages.ts";
+import type { CliError } from "../../errors.ts";
+import type { ProgressStep } from "../../output/report-model.ts";
+import type { AnyOperation, Param, Returns } from "../../operations/operation.ts";
 
 /** An argument of a command by the name that its help shows: `<kb>` is `kb`, `--top-k` is `top_k`. */
 export interface CommandArgument {

@@ -1,6 +1,6 @@
-import { lacksRows } from "../api/pages.ts";
-import type { PageCounter } from "../api/pages.ts";
-import { CliError } from "../errors.ts";
+import { lacksRows } from "../../api/pages.ts";
+import type { PageCounter } from "../../api/pages.ts";
+import { CliError } from "../../errors.ts";
 import type { Context } from "./command-spec.ts";
 
 /** Prints how much of a list was shown. Throws partial for an incomplete list. */

@@ -1,6 +1,6 @@
-import { CliError } from "../errors.ts";
-import type { Host } from "../host/host.ts";
-import type { JournalFiles } from "../lib/journal.ts";
+import { CliError } from "../../errors.ts";
+import type { Host } from "../../host/host.ts";
+import type { JournalFiles } from "../../lib/journal.ts";
 
 /**
  * Locks what a command works on, so that no other command does the same work: `busy` names it, e.g.

@@ -1,4 +1,4 @@
-import { abortError, usage } from "../errors.ts";
+import { abortError, usage } from "../../errors.ts";
 import type { Context } from "./command-spec.ts";
 
 /** Invalid replies in a row before giving up: a program may be typing. */

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
-import { CliError, diskProblem, reasonOf } from "../errors.ts";
-import type { Host } from "../host/host.ts";
+import { CliError, diskProblem, reasonOf } from "../../errors.ts";
+import type { Host } from "../../host/host.ts";
 
 /**
  * Creates the directory of a file that is written at the end. Throws usage before anything is sent if

@@ -1,5 +1,5 @@
-import { usage } from "../errors.ts";
-import { sha256 } from "../lib/sha256.ts";
+import { usage } from "../../errors.ts";
+import { sha256 } from "../../lib/sha256.ts";
 
 /** A share of the work, such as files; the index starts at 1. */
 export interface Shard {

@@ -1,4 +1,4 @@
-import type { AnyOperation, Params } from "../operations/operation.ts";
+import type { AnyOperation, Params } from "../../operations/operation.ts";
 import type { Task, TaskCode, TaskSpec } from "./command-spec.ts";
 
 /** A part of a program: its commands, and the words that they begin with after `kb` or `wf`. */

@@ -1,10 +1,10 @@
-import { sandboxProfile } from "../config/sandbox-profile.ts";
-import { consoleSetting, settingsFor } from "../config/settings.ts";
-import { requireBaseUrl } from "../config/target.ts";
-import { reasonOf } from "../errors.ts";
-import type { Host, SpawnOptions } from "../host/host.ts";
-import type { KeyKind } from "../lib/api-key.ts";
-import { shellQuote } from "../lib/command-line.ts";
+import { sandboxProfile } from "../../config/sandbox-profile.ts";
+import { consoleSetting, settingsFor } from "../../config/settings.ts";
+import { requireBaseUrl } from "../../config/target.ts";
+import { reasonOf } from "../../errors.ts";
+import type { Host, SpawnOptions } from "../../host/host.ts";
+import type { KeyKind } from "../../lib/api-key.ts";
+import { shellQuote } from "../../lib/command-line.ts";
 import type { Context } from "./command-spec.ts";
 
 /** A page of the web console: the parts of its path, not yet encoded. */
