@@ -48,6 +48,17 @@ function shown(document) {
   };
 }
 
+const knowledgeBase = {
+  id: base,
+  name: "Bench",
+  description: "",
+  permission: "only_me",
+  indexing_technique: "economy",
+  doc_form: "text_model",
+  tags: [],
+  retrieval_model_dict: { search_method: "keyword_search", top_k: 2 },
+};
+
 /** Implements the routes that sync and export need; counts requests and its own working time. */
 function serve() {
   const { zipSync } = createRequire(import.meta.url)("fflate");
@@ -58,17 +69,7 @@ function serve() {
   const answer = (method, path, query, body) => {
     if (path === `/v1/datasets/${base}`) {
       counts.other++;
-      const search = { search_method: "keyword_search", top_k: 2 };
-      return {
-        id: base,
-        name: "Bench",
-        description: "",
-        permission: "only_me",
-        indexing_technique: "economy",
-        doc_form: "text_model",
-        tags: [],
-        retrieval_model_dict: search,
-      };
+      return knowledgeBase;
     }
     if (path.endsWith("/documents/metadata")) {
       counts.writes++;

@@ -220,31 +220,7 @@ const writesOf = (system: FileSystem) =>
         },
       };
     },
-    async scratch(directory) {
-      const { open, rm } = await system.fs();
-      const path = join(directory, `${await system.randomHex(8)}.tmp`);
-      const file = await open(path, "wx+", 0o600);
-      const close = () => file.close();
-      // What is open needs no name. Windows deletes it once it is closed, also by a kill.
-      await rm(path).catch((error: unknown) =>
-        close().finally(() => Promise.reject(error as Error)),
-      );
-      return {
-        append: (bytes) => file.appendFile(bytes),
-        async *bytes() {
-          for (let at = 0; ;) {
-            const { buffer, bytesRead } = await file.read({
-              buffer: Buffer.alloc(CHUNK_SIZE),
-              position: at,
-            });
-            if (bytesRead === 0) return;
-            at += bytesRead;
-            yield buffer.subarray(0, bytesRead);
-          }
-        },
-        close,
-      };
-    },
+    scratch: (directory) => scratchFile(directory, system),
     async append(path, text, ownMode) {
       const { appendFile } = await system.fs();
       await createDirectory(dirname(path), 0o777, system);
@@ -273,6 +249,31 @@ const writesOf = (system: FileSystem) =>
     remove: async (path) => (await system.fs()).rm(path, { force: true, recursive: true }),
     removeEmptyDirectory: async (path) => (await system.fs()).rmdir(path).catch(() => {}),
   }) satisfies Partial<Files>;
+
+/** A file without a name, for what does not fit into memory. */
+async function scratchFile(directory: string, system: FileSystem): Promise<ScratchFile> {
+  const { open, rm } = await system.fs();
+  const path = join(directory, `${await system.randomHex(8)}.tmp`);
+  const file = await open(path, "wx+", 0o600);
+  const close = () => file.close();
+  // What is open needs no name. Windows deletes it once it is closed, also by a kill.
+  await rm(path).catch((error: unknown) => close().finally(() => Promise.reject(error as Error)));
+  return {
+    append: (bytes) => file.appendFile(bytes),
+    async *bytes() {
+      for (let at = 0; ;) {
+        const { buffer, bytesRead } = await file.read({
+          buffer: Buffer.alloc(CHUNK_SIZE),
+          position: at,
+        });
+        if (bytesRead === 0) return;
+        at += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+      }
+    },
+    close,
+  };
+}
 
 /** The files of a system. */
 export const filesOf = (system: FileSystem): Files => ({ ...readsOf(system), ...writesOf(system) });

@@ -95,17 +95,16 @@ interface Entry {
 
 export type YamlNodes = ReturnType<typeof yamlNodes>;
 
+/** How errors name a file and a line of it, and the hint of most of them. */
+interface YamlPlace {
+  readonly path: string;
+  readonly place: (line: number) => string;
+  readonly hint: string;
+}
+
 /** Typed access to the nodes of a YAML document. Its functions throw `usage` for a node of another type. */
 function yamlNodes(
-  {
-    path,
-    place,
-    hint: usualHint,
-  }: {
-    readonly path: string;
-    readonly place: (line: number) => string;
-    readonly hint: string;
-  },
+  { path, place, hint: usualHint }: YamlPlace,
   file: { readonly document: Document; readonly lineAt: (offset: number) => number },
   { isAlias, isMap, isScalar, isSeq }: typeof import("yaml"),
 ) {
@@ -140,10 +139,7 @@ function yamlNodes(
       return (isSeq(value) ? value.items : [value]).flatMap((each) => entries(resolve(each, key)));
     });
     const unmerged = all.filter(({ name }) => name !== "<<");
-    if (merged.length === 0) return unmerged;
-    // Those before win.
-    const byName = new Map([...unmerged, ...merged].toReversed().map((each) => [each.name, each]));
-    return [...byName.values()].toReversed();
+    return merged.length === 0 ? unmerged : firstOfEach([...unmerged, ...merged]);
   };
   return {
     error,
@@ -183,6 +179,10 @@ function yamlNodes(
       }),
   };
 }
+
+/** Of entries with one name, the first wins. */
+const firstOfEach = (entries: readonly Entry[]): Entry[] =>
+  [...new Map(entries.toReversed().map((each) => [each.name, each])).values()].toReversed();
 
 /** The problem of a word that is none of the names, and a hint. */
 function unknownWord(word: string, names: readonly string[]): [problem: string, hint?: string] {
