@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { codeOf, isMissing } from "../errors.ts";
 import { bytesOf } from "../lib/collect.ts";
-import type { Files } from "./host.ts";
+import type { Files, ScratchFile } from "./host.ts";
 import type { LockOwner, LockSystem } from "./lock.ts";
 import { untrustedPart } from "./trusted-path.ts";
 
