@@ -1,13 +1,12 @@
-import { loadAll } from "../../src/commands/task/feature.ts";
-import { sharedFeatures } from "../../src/commands/shared/index.ts";
-import { exitCodes } from "../../src/errors.ts";
-import { exitsOf, flagHelp, FROM_FILE, helpFor } from "../../src/cli/help/help.ts";
+import { FROM_FILE, exitsOf, flagHelp, helpFor } from "../../src/cli/help/help.ts";
 import { MAX_WIDTH } from "../../src/cli/help/layout.ts";
 import { topicNames } from "../../src/cli/help/topic-names.ts";
 import { topicText } from "../../src/cli/help/topics.ts";
 import type { Command } from "../../src/cli/parse/command.ts";
-import { ownFlags } from "../../src/cli/parse/flags.ts";
-import { sharedFlagsOf } from "../../src/cli/parse/shared-flags.ts";
+import { ownFlags, sharedFlagsOf } from "../../src/cli/parse/shared-flags.ts";
+import { sharedFeatures } from "../../src/commands/shared/index.ts";
+import { loadAll } from "../../src/commands/task/command-spec.ts";
+import { exitCodes } from "../../src/errors.ts";
 import { methodAndPath } from "../../src/operations/operation.ts";
 
 /** A term and its meaning: an argument, a flag, an exit code. */

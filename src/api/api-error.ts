@@ -4,7 +4,7 @@ import type { AnyOperation } from "../operations/operation.ts";
 import { isNotStarted, parseErrorBody, plainMessage, retryAfterOf } from "./error-body.ts";
 import type { ErrorResponse, ErrorBody } from "./error-body.ts";
 import { commandLine } from "../lib/command-line.ts";
-import { shortened } from "../lib/plural.ts";
+import { shortened } from "../lib/text.ts";
 
 /** The request that failed. `row` is absent for `api`. */
 export interface RequestContext {

@@ -2,7 +2,7 @@ import { pipeline } from "node:stream";
 import type { Duplex, Readable } from "node:stream";
 import type { Dispatcher, FormData } from "undici";
 import { abortError, CliError, codeOf } from "../errors.ts";
-import { streamDecoder } from "../lib/utf8.ts";
+import { streamDecoder } from "../lib/text.ts";
 import type { AnyOperation, Retry } from "../operations/operation.ts";
 import { networkError, networkFailure } from "./network-error.ts";
 import type { HttpRequest, TypedFile } from "./request.ts";

@@ -1,7 +1,7 @@
 import { CliError } from "../errors.ts";
 import type { AnyOperation, Returns } from "../operations/operation.ts";
 import { isObject, valueAt } from "../lib/json.ts";
-import { invalidResponse } from "./response-fields.ts";
+import { invalidResponse } from "./response.ts";
 
 /** One page of a list: its rows and, if the server reports it, the total. */
 export interface Page {

@@ -5,8 +5,8 @@ import { isObject, valueAt } from "../lib/json.ts";
 import type { Stage } from "../lib/pipe.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
-import { streamDecoder } from "../lib/utf8.ts";
-import { parseNumbers } from "./exact-numbers.ts";
+import { streamDecoder } from "../lib/text.ts";
+import { parseNumbers } from "./response.ts";
 
 /** Maximum size of an event, in characters; a larger one is not an event stream. */
 const MAX_EVENT = 64 * 1024 * 1024;

@@ -1,13 +1,12 @@
 import { usage } from "../errors.ts";
 import type { Host } from "../host/host.ts";
-import { own } from "../lib/json.ts";
-import { isUuid } from "../lib/uuid.ts";
 import { kindOfKey } from "../lib/api-key.ts";
 import type { KeyKind } from "../lib/api-key.ts";
-import { baseUrlOf, consoleUrlOf, defaultConsoleUrl } from "./base-url.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
-import { readProfiles, unset } from "./profiles.ts";
+import { own } from "../lib/json.ts";
+import { isUuid } from "../lib/text.ts";
+import { baseUrlOf, consoleUrlOf, defaultConsoleUrl, readProfiles, unset } from "./profiles.ts";
 import type { Profile, ProfileStore, Setting } from "./profiles.ts";
 import { readSandboxProfile, sandboxProfile } from "./sandbox-profile.ts";
 import { keySetting } from "./stored-keys.ts";

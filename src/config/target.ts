@@ -1,11 +1,11 @@
 import type { Target } from "../api/calls.ts";
 import { CliError, usage } from "../errors.ts";
-import { commandLine } from "../lib/command-line.ts";
 import { checkKey, kindOfKey } from "../lib/api-key.ts";
 import type { KeyKind } from "../lib/api-key.ts";
-import { baseUrlOf, isLoopback } from "./base-url.ts";
-import { sandboxProfile } from "./sandbox-profile.ts";
+import { commandLine } from "../lib/command-line.ts";
+import { baseUrlOf, isLoopback } from "./profiles.ts";
 import type { Setting } from "./profiles.ts";
+import { sandboxProfile } from "./sandbox-profile.ts";
 import type { Settings } from "./settings.ts";
 
 /** What keys are called in messages, by kind. */

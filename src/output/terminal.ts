@@ -1,6 +1,9 @@
 import { usage } from "../errors.ts";
 import type { Host, Output } from "../host/host.ts";
 import { isOn, wantsUnicode } from "../lib/environment.ts";
+import { own } from "../lib/json.ts";
+import type { Returns } from "../operations/operation.ts";
+import type { Colors } from "./display-width.ts";
 
 /** The flag `--color`. */
 interface ColorFlag {
@@ -74,3 +77,98 @@ export const withWrite = (output: Output, write: Output["write"]): Output => ({
     return output.closed;
   },
 });
+
+/** Values of `--output` for rows, objects and events. */
+export const formats = [
+  "grid",
+  "wide",
+  "tsv",
+  "csv",
+  "md",
+  "json",
+  "jsonl",
+  "yaml",
+  "name",
+] as const;
+
+export type Format = (typeof formats)[number] | "html";
+
+/** Formats of reports, which have no IDs; `wide` shows all tables. */
+const reportFormats = ["grid", "wide", "tsv", "csv", "md", "json", "jsonl", "yaml"] as const;
+
+/** Output formats of a result; all formats if the result is unknown. */
+export function formatsOf(returns: Returns<never> | undefined): readonly Format[] {
+  if (returns === undefined) return [...formats, "html"];
+  if (returns.kind === "list" && returns.html) return [...formats, "html"];
+  if (returns.kind !== "report") return formats;
+  return returns.repeats ? reportFormats : [...reportFormats, "html"];
+}
+
+/** A format under its own name, which `table` is not. */
+export const formatNamed = (name: string): string => (name === "table" ? "grid" : name);
+
+/** Formats of other programs, with the format to use instead. */
+export const formatsElsewhere: Readonly<Record<string, Format>> = { text: "tsv", plain: "tsv" };
+
+/** Colors of words, whose meaning the words have without them as well. */
+export type ColorName = Extract<keyof Colors, "green" | "red" | "yellow">;
+
+/** Statuses, results and actions, in every list, sheet and view. Other words have no color. */
+const words: Readonly<Record<string, ColorName>> = {
+  succeeded: "green",
+  passed: "green",
+  completed: "green",
+  available: "green",
+  active: "green",
+  ok: "green",
+  yes: "green",
+  create: "green",
+  created: "green",
+  written: "green",
+  bind: "green",
+  "partial-succeeded": "yellow",
+  paused: "yellow",
+  warning: "yellow",
+  update: "yellow",
+  change: "yellow",
+  switch: "yellow",
+  left: "yellow",
+  skip: "yellow",
+  skipped: "yellow",
+  unknown: "yellow",
+  failed: "red",
+  stopped: "red",
+  exception: "red",
+  error: "red",
+  delete: "red",
+  removed: "red",
+  no: "yellow",
+  unbind: "red",
+  problem: "red",
+};
+
+/** Color of a word; none for those that are neither good nor bad. */
+export const colorOfStatus = (word: string): ColorName | undefined => own(words, word);
+
+/** Columns whose words are colored. */
+const wordColumns = new Set([
+  "action",
+  "display_status",
+  "indexing_status",
+  "job_status",
+  "result",
+  "severity",
+  "status",
+]);
+/** Old and new values of a difference. */
+const sides: Readonly<Record<string, ColorName>> = { from: "red", to: "green" };
+
+/** How the values of a column are colored; undefined if they are not. */
+export function columnColor(
+  label: string,
+): ((value: unknown) => ColorName | undefined) | undefined {
+  const name = label.slice(label.lastIndexOf(".") + 1);
+  if (wordColumns.has(name)) return (value) => colorOfStatus(String(value));
+  const side = own(sides, label);
+  return side && ((value) => (value == null ? undefined : side));
+}

@@ -1,4 +1,4 @@
-import { counted } from "../lib/plural.ts";
+import { counted } from "../lib/text.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";
 import { isObject } from "../lib/json.ts";

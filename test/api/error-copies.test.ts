@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ApiError, CliError } from "../../src/errors.ts";
-import { SilentExit } from "../../src/commands/task/silent-exit.ts";
+import { SilentExit } from "../../src/commands/task/command-spec.ts";
 
 const response = { status: 404, method: "GET", path: "/datasets" };
 

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { isIdPrefix } from "../../src/lib/uuid.ts";
+import { isIdPrefix } from "../../src/lib/text.ts";
 import { cannedServer, ok } from "../lib/canned-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";

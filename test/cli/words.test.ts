@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Feature } from "../../src/commands/task/feature.ts";
-import { loadAll } from "../../src/commands/task/feature.ts";
+import type { Feature } from "../../src/commands/task/command-spec.ts";
+import { loadAll } from "../../src/commands/task/command-spec.ts";
 import { kbFeatures } from "../../src/commands/kb/index.ts";
 import { sharedFeatures } from "../../src/commands/shared/index.ts";
 import { workflowFeatures } from "../../src/commands/wf/index.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { baseUrlOf, withScheme } from "../../src/config/base-url.ts";
+import { baseUrlOf, withScheme } from "../../src/config/profiles.ts";
 
 test.each([
   ["https://example.com", "https://example.com/v1"],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { consoleUrlOf, defaultConsoleUrl } from "../../src/config/base-url.ts";
+import { consoleUrlOf, defaultConsoleUrl } from "../../src/config/profiles.ts";
 
 test.each([
   ["https://example.com/v1", "https://example.com"],

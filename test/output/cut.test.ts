@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { cut, cutDistinct, shortIdLength } from "../../src/output/cut.ts";
-import { widthOf, wrap } from "../../src/output/display-width.ts";
+import { cut, cutDistinct, shortIdLength, widthOf, wrap } from "../../src/output/display-width.ts";
 import { wrapMessage } from "../../src/output/table/text-lines.ts";
 
 const leave = "policies/human-resources/europe/germany/parental-leave-1.md";

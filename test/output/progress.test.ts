@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ProgressStep } from "../../src/output/report-model.ts";
 import { clockTime } from "../../src/lib/duration.ts";
-import { ProgressLine, TimeLeft } from "../../src/output/live/progress-line.ts";
+import { ProgressLine, TimeLeft } from "../../src/output/live/progress.ts";
 
 /** Completions at a steady pace, from 1 to `count`, every `gap` ms after `start`. */
 const steady = (count: number, gap: number, start = 0): [at: number, done: number][] =>

@@ -8,7 +8,7 @@ import { pythonRepr, pythonType } from "../../src/sandbox/protocol/validation.ts
 import { jsonResponse } from "../../src/sandbox/protocol/response.ts";
 import { atLeast } from "../../src/sandbox/protocol/handler.ts";
 import { createRouter } from "../../src/sandbox/http/router.ts";
-import { countCharacters } from "../../src/lib/utf8.ts";
+import { countCharacters } from "../../src/lib/text.ts";
 import { splitIntoChunks } from "../../src/sandbox/knowledge/indexing/chunking.ts";
 import { parseMetadataFilter } from "../../src/sandbox/knowledge/retrieval/metadata-filter.ts";
 import { parseProcessRule } from "../../src/sandbox/knowledge/records/settings.ts";

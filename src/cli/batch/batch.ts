@@ -1,28 +1,33 @@
 import type { Values } from "../../api/request.ts";
-import type { RowEnd } from "../../commands/task/command-spec.ts";
 import { withBatchFile } from "../../commands/batch/index.ts";
 import type { BatchFile, BatchRow, RowAttempt, Sending } from "../../commands/batch/index.ts";
+import type { RowEnd } from "../../commands/task/command-spec.ts";
 import { ApiError, CliError, isFatal, signalKinds } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import { isUuid } from "../../lib/text.ts";
 import { deleteKnowledgeBase } from "../../operations/knowledge.ts";
 import { list, onTerminal, retryOf } from "../../operations/operation.ts";
 import type { AnyOperation, Returns } from "../../operations/operation.ts";
-import type { RequestLog } from "../trace/request-log.ts";
-import { execute } from "../execute/execute.ts";
 import { confirmationText, dryDeletionText } from "../execute/command-texts.ts";
-import { lookupOf } from "../resolve/lookup.ts";
-import { indexingVerdict, sendRow } from "../execute/send-row.ts";
-import { idOf, isAlreadyDeleted, isAlreadyExists } from "../execute/row-values.ts";
+import { execute } from "../execute/execute.ts";
+import {
+  idOf,
+  indexingVerdict,
+  isAlreadyDeleted,
+  isAlreadyExists,
+  sendRow,
+} from "../execute/row-values.ts";
 import type { Session } from "../execute/session.ts";
 import { commandOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { extraBody } from "../parse/input.ts";
-import { takesEach } from "../parse/shared-flags.ts";
 import type { ParsedLine } from "../parse/parser.ts";
-import { isUuid } from "../../lib/uuid.ts";
-import { eachTaskRow } from "./task-rows.ts";
+import { takesEach } from "../parse/shared-flags.ts";
+import { lookupOf } from "../resolve/lookup.ts";
+import type { RequestLog } from "../trace/request-log.ts";
 import { ended, rowSources, sendRows } from "./each-line.ts";
 import type { NamedOutcome, RowOutcome, RowSteps } from "./each-line.ts";
+import { eachTaskRow } from "./task-rows.ts";
 
 const outcomes = (routine: readonly RowEnd[]): Returns<never> =>
   onTerminal(

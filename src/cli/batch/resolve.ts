@@ -15,7 +15,7 @@ import { rowPlace } from "../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
 import type { ReadRows } from "./row-input.ts";
 import type { Session } from "../execute/session.ts";
-import { isIdPrefix, isUuid } from "../../lib/uuid.ts";
+import { isIdPrefix, isUuid } from "../../lib/text.ts";
 
 /** With more distinct names than this, the whole list is read instead of one search per name. */
 const MAX_KEYWORD_LOOKUPS = 20;

@@ -1,19 +1,17 @@
-import { own } from "../../lib/json.ts";
-import { isUuid } from "../../lib/uuid.ts";
 import { readProfiles } from "../../config/profiles.ts";
 import { sandboxProfile } from "../../config/sandbox-profile.ts";
 import type { Host } from "../../host/host.ts";
+import { own } from "../../lib/json.ts";
+import { isUuid } from "../../lib/text.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
-import { formats } from "../../output/formats-list.ts";
+import { formats } from "../../output/terminal.ts";
+import { topicNames } from "../help/topic-names.ts";
 import { flagOf, placeholder, startsWith } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { appNames, fetchNames, runIds } from "./remote-names.ts";
-import { ownFlags } from "../parse/flags.ts";
-import type { Flag, OwnFlag } from "../parse/flags.ts";
-import { sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
-import type { SharedFlag } from "../parse/shared-flags.ts";
+import { ownFlags, sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
+import type { Flag, OwnFlag, SharedFlag } from "../parse/shared-flags.ts";
 import { spellings } from "../parse/synonyms.ts";
-import { topicNames } from "../help/topic-names.ts";
+import { appNames, fetchNames, runIds } from "./remote-names.ts";
 
 /** Source of the candidates for a place: words, a lookup, or the files of the shell. */
 type Source = readonly string[] | "files" | Lookup;

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import type { Values } from "../../api/request.ts";
+import { runsOfMachine } from "../../commands/wf/index.ts";
 import { settingsFor } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
 import type { Host, Output } from "../../host/host.ts";
 import { isObject } from "../../lib/json.ts";
-import { counted } from "../../lib/plural.ts";
+import { counted } from "../../lib/text.ts";
 import type { Noun } from "../../operations/operation.ts";
 import { timesFor } from "../../output/times.ts";
 import { openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
-import { runsOfMachine } from "../../commands/wf/index.ts";
 import type { Command } from "../parse/command.ts";
 import { optionsFor } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";

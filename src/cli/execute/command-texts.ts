@@ -1,6 +1,6 @@
 import { CliError } from "../../errors.ts";
 import type { AnyOperation } from "../../operations/operation.ts";
-import { firstNames, shortened } from "../../lib/plural.ts";
+import { firstNames, shortened } from "../../lib/text.ts";
 import type { Command } from "../parse/command.ts";
 
 // The three texts of a command come from one phrase, its `action`:

@@ -25,9 +25,8 @@ import {
   titleText,
   withNamesIn,
 } from "./command-texts.ts";
-import { commandValues, withSideEffect } from "./command-values.ts";
 import { withTimeLimit } from "./deadline.ts";
-import { itemsOf } from "./row-values.ts";
+import { commandValues, itemsOf, withSideEffect } from "./row-values.ts";
 import { openSession } from "./session.ts";
 import type { Session } from "./session.ts";
 

@@ -1,7 +1,6 @@
+import type { ClientSetup, FirstRequests } from "../../api/calls.ts";
 import { apiClient } from "../../api/client.ts";
 import type { ApiClient } from "../../api/client.ts";
-import type { ClientSetup } from "../../api/calls.ts";
-import type { FirstRequests } from "../../api/first-requests.ts";
 import type { TypedFile, Values } from "../../api/request.ts";
 import type { Context } from "../../commands/task/command-spec.ts";
 import type { Settings } from "../../config/settings.ts";
@@ -15,11 +14,11 @@ import { maskKey } from "../../redact/keys.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import type { Options } from "../parse/options.ts";
+import { curlText } from "../trace/curl-text.ts";
 import { logRequests } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
 import { withPrefix } from "./command-texts.ts";
-import { curlText } from "../trace/curl-text.ts";
 import { dryRunText } from "./dry-run.ts";
 
 /** What the requests of a command line depend on. */

@@ -1,18 +1,19 @@
-import { isList } from "../../operations/operation.ts";
+import type { ApiClient } from "../../api/client.ts";
 import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
-import { ApiError, CliError, DryRunShown, refused } from "../../errors.ts";
-import { isObject, valueAt } from "../../lib/json.ts";
+import { invalidResponse } from "../../api/response.ts";
+import { ApiError, CliError, DryRunShown, refused, startRefused } from "../../errors.ts";
 import { Rows } from "../../lib/collect.ts";
+import { isObject, valueAt } from "../../lib/json.ts";
+import { isList } from "../../operations/operation.ts";
 import type { AnyOperation, Returns } from "../../operations/operation.ts";
-import type { Command } from "../parse/command.ts";
 import { rulesOf } from "../parse/command-list.ts";
+import type { Command } from "../parse/command.ts";
 import type { Options } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import { confirmationText, dryDeletionText } from "./command-texts.ts";
 import { lookupOf } from "../resolve/lookup.ts";
 import { resolvedInput } from "../resolve/resolve-input.ts";
-import { indexingVerdict, sendRow } from "./send-row.ts";
+import { confirmationText, dryDeletionText } from "./command-texts.ts";
 import type { Session } from "./session.ts";
 
 /** A command with its checked values, and what its request is made of. */
@@ -236,4 +237,88 @@ async function existingObject(
   }
   await session.context.notice("already exists");
   return object;
+}
+
+/** Yields what a command's row or task gives. */
+export const commandValues = (checked: CheckedCommand): AsyncGenerator<unknown> =>
+  checked.command.task ? taskValues(checked) : rowValues(checked);
+
+async function* taskValues({ command, input, session }: CheckedCommand): AsyncGenerator<unknown> {
+  if (!command.task) return;
+  const ids = await resolvedInput(command, input, lookupOf(session));
+  const { run } = await command.task.load();
+  // Values were checked against the task's own parameters.
+  const result = run(ids as never, session.context);
+  if (result instanceof Promise) await result;
+  else yield* result;
+}
+
+/**
+ * Corrects the side effect of an error after a write: a result that cannot be printed comes after
+ * it, and so may a request that had no effect.
+ */
+export function withSideEffect(error: unknown, session: Session): unknown {
+  if (!(error instanceof CliError)) return error;
+  const { code, sideEffect, isResult } = error.info;
+  // A run that fails to start was accepted before.
+  const withoutEffect = code === startRefused ? 1 : 0;
+  // The verdict on a single write states its own side effect.
+  const judged = isResult && code === "remote-failed";
+  const wrote = !judged && sideEffect === "none" && session.writes() > withoutEffect;
+  return code === "output" || wrote ? error.with({ sideEffect: "applied" }) : error;
+}
+
+/** A row that is sent, with what its request is made of. */
+export interface SentRow {
+  readonly command: Command;
+  readonly row: AnyOperation;
+  /** Further fields of the body. */
+  readonly extra: Values | undefined;
+  readonly session: Session;
+}
+
+/** Sends the request of a row, with what the rules of its command add. */
+export function sendRow(
+  { command, row, extra, session }: SentRow,
+  input: Values,
+): Promise<unknown> {
+  const send = rulesOf(command)?.send;
+  const { api, context } = session;
+  if (!send) return api.call(row, input, { extra });
+  const call: ApiClient["call"] = (each, values, options) =>
+    api.call(each, values, each.id === row.id ? { ...options, extra } : options);
+  return send(input, { ...context, api: { ...context.api, call } });
+}
+
+/**
+ * The error of a write that the server accepted but failed to index: status 200 with the chunk status
+ * `error` (server §9.7), or without any chunk. Undefined if all chunks are indexed, or the row has no
+ * such status.
+ */
+export function indexingVerdict(
+  row: AnyOperation,
+  values: readonly unknown[],
+): CliError | undefined {
+  const { indexes } = row;
+  if (!indexes) return undefined;
+  const chunks = values.map((value) => valueAt(value, indexes.at));
+  if (chunks.length === 0)
+    return invalidResponse("no chunk was returned").with({ sideEffect: "unknown" });
+  const failed = chunks.filter((chunk) => isObject(chunk) && chunk["status"] === "error");
+  if (failed.length === 0) return undefined;
+  const reason = valueAt(failed[0], "error");
+  const why = typeof reason === "string" && reason !== "" ? reason : "the server gave no reason";
+  const count =
+    chunks.length === 1 ? "the chunk was" : `${failed.length} of ${chunks.length} chunks were`;
+  const some = !indexes.dropped || failed.length < chunks.length;
+  return new CliError(
+    "remote-failed",
+    `${count} not ${indexes.dropped ? "stored" : "indexed"}: ${why}`,
+    {
+      isResult: true,
+      code: "remote-failed",
+      sideEffect: some ? "applied" : "none",
+      details: { failed },
+    },
+  );
 }

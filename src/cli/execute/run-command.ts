@@ -24,7 +24,7 @@ import type { TypedLine } from "../parse/typed-values.ts";
 import { toCliError } from "../errors/error-text.ts";
 import { withScope } from "../errors/line-scope.ts";
 import { withNamesIn } from "./command-texts.ts";
-import { commandValues, withSideEffect } from "./command-values.ts";
+import { commandValues, withSideEffect } from "./row-values.ts";
 import { withTimeLimit } from "./deadline.ts";
 import { openSession } from "./session.ts";
 

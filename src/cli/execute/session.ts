@@ -1,5 +1,5 @@
 import type { ApiClient } from "../../api/client.ts";
-import { FirstRequests } from "../../api/first-requests.ts";
+import { FirstRequests } from "../../api/calls.ts";
 import type { CallScope } from "../../commands/task/command-runner.ts";
 import type { ConfirmOptions, Context } from "../../commands/task/command-spec.ts";
 import { unset } from "../../config/profiles.ts";

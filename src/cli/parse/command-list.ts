@@ -1,6 +1,6 @@
 import type { CommandRules } from "../../commands/task/command-rules.ts";
-import { loadAll } from "../../commands/task/feature.ts";
-import type { Feature } from "../../commands/task/feature.ts";
+import { loadAll } from "../../commands/task/command-spec.ts";
+import type { Feature } from "../../commands/task/command-spec.ts";
 import { kbFeatures, kbRules } from "../../commands/kb/index.ts";
 import { sharedFeatures } from "../../commands/shared/index.ts";
 import { wfRules, workflowFeatures } from "../../commands/wf/index.ts";

@@ -1,16 +1,21 @@
-import { usage } from "../../errors.ts";
-import type { Host, ConnectionSettings } from "../../host/host.ts";
-import { own } from "../../lib/json.ts";
-import { isOn, wantsUnicode } from "../../lib/environment.ts";
-import type { Returns } from "../../operations/operation.ts";
-import { formatNamed, formats, formatsElsewhere, formatsOf } from "../../output/formats-list.ts";
-import type { Style } from "../../output/print/print.ts";
 import type { Formulas, RequestedRows } from "../../commands/task/command-spec.ts";
-import type { Globals } from "./shared-flags.ts";
-import { wantsColor } from "../../output/terminal.ts";
+import { usage } from "../../errors.ts";
+import type { ConnectionSettings, Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { durationValue, invalidValue } from "./values.ts";
+import { isOn, wantsUnicode } from "../../lib/environment.ts";
+import { own } from "../../lib/json.ts";
+import type { Returns } from "../../operations/operation.ts";
+import type { Style } from "../../output/print/print.ts";
+import {
+  formatNamed,
+  formats,
+  formatsElsewhere,
+  formatsOf,
+  wantsColor,
+} from "../../output/terminal.ts";
 import type { Command } from "./command.ts";
+import type { Globals } from "./shared-flags.ts";
+import { durationValue, invalidValue } from "./values.ts";
 
 /** The shared flags, checked and completed from the environment. */
 export interface Options {

@@ -2,12 +2,11 @@ import { Command as Commander, CommanderError, Option } from "commander";
 import { usage } from "../../errors.ts";
 import { argumentOf, startsWith } from "./command.ts";
 import type { Command } from "./command.ts";
-import type { Flag, OwnFlag } from "./flags.ts";
 import { withJsonColumns } from "./json-columns.ts";
+import { flagsOf, sharedFlags } from "./shared-flags.ts";
+import type { Flag, Globals, OwnFlag, SharedFlag } from "./shared-flags.ts";
 import { meaningOf, synonymError, synonymsBelow } from "./synonyms.ts";
 import type { Synonym } from "./synonyms.ts";
-import { flagsOf, sharedFlags } from "./shared-flags.ts";
-import type { Globals, SharedFlag } from "./shared-flags.ts";
 import { typedValues } from "./typed-values.ts";
 import type { TypedLine } from "./typed-values.ts";
 

@@ -1,7 +1,7 @@
 import { usage } from "../../errors.ts";
 import type { Command } from "./command.ts";
-import { optionName, ownFlags } from "./flags.ts";
-import type { OwnFlag } from "./flags.ts";
+import { optionName, ownFlags } from "./shared-flags.ts";
+import type { OwnFlag } from "./shared-flags.ts";
 
 /** A value from the command line: a word, several, a boolean, or the path of a file with the text. */
 export type TypedLine = string | readonly string[] | boolean | { readonly file: string };

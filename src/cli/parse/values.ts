@@ -5,7 +5,7 @@ import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import { timeInWords } from "./time-words.ts";
 import type { TypedLine } from "./typed-values.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { isIdPrefix, isUuid } from "../../lib/uuid.ts";
+import { isIdPrefix, isUuid } from "../../lib/text.ts";
 
 /** Files, stdin and the clock, for checking values. */
 export interface Sources {

@@ -1,12 +1,12 @@
 import type { Values } from "../../api/request.ts";
 import { ApiError, notFound, refused, usage } from "../../errors.ts";
+import type { CliError } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { isObject } from "../../lib/json.ts";
-import { listCommand } from "./nouns.ts";
-import type { CliError } from "../../errors.ts";
-import { shortened } from "../../lib/plural.ts";
+import { shortened } from "../../lib/text.ts";
 import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
+import { listCommand } from "./nouns.ts";
 import type { Listed, Listing } from "./listings.ts";
 import type { Lookup } from "./lookup.ts";
 

@@ -1,6 +1,6 @@
 import type { Values } from "../../api/request.ts";
 import { isObject } from "../../lib/json.ts";
-import { isUuid } from "../../lib/uuid.ts";
+import { isUuid } from "../../lib/text.ts";
 import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { rulesOf } from "../parse/command-list.ts";

@@ -1,11 +1,11 @@
 import type { Values } from "../../api/request.ts";
-import { invalidResponse } from "../../api/response-fields.ts";
+import { invalidResponse } from "../../api/response.ts";
 import { ApiError, CliError, notFound } from "../../errors.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
-import { isIdPrefix, isUuid } from "../../lib/uuid.ts";
+import { isIdPrefix, isUuid } from "../../lib/text.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
-import { listCommand } from "./nouns.ts";
 import { listings, scopeOf } from "./listings.ts";
+import { listCommand } from "./nouns.ts";
 import type { Listed, Listing } from "./listings.ts";
 import type { Lookup } from "./lookup.ts";
 import { ambiguousText, invalidId, unknownName } from "./name-errors.ts";

@@ -3,7 +3,7 @@ import type { IncomingResponse, OutgoingRequest } from "../../api/exchange.ts";
 import type { Settings } from "../../config/settings.ts";
 import { causesOf } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { counted } from "../../lib/plural.ts";
+import { counted } from "../../lib/text.ts";
 import { visible } from "../../output/display-width.ts";
 import { maskKey } from "../../redact/keys.ts";
 import { redactText, redactValue, truncate } from "../../redact/text.ts";

@@ -3,7 +3,7 @@ import type { ConcurrencyOptions } from "../../api/adaptive-limit.ts";
 import type { Values } from "../../api/request.ts";
 import { CliError, diskProblem, DryRunShown, reasonOf } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { counted } from "../../lib/plural.ts";
+import { counted } from "../../lib/text.ts";
 import type { Context } from "../task/command-spec.ts";
 import { lockJournal, unlockedJournal } from "../task/lock-work.ts";
 import { openFailedRows } from "./batch-file.ts";

@@ -1,5 +1,5 @@
-import { rows, tasks } from "../task/feature.ts";
-import type { Feature } from "../task/feature.ts";
+import { rows, tasks } from "../task/command-spec.ts";
+import type { Feature } from "../task/command-spec.ts";
 
 /** What `kb` can do. */
 export const kbFeatures: readonly Feature[] = [

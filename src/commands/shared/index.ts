@@ -1,5 +1,5 @@
-import { tasks } from "../task/feature.ts";
-import type { Feature } from "../task/feature.ts";
+import { tasks } from "../task/command-spec.ts";
+import type { Feature } from "../task/command-spec.ts";
 
 /** What both programs can do; the commands are named without the program. */
 export const sharedFeatures: readonly Feature[] = [

@@ -1,10 +1,9 @@
 import type { ApiClient } from "../../api/client.ts";
 import type { RowLimit } from "../../api/pages.ts";
 import type { TargetFlags } from "../../config/settings.ts";
-import type { CommandRunner } from "./command-runner.ts";
-import type { CliError, FailureKind } from "../../errors.ts";
+import { CliError } from "../../errors.ts";
+import type { FailureKind } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import type { ProgressStep } from "../../output/report-model.ts";
 import { list, onTerminal, withNamePath } from "../../operations/operation.ts";
 import type {
   AnyOperation,
@@ -14,6 +13,8 @@ import type {
   Params,
   Returns,
 } from "../../operations/operation.ts";
+import type { ProgressStep } from "../../output/report-model.ts";
+import type { CommandRunner } from "./command-runner.ts";
 
 /** The rows requested by --all, --limit and --page. */
 export interface RequestedRows extends RowLimit {
@@ -208,3 +209,65 @@ export const itemOutcomes = onTerminal(
   { form: "results", outcome: "status", name: "name", reason: "error", routine: ["ok"] },
   withNamePath("id", list<ItemOutcome>("", "name status error id:id")),
 );
+
+/** A part of a program: its commands, and the words that they begin with after `kb` or `wf`. */
+export interface Feature {
+  readonly words: string;
+  load(): Promise<readonly (AnyOperation | Task)[]>;
+}
+
+/** The code of each task that a module declares. */
+type CodeOf<M> = {
+  readonly [Name in keyof M as M[Name] extends TaskSpec<infer _> ? Name : never]: () => Promise<
+    M[Name] extends TaskSpec<infer P extends Params> ? TaskCode<P> : never
+  >;
+};
+
+/**
+ * The tasks that a module declares, with the code of each. A start loads the declarations of one word,
+ * and the code of one command: code takes the types of its parameters from the declaration, not the reverse.
+ */
+export const tasks = <M extends object>(
+  words: string,
+  declarations: () => Promise<M>,
+  code: CodeOf<M>,
+): Feature => ({
+  words,
+  async load() {
+    const specs = (await declarations()) as Readonly<Record<string, TaskSpec>>;
+    const loads = Object.entries(code) as [string, Task["load"]][];
+    return loads.map(([name, load]) => ({ ...specs[name], load }) as Task);
+  },
+});
+
+/** Rows of the table that are commands: a module that exports nothing else. */
+export const rows = (words: string, load: () => Promise<object>): Feature => ({
+  words,
+  load: async () => Object.values(await load()) as AnyOperation[],
+});
+
+/** The commands of features, in the same order. */
+export const loadAll = async (
+  features: readonly Feature[],
+): Promise<readonly (AnyOperation | Task)[]> =>
+  (await Promise.all(features.map((feature) => feature.load()))).flat();
+
+/** Exits with this code, without an error message. */
+export class SilentExit extends CliError {
+  readonly code: number;
+
+  constructor(code: number) {
+    super("failure", "");
+    this.code = code;
+  }
+
+  override get exit(): number {
+    return this.code;
+  }
+}
+
+/** Whether a command prints events as they come (on a terminal or as jsonl), or one final result. */
+export const asEvents = (
+  input: { readonly blocking?: boolean | undefined; readonly detach?: boolean | undefined },
+  format: string | undefined,
+): boolean => !input.blocking && !input.detach && (format === undefined || format === "jsonl");

@@ -1,6 +1,5 @@
-import type { Context } from "../task/command-spec.ts";
-import { rows, tasks } from "../task/feature.ts";
-import type { Feature } from "../task/feature.ts";
+import { rows, tasks } from "../task/command-spec.ts";
+import type { Context, Feature } from "../task/command-spec.ts";
 
 /** What `wf` can do. */
 export const workflowFeatures: readonly Feature[] = [

@@ -1,4 +1,4 @@
-import { streamDecoder } from "../utf8.ts";
+import { streamDecoder } from "../text.ts";
 
 /** A line of a file, without its end. */
 export interface Line {

@@ -1,4 +1,4 @@
-import type { Format } from "../formats-list.ts";
+import type { Format } from "../terminal.ts";
 import type { TerminalWriter } from "../live/terminal-writer.ts";
 import type { Tone } from "../report-model.ts";
 import type { TimeStyle } from "../times.ts";

@@ -4,7 +4,7 @@ import type { Cell, Detail, Section, Chart, Heading, Tone } from "../report-mode
 import { escapeLine, hiddenText, escapeHtml } from "./markup.ts";
 import { durationUnits } from "../../lib/duration.ts";
 import { groupDigits } from "../../lib/numbers.ts";
-import { columnColor } from "../colors.ts";
+import { columnColor } from "../terminal.ts";
 import { cellText, humanTimes } from "../table/table.ts";
 
 /** What a table is called, and how its rows unfold. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { shortened } from "../../lib/plural.ts";
+import { shortened } from "../../lib/text.ts";
 import { version } from "../../lib/version.ts";
 import type { Style } from "../formats/text-formats.ts";
 import { timesFor } from "../times.ts";

@@ -1,17 +1,16 @@
 import { formatSeconds } from "../../lib/duration.ts";
-import { counted } from "../../lib/plural.ts";
+import { expiryText, formText, inputText } from "../../lib/form-text.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
 import { eventFields } from "../../lib/server-event.ts";
 import type { EventFields, ServerEvent } from "../../lib/server-event.ts";
-import { expiryText, formText, inputText } from "../../lib/form-text.ts";
+import { counted } from "../../lib/text.ts";
 import { AgentAnswer } from "../../runs/text.ts";
 import { nodeError } from "../../runs/trace.ts";
-import { ellipsis } from "../cut.ts";
-import { pad, shorten, visible, widthOf, wrap } from "../display-width.ts";
-import { wrapParts } from "../table/text-lines.ts";
+import { ellipsis, pad, shorten, visible, widthOf, wrap } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
+import { wrapParts } from "../table/text-lines.ts";
+import { colorOfStatus } from "../terminal.ts";
 import type { Times } from "../times.ts";
-import { colorOfStatus } from "../colors.ts";
 
 /** How event lines are displayed. */
 export interface LiveStyle {

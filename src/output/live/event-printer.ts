@@ -6,7 +6,7 @@ import type { LiveStyle, TextPiece } from "./event-lines.ts";
 import type { ViewStyle } from "./node-lines.ts";
 import { RunView } from "./run-view.ts";
 import type { TerminalWriter, LiveLines } from "./terminal-writer.ts";
-import { counted } from "../../lib/plural.ts";
+import { counted } from "../../lib/text.ts";
 
 /** Displays events as they arrive. */
 export interface EventPrinter {

@@ -5,7 +5,7 @@ import type { TableStyle } from "../table/table.ts";
 import { textLine } from "../table/text-lines.ts";
 import { formatElapsed, headOf, joinParts, plainParts, signOf, spinnerSign } from "./node-lines.ts";
 import type { LinePart, ViewStyle } from "./node-lines.ts";
-import { ProgressLine } from "./progress-line.ts";
+import { ProgressLine } from "./progress.ts";
 import type { LiveLines, TerminalWriter } from "./terminal-writer.ts";
 
 /** How items are displayed. */

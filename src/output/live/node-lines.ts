@@ -1,12 +1,11 @@
 import { formatSeconds } from "../../lib/duration.ts";
-import { counted } from "../../lib/plural.ts";
+import { counted } from "../../lib/text.ts";
 import type { NodeRun } from "../../runs/trace.ts";
-import { durationPart } from "./event-lines.ts";
-import { colorOfStatus } from "../colors.ts";
-import type { LiveStyle } from "./event-lines.ts";
-import { ellipsis } from "../cut.ts";
-import { pad, shorten, visible, widthOf } from "../display-width.ts";
+import { ellipsis, pad, shorten, visible, widthOf } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
+import { colorOfStatus } from "../terminal.ts";
+import { durationPart } from "./event-lines.ts";
+import type { LiveStyle } from "./event-lines.ts";
 
 /** How a run is displayed. */
 export interface ViewStyle extends LiveStyle {

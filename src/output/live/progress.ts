@@ -1,9 +1,9 @@
 import type { Host } from "../../host/host.ts";
+import { clockTime } from "../../lib/duration.ts";
+import { groupDigits } from "../../lib/numbers.ts";
+import { cut, ellipsis, shorten, visible, widthOf } from "../display-width.ts";
 import type { ProgressStep } from "../report-model.ts";
-import { ellipsis } from "../cut.ts";
-import { shorten } from "../display-width.ts";
 import type { ProgressStyle } from "../terminal.ts";
-import { ProgressLine } from "./progress-line.ts";
 import type { Bottom, TerminalWriter } from "./terminal-writer.ts";
 
 /** ms before the spinner appears. */
@@ -145,5 +145,174 @@ class Spinner implements ProgressBar, Bottom {
         isEnabled: true,
       });
     this.#ora = this.#create().start();
+  }
+}
+
+/** Narrowest name of an item that can be recognized. */
+const MIN_CURRENT = 8;
+/** The longest usual time left. */
+const LONG_LEFT = "1:02:10 left";
+
+/** The steps of a command as the text of one line. */
+export class ProgressLine {
+  /** The verb of the command: `Syncing`. */
+  readonly #verb: string;
+  /** Between the parts. */
+  readonly #separator: string;
+  readonly #mark: string;
+  #step: ProgressStep | undefined;
+  #timeLeft: TimeLeft | undefined;
+
+  constructor(verb: string, unicode: boolean) {
+    this.#verb = verb;
+    this.#separator = unicode ? " · " : ", ";
+    this.#mark = ellipsis(unicode);
+  }
+
+  /** Is there work that is counted and not complete? */
+  get isOpen(): boolean {
+    return this.#step !== undefined && this.#step.done !== this.#step.total;
+  }
+
+  /** Takes the next step, at a time in ms. Another verb, unit or start begins another work. */
+  update(step: ProgressStep, now: number): void {
+    const before = this.#step;
+    const isSame =
+      before && before.verb === step.verb && before.unit === step.unit && before.done <= step.done;
+    if (!isSame) this.#timeLeft = new TimeLeft(now, step.done);
+    this.#timeLeft?.add(now, step.done);
+    this.#step = step;
+  }
+
+  /**
+   * `Syncing  134/302 files · 3 failed · it/page-011.md`, at most `width` columns; the name leaves room
+   * for the time left, which is a text of its own because it changes between the steps.
+   */
+  text(now: number, width = Infinity): string {
+    const step = this.#step;
+    if (!step) return "";
+    const parts = [
+      `${step.verb ?? this.#verb}  ${countText(step)} ${step.unit}`,
+      ...(step.failed ? [`${groupDigits(step.failed)} failed`] : []),
+      ...(step.note === undefined ? [] : [visible(step.note)]),
+      ...this.#rate(now),
+    ];
+    const separator = this.#separator;
+    const line = parts.join(separator);
+    const room = width - widthOf(`${line}${separator}${separator}${LONG_LEFT}`);
+    if (step.current === undefined || step.current === "" || room < MIN_CURRENT)
+      return shorten(line, width, this.#mark);
+    return `${line}${separator}${cut(visible(step.current), room, this.#mark)}`;
+  }
+
+  /** ` · 0:42 left`; empty until it is known, and if it does not fit behind the text. */
+  timeLeft(now: number, width = Infinity): string {
+    const total = this.#step?.total;
+    const seconds = total === undefined ? undefined : this.#timeLeft?.seconds(total, now);
+    if (seconds === undefined) return "";
+    const text = `${this.#separator}${clockTime(seconds)} left`;
+    return widthOf(this.text(now, width)) + text.length <= width ? text : "";
+  }
+
+  /** The rate of work with an unknown end. */
+  #rate(now: number): readonly string[] {
+    const rate = this.#step?.total === undefined ? this.#timeLeft?.perSecond(now) : undefined;
+    return rate === undefined
+      ? []
+      : [`${rate < 10 ? rate.toFixed(1) : groupDigits(Math.round(rate))}/s`];
+  }
+}
+
+const countText = ({ done, total }: ProgressStep): string =>
+  total === undefined ? groupDigits(done) : `${groupDigits(done)}/${groupDigits(total)}`;
+
+/** ms of completions that set the pace; more if there were few. */
+const WINDOW = 15_000;
+const WINDOW_COMPLETIONS = 10;
+/** What must be known before the pace is: completions, ms between them, and ms or a share of the work. */
+const MIN_COMPLETIONS = 3;
+const MIN_ELAPSED = 2000;
+const EARLY = 10_000;
+const EARLY_SHARE = 0.05;
+/** ms within which completions are taken as one. */
+const STEP = 100;
+/** Without a completion for this many usual gaps, and a window, the pace is no longer known. */
+const MAX_GAPS = 4;
+
+interface Sample {
+  readonly at: number;
+  readonly done: number;
+}
+
+/** The pace of work in its latest window. */
+interface Pace {
+  /** Completions per ms. */
+  readonly rate: number;
+  /** ms since the last completion. */
+  readonly silence: number;
+  /** Completed since the start. */
+  readonly done: number;
+}
+
+/**
+ * Estimates the rate of counted work and the time left from the completions of the last 15 seconds,
+ * so that a slow start or a pause is soon forgotten. Times are ms of one clock.
+ */
+export class TimeLeft {
+  readonly #start: Sample;
+  /** The samples of the window, after the last one before it. */
+  readonly #samples: Sample[];
+
+  constructor(at: number, done: number) {
+    this.#start = { at, done };
+    this.#samples = [this.#start];
+  }
+
+  add(at: number, done: number): void {
+    const samples = this.#samples;
+    const last = this.#last();
+    if (done <= last.done) return;
+    const isTogether = samples.length > 1 && at - last.at < STEP;
+    if (isTogether) samples.pop();
+    samples.push({ at: isTogether ? last.at : at, done });
+    const isOld = ({ at: time, done: count }: Sample) =>
+      time <= at - WINDOW && done - count >= WINDOW_COMPLETIONS;
+    while (samples[1] && isOld(samples[1])) samples.shift();
+  }
+
+  /** Completions per second; undefined until they are known, and when the work stalls. */
+  perSecond(now: number): number | undefined {
+    const pace = this.#pace(now);
+    return pace && (this.#isEarly(now) ? undefined : pace.rate * 1000);
+  }
+
+  /** Seconds until `total` is done; undefined until the pace is known, and when the work stalls. */
+  seconds(total: number, now: number): number | undefined {
+    const pace = this.#pace(now);
+    if (!pace) return undefined;
+    const share = pace.done / (total - this.#start.done);
+    if (share < EARLY_SHARE && this.#isEarly(now)) return undefined;
+    const left = (total - this.#last().done) / pace.rate - pace.silence;
+    return left > 0 ? left / 1000 : undefined;
+  }
+
+  #pace(now: number): Pace | undefined {
+    const [first = this.#start] = this.#samples;
+    const last = this.#last();
+    const completions = last.done - first.done;
+    const elapsed = last.at - first.at;
+    if (completions < MIN_COMPLETIONS || elapsed < MIN_ELAPSED) return undefined;
+    const silence = now - last.at;
+    const usualGap = elapsed / (this.#samples.length - 1);
+    if (silence > Math.max(WINDOW, MAX_GAPS * usualGap)) return undefined;
+    return { rate: completions / elapsed, silence, done: last.done - this.#start.done };
+  }
+
+  #isEarly(now: number): boolean {
+    return now - this.#start.at < EARLY;
+  }
+
+  #last(): Sample {
+    return this.#samples.at(-1) ?? this.#start;
   }
 }

@@ -1,8 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Host, Output } from "../../host/host.ts";
+import { ellipsis, shorten, widthOf } from "../display-width.ts";
 import { withWrite } from "../terminal.ts";
-import { ellipsis } from "../cut.ts";
-import { shorten, widthOf } from "../display-width.ts";
 
 /** What is at the bottom of a terminal. It gives way while anything else is written. */
 export interface Bottom {

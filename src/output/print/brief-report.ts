@@ -1,5 +1,5 @@
 import type { Output } from "../../host/host.ts";
-import { counted, shortened } from "../../lib/plural.ts";
+import { counted, shortened } from "../../lib/text.ts";
 import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { CellLines } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";

@@ -7,8 +7,8 @@ import { applyFilter } from "../formats/jq.ts";
 import { jsonArray, jsonLine, prettyJson } from "../formats/text-formats.ts";
 import { cellText, fieldNamed } from "../table/table.ts";
 import { timesFor } from "../times.ts";
-import { allOf, each } from "./printing.ts";
-import type { Printing, RowBatches } from "./printing.ts";
+import { allOf, each } from "./print-rows.ts";
+import type { Printing, RowBatches } from "./print-rows.ts";
 
 /** Prints texts as they are, and other values as JSON. */
 export const printValues = (rows: RowBatches, { out }: Printing): Promise<number> =>

@@ -1,7 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import { collect, inBatches } from "../../lib/collect.ts";
 import { isList } from "../../operations/operation.ts";
-import { columnColor } from "../colors.ts";
+import { columnColor } from "../terminal.ts";
 import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
@@ -23,8 +23,8 @@ import {
   ordered,
   tableStyle,
   viewStyleOf,
-} from "./printing.ts";
-import type { Printing } from "./printing.ts";
+} from "./print-rows.ts";
+import type { Printing } from "./print-rows.ts";
 
 /** Prints reports as text, or their data. */
 export async function printReports(

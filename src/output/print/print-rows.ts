@@ -1,21 +1,17 @@
-import { oneByOne } from "../../lib/collect.ts";
-import type { Returns } from "../../operations/operation.ts";
+import type { Output } from "../../host/host.ts";
+import { collect, oneByOne } from "../../lib/collect.ts";
+import type { Returns, TerminalForm } from "../../operations/operation.ts";
+import { colorsFor } from "../display-width.ts";
 import { cellLines } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
+import type { Style } from "../formats/text-formats.ts";
+import type { ViewStyle } from "../live/node-lines.ts";
 import type { Reappearing } from "../live/open-rows.ts";
 import { printGrid } from "../table/grid.ts";
 import { sheetText } from "../table/sheet.ts";
-import { cellText, fieldNamed } from "../table/table.ts";
-import type { TableField } from "../table/table.ts";
-import {
-  each,
-  eachBatch,
-  fieldsFor,
-  isDefaultForm,
-  tableStyle,
-  terminalFormOf,
-} from "./printing.ts";
-import type { Printing, RowBatches } from "./printing.ts";
+import { cellText, declaredFields, fieldNamed, fieldsOf, sortRows } from "../table/table.ts";
+import type { TableField, TableStyle } from "../table/table.ts";
+import { clockFor, timesFor } from "../times.ts";
 
 /** Prints rows as a grid; those that change are redrawn on a terminal. */
 export async function printTable(rows: RowBatches, printing: Printing): Promise<number> {
@@ -111,3 +107,116 @@ export async function printLines(
     },
   );
 }
+
+/** What is printed how and where. */
+export interface Printing {
+  readonly returns: Returns<never>;
+  readonly style: Style;
+  readonly out: Output;
+}
+
+/** Rows, in the batches in which they arrive. */
+export type RowBatches = AsyncIterable<readonly unknown[]>;
+
+/** Whether values are printed in the default form of their kind. */
+export const isDefaultForm = ({ format, jq, columns }: Style): boolean =>
+  jq === undefined &&
+  columns === undefined &&
+  (format === undefined || format === "grid" || format === "wide");
+
+/** The form of its own that a result has on a terminal. */
+export const terminalFormOf = (returns: Returns<never>): TerminalForm | undefined =>
+  "terminalForm" in returns ? returns.terminalForm : undefined;
+
+/** The values of a stream, each mapped. */
+export async function* mapped<T, U>(
+  values: AsyncIterable<T>,
+  to: (value: T) => U | Promise<U>,
+): AsyncGenerator<U> {
+  for await (const value of values) yield to(value);
+}
+
+/** Rows in the requested order; only a requested order collects all rows first. */
+export const ordered = (rows: RowBatches, { returns, style }: Printing): RowBatches =>
+  style.sort === undefined && !style.reverse ? rows : sortedRows(rows, returns, style);
+
+async function* sortedRows(
+  rows: RowBatches,
+  returns: Returns<never>,
+  { sort, reverse }: Style,
+): AsyncGenerator<readonly unknown[]> {
+  const all = await allOf(rows);
+  const inOrder = sort === undefined ? all : sortRows(all, fieldNamed(returns, sort));
+  yield reverse ? inOrder.reverse() : inOrder;
+}
+
+/** All rows. */
+export const allOf = async (batches: RowBatches): Promise<unknown[]> =>
+  (await collect(batches)).flat();
+
+/** Values whose text is one write: more than a page has. */
+const MAX_VALUES = 1000;
+
+/**
+ * Writes the texts of the values as they arrive, after `head` (even without values). Resolves to the
+ * number of values; stops when the reader closes the output.
+ */
+export async function eachBatch<T>(
+  batches: AsyncIterable<readonly T[]>,
+  out: Output,
+  textOf: (values: readonly T[]) => string,
+  head: (first?: T) => string = () => "",
+): Promise<number> {
+  let count = 0;
+  for await (const batch of batches) {
+    for (let at = 0; at < batch.length; at += MAX_VALUES) {
+      const values = batch.slice(at, at + MAX_VALUES);
+      const text = (count === 0 ? head(values[0]) : "") + textOf(values);
+      count += values.length;
+      if (text !== "") await out.write(text);
+      if (out.closed) return count;
+    }
+  }
+  if (count === 0 && head() !== "") await out.write(head());
+  return count;
+}
+
+/** The same with the text of each value. */
+export const each = <T>(
+  batches: AsyncIterable<readonly T[]>,
+  out: Output,
+  textOf: (value: T) => string,
+): Promise<number> => eachBatch(batches, out, (values) => values.map(textOf).join(""));
+
+/** Columns of a table: requested, declared, or else the fields of the first row. */
+export function fieldsFor({ returns, style }: Printing, first: unknown): readonly TableField[] {
+  if (style.columns !== undefined) return style.columns.map((name) => fieldNamed(returns, name));
+  const declared = declaredFields(returns, style.format === "wide");
+  return declared.length > 0 || first === undefined ? declared : fieldsOf(first);
+}
+
+/** How tables are displayed. */
+export async function tableStyle({ style, out }: Printing): Promise<TableStyle> {
+  return {
+    times: timesFor(style, out.isTTY),
+    colors: await colorsFor(style.color),
+    headers: style.headers,
+    accessible: style.accessible,
+    unicode: style.unicode,
+    human: out.isTTY,
+    keepsAll: style.format === "wide" || style.columns !== undefined,
+  };
+}
+
+/** How live views are displayed. */
+export const viewStyleOf = async ({ returns, style, out }: Printing): Promise<ViewStyle> => ({
+  colors: await colorsFor(style.color),
+  clock: clockFor(style, out.isTTY),
+  times: timesFor(style, out.isTTY),
+  now: style.now,
+  get columns() {
+    return out.isTTY ? out.columns : Infinity;
+  },
+  unicode: style.unicode,
+  past: "past" in returns,
+});

@@ -4,11 +4,12 @@ import { inBatches } from "../../lib/collect.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { isList } from "../../operations/operation.ts";
 import type { Returns, TerminalForm } from "../../operations/operation.ts";
-import { visible, escapeControls } from "../display-width.ts";
-import type { Format } from "../formats-list.ts";
+import { escapeControls, visible } from "../display-width.ts";
 import { checkFilter } from "../formats/jq.ts";
 import type { Style } from "../formats/text-formats.ts";
+import type { EventPrinter } from "../live/event-printer.ts";
 import { columnNames, isColumn } from "../table/table.ts";
+import type { Format } from "../terminal.ts";
 import {
   printFiltered,
   printJson,
@@ -18,24 +19,21 @@ import {
   printYaml,
 } from "./print-data.ts";
 import {
+  allOf,
+  each,
+  eachBatch,
+  isDefaultForm,
+  mapped,
+  ordered,
   printLines,
   printPairs,
   printSheets,
   printTable,
   printTerminalForm,
-} from "./print-rows.ts";
-import {
-  allOf,
-  each,
-  isDefaultForm,
-  mapped,
-  ordered,
   terminalFormOf,
-  eachBatch,
   viewStyleOf,
-} from "./printing.ts";
-import type { Printing, RowBatches } from "./printing.ts";
-import type { EventPrinter } from "../live/event-printer.ts";
+} from "./print-rows.ts";
+import type { Printing, RowBatches } from "./print-rows.ts";
 
 export type { PageInfo, Style } from "../formats/text-formats.ts";
 export { columnNames, visible };

@@ -1,9 +1,8 @@
 import type { Output } from "../../host/host.ts";
-import { cut, cutDistinct, ellipsis, shortIdLength } from "../cut.ts";
-import { lineWidth, gridTexts, layOut, shortId } from "./layout.ts";
-import { shorten, widthOf } from "../display-width.ts";
+import { cut, cutDistinct, ellipsis, shortIdLength, shorten, widthOf } from "../display-width.ts";
 import { MAX_TABLE_ROWS, drawTable, rowLine } from "./draw-table.ts";
 import type { TableCell } from "./draw-table.ts";
+import { gridTexts, layOut, lineWidth, shortId } from "./layout.ts";
 import type { GridColumn } from "./layout.ts";
 import { sheetText } from "./sheet.ts";
 import { availableWidth } from "./table.ts";

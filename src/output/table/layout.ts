@@ -1,12 +1,11 @@
 import { groupBy } from "../../lib/collect.ts";
-import { isUuid } from "../../lib/uuid.ts";
-import { cut, cutDistinct, ellipsis, shortIdLength } from "../cut.ts";
-import { visible, widthOf } from "../display-width.ts";
+import { sum } from "../../lib/numbers.ts";
+import { isUuid } from "../../lib/text.ts";
+import { cut, cutDistinct, ellipsis, shortIdLength, visible, widthOf } from "../display-width.ts";
+import { columnGap } from "./draw-table.ts";
 import type { TableColumn } from "./draw-table.ts";
 import { cellTextOf, humanTimes } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";
-import { sum } from "../../lib/numbers.ts";
-import { columnGap } from "./draw-table.ts";
 
 /** A column of a grid with its place on the line. */
 export interface GridColumn extends TableColumn {

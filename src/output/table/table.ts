@@ -5,7 +5,7 @@ import { isObject, own, valueAt } from "../../lib/json.ts";
 import { readColumns } from "../../operations/operation.ts";
 import type { Column, ColumnKind, Returns } from "../../operations/operation.ts";
 import type { Times } from "../times.ts";
-import { columnColor } from "../colors.ts";
+import { columnColor } from "../terminal.ts";
 import type { Colors } from "../display-width.ts";
 
 /** One column of a table. */

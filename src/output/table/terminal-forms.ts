@@ -1,15 +1,14 @@
 import type { Output } from "../../host/host.ts";
+import { valueAt } from "../../lib/json.ts";
 import { groupDigits } from "../../lib/numbers.ts";
 import { asText } from "../../operations/operation.ts";
 import type { TerminalForm } from "../../operations/operation.ts";
-import { ellipsis, cut } from "../cut.ts";
-import { pad, visible, widthOf, wrap } from "../display-width.ts";
+import { cut, ellipsis, pad, visible, widthOf, wrap } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
+import { colorOfStatus } from "../terminal.ts";
 import { columnGap } from "./draw-table.ts";
-import type { TableField, TableStyle } from "./table.ts";
-import { colorOfStatus } from "../colors.ts";
 import { availableWidth, cellText } from "./table.ts";
-import { valueAt } from "../../lib/json.ts";
+import type { TableField, TableStyle } from "./table.ts";
 
 /**
  * Names of a group that are listed: all of a small one, or else the first ones. A failure can be seen

@@ -1,5 +1,5 @@
 import { define, isObject, own } from "../../lib/json.ts";
-import { countCharacters } from "../../lib/utf8.ts";
+import { countCharacters } from "../../lib/text.ts";
 import { raise } from "../protocol/errors.ts";
 import { pythonRepr } from "../protocol/validation.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";

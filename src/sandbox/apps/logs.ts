@@ -1,4 +1,4 @@
-import { isUuid } from "../../lib/uuid.ts";
+import { isUuid } from "../../lib/text.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import type { listWorkflowLogs } from "../../operations/workflows.ts";
 import { internalServerError, invalidParam } from "../protocol/errors.ts";

@@ -1,4 +1,4 @@
-import { isUuid } from "../../lib/uuid.ts";
+import { isUuid } from "../../lib/text.ts";
 import * as workflows from "../../operations/workflows.ts";
 import { internalServerError, raise } from "../protocol/errors.ts";
 import { type Reply } from "../protocol/handler.ts";

@@ -1,5 +1,5 @@
 import { methodAndPath, type AnyOperation } from "../../operations/operation.ts";
-import { isUuid } from "../../lib/uuid.ts";
+import { isUuid } from "../../lib/text.ts";
 import { atLeast } from "../protocol/handler.ts";
 import type { AppDefinition } from "../apps/definitions/app-definitions.ts";
 import { HttpError } from "../protocol/errors.ts";

@@ -1,5 +1,5 @@
 import type * as operations from "../../operations/chunks.ts";
-import { countCharacters } from "../../lib/utf8.ts";
+import { countCharacters } from "../../lib/text.ts";
 import { internalServerError } from "../protocol/errors.ts";
 import { atLeast } from "../protocol/handler.ts";
 import { pageFields } from "../protocol/page-params.ts";

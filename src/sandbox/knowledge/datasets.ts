@@ -1,4 +1,4 @@
-import { isUuid } from "../../lib/uuid.ts";
+import { isUuid } from "../../lib/text.ts";
 import { isObject } from "../../lib/json.ts";
 import type * as operations from "../../operations/knowledge.ts";
 import { internalServerError } from "../protocol/errors.ts";

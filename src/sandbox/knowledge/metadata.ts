@@ -1,5 +1,5 @@
 import { isObject } from "../../lib/json.ts";
-import { countCharacters } from "../../lib/utf8.ts";
+import { countCharacters } from "../../lib/text.ts";
 import type * as operations from "../../operations/metadata.ts";
 import { raise } from "../protocol/errors.ts";
 import { type Reply, atLeast } from "../protocol/handler.ts";

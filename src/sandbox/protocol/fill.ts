@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isObject, valueAt } from "../../lib/json.ts";
-import { countCharacters } from "../../lib/utf8.ts";
+import { countCharacters } from "../../lib/text.ts";
 import { appId, tenantId, toSecondsOrNull, workflowId } from "./ids.ts";
 import { atLeast } from "./handler.ts";
 import events from "./run-events.json" with { type: "json" };

@@ -1,6 +1,5 @@
-import { counted } from "../../lib/plural.ts";
 import { isObject } from "../../lib/json.ts";
-import { countCharacters } from "../../lib/utf8.ts";
+import { countCharacters, counted } from "../../lib/text.ts";
 import { HttpError } from "./errors.ts";
 
 /** The rule for a value: a shape of the operations table, with lengths of text and lists. */

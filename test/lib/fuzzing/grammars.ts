@@ -7,7 +7,7 @@ import type { ConditionField, FieldKind } from "../../../src/commands/conditions
 import { metricScope } from "../../../src/commands/kb/eval/scope.ts";
 import { parsePatterns, patternValues } from "../../../src/commands/kb/sync/patterns.ts";
 import { parseExpectation } from "../../../src/commands/wf/expect/expectation.ts";
-import { baseUrlOf } from "../../../src/config/base-url.ts";
+import { baseUrlOf } from "../../../src/config/profiles.ts";
 import { safePath, uniquePath } from "../../../src/host/safe-path.ts";
 import { didYouMean } from "../../../src/lib/did-you-mean.ts";
 import { formatDuration, parseDuration } from "../../../src/lib/duration.ts";

@@ -2,7 +2,7 @@
 import { parse as parseYaml } from "yaml";
 import { serverEvent } from "../../../src/lib/server-event.ts";
 import { isObject } from "../../../src/lib/json.ts";
-import { formats } from "../../../src/output/formats-list.ts";
+import { formats } from "../../../src/output/terminal.ts";
 import { operations } from "../../../src/operations/index.ts";
 import { events } from "../../../src/operations/operation.ts";
 import type { Returns } from "../../../src/operations/operation.ts";

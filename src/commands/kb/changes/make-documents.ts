@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import type { ErrorInfo } from "../../../errors.ts";
 import { groupDigits, sum } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import { applyDocuments } from "./apply-documents.ts";
 import type { DocumentTarget } from "./apply-documents.ts";
 import { rowOf } from "./change.ts";

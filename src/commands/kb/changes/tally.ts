@@ -1,4 +1,4 @@
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import type { Action, DocumentChange } from "./change.ts";
 
 /** Planned changes of one kind, and those that were made or failed. */

@@ -1,6 +1,6 @@
 import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { decodeText } from "../../../lib/utf8.ts";
+import { decodeText } from "../../../lib/text.ts";
 import {
   createDocumentByFile,
   createDocumentByText,

@@ -1,5 +1,5 @@
 import { CliError } from "../../../errors.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import { applySettings, createKb, isChange } from "../changes/index.ts";
 import type { Change, DocumentFlags } from "../changes/index.ts";
 import { syncDirectory } from "../sync/index.ts";

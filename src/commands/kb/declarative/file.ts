@@ -1,4 +1,4 @@
-import { problemIn } from "../../../api/response-fields.ts";
+import { problemIn } from "../../../api/response.ts";
 import { usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isObject, own } from "../../../lib/json.ts";

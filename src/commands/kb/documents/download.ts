@@ -1,4 +1,4 @@
-import { requireField } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { getDocument } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";

@@ -1,4 +1,4 @@
-import { requireField } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response.ts";
 import { CliError } from "../../../errors.ts";
 import { backoff, delays } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";

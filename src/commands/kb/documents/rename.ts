@@ -1,21 +1,20 @@
-import { requireField } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response.ts";
 import { CliError, refused, usage } from "../../../errors.ts";
 import { collect } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";
-import { counted, firstNames } from "../../../lib/plural.ts";
-import { countCharacters, decodeText } from "../../../lib/utf8.ts";
+import { countCharacters, counted, decodeText, firstNames } from "../../../lib/text.ts";
 import { listChunks } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import type { Checked } from "../../../operations/operation.ts";
-import { syncFields } from "./marks.ts";
+import type { Context, RowWork } from "../../task/command-spec.ts";
 import { readContents } from "./contents.ts";
 import { responseValues } from "./field-values.ts";
 import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.ts";
+import { syncFields } from "./marks.ts";
 import { replaceFile } from "./replace.ts";
 import { incomplete, verifiedRename } from "./verify-rename.ts";
 import type { DocumentDetail, Rename, RenameInput, SentContent } from "./verify-rename.ts";
-import type { Context, RowWork } from "../../task/command-spec.ts";
 
 /** A renamed document. */
 interface RenamedDocument {

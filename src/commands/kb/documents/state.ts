@@ -1,5 +1,5 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { requireField } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response.ts";
 import { collect } from "../../../lib/collect.ts";
 import { define, valueAt } from "../../../lib/json.ts";
 import { getDocument } from "../../../operations/documents.ts";

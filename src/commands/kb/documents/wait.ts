@@ -1,5 +1,5 @@
 import { CliError } from "../../../errors.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import { getDocument, getIndexingStatus } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";
 import {

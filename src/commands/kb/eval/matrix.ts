@@ -1,4 +1,4 @@
-import { invalidResponse } from "../../../api/response-fields.ts";
+import { invalidResponse } from "../../../api/response.ts";
 import { usage } from "../../../errors.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";

@@ -1,4 +1,4 @@
-import { requireField } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { changedSettings } from "../knowledge/index.ts";

@@ -1,6 +1,6 @@
 import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { requireField } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response.ts";
 import { CliError, isFatal } from "../../../errors.ts";
 import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";

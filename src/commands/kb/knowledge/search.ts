@@ -1,5 +1,5 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { requireField } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response.ts";
 import { isObject, withoutNulls } from "../../../lib/json.ts";
 import { ApiError } from "../../../errors.ts";
 import { getDocument } from "../../../operations/documents.ts";

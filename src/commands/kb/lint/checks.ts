@@ -1,5 +1,5 @@
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
-import { decodeUtf8 } from "../../../lib/utf8.ts";
+import { decodeUtf8 } from "../../../lib/text.ts";
 import { binaryKinds, extensionOf, extraKinds, markupKinds, textKinds } from "../sync/index.ts";
 
 const exclude = "repair it, or exclude it with .kbignore or --exclude";

@@ -1,13 +1,12 @@
 import { getDocument, getIndexingStatus } from "../../../operations/documents.ts";
 import { events, joinTexts, local, record, withNamePath } from "../../../operations/operation.ts";
-import type { PublishedRun } from "../../../operations/pipeline.ts";
 import {
   runDatasourceNode,
   runPipeline,
   runPipelineBlocking,
 } from "../../../operations/pipeline.ts";
-import { task } from "../../task/command-spec.ts";
-import { asEvents } from "../../task/stream-or-wait.ts";
+import type { PublishedRun } from "../../../operations/pipeline.ts";
+import { asEvents, task } from "../../task/command-spec.ts";
 
 /** Response of a published pipeline. */
 const publishedRun = withNamePath(

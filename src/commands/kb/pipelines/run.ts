@@ -1,16 +1,17 @@
 import { eachEvent } from "../../../api/sse.ts";
 import { CliError } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
+import type { Input } from "../../../operations/operation.ts";
 import { runPipeline, runPipelineBlocking } from "../../../operations/pipeline.ts";
 import type { PublishedRun } from "../../../operations/pipeline.ts";
-import type { Input } from "../../../operations/operation.ts";
-import { asEvents } from "../../task/stream-or-wait.ts";
-import { waitForDocuments } from "../documents/index.ts";
-import { finalOutcome, raiseOutcome, type RunOutcome } from "../../../runs/outcome.ts";
+import { finalOutcome, raiseOutcome } from "../../../runs/outcome.ts";
+import type { RunOutcome } from "../../../runs/outcome.ts";
+import { asEvents } from "../../task/command-spec.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { waitForDocuments } from "../documents/index.ts";
 import type { pipelineRunParams } from "./command.ts";
-import { commandLine } from "../../../lib/command-line.ts";
 
 type PipelineInput = Input<typeof pipelineRunParams>;
 

@@ -1,6 +1,6 @@
 import { isObject } from "../../../lib/json.ts";
 import { groupDigits } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import { getDocument } from "../../../operations/documents.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listMetadataFields } from "../../../operations/metadata.ts";

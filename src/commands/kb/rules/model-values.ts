@@ -1,8 +1,8 @@
-import { invalidResponse } from "../../../api/response-fields.ts";
+import { invalidResponse } from "../../../api/response.ts";
 import { notFound, refused, usage } from "../../../errors.ts";
 import { isProvider, modelsNamed } from "../../../lib/model-names.ts";
 import { isObject } from "../../../lib/json.ts";
-import { shortened } from "../../../lib/plural.ts";
+import { shortened } from "../../../lib/text.ts";
 import { updateKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/models.ts";
 import { asText } from "../../../operations/operation.ts";

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from "node:path";
-import { problemIn } from "../../../api/response-fields.ts";
+import { problemIn } from "../../../api/response.ts";
 import { codeOf, isMissing, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isBelow, pathInside, safePath } from "../../../host/safe-path.ts";

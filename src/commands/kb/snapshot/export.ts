@@ -1,4 +1,4 @@
-import { counted, firstNames } from "../../../lib/plural.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { join } from "node:path";
 import { CliError, usage } from "../../../errors.ts";
 import type { Files, Host } from "../../../host/host.ts";

@@ -1,6 +1,6 @@
 import { CliError, usage } from "../../../errors.ts";
 import { own } from "../../../lib/json.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { planSettings } from "../changes/index.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";

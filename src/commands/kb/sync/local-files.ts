@@ -1,7 +1,7 @@
 import { reasonOf, usage } from "../../../errors.ts";
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { decodeText } from "../../../lib/utf8.ts";
+import { decodeText } from "../../../lib/text.ts";
 import type { SourceDocument } from "../changes/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { uploadKind } from "./file-kinds.ts";

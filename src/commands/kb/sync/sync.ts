@@ -1,6 +1,6 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { counted, firstNames } from "../../../lib/plural.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { ambiguousContent, change, makeDocuments, planDocuments } from "../changes/index.ts";

@@ -1,6 +1,6 @@
 import { readText } from "../../../api/exchange.ts";
 import type { HttpResponse } from "../../../api/exchange.ts";
-import { inexactNotice, parseNumbers } from "../../../api/exact-numbers.ts";
+import { inexactNotice, parseNumbers } from "../../../api/response.ts";
 import type { HttpRequest } from "../../../api/request.ts";
 import { eachEvent, readEvents } from "../../../api/sse.ts";
 import { CliError, usage } from "../../../errors.ts";
@@ -11,7 +11,7 @@ import { parseFields } from "./fields.ts";
 import type { Fields } from "./fields.ts";
 import type { apiParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import type { OnInexact, ParsedNumbers } from "../../../api/exact-numbers.ts";
+import type { OnInexact, ParsedNumbers } from "../../../api/response.ts";
 import { newCounter, readPage, readPages, sortField } from "../../../api/pages.ts";
 import { collect, oneByOne } from "../../../lib/collect.ts";
 import { isObject } from "../../../lib/json.ts";

@@ -1,7 +1,7 @@
-import { readText } from "../../../api/exchange.ts";
 import { isOlderThan } from "../../../api/api-error.ts";
-import type { KeyKind } from "../../../lib/api-key.ts";
+import { readText } from "../../../api/exchange.ts";
 import { ApiError, CliError } from "../../../errors.ts";
+import type { KeyKind } from "../../../lib/api-key.ts";
 import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
 import { listAnnotations } from "../../../operations/annotations.ts";
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
@@ -17,8 +17,8 @@ import type { AnyOperation } from "../../../operations/operation.ts";
 import { listTags } from "../../../operations/tags.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import { kbFeatures } from "../../kb/index.ts";
+import { loadAll } from "../../task/command-spec.ts";
 import type { Context, Task } from "../../task/command-spec.ts";
-import { loadAll } from "../../task/feature.ts";
 import { workflowFeatures } from "../../wf/index.ts";
 
 /** One capability of the server, and how it was determined. */

@@ -12,7 +12,7 @@ import type { FailureKind } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
-import { counted, firstNames } from "../../../lib/plural.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";

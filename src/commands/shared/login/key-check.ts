@@ -4,7 +4,7 @@ import { readText } from "../../../api/exchange.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 

@@ -1,10 +1,11 @@
 import {
   baseUrlOf,
+  changeProfiles,
   consoleUrlOf,
   defaultConsoleUrl,
+  readProfiles,
   withScheme,
-} from "../../../config/base-url.ts";
-import { changeProfiles, readProfiles } from "../../../config/profiles.ts";
+} from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
 import { isSandbox, sandboxProfile } from "../../../config/sandbox-profile.ts";
 import { parseKnowledgeBase } from "../../../config/settings.ts";

@@ -1,8 +1,8 @@
+import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { Readable, Writable } from "node:stream";
-import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import type { Host } from "../../../host/host.ts";
+import { SilentExit } from "../../task/command-spec.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { SilentExit } from "../../task/silent-exit.ts";
 import { newServer } from "./server.ts";
 import type { ServerSetting } from "./server.ts";
 

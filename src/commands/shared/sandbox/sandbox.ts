@@ -1,16 +1,16 @@
 import { once } from "node:events";
-import { abortError, CliError, codeOf, reasonOf, usage } from "../../../errors.ts";
-import type { Host } from "../../../host/host.ts";
-import { isLoopback } from "../../../config/base-url.ts";
+import { isLoopback } from "../../../config/profiles.ts";
 import { sandboxProfile, sandboxStatePath } from "../../../config/sandbox-profile.ts";
-import type { Fault } from "../../../sandbox/protocol/faults.ts";
-import type { Sandbox } from "../../../sandbox/http/server.ts";
-import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../task/command-spec.ts";
-import { SilentExit } from "../../task/silent-exit.ts";
-import type { sandboxParams } from "./command.ts";
-import { readAppFiles } from "./app-files.ts";
+import { CliError, abortError, codeOf, reasonOf, usage } from "../../../errors.ts";
+import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Sandbox } from "../../../sandbox/http/server.ts";
+import type { Fault } from "../../../sandbox/protocol/faults.ts";
+import { SilentExit } from "../../task/command-spec.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { readAppFiles } from "./app-files.ts";
+import type { sandboxParams } from "./command.ts";
 
 type SandboxInput = Input<typeof sandboxParams>;
 

@@ -8,12 +8,11 @@ import {
 import { createCompletion, createCompletionBlocking } from "../../../operations/completions.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import { getForm, submitForm } from "../../../operations/forms.ts";
-import type { Returns } from "../../../operations/operation.ts";
 import { events, local, pastEvents, textChunks } from "../../../operations/operation.ts";
+import type { Returns } from "../../../operations/operation.ts";
 import { userInBody } from "../../../operations/shared.ts";
 import { getWorkflowRun, streamRunEvents } from "../../../operations/workflows.ts";
-import { task } from "../../task/command-spec.ts";
-import { asEvents } from "../../task/stream-or-wait.ts";
+import { asEvents, task } from "../../task/command-spec.ts";
 import { assignedInput } from "../forms/index.ts";
 
 export const completionParams = {

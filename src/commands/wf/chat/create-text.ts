@@ -1,4 +1,4 @@
-import { requireField } from "../../../api/response-fields.ts";
+import { requireField } from "../../../api/response.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
 import { createCompletion, createCompletionBlocking } from "../../../operations/completions.ts";
 import type { Input } from "../../../operations/operation.ts";

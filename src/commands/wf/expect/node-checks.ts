@@ -4,7 +4,7 @@ import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
 import { readAmount, readDuration, readTimeLimit, meetsLimit } from "../../conditions/index.ts";
 import type { ConditionReader, Forms, Limit, Result } from "../../conditions/index.ts";
 import { because, inSeconds, quoted } from "./texts.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 
 /** The name of nodes in a sentence: a title or ID, or a type. */
 interface NodeName {

@@ -22,7 +22,7 @@ import {
   withoutNodes,
 } from "./node-checks.ts";
 import { because, inSeconds, quoted } from "./texts.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 
 /** A check of the events of a run. */
 const traceCheck = (evaluate: (trace: RunTrace) => Result): Check<RunTrace> => ({

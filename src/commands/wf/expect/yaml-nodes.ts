@@ -3,7 +3,7 @@ import { CliError, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
-import { decodeUtf8 } from "../../../lib/utf8.ts";
+import { decodeUtf8 } from "../../../lib/text.ts";
 import { own, valueAt } from "../../../lib/json.ts";
 import { parseExpectation } from "./expectation.ts";
 import type { Expectation } from "./expectation.ts";

@@ -3,7 +3,7 @@ import { formatSeconds } from "../../../lib/duration.ts";
 import { isOn } from "../../../lib/environment.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { pipe } from "../../../lib/pipe.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { getForm } from "../../../operations/forms.ts";

@@ -1,5 +1,5 @@
 import { secondsIn } from "../../../api/time-windows.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import { getAppInfo } from "../../../operations/apps.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";

@@ -1,7 +1,7 @@
 import { CliError, usage } from "../../../errors.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
-import { isIdPrefix, isUuid } from "../../../lib/uuid.ts";
+import { isIdPrefix, isUuid } from "../../../lib/text.ts";
 import { followRun } from "../follow/index.ts";
 import type { FollowResult } from "../follow/index.ts";
 import { markMissing, RecordingReader } from "./read.ts";

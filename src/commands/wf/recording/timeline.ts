@@ -2,7 +2,7 @@ import { groupBy } from "../../../lib/collect.ts";
 import type { Span, Spans } from "../../../runs/spans.ts";
 import { summaryOf, nodeDetails, toneOf } from "./executions.ts";
 import type { Executions } from "./executions.ts";
-import { counted, shortened } from "../../../lib/plural.ts";
+import { counted, shortened } from "../../../lib/text.ts";
 import { formatDuration } from "../../../lib/duration.ts";
 import { CliError } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";

@@ -17,8 +17,7 @@ import {
   runWorkflowById,
   streamRunEvents,
 } from "../../../operations/workflows.ts";
-import { task } from "../../task/command-spec.ts";
-import { asEvents } from "../../task/stream-or-wait.ts";
+import { asEvents, task } from "../../task/command-spec.ts";
 import { expectParams } from "../expect/index.ts";
 import { assignedInput } from "../forms/index.ts";
 import { recordingParams } from "../recording/index.ts";

@@ -12,7 +12,7 @@ import {
 import type { Field, NamedInputs } from "../forms/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { runParams } from "./command.ts";
 

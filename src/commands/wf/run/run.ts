@@ -1,9 +1,11 @@
 import { eachEvent } from "../../../api/sse.ts";
 import type { EventBatches } from "../../../api/sse.ts";
 import { CliError, usage } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { isObject } from "../../../lib/json.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
 import { eventFields } from "../../../lib/server-event.ts";
+import type { Input } from "../../../operations/operation.ts";
 import {
   getWorkflowRun,
   runWorkflow,
@@ -12,18 +14,13 @@ import {
   runWorkflowByIdBlocking,
 } from "../../../operations/workflows.ts";
 import type { WorkflowRun as RunRecord } from "../../../operations/workflows.ts";
-import type { Input } from "../../../operations/operation.ts";
 import { outcomeOf, raiseOutcome } from "../../../runs/outcome.ts";
 import { isSuccess } from "../../../runs/status.ts";
+import { asEvents } from "../../task/command-spec.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
-import { followDisplayed, startStream, TextStream } from "../follow/index.ts";
+import { TextStream, followDisplayed, startStream } from "../follow/index.ts";
 import type { EventStream, FollowResult } from "../follow/index.ts";
-import { checkRecord, recordTo } from "../recording/index.ts";
-import { asEvents } from "../../task/stream-or-wait.ts";
-import { saveRun } from "../runs/index.ts";
-import { runEach } from "./batch.ts";
-import type { RowRun } from "./batch.ts";
 import {
   formAnswerer,
   promptsForForms,
@@ -33,9 +30,12 @@ import {
   withoutChoices,
 } from "../forms/index.ts";
 import type { AnswerPause, FormAnswer } from "../forms/index.ts";
-import { readInputForm, withAskedInputs } from "./inputs.ts";
+import { checkRecord, recordTo } from "../recording/index.ts";
+import { saveRun } from "../runs/index.ts";
+import { runEach } from "./batch.ts";
+import type { RowRun } from "./batch.ts";
 import type { runParams } from "./command.ts";
-import { commandLine } from "../../../lib/command-line.ts";
+import { readInputForm, withAskedInputs } from "./inputs.ts";
 
 type RunInput = Input<typeof runParams>;
 

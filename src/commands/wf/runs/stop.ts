@@ -12,7 +12,7 @@ import { outdatedNotice, readRunState } from "./run-state.ts";
 import { loadTaskId, saveRun } from "./task-ids.ts";
 import type { stopParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { isIdPrefix } from "../../../lib/uuid.ts";
+import { isIdPrefix } from "../../../lib/text.ts";
 
 /** How often to check whether a stopped run has ended. */
 const MAX_POLLS = 30;

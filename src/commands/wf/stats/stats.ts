@@ -1,7 +1,7 @@
 import { usage } from "../../../errors.ts";
 import type { CliError } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
 import { logQuery, warnIfKeywordTruncated } from "../logs/index.ts";
 import { statsData } from "./data.ts";

@@ -2,7 +2,7 @@ import { CliError } from "../../../errors.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { junitSuites } from "../../../lib/formats/junit.ts";
 import type { JUnitCase, JUnitSuite } from "../../../lib/formats/junit.ts";
-import { counted, firstNames } from "../../../lib/plural.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutputs, writeOutput } from "../../task/output-path.ts";

@@ -1,7 +1,7 @@
 import { CliError, exitCodes, usage } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
-import { firstNames } from "../../../lib/plural.ts";
+import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";

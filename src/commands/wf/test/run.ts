@@ -1,6 +1,6 @@
 import { CliError, signalKinds, usage } from "../../../errors.ts";
 import { requireNear } from "../../../host/safe-path.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";

@@ -1,5 +1,5 @@
 import { sum } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, Tone, Detail } from "../../../output/report-model.ts";
 import type { Shift, SuiteComparison, TestComparison } from "./comparison.ts";

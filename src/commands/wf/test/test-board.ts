@@ -1,4 +1,4 @@
-import { counted, shortened } from "../../../lib/plural.ts";
+import { counted, shortened } from "../../../lib/text.ts";
 import type { ProgressStep, LiveItem, LiveItems, TextLine } from "../../../output/report-model.ts";
 import { testNameOf } from "./plan-runs.ts";
 import type { PlannedRun } from "./plan-runs.ts";

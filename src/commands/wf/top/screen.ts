@@ -1,5 +1,5 @@
 import { clockTime, formatDuration, formatSeconds } from "../../../lib/duration.ts";
-import { counted } from "../../../lib/plural.ts";
+import { counted } from "../../../lib/text.ts";
 import { left, right, noTable } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, TextPart } from "../../../output/report-model.ts";
 import type { NodeRun } from "../../../runs/trace.ts";

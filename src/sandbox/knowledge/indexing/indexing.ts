@@ -1,5 +1,5 @@
 import { attempt } from "../../../lib/attempt.ts";
-import { countCharacters } from "../../../lib/utf8.ts";
+import { countCharacters } from "../../../lib/text.ts";
 import { raise, HttpError } from "../../protocol/errors.ts";
 import {
   type DatasetRow,

@@ -1,4 +1,4 @@
-import { countCharacters } from "../../../lib/utf8.ts";
+import { countCharacters } from "../../../lib/text.ts";
 import { countTokens } from "../../models/tokens.ts";
 import { extractKeywords } from "../../models/words.ts";
 import {

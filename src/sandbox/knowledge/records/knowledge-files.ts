@@ -1,4 +1,4 @@
-import { countCharacters } from "../../../lib/utf8.ts";
+import { countCharacters } from "../../../lib/text.ts";
 import { tooManyFiles, type HttpError } from "../../protocol/errors.ts";
 import type { BytesReply, Call, ReceivedFile } from "../../protocol/handler.ts";
 import { readFile } from "../../readers/read-file.ts";

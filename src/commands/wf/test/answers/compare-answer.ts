@@ -1,7 +1,7 @@
 import { usage } from "../../../../errors.ts";
 import { diffJson, fromDifference } from "../../../../lib/formats/json-diff.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
-import { counted } from "../../../../lib/plural.ts";
+import { counted } from "../../../../lib/text.ts";
 import { matches, parseValue } from "../../../conditions/index.ts";
 import { quoted } from "../../expect/index.ts";
 import { jsonIn } from "./json-answer.ts";

@@ -1,4 +1,4 @@
-import { firstNames } from "../../../../lib/plural.ts";
+import { firstNames } from "../../../../lib/text.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { openQuestionSearch } from "../../../kb/eval/index.ts";
 import type { SearchedItem, SearchedQuestion } from "../../../kb/eval/index.ts";

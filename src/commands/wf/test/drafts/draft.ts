@@ -1,5 +1,5 @@
 import { isObject } from "../../../../lib/json.ts";
-import { shortened } from "../../../../lib/plural.ts";
+import { shortened } from "../../../../lib/text.ts";
 
 /** What is said to an application once. */
 export interface DraftTurn {

@@ -3,7 +3,7 @@ import { commandLine } from "../../../../lib/command-line.ts";
 import { readableYaml } from "../../../../lib/formats/yaml.ts";
 import { isObject, tryParseJson } from "../../../../lib/json.ts";
 import { sum } from "../../../../lib/numbers.ts";
-import { counted } from "../../../../lib/plural.ts";
+import { counted } from "../../../../lib/text.ts";
 import { listAnnotations } from "../../../../operations/annotations.ts";
 import { getAppInfo } from "../../../../operations/apps.ts";
 import type { Input } from "../../../../operations/operation.ts";

@@ -1,5 +1,5 @@
 import { usage } from "../../../../errors.ts";
-import { counted } from "../../../../lib/plural.ts";
+import { counted } from "../../../../lib/text.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import type { testAcceptParams } from "./command.ts";

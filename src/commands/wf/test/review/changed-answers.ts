@@ -1,6 +1,6 @@
 import { usage } from "../../../../errors.ts";
 import { groupBy } from "../../../../lib/collect.ts";
-import { counted } from "../../../../lib/plural.ts";
+import { counted } from "../../../../lib/text.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { objectsIn, readSavedResults } from "../index.ts";
 import { readSuite } from "../file/index.ts";

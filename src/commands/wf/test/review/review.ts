@@ -1,5 +1,5 @@
 import { CliError, endOfInput, usage } from "../../../../errors.ts";
-import { counted } from "../../../../lib/plural.ts";
+import { counted } from "../../../../lib/text.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import type { Report, Section, TextComparison } from "../../../../output/report-model.ts";
 import { left, noTable, right } from "../../../../output/report-model.ts";

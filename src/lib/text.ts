@@ -40,3 +40,34 @@ const NOT_ASCII = 0x80;
 
 const asciiText = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
+
+/** A number with its noun: `1 row`, `2 rows`; `plural` where it does not end in s. */
+export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : plural}`;
+
+/** A text of at most `max` characters; `…` follows one that is cut. */
+export function shortened(text: string, max: number): string {
+  const start = Array.from(text.slice(0, 2 * max))
+    .slice(0, max)
+    .join("");
+  return start.length < text.length ? `${start}…` : text;
+}
+
+/** The first names of several: `a, b, c, d, e and 7 more`. */
+export function firstNames(names: readonly string[], most = 5): string {
+  const rest = names.length - most;
+  // A last one alone takes no more room than its count.
+  return rest > 1 ? `${names.slice(0, most).join(", ")} and ${rest} more` : names.join(", ");
+}
+
+/** Is the text a UUID, of any version and case? */
+export const isUuid = (text: string): boolean =>
+  /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+
+/** Characters of a UUID that are enough to look it up. */
+const MIN_PREFIX = 8;
+
+/** Is the text the beginning of a UUID, long enough to stand for it? */
+export const isIdPrefix = (text: string): boolean =>
+  text.length >= MIN_PREFIX &&
+  isUuid(`${text}${"00000000-0000-0000-0000-000000000000".slice(text.length)}`);
