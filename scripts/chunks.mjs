@@ -22,7 +22,7 @@ export const chunks = [
       "operations/shared.ts",
       "lib/collect.ts",
       "lib/numbers.ts",
-      "lib/attempt.ts",
+      "lib/json.ts",
       "lib/backoff.ts",
       "lib/did-you-mean.ts",
       "cli/help/groups.ts",

@@ -1,7 +1,6 @@
 import { CliError, usage } from "../errors.ts";
+import { attempt, define, isObject, setAt } from "../lib/json.ts";
 import { methodAndPath } from "../operations/operation.ts";
-import { attempt } from "../lib/attempt.ts";
-import { define, isObject, setAt } from "../lib/json.ts";
 import type { AnyOperation, FileInput, Param } from "../operations/operation.ts";
 
 /** One part of a multipart form. */

@@ -1,7 +1,6 @@
 import { createParser } from "eventsource-parser";
 import { CliError } from "../errors.ts";
-import { attempt } from "../lib/attempt.ts";
-import { isObject, valueAt } from "../lib/json.ts";
+import { attempt, isObject, valueAt } from "../lib/json.ts";
 import type { Stage } from "../lib/pipe.ts";
 import { serverEvent } from "../lib/server-event.ts";
 import type { ServerEvent } from "../lib/server-event.ts";

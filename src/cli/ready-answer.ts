@@ -1,4 +1,4 @@
-import { attempt } from "../lib/attempt.ts";
+import { attempt } from "../lib/json.ts";
 import { versionLine } from "../lib/version.ts";
 
 /** What answers that are ready depend on. */

@@ -6,9 +6,16 @@ import { commandLine } from "../lib/command-line.ts";
 import { didYouMean } from "../lib/did-you-mean.ts";
 import { own } from "../lib/json.ts";
 import { isUuid } from "../lib/text.ts";
-import { baseUrlOf, consoleUrlOf, defaultConsoleUrl, readProfiles, unset } from "./profiles.ts";
+import {
+  baseUrlOf,
+  consoleUrlOf,
+  defaultConsoleUrl,
+  readProfiles,
+  readSandboxProfile,
+  sandboxProfile,
+  unset,
+} from "./profiles.ts";
 import type { Profile, ProfileStore, Setting } from "./profiles.ts";
-import { readSandboxProfile, sandboxProfile } from "./sandbox-profile.ts";
 import { keySetting } from "./stored-keys.ts";
 
 /** Flags of the command line that select the target. */

@@ -3,9 +3,8 @@ import { CliError, usage } from "../errors.ts";
 import { checkKey, kindOfKey } from "../lib/api-key.ts";
 import type { KeyKind } from "../lib/api-key.ts";
 import { commandLine } from "../lib/command-line.ts";
-import { baseUrlOf, isLoopback } from "./profiles.ts";
+import { baseUrlOf, isLoopback, sandboxProfile } from "./profiles.ts";
 import type { Setting } from "./profiles.ts";
-import { sandboxProfile } from "./sandbox-profile.ts";
 import type { Settings } from "./settings.ts";
 
 /** What keys are called in messages, by kind. */

@@ -1,10 +1,9 @@
-import * as fs from "node:fs";
 import { randomBytes } from "node:crypto";
+import * as fs from "node:fs";
 import { hostname } from "node:os";
 import { codeOf } from "../errors.ts";
-import { attempt } from "../lib/attempt.ts";
 import { shownLine } from "../lib/command-line.ts";
-import { isObject, tryParseJson } from "../lib/json.ts";
+import { attempt, isObject, tryParseJson } from "../lib/json.ts";
 import type { Lock } from "./host.ts";
 
 /** The process that takes a lock, and how to check other processes of the same machine. */

@@ -1,6 +1,6 @@
 import { delimiter, dirname, join } from "node:path";
 import { abortError, CliError, codeOf, endOfInput } from "../errors.ts";
-import { attempt } from "../lib/attempt.ts";
+import { attempt } from "../lib/json.ts";
 import { withoutKeys } from "../redact/keys.ts";
 import { bundleFile, isExecutable, directoriesOf, platform } from "./runtime.ts";
 import { signalNumber, spawnChild } from "./child-process.ts";

@@ -1,6 +1,6 @@
 import { fstatSync, statSync, writeSync } from "node:fs";
 import { CliError, codeOf, lastLine, reasonOf } from "../errors.ts";
-import { attempt } from "../lib/attempt.ts";
+import { attempt } from "../lib/json.ts";
 import type { Output } from "./host.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join, sep } from "node:path";
-import { attempt } from "../lib/attempt.ts";
+import { attempt } from "../lib/json.ts";
 import type { RawHost } from "./host.ts";
 import { privateDirectory } from "./trusted-path.ts";
 

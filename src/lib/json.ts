@@ -1,5 +1,3 @@
-import { attempt } from "./attempt.ts";
-
 /** Whether a value is a JSON object (not an array, not null). */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -73,3 +71,12 @@ export const define = (object: object, key: string, value: unknown) =>
     writable: true,
     configurable: true,
   });
+
+/** The result of the work; undefined if it throws. */
+export function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}

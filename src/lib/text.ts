@@ -1,5 +1,5 @@
 import { isAscii } from "node:buffer";
-import { attempt } from "./attempt.ts";
+import { attempt } from "./json.ts";
 
 /** Decodes strict UTF-8 and keeps a byte order mark; undefined for any other bytes. */
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>

@@ -284,6 +284,8 @@ describe("while a page is printed", () => {
 });
 
 test.each(["grid", "wide"])("a long list as %s is printed page by page", async (form) => {
+  // The package that draws tables is loaded before: meanwhile, pages would arrive.
+  await cli(["kb", "list", "-o", form], await baseServer(1));
   const { env, seen } = await baseServer(350, 3);
   let requests: number | undefined;
   const onOutput: World["onOutput"] = () => (requests ??= seen.length);

@@ -1,5 +1,4 @@
 import type { Values } from "../../api/request.ts";
-import type { RowEnd } from "../../commands/task/command-spec.ts";
 import { batch, beforeSending } from "../../commands/batch/index.ts";
 import type {
   Batch,
@@ -9,6 +8,7 @@ import type {
   RowAttempt,
   RowResult,
 } from "../../commands/batch/index.ts";
+import type { RowEnd } from "../../commands/task/command-spec.ts";
 import { usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { requireNear } from "../../host/safe-path.ts";
@@ -16,8 +16,7 @@ import { isObject } from "../../lib/json.ts";
 import type { Session } from "../execute/session.ts";
 import type { Command } from "../parse/command.ts";
 import { sourcesOf } from "../parse/input.ts";
-import type { TypedLine } from "../parse/typed-values.ts";
-import type { Sources } from "../parse/values.ts";
+import type { Sources, TypedLine } from "../parse/values.ts";
 import { namesOfRows, resolveRows } from "./resolve.ts";
 import { checkRows } from "./row-input.ts";
 

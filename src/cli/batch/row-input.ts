@@ -2,17 +2,16 @@ import type { Values } from "../../api/request.ts";
 import type { BatchFile } from "../../commands/batch/index.ts";
 import type { Context } from "../../commands/task/command-spec.ts";
 import { CliError, usage } from "../../errors.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { rowPlace, unreadable } from "../../lib/formats/rows-file.ts";
+import type { FileRow } from "../../lib/formats/rows-file.ts";
+import { tryParseJson } from "../../lib/json.ts";
 import type { Param, Params } from "../../operations/operation.ts";
 import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { changeMissing, checkedInput, labelOf } from "../parse/input.ts";
-import { tryParseJson } from "../../lib/json.ts";
-import { didYouMean } from "../../lib/did-you-mean.ts";
-import type { TypedLine } from "../parse/typed-values.ts";
 import { checkValue, invalidValue } from "../parse/values.ts";
-import type { Sources } from "../parse/values.ts";
-import { rowPlace, unreadable } from "../../lib/formats/rows-file.ts";
-import type { FileRow } from "../../lib/formats/rows-file.ts";
+import type { Sources, TypedLine } from "../parse/values.ts";
 
 /** A row with checked values and unresolved names. */
 export interface CheckedRow {

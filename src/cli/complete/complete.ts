@@ -1,5 +1,4 @@
-import { readProfiles } from "../../config/profiles.ts";
-import { sandboxProfile } from "../../config/sandbox-profile.ts";
+import { readProfiles, sandboxProfile } from "../../config/profiles.ts";
 import type { Host } from "../../host/host.ts";
 import { own } from "../../lib/json.ts";
 import { isUuid } from "../../lib/text.ts";

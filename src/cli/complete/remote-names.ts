@@ -7,7 +7,7 @@ import type { Host, Output } from "../../host/host.ts";
 import { isObject } from "../../lib/json.ts";
 import { counted } from "../../lib/text.ts";
 import type { Noun } from "../../operations/operation.ts";
-import { timesFor } from "../../output/times.ts";
+import { timesFor } from "../../output/terminal.ts";
 import { openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
 import type { Command } from "../parse/command.ts";

@@ -25,9 +25,8 @@ import {
   titleText,
   withNamesIn,
 } from "./command-texts.ts";
-import { withTimeLimit } from "./deadline.ts";
 import { commandValues, itemsOf, withSideEffect } from "./row-values.ts";
-import { openSession } from "./session.ts";
+import { openSession, withTimeLimit } from "./session.ts";
 import type { Session } from "./session.ts";
 
 /** Yields values instead of the command's row or task. */

@@ -1,8 +1,8 @@
 import { newCounter } from "../../api/pages.ts";
 import type { RowLimit } from "../../api/pages.ts";
 import type {
-  CallableCommand,
   CallScope,
+  CallableCommand,
   CommandArgument,
   CommandCall,
   CommandResult,
@@ -11,22 +11,21 @@ import type {
 import type { Context } from "../../commands/task/command-spec.ts";
 import { CliError } from "../../errors.ts";
 import type { Host, Output } from "../../host/host.ts";
-import { own } from "../../lib/json.ts";
 import { inBatches } from "../../lib/collect.ts";
+import { own } from "../../lib/json.ts";
+import { toCliError } from "../errors/error-text.ts";
+import { withScope } from "../errors/line-scope.ts";
+import { commandsOf } from "../parse/command-list.ts";
 import { flagOf, isRequired } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
-import { commandsOf } from "../parse/command-list.ts";
 import { checkedLine, labelOf } from "../parse/input.ts";
 import { optionsFor } from "../parse/options.ts";
 import { parseLine } from "../parse/parser.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import type { TypedLine } from "../parse/typed-values.ts";
-import { toCliError } from "../errors/error-text.ts";
-import { withScope } from "../errors/line-scope.ts";
+import type { TypedLine } from "../parse/values.ts";
 import { withNamesIn } from "./command-texts.ts";
 import { commandValues, withSideEffect } from "./row-values.ts";
-import { withTimeLimit } from "./deadline.ts";
-import { openSession } from "./session.ts";
+import { openSession, withTimeLimit } from "./session.ts";
 
 /** Runs commands with the settings of the command line of another one. */
 export function commandRunner(

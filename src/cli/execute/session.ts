@@ -1,22 +1,23 @@
-import type { ApiClient } from "../../api/client.ts";
+import { setMaxListeners } from "node:events";
 import { FirstRequests } from "../../api/calls.ts";
+import type { ApiClient } from "../../api/client.ts";
 import type { CallScope } from "../../commands/task/command-runner.ts";
 import type { ConfirmOptions, Context } from "../../commands/task/command-spec.ts";
 import { unset } from "../../config/profiles.ts";
 import type { Setting } from "../../config/profiles.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../config/settings.ts";
-import { abortError, usage } from "../../errors.ts";
+import { CliError, abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import type { Command } from "../parse/command.ts";
 import { visible } from "../../output/display-width.ts";
 import { wantsRedraw } from "../../output/terminal.ts";
+import type { Command } from "../parse/command.ts";
 import { bufferingReason, formulasIn, rowLimits, timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
-import type { TypedLine } from "../parse/typed-values.ts";
+import type { TypedLine } from "../parse/values.ts";
+import { lookupOf } from "../resolve/lookup.ts";
 import { emptyRequestLog } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
-import { lookupOf } from "../resolve/lookup.ts";
 import { openClient } from "./line-client.ts";
 
 /** One command line: what it is, what it works with, what it has done. */
@@ -248,4 +249,82 @@ async function confirm(
   const reply = typed.trim();
   const isConfirmed = type === undefined ? /^(y|yes)$/i.test(reply) : reply === type.trim();
   if (!isConfirmed) throw usage(declined, undefined, { code: "declined" });
+}
+
+/**
+ * Wraps the host of a command with a time limit in ms: after it, the signal is aborted, and pending
+ * reads of files and stdin end. `stop` clears the timer.
+ */
+export function withTimeLimit(
+  host: Host,
+  ms: number | undefined,
+): { readonly host: Host; readonly stop: () => void } {
+  const { signal, stop } =
+    ms === undefined ? { signal: host.signal, stop: () => {} } : timer(host, ms);
+  // In-flight requests add listeners; no limit, so that Node does not warn.
+  setMaxListeners(0, signal);
+  const { stdin, files } = host;
+  return {
+    host: {
+      ...host,
+      signal,
+      stdin: {
+        get isTTY() {
+          return stdin.isTTY;
+        },
+        bytes: () => untilAborted(stdin.bytes(), signal),
+      },
+      dispatcher: (settings) => unlessAborted(host.dispatcher(settings), signal),
+      files: {
+        ...files,
+        read: (path) => unlessAborted(files.read(path), signal),
+        bytes: (path) => untilAborted(files.bytes(path), signal),
+      },
+    },
+    stop,
+  };
+}
+
+/** A signal that is also aborted after the limit, unless it was stopped. */
+function timer(
+  host: Host,
+  ms: number,
+): { readonly signal: AbortSignal; readonly stop: () => void } {
+  const ended = new AbortController();
+  const late = new AbortController();
+  host
+    .sleep(ms, ended.signal)
+    .then(() => late.abort(deadline(ms)))
+    .catch(() => {}); // the command ended first
+  return { signal: AbortSignal.any([host.signal, late.signal]), stop: () => ended.abort() };
+}
+
+const deadline = (ms: number) =>
+  new CliError("deadline", `timed out after ${ms / 1000}s`, {
+    hint: "the operation may still be running on the server; check its status or increase --timeout",
+  });
+
+/** Ends on abort even if the source never yields. */
+async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const values = source[Symbol.asyncIterator]();
+  for (;;) {
+    const next = await unlessAborted(values.next(), signal);
+    if (next.done) return;
+    yield next.value;
+  }
+}
+
+/** Rejects on abort; work that starts after the abort, such as cleanup, is awaited. */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) return work;
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(abortError(signal));
+    signal.addEventListener("abort", stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
 }

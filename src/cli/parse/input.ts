@@ -5,15 +5,14 @@ import { bytesOf } from "../../lib/collect.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { isObject, setAt } from "../../lib/json.ts";
 import type { AnyOperation, FileInput, Param } from "../../operations/operation.ts";
-import { flagOf } from "./command.ts";
 import { rulesOf } from "./command-list.ts";
+import { flagOf } from "./command.ts";
 import type { Command } from "./command.ts";
 import { timeZoneFor } from "./options.ts";
-import type { Globals } from "./shared-flags.ts";
 import type { ParsedLine } from "./parser.ts";
-import type { TypedLine } from "./typed-values.ts";
+import type { Globals } from "./shared-flags.ts";
 import { checkValue, invalidValue } from "./values.ts";
-import type { Sources } from "./values.ts";
+import type { Sources, TypedLine } from "./values.ts";
 
 /** Name of a parameter in messages: `<name>` or `--description`. */
 export function labelOf(command: Command, name: string, param: Param): string {

@@ -15,7 +15,6 @@ export function withJsonColumns(
   options: readonly Option[],
   command?: Command,
 ): string[] {
-  if (!words.includes("--json")) return [...words];
   const columns = command ? declaredNames(command.returns) : [];
   const most = command?.positionals.some(({ variadic }) => variadic)
     ? Infinity

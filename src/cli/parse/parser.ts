@@ -7,8 +7,8 @@ import { flagsOf, sharedFlags } from "./shared-flags.ts";
 import type { Flag, Globals, OwnFlag, SharedFlag } from "./shared-flags.ts";
 import { meaningOf, synonymError, synonymsBelow } from "./synonyms.ts";
 import type { Synonym } from "./synonyms.ts";
-import { typedValues } from "./typed-values.ts";
-import type { TypedLine } from "./typed-values.ts";
+import { typedValues } from "./values.ts";
+import type { TypedLine } from "./values.ts";
 
 /** A command line that is parsed and not yet checked. */
 export type ParsedLine =
@@ -223,7 +223,10 @@ function addSharedFlags(node: Commander): void {
 
 function joinJsonColumns(node: Commander, command?: Command): void {
   const parseOptions = node.parseOptions.bind(node);
-  node.parseOptions = (words) => parseOptions(withJsonColumns(words, node.options, command));
+  node.parseOptions = (words) =>
+    parseOptions(
+      words.includes("--json") ? withJsonColumns(words, node.options, command) : [...words],
+    );
 }
 
 /** Flags that print JSON, with the formats that they can be given with. */

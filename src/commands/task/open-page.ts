@@ -1,4 +1,4 @@
-import { sandboxProfile } from "../../config/sandbox-profile.ts";
+import { sandboxProfile } from "../../config/profiles.ts";
 import { consoleSetting, settingsFor } from "../../config/settings.ts";
 import { requireBaseUrl } from "../../config/target.ts";
 import { reasonOf } from "../../errors.ts";

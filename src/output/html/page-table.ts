@@ -1,11 +1,11 @@
-import type { Times } from "../times.ts";
-import { isChart } from "../report-model.ts";
-import type { Cell, Detail, Section, Chart, Heading, Tone } from "../report-model.ts";
-import { escapeLine, hiddenText, escapeHtml } from "./markup.ts";
 import { durationUnits } from "../../lib/duration.ts";
 import { groupDigits } from "../../lib/numbers.ts";
-import { columnColor } from "../terminal.ts";
+import { isChart } from "../report-model.ts";
+import type { Cell, Chart, Detail, Heading, Section, Tone } from "../report-model.ts";
 import { cellText, humanTimes } from "../table/table.ts";
+import { columnColor } from "../terminal.ts";
+import type { Times } from "../terminal.ts";
+import { escapeHtml, escapeLine, hiddenText } from "./markup.ts";
 
 /** What a table is called, and how its rows unfold. */
 interface TableOptions {

@@ -10,7 +10,7 @@ import { ellipsis, pad, shorten, visible, widthOf, wrap } from "../display-width
 import type { Colors } from "../display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
 import { colorOfStatus } from "../terminal.ts";
-import type { Times } from "../times.ts";
+import type { Times } from "../terminal.ts";
 
 /** How event lines are displayed. */
 export interface LiveStyle {

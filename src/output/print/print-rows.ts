@@ -11,7 +11,7 @@ import { printGrid } from "../table/grid.ts";
 import { sheetText } from "../table/sheet.ts";
 import { cellText, declaredFields, fieldNamed, fieldsOf, sortRows } from "../table/table.ts";
 import type { TableField, TableStyle } from "../table/table.ts";
-import { clockFor, timesFor } from "../times.ts";
+import { clockFor, timesFor } from "../terminal.ts";
 
 /** Prints rows as a grid; those that change are redrawn on a terminal. */
 export async function printTable(rows: RowBatches, printing: Printing): Promise<number> {

@@ -1,12 +1,12 @@
 import type { Output } from "../../host/host.ts";
-import { formatBytes, groupDigits } from "../../lib/numbers.ts";
 import { formatDuration } from "../../lib/duration.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
+import { formatBytes, groupDigits } from "../../lib/numbers.ts";
 import { readColumns } from "../../operations/operation.ts";
 import type { Column, ColumnKind, Returns } from "../../operations/operation.ts";
-import type { Times } from "../times.ts";
-import { columnColor } from "../terminal.ts";
 import type { Colors } from "../display-width.ts";
+import { columnColor } from "../terminal.ts";
+import type { Times } from "../terminal.ts";
 
 /** One column of a table. */
 export interface TableField {

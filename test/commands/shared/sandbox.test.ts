@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { RawHost } from "../../../src/host/host.ts";
 import { readApplications } from "../../../src/sandbox/apps/definitions/app-definitions.ts";
-import { sandboxApps } from "../../../src/config/sandbox-profile.ts";
+import { sandboxApps } from "../../../src/config/profiles.ts";
 import { inSandbox } from "../../lib/in-sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 

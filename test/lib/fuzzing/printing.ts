@@ -1,15 +1,14 @@
 /** Printing of responses: nothing controls a terminal, and a pipe gets the data unchanged. */
 import { parse as parseYaml } from "yaml";
-import { serverEvent } from "../../../src/lib/server-event.ts";
 import { isObject } from "../../../src/lib/json.ts";
-import { formats } from "../../../src/output/terminal.ts";
+import { serverEvent } from "../../../src/lib/server-event.ts";
 import { operations } from "../../../src/operations/index.ts";
 import { events } from "../../../src/operations/operation.ts";
 import type { Returns } from "../../../src/operations/operation.ts";
-import { RunView } from "../../../src/output/live/run-view.ts";
 import { colorsFor, widthOf } from "../../../src/output/display-width.ts";
-import { clockFor, timesFor } from "../../../src/output/times.ts";
+import { RunView } from "../../../src/output/live/run-view.ts";
 import { checkStyle } from "../../../src/output/print/print.ts";
+import { clockFor, formats, timesFor } from "../../../src/output/terminal.ts";
 import { plain, printed } from "../printed.ts";
 import { randomOf, textFrom } from "./fuzz.ts";
 import type { Target } from "./fuzz.ts";

@@ -1,20 +1,24 @@
 import { isOlderThan, limitedKeyHint } from "../../../api/api-error.ts";
 import { readText } from "../../../api/exchange.ts";
-import { maskKey } from "../../../redact/keys.ts";
-import type { KeyKind } from "../../../lib/api-key.ts";
-import { profilePath, profileRisk, readProfiles } from "../../../config/profiles.ts";
-import { sandboxProfile } from "../../../config/sandbox-profile.ts";
+import {
+  profilePath,
+  profileRisk,
+  readProfiles,
+  sandboxProfile,
+} from "../../../config/profiles.ts";
 import { settingsFor } from "../../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../../config/settings.ts";
 import { programs, targetOf } from "../../../config/target.ts";
 import { ApiError, CliError, usage } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
+import type { KeyKind } from "../../../lib/api-key.ts";
 import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
+import { maskKey } from "../../../redact/keys.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isBoundKey, readKey, readKnowledgeBases } from "../login/index.ts";
 import type { doctorParams } from "./command.ts";

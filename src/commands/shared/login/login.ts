@@ -3,11 +3,12 @@ import {
   changeProfiles,
   consoleUrlOf,
   defaultConsoleUrl,
+  isSandbox,
   readProfiles,
+  sandboxProfile,
   withScheme,
 } from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
-import { isSandbox, sandboxProfile } from "../../../config/sandbox-profile.ts";
 import { parseKnowledgeBase } from "../../../config/settings.ts";
 import { programs } from "../../../config/target.ts";
 import { usage } from "../../../errors.ts";

@@ -1,6 +1,6 @@
-import { maskKey } from "../../../redact/keys.ts";
+import { sandboxProfile } from "../../../config/profiles.ts";
 import type { Profile, ProfileStore, StoredKey } from "../../../config/profiles.ts";
-import { sandboxProfile } from "../../../config/sandbox-profile.ts";
+import { maskKey } from "../../../redact/keys.ts";
 
 /** A profile in output: of keys only where they are stored. */
 export interface ProfileRow {

@@ -1,6 +1,10 @@
-import { changeProfiles, readProfiles } from "../../../config/profiles.ts";
+import {
+  changeProfiles,
+  readProfiles,
+  readSandboxProfile,
+  sandboxProfile,
+} from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
-import { readSandboxProfile, sandboxProfile } from "../../../config/sandbox-profile.ts";
 import { missingProfileHint, selectedProfile } from "../../../config/settings.ts";
 import { notFound, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";

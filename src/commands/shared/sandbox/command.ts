@@ -1,4 +1,4 @@
-import { sandboxApps } from "../../../config/sandbox-profile.ts";
+import { sandboxApps } from "../../../config/profiles.ts";
 import { local, record, withNamePath } from "../../../operations/operation.ts";
 import { task } from "../../task/command-spec.ts";
 

@@ -1,6 +1,5 @@
 import { once } from "node:events";
-import { isLoopback } from "../../../config/profiles.ts";
-import { sandboxProfile, sandboxStatePath } from "../../../config/sandbox-profile.ts";
+import { isLoopback, sandboxProfile, sandboxStatePath } from "../../../config/profiles.ts";
 import { CliError, abortError, codeOf, reasonOf, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";

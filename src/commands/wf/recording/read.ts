@@ -1,15 +1,14 @@
-import { attempt } from "../../../lib/attempt.ts";
-import { serverEvent } from "../../../lib/server-event.ts";
-import type { ServerEvent } from "../../../lib/server-event.ts";
 import { CliError, diskProblem, usage } from "../../../errors.ts";
-import { isObject } from "../../../lib/json.ts";
-import type { RunTrace } from "../../../runs/trace.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { linesOf } from "../../../lib/formats/lines.ts";
 import type { Line } from "../../../lib/formats/lines.ts";
+import { attempt, isObject } from "../../../lib/json.ts";
+import { serverEvent } from "../../../lib/server-event.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
+import type { RunTrace } from "../../../runs/trace.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { RECORDING_VERSION } from "./recording-text.ts";
 import type { RecordingEnd } from "./recording-text.ts";
-import type { Context } from "../../task/command-spec.ts";
-import { commandLine } from "../../../lib/command-line.ts";
 
 /** An event of a recording. */
 export interface RecordedEvent extends ServerEvent {

@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { attempt } from "../../../lib/attempt.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { attempt, isObject, tryParseJson } from "../../../lib/json.ts";
 import { eventFields } from "../../../lib/server-event.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";

@@ -1,4 +1,4 @@
-import { attempt } from "../../../lib/attempt.ts";
+import { attempt } from "../../../lib/json.ts";
 import { countCharacters } from "../../../lib/text.ts";
 import { raise, HttpError } from "../../protocol/errors.ts";
 import {
