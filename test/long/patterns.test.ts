@@ -5,7 +5,7 @@ import { patternValues, parsePatterns } from "../../src/commands/kb/sync/pattern
 import { safePath } from "../../src/host/safe-path.ts";
 import { redactSecrets } from "../../src/redact/text.ts";
 import { plainMessage, parseErrorBody } from "../../src/api/error-body.ts";
-import { parseDuration } from "../../src/lib/duration.ts";
+import { parseDuration } from "../../src/lib/numbers.ts";
 import { CliError } from "../../src/errors.ts";
 import { setAt, valueAt } from "../../src/lib/json.ts";
 import { newSecrets } from "../../src/redact/keys.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ProgressStep } from "../../src/output/report-model.ts";
-import { clockTime } from "../../src/lib/duration.ts";
+import { clockTime } from "../../src/lib/numbers.ts";
 import { ProgressLine, TimeLeft } from "../../src/output/live/progress.ts";
 
 /** Completions at a steady pace, from 1 to `count`, every `gap` ms after `start`. */

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { redactStructure } from "../../src/redact/recordings.ts";
-import { redactText, redactValue, truncate } from "../../src/redact/text.ts";
+import { redactStructure, redactText, redactValue, truncate } from "../../src/redact/text.ts";
 
 test.each([
   ["Authorization: Bearer abc", "Authorization: ***"],

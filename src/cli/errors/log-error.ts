@@ -1,15 +1,13 @@
 import type { HttpRequest } from "../../api/request.ts";
-import { ApiError, errorJson, signalKinds } from "../../errors.ts";
+import { ApiError, causesOf, errorJson, signalKinds } from "../../errors.ts";
 import type { CliError } from "../../errors.ts";
 import { writeErrorLog } from "../../host/error-log.ts";
 import type { LoggedError } from "../../host/error-log.ts";
 import type { Host } from "../../host/host.ts";
 import { isOn } from "../../lib/environment.ts";
-import { causesOf } from "../../errors.ts";
 import { tryParseJson } from "../../lib/json.ts";
 import { version } from "../../lib/version.ts";
-import { redactStructure } from "../../redact/recordings.ts";
-import { redactText, redactValue, truncate } from "../../redact/text.ts";
+import { redactStructure, redactText, redactValue, truncate } from "../../redact/text.ts";
 import { curlText } from "../trace/curl-text.ts";
 import type { Attempt, RequestLog } from "../trace/request-log.ts";
 

@@ -1,4 +1,4 @@
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/numbers.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

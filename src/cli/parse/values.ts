@@ -1,6 +1,6 @@
 import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/numbers.ts";
 import { isObject, own } from "../../lib/json.ts";
 import { isIdPrefix, isUuid } from "../../lib/text.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";

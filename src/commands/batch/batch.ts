@@ -5,7 +5,7 @@ import { CliError, diskProblem, DryRunShown, reasonOf } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { counted } from "../../lib/text.ts";
 import type { Context } from "../task/command-spec.ts";
-import { lockJournal, unlockedJournal } from "../task/lock-work.ts";
+import { lockJournal, unlockedJournal } from "../task/files.ts";
 import { openFailedRows } from "./batch-file.ts";
 import type { BatchFile } from "./batch-file.ts";
 import { BatchRun, isRowError } from "./batch-run.ts";

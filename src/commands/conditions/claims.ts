@@ -1,10 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { Script } from "node:vm";
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/numbers.ts";
 import { tryParseJson, valueAt } from "../../lib/json.ts";
-import type { Forms } from "./forms.ts";
-import { bounds, comparisons, meetsLimit } from "./limits.ts";
-import type { Limit } from "./limits.ts";
 import type { ConditionReader, Operator } from "./reader.ts";
 
 /** Type of a field: a number, seconds, a share from 0 to 1, text, or any JSON value. */
@@ -184,3 +181,83 @@ export const claimForms: Forms<Claim, NamedField> = {
       at: reader.at - phrase.length,
     }),
 };
+
+/** The comparisons of numbers by their operators. */
+export const comparisons = {
+  ">=": (a: number, b: number) => a >= b,
+  "<=": (a: number, b: number) => a <= b,
+  ">": (a: number, b: number) => a > b,
+  "<": (a: number, b: number) => a < b,
+  "=": (a: number, b: number) => a === b,
+} as const;
+
+/** The comparisons in words. */
+export const bounds = {
+  "at least": ">=",
+  "at most": "<=",
+  exactly: "=",
+  "less than": "<",
+  "more than": ">",
+} as const satisfies Readonly<Record<string, keyof typeof comparisons>>;
+
+const boundPhrases = Object.keys(bounds) as (keyof typeof bounds)[]; // the keys of a constant
+
+/** A number with its comparison: `at most 3`. */
+export interface Limit {
+  readonly operator: keyof typeof comparisons;
+  readonly value: number;
+}
+
+export const meetsLimit = ({ operator, value }: Limit, actual: number): boolean =>
+  comparisons[operator](actual, value);
+
+/** Reads `at most 30s`. */
+export const readDuration = (reader: ConditionReader): Limit => ({
+  operator: bounds[reader.oneOf(boundPhrases)],
+  value: reader.seconds(),
+});
+
+/** Reads `within 30s`, or nothing. */
+export function readTimeLimit(reader: ConditionReader): Limit | undefined {
+  if (reader.isAtEnd()) return undefined;
+  reader.oneOf(["within"]);
+  return { operator: "<=", value: reader.seconds() };
+}
+
+/** Reads `at most 3`, or `3` for exactly three. */
+export function readAmount(reader: ConditionReader): Limit {
+  const bound = reader.takes(...boundPhrases) ?? "exactly";
+  return { operator: bounds[bound], value: reader.count() };
+}
+
+/** Reads what follows the first words of a sentence about a subject. */
+type Form<R, S> = (reader: ConditionReader, subject: S, phrase: string) => R;
+
+/**
+ * Forms of a sentence by their patterns, which the help shows. A pattern begins with lower-case words,
+ * where `|` separates phrases, and then shows what the function of the form reads:
+ *
+ *     "failed|did not run [within TIME]"    begins with "failed" or "did not run"
+ */
+export type Forms<R, S = undefined> = Readonly<Record<string, Form<R, S>>>;
+
+/** The phrases with which a pattern begins. */
+const phrasesOf = (pattern: string): string[] =>
+  (/^[a-z|-]+(?: [a-z|-]+)*/.exec(pattern)?.[0] ?? "").split("|");
+
+/** Reads one of the forms. `otherwise` is the error if none begins here. */
+export function readForm<R, S>(
+  reader: ConditionReader,
+  forms: Forms<R, S>,
+  subject: S,
+  otherwise?: { readonly problem: string; readonly hint: string | undefined },
+): R {
+  const byPhrase = new Map(
+    Object.entries(forms).flatMap(([pattern, form]) =>
+      phrasesOf(pattern).map((phrase) => [phrase, form]),
+    ),
+  );
+  const phrase = reader.oneOf([...byPhrase.keys()], otherwise);
+  const form = byPhrase.get(phrase) as Form<R, S>; // one of its keys
+  return form(reader, subject, phrase);
+}

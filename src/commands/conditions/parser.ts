@@ -1,12 +1,18 @@
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { own } from "../../lib/json.ts";
-import { claimForms, equals, exampleOf, isWithin, readComparison } from "./claims.ts";
-import type { Claim, FieldKind, Reading, Result } from "./claims.ts";
-import { readForm } from "./forms.ts";
+import {
+  claimForms,
+  equals,
+  exampleOf,
+  isWithin,
+  readAmount,
+  readComparison,
+  readDuration,
+  readForm,
+  readTimeLimit,
+} from "./claims.ts";
+import type { Claim, FieldKind, Forms, Limit, Reading, Result } from "./claims.ts";
 import { ConditionReader, operators } from "./reader.ts";
-import type { Forms } from "./forms.ts";
-import { readAmount, readDuration, readTimeLimit } from "./limits.ts";
-import type { Limit } from "./limits.ts";
 
 /** A field of a subject `T`, such as a run. */
 export interface ConditionField<T> {

@@ -1,6 +1,6 @@
 import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/numbers.ts";
 import { commandLine } from "../../lib/command-line.ts";
 
 // A character class of a pattern may contain a slash.

@@ -1,5 +1,4 @@
-import { durationUnits } from "../../lib/duration.ts";
-import { groupDigits } from "../../lib/numbers.ts";
+import { durationUnits, groupDigits } from "../../lib/numbers.ts";
 import { isChart } from "../report-model.ts";
 import type { Cell, Chart, Detail, Heading, Section, Tone } from "../report-model.ts";
 import { cellText, humanTimes } from "../table/table.ts";

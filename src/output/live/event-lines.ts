@@ -1,4 +1,4 @@
-import { formatSeconds } from "../../lib/duration.ts";
+import { formatSeconds } from "../../lib/numbers.ts";
 import { expiryText, formText, inputText } from "../../lib/form-text.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
 import { eventFields } from "../../lib/server-event.ts";

@@ -1,4 +1,4 @@
-import { formatSeconds } from "../../lib/duration.ts";
+import { formatSeconds } from "../../lib/numbers.ts";
 import { counted } from "../../lib/text.ts";
 import type { NodeRun } from "../../runs/trace.ts";
 import { ellipsis, pad, shorten, visible, widthOf } from "../display-width.ts";

@@ -1,6 +1,5 @@
 import type { Host } from "../../host/host.ts";
-import { clockTime } from "../../lib/duration.ts";
-import { groupDigits } from "../../lib/numbers.ts";
+import { clockTime, groupDigits } from "../../lib/numbers.ts";
 import { cut, ellipsis, shorten, visible, widthOf } from "../display-width.ts";
 import type { ProgressStep } from "../report-model.ts";
 import type { ProgressStyle } from "../terminal.ts";

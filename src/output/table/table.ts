@@ -1,7 +1,6 @@
 import type { Output } from "../../host/host.ts";
-import { formatDuration } from "../../lib/duration.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
-import { formatBytes, groupDigits } from "../../lib/numbers.ts";
+import { formatBytes, formatDuration, groupDigits } from "../../lib/numbers.ts";
 import { readColumns } from "../../operations/operation.ts";
 import type { Column, ColumnKind, Returns } from "../../operations/operation.ts";
 import type { Colors } from "../display-width.ts";

@@ -1,4 +1,4 @@
-import { parseDuration } from "../../lib/duration.ts";
+import { parseDuration } from "../../lib/numbers.ts";
 
 /** The actions of a fault, each with the parser of its value: a status, ms, a count or a rate. */
 const actions = {

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { parseExpectation } from "../../../src/commands/wf/expect/expectation.ts";
+import { parseExpectation } from "../../../src/commands/wf/expect/run-scope.ts";
 import { serverEvent } from "../../../src/lib/server-event.ts";
 import { RunTrace } from "../../../src/runs/trace.ts";
 import { CliError } from "../../../src/errors.ts";

@@ -236,7 +236,7 @@ export const each: Scenario = {
     },
     {
       name: "two commands send the same rows",
-      file: "src/commands/task/lock-work.ts",
+      file: "src/commands/task/files.ts",
       from: 'if ("release" in lock) return lock.release;',
       to: 'if ("release" in lock || "heldBy" in lock) return () => {};',
     },

@@ -7,13 +7,12 @@ import {
   updateDocumentByText,
 } from "../../../operations/documents.ts";
 import { automaticProcessRule } from "../../../operations/shared.ts";
-import { replaceFile, ruleFor, ruleOf, storedFile } from "../documents/index.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { replaceFile, ruleFor, ruleOf, storedFile, syncFields } from "../documents/index.ts";
 import type { DocumentState, FieldValues, KbSettings } from "../documents/index.ts";
 import type { Change, DocumentChange, SourceDocument } from "./change.ts";
-import { syncFields } from "../documents/index.ts";
 import type { SourceReader } from "./read-ahead.ts";
 import { uploadActions } from "./tally.ts";
-import type { Context } from "../../task/command-spec.ts";
 
 /** The knowledge base that documents are sent to. */
 export interface UploadTarget {

@@ -8,7 +8,7 @@ import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { FileInput, Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
-import { prepareOutputs, writeOutput } from "../../task/output-path.ts";
+import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
 import { rerankModel } from "../models/index.ts";
 import { changedSettings } from "../knowledge/index.ts";

@@ -1,14 +1,14 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError } from "../../../errors.ts";
-import { parseBytes, formatBytes } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/text.ts";
+import { formatBytes, parseBytes } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
+import { counted } from "../../../lib/text.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { MAX_NAME_LENGTH, obstacle, uploadKind, walkFiles } from "../sync/index.ts";
 import type { FoundFile, Obstacle } from "../sync/index.ts";
 import { contentProblems, found, kindProblems } from "./checks.ts";
 import type { LintProblem } from "./checks.ts";
-import type { Input } from "../../../operations/operation.ts";
-import type { Context } from "../../task/command-spec.ts";
 import type { lintParams } from "./command.ts";
 
 interface LintRow extends LintProblem {

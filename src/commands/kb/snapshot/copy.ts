@@ -5,7 +5,7 @@ import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { readKbState } from "../documents/index.ts";
 import type { KbSettings } from "../documents/index.ts";
-import { lockWork } from "../../task/lock-work.ts";
+import { lockWork } from "../../task/files.ts";
 import { findKb } from "../knowledge/index.ts";
 import { notImported } from "./bundle.ts";
 import { exportBundle } from "./export.ts";

@@ -1,4 +1,3 @@
-import { counted, firstNames } from "../../../lib/text.ts";
 import { join } from "node:path";
 import { CliError, usage } from "../../../errors.ts";
 import type { Files, Host } from "../../../host/host.ts";
@@ -14,14 +13,15 @@ import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { own } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { lockWork } from "../../task/files.ts";
 import { fieldValue, readContents, readKbState, readRules } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
-import { lockWork } from "../../task/lock-work.ts";
-import { writeChunks } from "./chunk-files.ts";
-import { isBundle, notImported, fileHash, readManifest, writeManifest } from "./bundle.ts";
+import { fileHash, isBundle, notImported, readManifest, writeManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
-import type { Context } from "../../task/command-spec.ts";
+import { writeChunks } from "./chunk-files.ts";
 import type { exportParams } from "./command.ts";
 
 type ExportInput = Input<typeof exportParams>;

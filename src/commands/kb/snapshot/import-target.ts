@@ -6,7 +6,7 @@ import { sha256 } from "../../../lib/sha256.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { createKb } from "../changes/index.ts";
 import type { SettingsPlan } from "../changes/index.ts";
-import { lockWork } from "../../task/lock-work.ts";
+import { lockWork } from "../../task/files.ts";
 import { findKb } from "../knowledge/index.ts";
 import type { Manifest } from "./bundle.ts";
 import type { Context } from "../../task/command-spec.ts";

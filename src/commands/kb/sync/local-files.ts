@@ -2,8 +2,8 @@ import { reasonOf, usage } from "../../../errors.ts";
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/text.ts";
-import type { SourceDocument } from "../changes/index.ts";
 import type { Context } from "../../task/command-spec.ts";
+import type { SourceDocument } from "../changes/index.ts";
 import { uploadKind } from "./file-kinds.ts";
 import type { DirectoryEntry, FileFilter, FoundFile, Obstacle } from "./walk.ts";
 

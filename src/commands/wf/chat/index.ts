@@ -1,2 +1,2 @@
-export { ReplyCollector, citations } from "./collect-reply.ts";
+export { ReplyCollector, citations } from "./reply-events.ts";
 export { ReplyPrinter, isModelLimit } from "./reply-events.ts";

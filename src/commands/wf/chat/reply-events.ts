@@ -1,20 +1,21 @@
 import { isQuotaCode } from "../../../api/api-error.ts";
 import type { EventBatches, EventStage } from "../../../api/sse.ts";
-import { serverEvent } from "../../../lib/server-event.ts";
-import type { ServerEvent } from "../../../lib/server-event.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import { backoff, delays } from "../../../lib/backoff.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { isObject, valueAt } from "../../../lib/json.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
+import { serverEvent } from "../../../lib/server-event.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
 import { listMessages } from "../../../operations/chats.ts";
-import type { Message } from "../../../operations/chats.ts";
+import type { AnswerMetadata, ChatResponse, Message } from "../../../operations/chats.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
+import { TextSoFar, textOfOutputs } from "../../../runs/text.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { ReplyCollector } from "./collect-reply.ts";
-import { followDisplayed, TextStream } from "../follow/index.ts";
+import { TextStream, followDisplayed } from "../follow/index.ts";
 import type { EventStream } from "../follow/index.ts";
 import type { AnswerPause } from "../forms/index.ts";
-import { commandLine } from "../../../lib/command-line.ts";
 
 /** The end of a reply. */
 interface ReplyEnd {
@@ -273,3 +274,72 @@ export function blockingFailure(error: unknown): unknown {
     sideEffect: "applied",
   });
 }
+
+/** Fields that the events of a reply share. */
+const sharedFields = [
+  "task_id",
+  "message_id",
+  "conversation_id",
+  "workflow_run_id",
+  "created_at",
+] as const;
+
+/** Assembles a reply from its events. The outputs of a chatflow hold its full text (server §18). */
+export class ReplyCollector {
+  private readonly texts = new TextSoFar();
+  private readonly shared: Record<string, unknown> = {};
+  private fullText: string | undefined;
+  private metadata: AnswerMetadata | undefined;
+  private paused: unknown;
+
+  add(event: ServerEvent): void {
+    this.texts.add(event);
+    const { event: kind, data, fields } = event;
+    for (const name of sharedFields) this.shared[name] ??= data[name];
+    if (kind === "message_end" && isObject(fields.metadata))
+      this.metadata = fields.metadata as unknown as AnswerMetadata; // as the server sends it
+    if (kind === "workflow_finished") this.fullText = textOfOutputs(event) ?? this.fullText;
+    if (kind === "workflow_paused") this.paused = data["data"];
+    if (kind === "_answer") this.fullText = fields.answer;
+  }
+
+  text(): string {
+    return this.fullText ?? this.texts.text();
+  }
+
+  id(name: "task_id" | "message_id" | "conversation_id" | "workflow_run_id"): string | undefined {
+    const value = this.shared[name];
+    return typeof value === "string" ? value : undefined;
+  }
+
+  /** The reply in the format of a blocking response, as far as the events provide it. */
+  response(): Partial<ChatResponse> {
+    const { metadata, paused } = this;
+    const answer = this.text();
+    const message = this.id("message_id");
+    return {
+      event: paused === undefined ? "message" : "workflow_paused",
+      ...this.shared,
+      ...(message !== undefined && { id: message }),
+      answer,
+      ...(metadata && { metadata }),
+      ...(isObject(paused) && { data: { ...paused, answer } as never }),
+    };
+  }
+}
+
+/** The chunks of knowledge that a reply is based on, one line each. */
+export const citations = (reply: Partial<ChatResponse>): readonly string[] => {
+  const resources: unknown = valueAt(reply, "metadata.retriever_resources");
+  const sources: readonly unknown[] = Array.isArray(resources) ? resources : [];
+  return sources.map((source, index) => {
+    const score: unknown = valueAt(source, "score");
+    const parts = [
+      `source ${asText(valueAt(source, "position") ?? index + 1)}`,
+      asText(valueAt(source, "document_name") ?? valueAt(source, "title") ?? "unnamed"),
+      `(${asText(valueAt(source, "dataset_name") ?? "no knowledge base")})`,
+      ...(typeof score === "number" ? [score.toFixed(2)] : []),
+    ];
+    return parts.join("  ");
+  });
+};

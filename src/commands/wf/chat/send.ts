@@ -1,17 +1,16 @@
+import { commandLine } from "../../../lib/command-line.ts";
+import { isObject } from "../../../lib/json.ts";
+import { serverEvent } from "../../../lib/server-event.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
 import { sendMessage, sendMessageBlocking } from "../../../operations/chats.ts";
 import type { ChatResponse } from "../../../operations/chats.ts";
 import type { Input } from "../../../operations/operation.ts";
-import { isObject } from "../../../lib/json.ts";
-import { commandLine } from "../../../lib/command-line.ts";
-import { serverEvent } from "../../../lib/server-event.ts";
 import { finalOutcome, raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { citations } from "./collect-reply.ts";
 import { startStream } from "../follow/index.ts";
 import { assignedInputs, promptsForForms } from "../forms/index.ts";
-import { blockingFailure, replyForm, ReplyPrinter } from "./reply-events.ts";
 import type { chatParams } from "./command.ts";
+import { ReplyPrinter, blockingFailure, citations, replyForm } from "./reply-events.ts";
 
 type ChatInput = Input<typeof chatParams>;
 

@@ -1,16 +1,16 @@
 import type { EventStage } from "../../../api/sse.ts";
 import type { CliError } from "../../../errors.ts";
-import type { CheckedExpectation, Expectation } from "./expectation.ts";
-import { RunTrace } from "../../../runs/trace.ts";
-import { prepareOutput, writeOutput } from "../../task/output-path.ts";
-import { traceEvents } from "./trace-events.ts";
-import { raiseOutcome, endingOf } from "../../../runs/outcome.ts";
 import type { Input } from "../../../operations/operation.ts";
+import { endingOf, raiseOutcome } from "../../../runs/outcome.ts";
+import { RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { prepareOutput, writeOutput } from "../../task/files.ts";
 import type { FollowResult } from "../follow/index.ts";
 import type { expectParams } from "./params.ts";
+import { traceEvents } from "./run-scope.ts";
+import type { CheckedExpectation, Expectation } from "./run-scope.ts";
 
-const loadChecks = () => import("./expectation.ts");
+const loadChecks = () => import("./run-scope.ts");
 
 /** The expectations about a run, and where to report their results. */
 export interface Expectations {

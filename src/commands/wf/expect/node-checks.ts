@@ -1,10 +1,9 @@
-import { isSuccess } from "../../../runs/status.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
-import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
-import { readAmount, readDuration, readTimeLimit, meetsLimit } from "../../conditions/index.ts";
-import type { ConditionReader, Forms, Limit, Result } from "../../conditions/index.ts";
-import { because, inSeconds, quoted } from "./texts.ts";
 import { counted } from "../../../lib/text.ts";
+import { isSuccess } from "../../../runs/status.ts";
+import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
+import { meetsLimit, readAmount, readDuration, readTimeLimit } from "../../conditions/index.ts";
+import type { ConditionReader, Forms, Limit, Result } from "../../conditions/index.ts";
 
 /** The name of nodes in a sentence: a title or ID, or a type. */
 interface NodeName {
@@ -201,3 +200,22 @@ export const nodeForms: Forms<Evaluate, NodeName> = {
   },
   "before [node] NODE": readOrder,
 };
+
+const MAX_QUOTED = 200;
+
+/** Server text in quotes on one line, truncated if long. */
+export function quoted(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  const start = text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text;
+  return start.replace(
+    /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu,
+    (match) => `\\u${match.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** A reason after a colon, or nothing. */
+export const because = (error: string | undefined): string =>
+  error === undefined ? "" : `: ${quoted(error)}`;
+
+/** `0.046 s`. */
+export const inSeconds = (seconds: number): string => `${Number(seconds.toFixed(3))} s`;

@@ -2,7 +2,7 @@ import { relative, resolve } from "node:path";
 import type { Host } from "../../../host/host.ts";
 import { junitText } from "../../../lib/formats/junit.ts";
 import { signsFor } from "../../../lib/environment.ts";
-import type { CheckedExpectation } from "./expectation.ts";
+import type { CheckedExpectation } from "./run-scope.ts";
 
 /** One line per check for the terminal: `✓ ok      run succeeded: it ended as succeeded`. */
 export function checkLines(checked: readonly CheckedExpectation[], env: Host["env"]): string[] {

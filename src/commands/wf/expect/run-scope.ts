@@ -1,10 +1,20 @@
 import { isDeepStrictEqual } from "node:util";
+import type { EventStage } from "../../../api/sse.ts";
+import type { CliError } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
-import { redactStructure } from "../../../redact/recordings.ts";
+import { counted } from "../../../lib/text.ts";
+import { redactKeys, redactStructure } from "../../../redact/text.ts";
 import { printedValue } from "../../../runs/text.ts";
 import type { RunTrace } from "../../../runs/trace.ts";
-import { readFieldCheck, readForm, runForms } from "../../conditions/index.ts";
+import {
+  gateError,
+  parseCondition,
+  readFieldCheck,
+  readForm,
+  runForms,
+} from "../../conditions/index.ts";
 import type {
   Check,
   ConditionField,
@@ -13,16 +23,18 @@ import type {
   Result,
   Scope,
 } from "../../conditions/index.ts";
+import type { Context } from "../../task/command-spec.ts";
 import {
+  because,
   ifAllEventsSeen,
   ifAllNodesSeen,
+  inSeconds,
   nodeForms,
+  quoted,
   readNode,
   readOrder,
   withoutNodes,
 } from "./node-checks.ts";
-import { because, inSeconds, quoted } from "./texts.ts";
-import { counted } from "../../../lib/text.ts";
 
 /** A check of the events of a run. */
 const traceCheck = (evaluate: (trace: RunTrace) => Result): Check<RunTrace> => ({
@@ -193,3 +205,67 @@ export const runScope: Scope<RunTrace> = {
     return traceCheck(readOrder(reader, first));
   },
 };
+
+/** A stage that adds events to a trace. What a trace has is printed, so keys are redacted. */
+export const traceEvents = (trace: RunTrace, { host }: Context): EventStage => ({
+  batch(events) {
+    const time = host.now().getTime();
+    for (const event of events) trace.add(redactKeys(event, host.secrets), event.at ?? time);
+    return events;
+  },
+});
+
+/** An expectation about a run. */
+export interface Expectation {
+  /** Its sentence. */
+  readonly name: string;
+  readonly check: Check<RunTrace>;
+  /** Its position in a file. */
+  readonly from?: { readonly path: string; readonly line: number } | undefined;
+}
+
+/** An expectation with its result; one that cannot be decided is not met. */
+export interface CheckedExpectation extends Omit<Expectation, "check"> {
+  readonly result: Result & { readonly passed: boolean };
+}
+
+/** Parses a condition of --expect. Throws `usage` with the source and the position of a mistake. */
+export const parseExpectation = (text: string, source: string): Expectation => ({
+  name: text.trim().replace(/\s+/g, " "),
+  check: parseCondition(source, text, runScope),
+});
+
+/** The implicit expectation if none names the end of the run. */
+export const runSucceeded: Expectation = {
+  ...parseExpectation("run succeeded or run partial-succeeded", "default"),
+  name: "run succeeded",
+};
+
+export function checkExpectation(
+  { check, ...info }: Expectation,
+  run: RunTrace,
+): CheckedExpectation {
+  const result = check.evaluate(run);
+  return { ...info, result: { ...result, passed: result.passed === true } };
+}
+
+/** The ends of a run that an expectation names, which are then no errors by themselves. */
+export const namedEnds = ({ check }: Expectation): unknown[] =>
+  check.named.flatMap(({ field, equals }) => (field === "status" && equals ? [equals] : []));
+
+/** The error for a run with expectations that are not met. */
+export function notMet(runId: string, all: readonly CheckedExpectation[]): CliError {
+  const failed = all.filter(({ result }) => !result.passed);
+  const count =
+    all.length === 1 ? "the expectation" : `${failed.length} of ${all.length} expectations`;
+  return gateError(
+    `run ${runId} did not meet ${count}: ${failed[0]?.name}: ${failed[0]?.result.actual}`,
+    {
+      run: runId,
+      expectations: all.map(({ name, result }) => ({ check: name, ...result })),
+    },
+    `run ${commandLine("wf show", [runId])} for details`,
+  );
+}
+
+export { gateError };

@@ -2,7 +2,7 @@ import type { Node } from "yaml";
 import type { Files } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";
-import type { Expectation } from "./expectation.ts";
+import type { Expectation } from "./run-scope.ts";
 import { readYamlNodes } from "./yaml-nodes.ts";
 import type { Keys, YamlNodes } from "./yaml-nodes.ts";
 

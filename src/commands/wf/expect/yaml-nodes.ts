@@ -5,8 +5,8 @@ import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import { decodeUtf8 } from "../../../lib/text.ts";
 import { own, valueAt } from "../../../lib/json.ts";
-import { parseExpectation } from "./expectation.ts";
-import type { Expectation } from "./expectation.ts";
+import { parseExpectation } from "./run-scope.ts";
+import type { Expectation } from "./run-scope.ts";
 
 /** Maximum size of a file, in bytes. */
 export const MAX_YAML_SIZE = 1024 * 1024;

@@ -1,11 +1,13 @@
 import type { CallOptions } from "../../../api/calls.ts";
-import type { EventBatches } from "../../../api/sse.ts";
-import type { AnyOperation, InputOf } from "../../../operations/operation.ts";
+import type { EventBatches, EventStage } from "../../../api/sse.ts";
+import { CliError, startRefused } from "../../../errors.ts";
+import { isObject } from "../../../lib/json.ts";
 import { pipe } from "../../../lib/pipe.ts";
-import type { Context } from "../../task/command-spec.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
+import type { AnyOperation, InputOf } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { waitForRun } from "../runs/index.ts";
-import { checkStart } from "./rejected-start.ts";
 
 /** An open event stream that can be closed at any time. */
 export interface EventStream {
@@ -52,4 +54,63 @@ export function recordedEnd(
     yield [serverEvent({ event, workflow_run_id, task_id: workflow_run_id, data })];
   }
   return { events: events(), close() {} };
+}
+
+/**
+ * Passes on the events of a run that is being started. Throws `refused` before the first event if the
+ * run never began (server §13): the stream starts with an `error`, or the run failed at once and was
+ * never stored.
+ */
+export function checkStart(): EventStage {
+  /** Events of a run that may not exist. The caller needs its ID to look for it if the stream fails. */
+  let held: readonly ServerEvent[] = [];
+  let isConfirmed = false;
+  return {
+    batch(batch) {
+      if (isConfirmed) return batch;
+      const all = [...held, ...batch];
+      held = [];
+      const rejection = rejectionIn(all);
+      if (rejection !== undefined) throw rejection;
+      isConfirmed = !all.every(isUnconfirmedStart);
+      if (isConfirmed) return all;
+      held = all;
+      return [];
+    },
+    flush: () => held,
+  };
+}
+
+/** The task ID equals the run ID only in a stream whose run may not exist. */
+const isUnconfirmedStart = ({ event, fields }: ServerEvent): boolean =>
+  event === "workflow_started" && fields.task_id === fields.workflow_run_id;
+
+function rejectionIn(events: readonly ServerEvent[]): CliError | undefined {
+  const [first] = events;
+  if (first?.event === "error" && first.fields.message_id === undefined)
+    return startRejected(first.fields.message, first.data);
+  const end = first && isUnconfirmedStart(first) ? events.find(isNeverStored) : undefined;
+  return end && startRejected(end.fields.error, {});
+}
+
+/** The end of a run that was never stored has no creator and no steps. */
+function isNeverStored({ event, fields }: ServerEvent): boolean {
+  const { status, total_steps: steps, created_by: creator } = fields;
+  const hasCreator = isObject(creator) && Object.keys(creator).length > 0;
+  return event === "workflow_finished" && status === "failed" && !steps && !hasCreator;
+}
+
+function startRejected(
+  reason = "no reason given",
+  { code, status }: Readonly<Record<string, unknown>>,
+): CliError {
+  const codes = [status, code].filter(
+    (each) => typeof each === "number" || typeof each === "string",
+  );
+  const suffix = codes.length > 0 ? ` (${codes.join(" ")})` : "";
+  return new CliError(
+    status === 429 ? "limited" : "refused",
+    `failed to start the run: ${reason}${suffix}`,
+    { code: startRefused, sideEffect: "none" },
+  );
 }

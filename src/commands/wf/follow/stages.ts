@@ -1,5 +1,5 @@
 import type { EventStage } from "../../../api/sse.ts";
-import { formatSeconds } from "../../../lib/duration.ts";
+import { formatSeconds } from "../../../lib/numbers.ts";
 import { isOn } from "../../../lib/environment.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { pipe } from "../../../lib/pipe.ts";

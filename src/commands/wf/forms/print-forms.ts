@@ -1,5 +1,5 @@
 import { ApiError } from "../../../errors.ts";
-import { localClock } from "../../../lib/duration.ts";
+import { localClock } from "../../../lib/numbers.ts";
 import { getForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
 import { expiryText, formText } from "../../../lib/form-text.ts";

@@ -1,5 +1,5 @@
 import type { CallOptions } from "../../../api/calls.ts";
-import { localClock } from "../../../lib/duration.ts";
+import { localClock } from "../../../lib/numbers.ts";
 import { secondsIn, timeOf } from "../../../api/time-windows.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { readColumns } from "../../../operations/operation.ts";

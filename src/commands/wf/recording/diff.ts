@@ -9,7 +9,7 @@ import type { LoadedTrace } from "./load-trace.ts";
 import type { diffParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/text.ts";
-import { formatDuration } from "../../../lib/duration.ts";
+import { formatDuration } from "../../../lib/numbers.ts";
 import { fromDifference } from "../../../lib/formats/json-diff.ts";
 import type { JsonDifference } from "../../../lib/formats/json-diff.ts";
 import { eachSpan, spansOf } from "../../../runs/spans.ts";

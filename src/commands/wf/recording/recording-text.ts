@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { version } from "../../../lib/version.ts";
-import { recordingText, redactKeys } from "../../../redact/recordings.ts";
+import { recordingText, redactKeys } from "../../../redact/text.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";

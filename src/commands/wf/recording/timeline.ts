@@ -3,7 +3,7 @@ import type { Span, Spans } from "../../../runs/spans.ts";
 import { summaryOf, nodeDetails, toneOf } from "./executions.ts";
 import type { Executions } from "./executions.ts";
 import { counted, shortened } from "../../../lib/text.ts";
-import { formatDuration } from "../../../lib/duration.ts";
+import { formatDuration } from "../../../lib/numbers.ts";
 import { CliError } from "../../../errors.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { eachSpan, spansOf } from "../../../runs/spans.ts";

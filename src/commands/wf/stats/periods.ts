@@ -1,4 +1,4 @@
-import { localClock } from "../../../lib/duration.ts";
+import { localClock } from "../../../lib/numbers.ts";
 import { mergeCounts } from "./figures.ts";
 import type { StatsCounts } from "./figures.ts";
 import type { TimeSpan } from "./sources.ts";

@@ -1,14 +1,13 @@
-import { localClock, formatSeconds } from "../../../lib/duration.ts";
-import { groupDigits, sum } from "../../../lib/numbers.ts";
+import { formatSeconds, groupDigits, localClock, sum } from "../../../lib/numbers.ts";
 import { noTable } from "../../../output/report-model.ts";
 import type { Section, TextLine, TextPart } from "../../../output/report-model.ts";
 import { gateSections } from "../../conditions/index.ts";
-import type { FigureName, Grouping } from "./fields.ts";
 import type { StatsData } from "./data.ts";
+import type { FigureName, Grouping } from "./fields.ts";
 import type { StatsFigures } from "./figures.ts";
 import { formatFigure, formatPercent } from "./format.ts";
-import { trendOf } from "./trends.ts";
 import { groupSection, omittedNote, periodSection } from "./tables.ts";
+import { trendOf } from "./trends.ts";
 
 /** What the screen shows besides the data. */
 export interface ScreenOptions {

@@ -1,11 +1,10 @@
+import { formatSeconds, sum } from "../../../lib/numbers.ts";
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Section } from "../../../output/report-model.ts";
 import { gateSections } from "../../conditions/index.ts";
+import type { StatsData } from "./data.ts";
 import { figureNames } from "./fields.ts";
 import type { FigureName, Grouping } from "./fields.ts";
-import type { StatsData } from "./data.ts";
-import { formatSeconds } from "../../../lib/duration.ts";
-import { sum } from "../../../lib/numbers.ts";
 import { formatAmount, formatChange, formatFigure, unitOf } from "./format.ts";
 import { trendOf } from "./trends.ts";
 

@@ -5,7 +5,7 @@ import type { JUnitCase, JUnitSuite } from "../../../lib/formats/junit.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { prepareOutputs, writeOutput } from "../../task/output-path.ts";
+import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { gateError } from "../expect/index.ts";
 import type { resultParams } from "./command.ts";
 import { compareSuites } from "./comparison.ts";

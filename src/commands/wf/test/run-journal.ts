@@ -5,7 +5,7 @@ import { openJournal } from "../../../lib/journal.ts";
 import { isObject } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { lockJournal, unlockedJournal } from "../../task/lock-work.ts";
+import { lockJournal, unlockedJournal } from "../../task/files.ts";
 import { filesIn } from "./file/index.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";

@@ -1,3 +1,4 @@
+import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, signalKinds, usage } from "../../../errors.ts";
 import { requireNear } from "../../../host/safe-path.ts";
 import { counted } from "../../../lib/text.ts";
@@ -7,20 +8,18 @@ import type { Context } from "../../task/command-spec.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
 import type { testRunParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
+import { filesIn, readSuite } from "./file/index.ts";
+import type { Suite } from "./file/index.ts";
 import { openKeeper } from "./keep-recordings.ts";
 import type { Keeper } from "./keep-recordings.ts";
 import { planRuns, selectTests } from "./plan-runs.ts";
 import type { PlannedRun, SelectedSuites } from "./plan-runs.ts";
-import { filesIn, readSuite } from "./file/index.ts";
-import type { Suite } from "./file/index.ts";
-import { testResults } from "./results.ts";
-import { readFailedTests } from "./saved-results.ts";
-import type { TestRun } from "./run-tests.ts";
-import { runTest, testNotRun } from "./run-tests.ts";
+import { TestBoard, testResults } from "./results.ts";
 import { openRunJournal } from "./run-journal.ts";
 import type { RunJournal } from "./run-journal.ts";
-import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { TestBoard } from "./test-board.ts";
+import { runTest, testNotRun } from "./run-tests.ts";
+import type { TestRun } from "./run-tests.ts";
+import { readFailedTests } from "./saved-results.ts";
 
 type TestRunInput = Input<typeof testRunParams>;
 

@@ -1,4 +1,4 @@
-import { clockTime, formatDuration, formatSeconds } from "../../../lib/duration.ts";
+import { clockTime, formatDuration, formatSeconds } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import { left, right, noTable } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, TextPart } from "../../../output/report-model.ts";

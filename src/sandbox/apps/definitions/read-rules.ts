@@ -1,5 +1,5 @@
 import { didYouMean } from "../../../lib/did-you-mean.ts";
-import { parseDuration } from "../../../lib/duration.ts";
+import { parseDuration } from "../../../lib/numbers.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { isErrorKind, modelErrorKinds } from "../../models/model-error.ts";
 import type { CitedText, RuleAnswer } from "../../models/rule-model.ts";

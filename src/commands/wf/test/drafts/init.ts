@@ -12,7 +12,7 @@ import type { WorkflowRun } from "../../../../operations/workflows.ts";
 import { isSuccess } from "../../../../runs/status.ts";
 import { textOfOutputs } from "../../../../runs/text.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { prepareOutput } from "../../../task/output-path.ts";
+import { prepareOutput } from "../../../task/files.ts";
 import { requireKind } from "../../app/index.ts";
 import { MAX_YAML_SIZE } from "../../expect/index.ts";
 import { logQuery, runDetail } from "../../logs/index.ts";

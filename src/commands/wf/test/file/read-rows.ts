@@ -6,10 +6,8 @@ import { readRowFile, rowPlace, unreadable } from "../../../../lib/formats/rows-
 import type { FileRow } from "../../../../lib/formats/rows-file.ts";
 import { isObject, tryParseJson } from "../../../../lib/json.ts";
 import { valueNodes } from "../../expect/index.ts";
-import { keysAt, nestedLevel } from "./keys.ts";
-import type { SuiteKeyType } from "./keys.ts";
-import { readValues } from "./read-values.ts";
-import type { SuiteValues } from "./read-values.ts";
+import { keysAt, nestedLevel, readValues } from "./keys.ts";
+import type { SuiteKeyType, SuiteValues } from "./keys.ts";
 
 /** A file, and what its mistakes hint at. */
 interface RowSource {

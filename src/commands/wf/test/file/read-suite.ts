@@ -4,11 +4,9 @@ import type { Files } from "../../../../host/host.ts";
 import { commandLine } from "../../../../lib/command-line.ts";
 import { readEach, readYamlNodes } from "../../expect/index.ts";
 import type { Expectation } from "../../expect/index.ts";
-import { turnKeys, usualSimilarity } from "./keys.ts";
-import type { CompareMode } from "./keys.ts";
+import { readValues, turnKeys, usualSimilarity } from "./keys.ts";
+import type { CompareMode, SuitePlace, SuiteValues } from "./keys.ts";
 import { readRowTests } from "./read-rows.ts";
-import { readValues } from "./read-values.ts";
-import type { SuitePlace, SuiteValues } from "./read-values.ts";
 
 /** An application that judges an answer. */
 export interface SuiteJudge {
