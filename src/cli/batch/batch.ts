@@ -23,7 +23,7 @@ import type { Command } from "../parse/command.ts";
 import { extraBody } from "../parse/input.ts";
 import type { ParsedLine } from "../parse/parser.ts";
 import { takesEach } from "../parse/shared-flags.ts";
-import { lookupOf } from "../resolve/lookup.ts";
+import { lookupOf } from "../resolve/resolve-input.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { ended, rowSources, sendRows } from "./each-line.ts";
 import type { NamedOutcome, RowOutcome, RowSteps } from "./each-line.ts";

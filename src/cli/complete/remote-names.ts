@@ -14,7 +14,7 @@ import type { Command } from "../parse/command.ts";
 import { optionsFor } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { listings } from "../resolve/listings.ts";
-import { lookupOf } from "../resolve/lookup.ts";
+import { lookupOf } from "../resolve/resolve-input.ts";
 import { resolveName } from "../resolve/resolve-names.ts";
 
 /** An object with a name. */

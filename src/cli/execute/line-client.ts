@@ -1,4 +1,5 @@
 import type { ClientSetup, FirstRequests } from "../../api/calls.ts";
+import type { IncomingResponse, OutgoingRequest } from "../../api/exchange.ts";
 import { apiClient } from "../../api/client.ts";
 import type { ApiClient } from "../../api/client.ts";
 import type { TypedFile, Values } from "../../api/request.ts";
@@ -15,8 +16,8 @@ import { flagOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import type { Options } from "../parse/options.ts";
 import { curlText } from "../trace/curl-text.ts";
-import { logRequests } from "../trace/request-log.ts";
-import type { RequestLog } from "../trace/request-log.ts";
+import { MAX_ATTEMPTS } from "../trace/request-log.ts";
+import type { Attempt, RequestLog } from "../trace/request-log.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
 import { withPrefix } from "./command-texts.ts";
 import { dryRunText } from "./dry-run.ts";
@@ -155,4 +156,31 @@ function withKnownMeaning(error: CliError, row: AnyOperation, input: Values): Cl
     words.map((word) => word.replace(/^\{(\w+)\}$/, (_, name: string) => String(input[name]))),
   );
   return new ApiError(known.kind, message, response, { ...info, code: known.kind, hint });
+}
+
+/** Sends a request and adds the attempt to the log. */
+async function logRequests(
+  log: RequestLog,
+  { request }: OutgoingRequest,
+  send: () => Promise<IncomingResponse>,
+  host: Host,
+): Promise<IncomingResponse> {
+  const attempt: Attempt = { method: request.method, url: request.url, request };
+  for (const earlier of log.attempts) {
+    if ((earlier.status ?? 600) < 300) earlier.request = undefined;
+  }
+  log.attempts.push(attempt);
+  log.attempts.splice(0, log.attempts.length - MAX_ATTEMPTS);
+  log.count += 1;
+  const started = host.now().getTime();
+  try {
+    const response = await send();
+    attempt.status = response.status;
+    return response;
+  } catch (error) {
+    attempt.failure = error instanceof Error ? error.message : String(error);
+    throw error;
+  } finally {
+    attempt.ms = host.now().getTime() - started;
+  }
 }

@@ -15,7 +15,7 @@ import type { Command } from "../parse/command.ts";
 import { bufferingReason, formulasIn, rowLimits, timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { TypedLine } from "../parse/values.ts";
-import { lookupOf } from "../resolve/lookup.ts";
+import { lookupOf } from "../resolve/resolve-input.ts";
 import { emptyRequestLog } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { openClient } from "./line-client.ts";

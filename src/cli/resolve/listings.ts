@@ -60,3 +60,17 @@ export const listings: Readonly<Record<Noun | ListedNoun, Listing>> = {
 /** The values of a request that the list of a noun needs. */
 export const scopeOf = ({ within = [] }: Listing, known: Values): Values =>
   Object.fromEntries(within.map((name) => [name, known[name]]));
+
+/** What resolving names needs: whole lists, and single objects. */
+export interface Lookup {
+  rows(row: AnyOperation, input: Values): AsyncIterable<unknown>;
+  /** ID that the profile stores for the name of a knowledge base; sends nothing. */
+  base(name: string): Promise<string | undefined>;
+  one(row: AnyOperation, input: Values): Promise<unknown>;
+  /** IDs of the runs on this server that were started or followed on this machine. */
+  followedRuns(): Promise<readonly string[]>;
+  /** Remembers the name that an ID was resolved from, for hints. */
+  entered(id: string, name: string): void;
+  trace(level: 1, text: string): Promise<void>;
+  notice(text: string): Promise<void>;
+}

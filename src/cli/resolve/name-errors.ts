@@ -8,7 +8,7 @@ import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
 import { listCommand } from "./nouns.ts";
 import type { Listed, Listing } from "./listings.ts";
-import type { Lookup } from "./lookup.ts";
+import type { Lookup } from "./listings.ts";
 
 /** The error for `id:` with a text that is not an ID. */
 export const invalidId = ({ title }: Listing, text: string): CliError =>

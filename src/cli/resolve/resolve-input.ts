@@ -1,11 +1,16 @@
+import type { ApiClient } from "../../api/client.ts";
+import type { Context } from "../../commands/task/command-spec.ts";
+import { runsOfMachine } from "../../commands/wf/index.ts";
+import type { Settings } from "../../config/settings.ts";
+import { collect } from "../../lib/collect.ts";
 import type { Values } from "../../api/request.ts";
-import { isObject } from "../../lib/json.ts";
+import { isObject, own } from "../../lib/json.ts";
 import { isUuid } from "../../lib/text.ts";
 import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import { rulesOf } from "../parse/command-list.ts";
 import { helpHint } from "../parse/input.ts";
-import type { Lookup } from "./lookup.ts";
+import type { Lookup } from "./listings.ts";
 import type { Resolved } from "./resolve-names.ts";
 
 /** The resolved names, by noun. */
@@ -70,4 +75,38 @@ async function resolveRefs(
     known[name] = Array.isArray(value) ? ids : ids[0];
     if (checked) await requireKnown(checked, unseen, known, lookup);
   }
+}
+
+/** Looks names up through a session; a list that is one response is requested once. */
+export function lookupOf(source: {
+  readonly api: ApiClient;
+  readonly context: Context;
+  readonly settings: () => Promise<Settings>;
+  readonly names: Map<string, string>;
+}): Lookup {
+  const { context } = source;
+  const lists = new Map<string, Promise<unknown[]>>();
+  return {
+    async *rows(row, input) {
+      if (row.returns.kind !== "list") {
+        yield* source.api.rows(row, input);
+        return;
+      }
+      const key = `${row.id} ${JSON.stringify(input)}`;
+      const list = lists.get(key) ?? collect(source.api.rows(row, input));
+      lists.set(key, list);
+      yield* await list;
+    },
+    base: async (name) => own((await source.settings()).bases, name),
+    one: (row, input) => source.api.call(row, input),
+    async followedRuns() {
+      return [...(await runsOfMachine(context)).keys()];
+    },
+    entered(id, name) {
+      // What a command itself looks up later was not entered.
+      if (!source.names.has(id)) source.names.set(id, name);
+    },
+    trace: context.trace,
+    notice: context.notice,
+  };
 }

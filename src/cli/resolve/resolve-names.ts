@@ -6,8 +6,7 @@ import { isIdPrefix, isUuid } from "../../lib/text.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
 import { listCommand } from "./nouns.ts";
-import type { Listed, Listing } from "./listings.ts";
-import type { Lookup } from "./lookup.ts";
+import type { Listed, Listing, Lookup } from "./listings.ts";
 import { ambiguousText, invalidId, unknownName } from "./name-errors.ts";
 
 /** A resolved reference: the ID to send, and the object if it was read. */

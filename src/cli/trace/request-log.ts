@@ -1,6 +1,4 @@
-import type { IncomingResponse, OutgoingRequest } from "../../api/exchange.ts";
 import type { HttpRequest } from "../../api/request.ts";
-import type { Host } from "../../host/host.ts";
 
 /** One attempt to send a request, and its outcome. */
 export interface Attempt {
@@ -29,34 +27,7 @@ export interface RequestLog {
 }
 
 /** Attempts that the log holds. */
-const MAX_ATTEMPTS = 10;
+export const MAX_ATTEMPTS = 10;
 
 /** A log without attempts. */
 export const emptyRequestLog = (): RequestLog => ({ attempts: [], count: 0, names: new Map() });
-
-/** Sends a request and adds the attempt to the log. */
-export async function logRequests(
-  log: RequestLog,
-  { request }: OutgoingRequest,
-  send: () => Promise<IncomingResponse>,
-  host: Host,
-): Promise<IncomingResponse> {
-  const attempt: Attempt = { method: request.method, url: request.url, request };
-  for (const earlier of log.attempts) {
-    if ((earlier.status ?? 600) < 300) earlier.request = undefined;
-  }
-  log.attempts.push(attempt);
-  log.attempts.splice(0, log.attempts.length - MAX_ATTEMPTS);
-  log.count += 1;
-  const started = host.now().getTime();
-  try {
-    const response = await send();
-    attempt.status = response.status;
-    return response;
-  } catch (error) {
-    attempt.failure = error instanceof Error ? error.message : String(error);
-    throw error;
-  } finally {
-    attempt.ms = host.now().getTime() - started;
-  }
-}
