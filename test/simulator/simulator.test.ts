@@ -1,7 +1,9 @@
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { root } from "../lib/paths.ts";
+import { scenarios } from "./scenarios/index.ts";
 
 /** Runs `npm run simulate`. */
 function simulate(...argv: readonly string[]) {
@@ -16,4 +18,15 @@ test("kept cases and some seeds of each scenario, each played twice with the sam
   const { status, out } = simulate("--kept", "--twice", "--from", "1", "--seeds", "2");
   expect(out).toMatch(/^sync: 2 seeds, [\d.]+ simulated hours, 0 failed\n {2}.*\bkill \d/m);
   expect(status, out).toBe(0);
+});
+
+test("the text that each guard replaces is once in its file", () => {
+  const found = scenarios.flatMap(({ guards }) =>
+    guards.map(({ name, file, from }) => {
+      const parts = readFileSync(join(root, file), "utf8").split(from);
+      return [name, parts.length - 1];
+    }),
+  );
+  expect(found.length).toBeGreaterThan(30);
+  expect(found.filter(([, times]) => times !== 1)).toEqual([]);
 });

@@ -246,8 +246,8 @@ export const state: Scenario = {
     {
       name: "a file is renamed before it is flushed",
       file: "src/host/node-files.ts",
-      from: "await file.sync();\n      await file.close();\n      await rename",
-      to: "await file.close();\n      await rename",
+      from: "await writeFile(file, content);\n          await file.sync();",
+      to: "await writeFile(file, content);",
     },
     {
       name: "a damaged file counts as an empty one",
