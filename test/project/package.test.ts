@@ -55,6 +55,7 @@ test("the package contains the programs and their documentation, in less than 3 
     "bin/shims/wf.cmd",
     "bin/wf.js",
     "docs/agents.md",
+    "docs/architecture.md",
     "docs/ci.md",
     "docs/configuration.md",
     "docs/deployment.md",
