@@ -14,7 +14,7 @@ export async function tree() {
     entry,
     `export { commandsOf } from ${source("cli", "parse", "command-list.ts")};
      export { parseLine } from ${source("cli", "parse", "parser.ts")};
-     export { kbOperations } from ${source("operations", "kb.ts")};
+     export { operations } from ${source("operations", "index.ts")};
      export { kbFeatures } from ${source("commands", "kb", "index.ts")};`,
   );
   const { rolldown } = await import("rolldown");
@@ -27,7 +27,7 @@ export async function tree() {
     cwd: root,
     plugins: config.plugins,
   });
-  await bundle.write({ ...output, dir: join(folder, "tree") });
+  await bundle.write({ ...output, dir: join(folder, "tree"), codeSplitting: false });
   const program = `
     const { commandsOf, parseLine } = require(${JSON.stringify(join(folder, "tree", "tree.cjs"))});
     const start = performance.now();

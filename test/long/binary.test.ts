@@ -52,7 +52,8 @@ test("a directory is synced, and a run is followed", () => {
     "wf --app slow events $run --follow -o jsonl --jq .event",
   );
   expect(exit, out + err).toBe(0);
-  expect(out).toMatch(/^osaka-leave.md\n[^]*\nworkflow_finished\n$/);
+  // On a busy machine the run has ended before it is followed: then this event is all that the server sends.
+  expect(out).toMatch(/^osaka-leave.md\n([^]*\n)?workflow_finished\n$/);
 });
 
 test("reports, pages and filters work", () => {
