@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { list, record } from "../../src/operations/operation.ts";
 import { render } from "../../src/output/print/print.ts";
 import type { Style } from "../../src/output/print/print.ts";
+import { drawTable } from "../../src/output/table/draw-table.ts";
 import { sharedWidths } from "../../src/output/table/layout.ts";
 import { collecting, plain, printed } from "../lib/printed.ts";
 import { differentWidths } from "../lib/widths.ts";
@@ -103,4 +104,19 @@ test("half of the line is for the name before another text takes the rest", () =
   const widths = sharedWidths([column("name"), column("text")], 82);
   // 40 of 80 for the name; of the other 30 beside the minimum, both take 15.
   expect(widths).toEqual([55, 25]);
+});
+
+test("a table wider than any terminal is drawn like others", async () => {
+  const cell = (text: string) => ({ text, colored: text });
+  const columns = [
+    { width: 1200, align: "left" },
+    { width: 3, align: "right" },
+  ] as const;
+  const head = [cell("name"), cell("n")];
+  const lines = await drawTable(columns, [[cell("a"), cell("5")]], { head, rule: "─" });
+  expect(lines).toEqual([
+    `name${" ".repeat(1196)}    n`,
+    `${"─".repeat(1200)}  ───`,
+    `a${" ".repeat(1199)}    5`,
+  ]);
 });

@@ -1,3 +1,4 @@
+import { sum } from "../../lib/numbers.ts";
 import { pad, plain, widthOf } from "../display-width.ts";
 
 /** A column of a finished table. */
@@ -18,6 +19,9 @@ export interface TableCell {
  * long as to join a line, so further rows are lines.
  */
 export const MAX_TABLE_ROWS = 100;
+
+/** Columns of a table that no terminal has: hostile texts of that length took a second and more. */
+const MAX_TABLE_WIDTH = 1000;
 
 /** Between columns. */
 export const columnGap = "  ";
@@ -48,6 +52,12 @@ export async function drawTable(
   rows: readonly (readonly TableCell[])[],
   { head = [], rule = "" }: { readonly head?: readonly TableCell[]; readonly rule?: string } = {},
 ): Promise<string[]> {
+  const widths = columns.map(({ width }) => (width === Infinity ? 1 : width));
+  if (sum(widths) > MAX_TABLE_WIDTH) {
+    const ruleLine = widths.map((width) => rule.repeat(width)).join(columnGap);
+    const top = head.length > 0 ? [rowLine(head, columns), ...(rule === "" ? [] : [ruleLine])] : [];
+    return [...top, ...rows.map((cells) => rowLine(cells, columns))];
+  }
   const drawn = rows.slice(0, MAX_TABLE_ROWS);
   const others = rows.slice(MAX_TABLE_ROWS).map((cells) => rowLine(cells, columns));
   const { default: Table } = await import("cli-table3");
@@ -65,7 +75,7 @@ export async function drawTable(
     drawn.length > 0 ? { mid: rule, "mid-mid": ruleGap } : { bottom: rule, "bottom-mid": ruleGap };
   const table = new Table({
     head: laidOut(head),
-    colWidths: columns.map(({ width }) => (width === Infinity ? 1 : width)),
+    colWidths: widths,
     colAligns: columns.map(({ align }) => align),
     chars: { ...noBorders, middle: columnGap, ...ruleChars },
     style: { "padding-left": 0, "padding-right": 0, head: [], border: [], compact: true },
