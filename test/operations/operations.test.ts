@@ -436,7 +436,7 @@ function wrong(param: Param): string[] {
     ...(param.kind === "duration" ? ["soon"] : []),
     ...(param.kind === "json" ? ["{", ...wrongShapes(shape)] : []),
     ...(range ? [String(range[0] - step), String(range[1] + step)] : []),
-    // That of a file is the length of its name, which is no value by itself.
+    // The length of a file parameter is that of the file name.
     ...(length && !param.many && param.kind !== "file"
       ? ["x".repeat(length[1] + 1), ...(length[0] > 0 ? [""] : [])]
       : []),
