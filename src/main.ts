@@ -1,6 +1,5 @@
 import { readyAnswer } from "./cli/ready-answer.ts";
-import { bundleFile, directoriesOf, platform } from "./host/runtime.ts";
-import { keepCompiledCode } from "./host/runtime.ts";
+import { bundleFile, directoriesOf, platform, keepCompiledCode } from "./host/runtime.ts";
 import { endWithLastLine, nodeOutput } from "./host/node-output.ts";
 
 /**

@@ -1,14 +1,12 @@
 import type { Values } from "../../api/request.ts";
 import { formatRowCount, isRowError } from "../../commands/batch/index.ts";
-import type { BatchRow } from "../../commands/batch/index.ts";
-import type { BatchJournal } from "../../commands/batch/index.ts";
+import type { BatchRow, BatchJournal } from "../../commands/batch/index.ts";
 import { CliError } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import type { AnyOperation, Noun } from "../../operations/operation.ts";
 import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import { resolvedInput } from "../resolve/resolve-input.ts";
-import { lookupOf } from "../resolve/resolve-input.ts";
+import { resolvedInput, lookupOf } from "../resolve/resolve-input.ts";
 import type { Lookup } from "../resolve/listings.ts";
 import { isAlreadyDeleted } from "../execute/row-values.ts";
 import { rowPlace } from "../../lib/formats/rows-file.ts";

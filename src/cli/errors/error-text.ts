@@ -6,8 +6,8 @@ import {
   internalError,
   isUncreatable,
   stoppedByUser,
+  causesOf,
 } from "../../errors.ts";
-import { causesOf } from "../../errors.ts";
 import { isObject } from "../../lib/json.ts";
 import { wrapMessage } from "../../output/table/text-lines.ts";
 import type { Host } from "../../host/host.ts";

@@ -11,8 +11,7 @@ import { rulesOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
 import type { Options } from "../parse/options.ts";
 import type { Globals } from "../parse/shared-flags.ts";
-import { lookupOf } from "../resolve/resolve-input.ts";
-import { resolvedInput } from "../resolve/resolve-input.ts";
+import { lookupOf, resolvedInput } from "../resolve/resolve-input.ts";
 import { confirmationText, dryDeletionText } from "./command-texts.ts";
 import type { Session } from "./session.ts";
 

@@ -7,8 +7,7 @@ import { shortened } from "../../lib/text.ts";
 import type { ListedNoun, Noun } from "../../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
 import { listCommand } from "./nouns.ts";
-import type { Listed, Listing } from "./listings.ts";
-import type { Lookup } from "./listings.ts";
+import type { Listed, Listing, Lookup } from "./listings.ts";
 
 /** The error for `id:` with a text that is not an ID. */
 export const invalidId = ({ title }: Listing, text: string): CliError =>

@@ -1,11 +1,15 @@
-export { claimForms, matches } from "./claims.ts";
-export type { FieldKind, Reading, Result } from "./claims.ts";
-export { readForm } from "./claims.ts";
-export type { Forms } from "./claims.ts";
+export {
+  claimForms,
+  matches,
+  readForm,
+  readAmount,
+  readDuration,
+  readTimeLimit,
+  meetsLimit,
+} from "./claims.ts";
+export type { FieldKind, Reading, Result, Forms, Limit } from "./claims.ts";
 export { evaluateGate, failedGate, gateError, gateSections, parseGate } from "./gate.ts";
 export type { ConditionResult } from "./gate.ts";
-export { readAmount, readDuration, readTimeLimit, meetsLimit } from "./claims.ts";
-export type { Limit } from "./claims.ts";
 export { parseCondition, parseValue, readFieldCheck, runForms } from "./parser.ts";
 export type { Check, ConditionField, Scope } from "./parser.ts";
 export type { ConditionReader } from "./reader.ts";

@@ -8,13 +8,13 @@ import {
   metadataWriter,
   waitForIndexing,
   waitOnRateLimit,
+  pendingHash,
 } from "../documents/index.ts";
 import type { DocumentStatus, MetadataWriter, RateLimitWaiter } from "../documents/index.ts";
 import { isContentIndexed, rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
 import { setStatus, statusesOf, waitUntilEditable } from "./document-status.ts";
 import { Marker } from "./marker.ts";
-import { pendingHash } from "../documents/index.ts";
 import { SourceReader } from "./read-ahead.ts";
 import { deleteActions, updateActions, uploadActions, withoutRequest } from "./tally.ts";
 import type { ChangeCount, RunTally } from "./tally.ts";

@@ -1,10 +1,9 @@
 import { groupBy } from "../../../lib/collect.ts";
 import { own } from "../../../lib/json.ts";
-import { isIndexed } from "../documents/index.ts";
+import { isIndexed, isKnownToHold, isTouched, mayHold, syncFields } from "../documents/index.ts";
 import type { DocumentState } from "../documents/index.ts";
 import { change } from "./change.ts";
 import type { Action, DocumentChange, SourceDocument } from "./change.ts";
-import { isKnownToHold, isTouched, mayHold, syncFields } from "../documents/index.ts";
 
 /** The documents of a knowledge base. */
 export interface RemoteDocuments {

@@ -27,6 +27,12 @@ export { replaceFile } from "./replace.ts";
 export { readKb, readKbState, readRules, storedFile } from "./state.ts";
 export type { DocumentState, FieldState, KbProperties, KbSettings, KbState } from "./state.ts";
 export { run as waitForDocuments } from "./wait.ts";
-export { pendingHash, isKnownToHold, isTouched, mayHold, syncFields } from "./marks.ts";
-export { isCustomField } from "./marks.ts";
-export { isSynced } from "./marks.ts";
+export {
+  pendingHash,
+  isKnownToHold,
+  isTouched,
+  mayHold,
+  syncFields,
+  isCustomField,
+  isSynced,
+} from "./marks.ts";

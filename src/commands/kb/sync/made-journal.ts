@@ -3,9 +3,8 @@ import { CliError, reasonOf } from "../../../errors.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { pendingHash, syncFields } from "../documents/index.ts";
+import { pendingHash, syncFields, contentHashes } from "../documents/index.ts";
 import type { MadeJournal, Noted } from "../changes/index.ts";
-import { contentHashes } from "../documents/index.ts";
 import type { DocumentState } from "../documents/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 

@@ -4,8 +4,13 @@ import { collect } from "../../../lib/collect.ts";
 import { isInShard } from "../../task/shard.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { isCustomField, isSynced, syncFields } from "../documents/index.ts";
-import { convertValues, typesFor } from "../documents/index.ts";
+import {
+  isCustomField,
+  isSynced,
+  syncFields,
+  convertValues,
+  typesFor,
+} from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import { documentNames } from "../snapshot/index.ts";
 import { documentPath, readLocalFile } from "./local-files.ts";

@@ -1,10 +1,9 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
-import { contentHashes, readKbState } from "../documents/index.ts";
+import { contentHashes, readKbState, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { ambiguousContent, change, makeDocuments, planDocuments } from "../changes/index.ts";
-import { syncFields } from "../documents/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
 import { uploadKind } from "./file-kinds.ts";
 import { openSyncJournal } from "./made-journal.ts";

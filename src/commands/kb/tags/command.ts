@@ -1,8 +1,7 @@
 import { body, noContent } from "../../../operations/operation.ts";
 import { required } from "../../../operations/shared.ts";
 import { unbindTags } from "../../../operations/tags.ts";
-import { task } from "../../task/command-spec.ts";
-import { itemOutcomes } from "../../task/command-spec.ts";
+import { task, itemOutcomes } from "../../task/command-spec.ts";
 
 export const tagUnbindParams = {
   target_id: body.ref("kb", "Knowledge base name or ID", { required }),

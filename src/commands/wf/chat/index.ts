@@ -1,2 +1,1 @@
-export { ReplyCollector, citations } from "./reply-events.ts";
-export { ReplyPrinter, isModelLimit } from "./reply-events.ts";
+export { ReplyCollector, citations, ReplyPrinter, isModelLimit } from "./reply-events.ts";

@@ -1,11 +1,16 @@
-export { checkExpectation, gateError, namedEnds, runSucceeded } from "./run-scope.ts";
+export {
+  checkExpectation,
+  gateError,
+  namedEnds,
+  runSucceeded,
+  noForms,
+  runFields,
+  traceEvents,
+} from "./run-scope.ts";
 export type { Expectation } from "./run-scope.ts";
 export { evaluate, readExpectations } from "./expect.ts";
-export { nodeForms } from "./node-checks.ts";
-export { noForms, runFields } from "./run-scope.ts";
-export { quoted } from "./node-checks.ts";
+export { nodeForms, quoted } from "./node-checks.ts";
 export { readChecks } from "./yaml-file.ts";
 export { MAX_YAML_SIZE, readEach, readYamlNodes, valueNodes } from "./yaml-nodes.ts";
 export type { YamlNode, YamlNodes } from "./yaml-nodes.ts";
 export { expectParams } from "./params.ts";
-export { traceEvents } from "./run-scope.ts";

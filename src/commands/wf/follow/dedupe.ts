@@ -1,6 +1,5 @@
-import type { ServerEvent } from "../../../lib/server-event.ts";
+import type { ServerEvent, EventFields } from "../../../lib/server-event.ts";
 import { eventFields } from "../../../lib/server-event.ts";
-import type { EventFields } from "../../../lib/server-event.ts";
 
 /** Number of events compared at the start of a connection. */
 const MAX_COMPARED = 100;

@@ -1,8 +1,7 @@
 import { commandLine } from "../../../lib/command-line.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
-import { outdatedNotice, readRunState } from "../runs/index.ts";
+import { outdatedNotice, readRunState, loadNodes } from "../runs/index.ts";
 import { noticeForms } from "../forms/index.ts";
-import { loadNodes } from "../runs/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** Yields the record of a run; prints what it does not show: a later end, failed nodes, open forms. */

@@ -3,10 +3,8 @@ import { CliError, usage } from "../../../errors.ts";
 import type { FileInput } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
-import { hasEnded, loggedRun, logsOfFile } from "../logs/index.ts";
-import type { FiledLog, LogQuery, LoggedRun } from "../logs/index.ts";
-import { statusFilter } from "../logs/index.ts";
-import type { LogFilters } from "../logs/index.ts";
+import { hasEnded, loggedRun, logsOfFile, statusFilter } from "../logs/index.ts";
+import type { FiledLog, LogQuery, LoggedRun, LogFilters } from "../logs/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
