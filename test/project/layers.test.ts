@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { root } from "../lib/paths.ts";
@@ -42,9 +42,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   main: ["cli", "host"],
 };
-/** Single files that may do more, and why. */
-const exceptions: Readonly<Record<string, readonly string[]>> = {
-  "commands/shared/sandbox/sandbox.ts": ["sandbox"], // starts it
+/** What a feature may import beside its room. */
+const ofFeature: Readonly<Record<string, readonly string[]>> = {
+  "commands/shared/sandbox": ["sandbox"], // starts it
 };
 /** Packages and the only places that may import them. */
 const packages: Readonly<Record<string, RegExp>> = {
@@ -107,7 +107,7 @@ test.each(files)("%s imports only from rooms it may know", (file) => {
     if (target.startsWith(".")) {
       const path = resolved(file, target).replace(/\.ts$/, "");
       const own = roomOf(file);
-      const rooms = [own, ...(allowed[own] ?? []), ...(exceptions[file] ?? [])];
+      const rooms = [own, ...(allowed[own] ?? []), ...(ofFeature[dirname(file)] ?? [])];
       return !rooms.some((room) => path === room || path.startsWith(`${room}/`));
     }
     if (target.startsWith("node:")) return false;
@@ -320,4 +320,21 @@ test("CONTRIBUTING names every room, every feature and every directory of tests"
     ...directoriesIn("test"),
   ];
   expect(named.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+});
+
+test("CONTRIBUTING imports and names only files that exist", () => {
+  const text = readFileSync(join(root, "CONTRIBUTING.md"), "utf8");
+  // Examples are in src/commands/kb/<feature> and test/commands/kb.
+  const imported = [...text.matchAll(/ from "(\.[^"]+)"/g)].map(([, target = ""]) =>
+    target.startsWith("../../lib/sandbox")
+      ? join("test/commands/kb", target)
+      : join("src/commands/kb/documents", target),
+  );
+  const named = [...text.matchAll(/(?:src|test|scripts|docs)\/[\w./-]+\.(?:ts|mjs|md)\b/g)].map(
+    ([path]) => path,
+  );
+  const examples = [/\/summary\.ts$/, /\/doc-summary\.test\.ts$/];
+  const paths = [...imported, ...named].filter((path) => !examples.some((one) => one.test(path)));
+  expect(paths.length).toBeGreaterThan(20);
+  expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
