@@ -1,7 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rm, symlink } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -504,48 +503,4 @@ describe("flags", () => {
     await write(dir, three);
     expect((await sync(["--max-delete", "abc", "--dry-run"])).exit).toBe(2);
   });
-});
-
-test("--since reads files behind symlinks and in nested repositories", async () => {
-  const variables: string[] = [];
-  const spawn: RawHost["spawn"] = (command, args, { env }) => {
-    variables.push(...Object.keys(env));
-    const { status, stdout } = spawnSync(command, args, { encoding: "utf8", env });
-    return { exit: Promise.resolve(status ?? 127), output: Promise.resolve(stdout), kill() {} };
-  };
-  const commit = (folder: string) => {
-    const own = ["-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.com"];
-    for (const args of [
-      ["init", "-q"],
-      ["add", "-A"],
-      ["commit", "-qm", "all"],
-    ])
-      expect(spawnSync("git", [...own, ...args]).status).toBe(0);
-  };
-  await write(dir, { "texts/a.md": "one", "texts/same.md": "same", "inner/c.md": "one" });
-  await symlink("texts/a.md", join(dir, "b.md"));
-  await symlink("texts", join(dir, "linked"));
-  commit(join(dir, "inner"));
-  commit(dir);
-  expect((await sync([])).exit).toBe(0);
-  await write(dir, { "texts/a.md": "two", "inner/c.md": "two" });
-  const ran = await sync(["--since", "HEAD"], { spawn });
-  expect(ran.exit, ran.err).toBe(0);
-  expect(actions(ran.out)).toEqual([
-    "update b.md",
-    "update inner/c.md",
-    "update linked/a.md",
-    "update texts/a.md",
-  ]);
-
-  // No program of the repository is run, and git does not get the key.
-  const [hook, ran2] = [join(dir, "inner", "hook"), join(home, "hooked")];
-  await writeFile(hook, `#!/bin/sh\necho x >> '${ran2}'\ncat\n`, { mode: 0o755 });
-  await write(dir, { ".gitattributes": "* filter=x diff=x\n" });
-  for (const name of ["core.fsmonitor", "filter.x.clean", "diff.external", "diff.x.textconv"])
-    spawnSync("git", ["-C", dir, "config", name, hook]);
-  spawnSync("git", ["-C", dir, "config", "filter.x.required", "true"]);
-  expect((await sync(["--since", "HEAD"], { spawn })).exit).toBe(0);
-  expect(existsSync(ran2)).toBe(false);
-  expect(variables).not.toContain("KB_KEY");
 });

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
@@ -57,38 +56,4 @@ test("--watch syncs after each change until Ctrl-C", async () => {
   child.kill("SIGINT");
   const { exit, err } = await ended;
   expect([exit, err]).toEqual([130, expect.not.stringContaining("unknown")]);
-});
-
-test("--since reads only files changed in git, with the same result as a full sync", async () => {
-  const dir = join(home, "repository");
-  const git = (...args: readonly string[]) =>
-    execFileSync("git", [
-      "-C",
-      dir,
-      "-c",
-      "user.name=a",
-      "-c",
-      "user.email=a@example.com",
-      ...args,
-    ]);
-  await write(dir, { "docs/a.md": "a", "docs/b.md": "b", "other.md": "o" });
-  git("init", "-q");
-  git("add", ".");
-  git("commit", "-qm", "first");
-  const kb = await base("Since");
-  const sync = async (...flags: readonly string[]) => {
-    const ran = await start(server, home, ["sync", kb, join(dir, "docs"), ...flags]).ended;
-    expect(ran.exit, ran.err).toBe(0);
-    return ran.err;
-  };
-  expect(await sync("--since", "HEAD")).toContain("2 files: 2 created");
-  await write(dir, { "docs/b.md": "changed", "docs/c.md": "new", "other.md": "changed" });
-  expect(await sync("--since", "HEAD")).toMatch(
-    /^2 files: (1 updated, 1 created|1 created, 1 updated);/m,
-  );
-  expect(await texts(kb)).toEqual({ "a.md": "a", "b.md": "changed", "c.md": "new" });
-  expect(await sync()).toContain("3 files: 3 unchanged");
-  const wrong = await start(server, home, ["sync", kb, join(dir, "docs"), "--since", "nowhere"])
-    .ended;
-  expect(wrong.exit).toBe(2);
 });

@@ -34,5 +34,4 @@ export {
   mayHold,
   syncFields,
   isCustomField,
-  isSynced,
 } from "./marks.ts";

@@ -35,10 +35,6 @@ export const pendingHash = (hash: string): string => `pending:${hash}`;
 export const isKnownToHold = (document: DocumentState, { hash }: Content): boolean =>
   document.metadata[syncFields.hash] === hash && isUntouched(document);
 
-/** Do the marks prove which content a document has? */
-export const isSynced = (document: DocumentState): boolean =>
-  /^[0-9a-f]{64}$/.test(String(document.metadata[syncFields.hash] ?? "")) && isUntouched(document);
-
 /** Is the stored file that of the last sync? Without its ID, only the hash counts. */
 const isUntouched = ({ stored, metadata }: DocumentState): boolean =>
   stored === null || metadata[syncFields.stored] === stored;

@@ -34,7 +34,6 @@ export const syncParams = {
     many: true,
   }),
   shard: local.text("Sync one share of the files: 3/8, auto or auto/8", { placeholder: "share" }),
-  since: local.text("Only files that differ from this git revision", { placeholder: "revision" }),
   watch: local.flag("Keep running and sync after each change"),
   ...transferFlags,
 };

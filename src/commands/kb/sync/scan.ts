@@ -4,13 +4,7 @@ import { collect } from "../../../lib/collect.ts";
 import { isInShard } from "../../task/shard.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
-import {
-  isCustomField,
-  isSynced,
-  syncFields,
-  convertValues,
-  typesFor,
-} from "../documents/index.ts";
+import { isCustomField, convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import { documentNames } from "../snapshot/index.ts";
 import { documentPath, readLocalFile } from "./local-files.ts";
@@ -18,7 +12,7 @@ import type { LocalFile, Selection, SkippedFile } from "./local-files.ts";
 import { matchesNone, patternValues } from "./patterns.ts";
 import type { Pattern } from "./patterns.ts";
 import { walkFiles } from "./walk.ts";
-import type { DirectoryEntry, FoundFile, Obstacle } from "./walk.ts";
+import type { DirectoryEntry } from "./walk.ts";
 
 /** Number of files read at a time. */
 const concurrency = 16;
@@ -26,7 +20,6 @@ const concurrency = 16;
 export interface ScanOptions extends Selection {
   readonly directory: string;
   readonly prune?: boolean | undefined;
-  readonly since?: string | undefined;
   readonly metadata_from?: "front-matter" | undefined;
 }
 
@@ -55,23 +48,21 @@ export async function listEntries(
   return entries.map((entry) => ({ ...entry, path: names.get(entry.path) ?? entry.path }));
 }
 
-/** Reads the files of the shard; only --since needs the state of the server for that. */
+/** Reads the files of the shard. */
 export async function readFiles(
   entries: readonly DirectoryEntry[],
   { shard, ...options }: ScanOptions & { readonly shard: Shard | undefined },
-  state: Promise<KbState>,
   context: Context,
 ): Promise<ScannedFiles> {
   const inShard = entries
     .filter((entry) => entry.kind !== "excluded")
     .filter(({ path }) => isInShard(documentPath(path, options.prefix), shard));
-  const changed = await changedEntries(inShard, options, state, context);
   const withFrontMatter = options.metadata_from !== undefined;
   let done = 0;
   const count = (current?: string) =>
-    context.progress({ verb: "Reading", done, total: changed.length, unit: "files", current });
+    context.progress({ verb: "Reading", done, total: inShard.length, unit: "files", current });
   count();
-  const read = await mapAll(changed, concurrency, async (entry) => {
+  const read = await mapAll(inShard, concurrency, async (entry) => {
     const file = await readLocalFile(entry, options, withFrontMatter, context);
     done++;
     count(entry.path);
@@ -84,25 +75,6 @@ export async function readFiles(
 }
 
 const isFile = (each: LocalFile | SkippedFile): each is LocalFile => "hash" in each;
-
-/** With --since, drops files that are unchanged in git and already synced. */
-async function changedEntries<T extends FoundFile | Obstacle>(
-  entries: readonly T[],
-  { since, directory, prefix }: ScanOptions,
-  state: Promise<KbState>,
-  context: Context,
-): Promise<readonly T[]> {
-  if (since === undefined) return entries;
-  const unchanged = await unchangedSince(since, directory, context);
-  const { documents } = await state;
-  const synced = new Set(
-    documents.filter(isSynced).map(({ metadata }) => metadata[syncFields.path]),
-  );
-  return entries.filter(
-    ({ path }) =>
-      !unchanged.has(documentPath(path, undefined)) || !synced.has(documentPath(path, prefix)),
-  );
-}
 
 /**
  * Files with their final metadata: front matter and patterns, as the fields store it. Throws usage that
@@ -151,77 +123,4 @@ export async function noticeUnused(
     .map(({ path }) => documentPath(path, undefined));
   for (const { text } of patterns.filter((pattern) => matchesNone(pattern, paths)))
     await context.notice(`--match ${JSON.stringify(text)} matches no files`);
-}
-
-/** A tracked regular file in `ls-files --stage`; not a symlink (120000) or a submodule (160000). */
-const regularFile = /^100\d{3} [^\t]*\t(.*)$/s;
-
-/** Limit for the output of git, which is a list of file names. */
-const MAX_OUTPUT_BYTES = 256 * 2 ** 20;
-
-/** Turns off programs that git starts on its own. */
-const noPrograms = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
-
-/** Settings that name programs to run; the repository may be untrusted. */
-const programSettings =
-  /^(filter\..*\.(clean|smudge|process|required)|core\.(fsmonitor|hookspath|sshcommand))$/is;
-
-/** Lists names of files that differ, without looking into submodules. */
-const diffNames = [
-  "diff",
-  "--no-ext-diff",
-  "--no-textconv",
-  "--ignore-submodules=all",
-  "--name-only",
-  "--relative",
-  "-z",
-];
-
-/** Environment that overrides settings with an empty value; unlike -c it takes any name. */
-const emptySettings = (names: readonly string[]) => ({
-  GIT_CONFIG_COUNT: String(names.length),
-  ...Object.fromEntries(
-    names.flatMap((name, at) => [
-      [`GIT_CONFIG_KEY_${at}`, name],
-      [`GIT_CONFIG_VALUE_${at}`, ""],
-    ]),
-  ),
-});
-
-/**
- * Paths below a directory that git knows to be unchanged since a revision. New files, symlinks, and
- * files behind symlinks or in submodules are not among them. Throws usage.
- */
-async function unchangedSince(
-  revision: string,
-  directory: string,
-  { host, signal, abortError }: Context,
-): Promise<ReadonlySet<string>> {
-  // No protocol is allowed, as a remote can name a program.
-  let env: Record<string, string | undefined> = { GIT_ALLOW_PROTOCOL: "none" };
-  const git = async (...args: readonly string[]): Promise<string[]> => {
-    const child = host.spawn("git", [...noPrograms, "-C", directory, ...args], {
-      env,
-      collect: MAX_OUTPUT_BYTES,
-      signal,
-    });
-    const exit = await child.exit.catch(() => 127);
-    if (signal.aborted) throw abortError();
-    if (exit !== 0) {
-      const message = `invalid --since ${JSON.stringify(revision)}: git exited with code ${exit}`;
-      throw usage(message, "the directory must be in a git repository that contains this revision");
-    }
-    return (await child.output).split("\0").filter((path) => path !== "");
-  };
-  const settings = await git("config", "--list", "--name-only", "-z");
-  env = { ...env, ...emptySettings(settings.filter((name) => programSettings.test(name))) };
-  await git("rev-parse", "--verify", "--quiet", "--end-of-options", `${revision}^{commit}`);
-  const tracked = await git("ls-files", "--stage", "-z", "--", ".");
-  const changed = new Set(await git(...diffNames, revision, "--", "."));
-  return new Set(
-    tracked.flatMap((entry) => {
-      const path = regularFile.exec(entry)?.[1];
-      return path === undefined || changed.has(path) ? [] : [documentPath(path, undefined)];
-    }),
-  );
 }

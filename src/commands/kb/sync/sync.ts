@@ -121,7 +121,7 @@ async function* syncWith(
   const progress: Context["progress"] = (step) => areFilesRead && context.progress(step);
   const reading = readKbState(dataset_id, { ...context, progress });
   reading.catch(() => {}); // awaited below
-  const scanned = await readFiles(entries, { ...input, shard }, reading, context);
+  const scanned = await readFiles(entries, { ...input, shard }, context);
   areFilesRead = true;
   const state = await reading;
   const files = withMetadata(scanned.files, patterns, state);
@@ -162,7 +162,6 @@ const adoptLine = ({ dataset_id, directory, ...flags }: SyncInput): string =>
     metadata: flags.metadata,
     match: flags.match,
     shard: flags.shard,
-    since: flags.since,
   });
 
 /**
