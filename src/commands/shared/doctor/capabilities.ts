@@ -2,9 +2,9 @@ import { isOlderThan } from "../../../api/api-error.ts";
 import { readText } from "../../../api/exchange.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
-import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { listAnnotations } from "../../../operations/annotations.ts";
-import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
+import { getAppInfo } from "../../../operations/apps.ts";
 import { listFeedback } from "../../../operations/chats.ts";
 import { listChunks } from "../../../operations/chunks.ts";
 import { listDocuments } from "../../../operations/documents.ts";
@@ -28,61 +28,24 @@ interface Capability {
   readonly how: string;
 }
 
-/**
- * A group of operations. A read of `row` shows whether the server has it; with `modes`, only apps of
- * these modes do, and others are not probed.
- */
-interface Group {
-  readonly name: string;
-  readonly row?: AnyOperation;
-  readonly modes?: readonly string[];
-}
-
-const groups: Readonly<Record<KeyKind, readonly Group[]>> = {
-  dataset: [
-    { name: "knowledge bases", row: listKnowledgeBases },
-    { name: "documents", row: listDocuments },
-    { name: "chunks", row: listChunks },
-    { name: "metadata", row: listMetadataFields },
-    { name: "tags", row: listTags },
-    { name: "models", row: listModels },
-  ],
-  app: [
-    { name: "application", row: getAppInfo },
-    { name: "workflow runs", row: getWorkflowRun },
-    // The log of a chatflow is a list like any other, and always empty (server §12).
-    { name: "logs", row: listWorkflowLogs, modes: ["workflow"] },
-    { name: "chat", modes: ["chat", "agent-chat", "advanced-chat", "agent"] },
-    { name: "completion", modes: ["completion"] },
-    { name: "feedback", row: listFeedback },
-    { name: "annotations", row: listAnnotations },
-  ],
+/** A read of each group of operations, which shows whether the server has it. */
+const groups: Readonly<Record<KeyKind, Readonly<Record<string, AnyOperation>>>> = {
+  dataset: {
+    "knowledge bases": listKnowledgeBases,
+    documents: listDocuments,
+    chunks: listChunks,
+    metadata: listMetadataFields,
+    tags: listTags,
+    models: listModels,
+  },
+  app: {
+    application: getAppInfo,
+    "workflow runs": getWorkflowRun,
+    logs: listWorkflowLogs,
+    feedback: listFeedback,
+    annotations: listAnnotations,
+  },
 };
-
-/** Features of an application, by capability: the field of `GET /parameters` that has the switch. */
-const switches: Readonly<Record<string, string>> = {
-  files: "file_upload",
-  "speech to text": "speech_to_text",
-  "text to speech": "text_to_speech",
-  "suggested questions": "suggested_questions_after_answer",
-  "annotation reply": "annotation_reply",
-};
-
-/** Behavior that no read shows, by server version (server §19). */
-const behaviors: Readonly<Record<KeyKind, readonly Behavior[]>> = {
-  dataset: [{ name: "lists by several tags that all match", since: "1.15.0" }],
-  app: [
-    { name: "forms with choices and files", since: "1.15.0" },
-    { name: "submitted forms in event streams", since: "1.13.0", until: "1.15.0" },
-  ],
-};
-
-interface Behavior {
-  readonly name: string;
-  readonly since: string;
-  /** The first version without it; later ones may have it again. */
-  readonly until?: string;
-}
 
 /** An ID that no object has: a read with it tests the route only. */
 const UNUSED_ID = "00000000-0000-0000-0000-000000000000";
@@ -97,39 +60,23 @@ type Verdict = Omit<Capability, "capability">;
 export async function* capabilities(context: Context): AsyncGenerator<Capability> {
   const kind = context.options.program === "wf" ? "app" : "dataset";
   const probes = new Probes(kind, context);
-  for (const group of groups[kind])
-    yield { capability: group.name, ...(await probes.checkGroup(group)) };
-  if (kind === "app") yield* switchedFeatures(probes);
-  for (const behavior of behaviors[kind])
-    yield { capability: behavior.name, ...fromVersion(behavior, probes.version) };
+  for (const [capability, row] of Object.entries(groups[kind]))
+    yield { capability, ...(await probes.probe(row)) };
   const commands = await loadAll(kind === "app" ? workflowFeatures : kbFeatures);
   for (const row of newerOperations(kind)) {
-    if (row.route.startsWith("GET ")) {
+    const { route, since = "" } = row;
+    const capability = commandOf(row, commands);
+    if (route.startsWith("GET ")) {
       const { supported, how } = await probes.probe(row);
-      yield { capability: commandOf(row, commands), supported, how: `${how} (since ${row.since})` };
-    } else yield { capability: commandOf(row, commands), ...fromVersion(row, probes.version) };
+      yield { capability, supported, how: `${how} (since ${since})` };
+    } else yield { capability, ...fromVersion(since, probes.version) };
   }
 }
 
-async function* switchedFeatures(probes: Probes): AsyncGenerator<Capability> {
-  const { how: read } = await probes.probe(getAppParameters);
-  for (const [capability, field] of Object.entries(switches)) {
-    const enabled = valueAt(probes.parameters, `${field}.enabled`);
-    if (typeof enabled === "boolean") {
-      const how = `GET /parameters: ${field} is ${enabled ? "on" : "off"}`;
-      yield { capability, supported: enabled ? "yes" : "no", how };
-    } else yield { capability, supported: "unknown", how: read };
-  }
-}
-
-/** Sends reads to learn which routes the server has, and remembers what else the responses show. */
+/** Sends reads to learn which routes the server has. */
 class Probes {
   /** Version of the server, once a response has shown it. */
   version: string | undefined;
-  /** Response of `GET /parameters`. */
-  parameters: unknown;
-  /** Mode of the application, from `GET /info`. */
-  private mode: string | undefined;
   /** Why every further request would fail, too. */
   private stopped: string | undefined;
   private readonly kind: KeyKind;
@@ -138,11 +85,6 @@ class Probes {
   constructor(kind: KeyKind, context: Context) {
     this.kind = kind;
     this.context = context;
-  }
-
-  async checkGroup({ row, modes }: Group): Promise<Verdict> {
-    const hasOtherMode = this.mode !== undefined && modes?.includes(this.mode) === false;
-    return row && !hasOtherMode ? this.probe(row) : fromMode(modes, this.mode);
   }
 
   async probe(row: AnyOperation): Promise<Verdict> {
@@ -168,10 +110,6 @@ class Probes {
       this.stopped = "not an API endpoint: the response is not JSON";
       return { supported: "unknown", how: this.stopped };
     }
-    if (row === getAppInfo && isObject(body) && typeof body["mode"] === "string") {
-      this.mode = body["mode"];
-    }
-    if (row === getAppParameters) this.parameters = body;
     return { supported: "yes", how: `${row.route}: ${response.status}` };
   }
 }
@@ -227,22 +165,9 @@ const existing = (row: AnyOperation, { response: { status } }: ApiError): Verdic
   how: `${row.route}: exists (${status} to a test request)`,
 });
 
-const onlyByWrite: Verdict = { supported: "unknown", how: "cannot be tested without a write" };
-
-function fromMode(modes: Group["modes"], mode: string | undefined): Verdict {
-  if (modes === undefined || mode === undefined) return onlyByWrite;
-  const how = `the application has mode ${mode}`;
-  return { supported: modes.includes(mode) ? "yes" : "no", how };
-}
-
-function fromVersion(
-  { since = "", until }: Partial<Behavior>,
-  version: string | undefined,
-): Verdict {
-  if (version === undefined) return onlyByWrite;
-  const range = until === undefined ? `since ${since}` : `since ${since}, not in ${until}`;
-  const how = `the server has version ${version} (${range})`;
-  if (isOlderThan(version, since)) return { supported: "no", how };
-  if (until === undefined || isOlderThan(version, until)) return { supported: "yes", how };
-  return { supported: isOlderThan(until, version) ? "unknown" : "no", how };
+function fromVersion(since: string, version: string | undefined): Verdict {
+  if (version === undefined)
+    return { supported: "unknown", how: "cannot be tested without a write" };
+  const how = `the server has version ${version} (since ${since})`;
+  return { supported: isOlderThan(version, since) ? "no" : "yes", how };
 }
