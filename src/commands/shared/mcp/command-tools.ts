@@ -11,13 +11,7 @@ import type {
 import type { Context } from "../../task/command-spec.ts";
 import { errorResult, structuredResult, withToolCalls } from "./results.ts";
 import type { ToolCallOf } from "./results.ts";
-import {
-  DEFAULT_ROWS,
-  inputSchemaOf,
-  isGivenByCaller,
-  outputSchemaOf,
-  shownFields,
-} from "./schema.ts";
+import { DEFAULT_ROWS, inputSchemaOf, isGivenByCaller, shownFields } from "./schema.ts";
 import type { ClientRequest, OfferedTool } from "./tool.ts";
 
 /** What clients may do beside reading. */
@@ -86,7 +80,6 @@ export function commandTool(command: CallableCommand, setting: ToolSetting): Off
     title: summary,
     description: about === undefined ? `${summary}.` : `${summary}.\n\n${about}`,
     inputSchema: inputSchemaOf(command, setting),
-    outputSchema: outputSchemaOf(command),
     annotations: annotationsOf(command),
     call: (values, request) => callCommand(command, values, request, setting),
   };

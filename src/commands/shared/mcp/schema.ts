@@ -1,4 +1,4 @@
-import type { Param, Returns, Shape, RequiredFields } from "../../../operations/operation.ts";
+import type { Param, Returns, Shape } from "../../../operations/operation.ts";
 import { isList, wideOnly } from "../../../operations/operation.ts";
 import type { CallableCommand, CommandArgument } from "../../task/command-runner.ts";
 import type { ObjectSchema } from "./tool.ts";
@@ -137,31 +137,6 @@ function fieldsSchema(fields: Readonly<Record<string, Shape>>): Schema {
   };
 }
 
-/**
- * The schema of the result of a command; undefined where its row does not tell. The response of a write
- * is checked for the fields that its row requires, that of a read is not: any field may be missing.
- */
-export function outputSchemaOf(command: CallableCommand): ObjectSchema | undefined {
-  const { returns, effect } = command;
-  // Over several items, the result is a list of outcomes.
-  if (command.arguments.some(({ many, param }) => many && !param.many)) return undefined;
-  const row = rowSchema(returns, effect !== "reads");
-  if (isList(returns)) return listSchema(row ?? { type: "object" });
-  if (returns.kind === "nothing") return objectSchema({ result: { const: "success" } }, ["result"]);
-  return returns.kind === "record" ? (row as ObjectSchema | undefined) : undefined;
-}
-
-/** The schema of a page of a list. */
-export const listSchema = (items: Schema): ObjectSchema =>
-  objectSchema(
-    {
-      items: { type: "array", items },
-      total: { type: "integer", description: "Number of all rows, if known" },
-      next_page: { type: "integer", description: "The next page, if there is one" },
-    },
-    ["items"],
-  );
-
 /** The fields of a row that its columns show: the first words of their paths. */
 export function shownFields(returns: Returns<never>): readonly string[] {
   if (!("columns" in returns)) return [];
@@ -174,46 +149,3 @@ export function shownFields(returns: Returns<never>): readonly string[] {
   const fields = [...paths, namePath].filter((path) => path !== wideOnly);
   return [...new Set(fields.map((path) => path.split(".")[0] ?? path))];
 }
-
-function rowSchema(returns: Returns<never>, isChecked: boolean): Schema | undefined {
-  if (!("columns" in returns)) return undefined;
-  const columns = Object.fromEntries(shownFields(returns).map((name) => [name, {}]));
-  const { fields } = returns;
-  if (!isChecked || fields === undefined) return { type: "object", properties: columns };
-  const checked = requiredSchema(fields);
-  return { ...checked, properties: { ...columns, ...(checked["properties"] as object) } };
-}
-
-const scalars: Readonly<Record<string, Schema>> = {
-  text: { type: "string" },
-  id: { type: "string" },
-  name: { type: "string" },
-  number: { type: "number" },
-  time: { type: "number", description: "Unix seconds" },
-  flag: { type: "boolean" },
-  scalar: { anyOf: [{ type: "string" }, { type: "number" }, { type: "boolean" }] },
-};
-
-function requiredSchema(fields: RequiredFields): Schema {
-  if (typeof fields === "string")
-    return scalars[fields] ?? { type: "string", enum: fields.slice(1).split("|") };
-  if (isListOfFields(fields)) return { type: "array", items: requiredSchema(fields[0]) };
-  const entries = Object.entries(fields);
-  const everyName = entries.find(([name]) => name === "*");
-  const named = entries.filter(([name]) => name !== "*");
-  const required = named.map(([name]) => name).filter((name) => !name.endsWith("?"));
-  return {
-    type: "object",
-    properties: Object.fromEntries(
-      named.map(([name, each]) => [
-        name.replace(/\?$/, ""),
-        name.endsWith("?") ? orNull(requiredSchema(each)) : requiredSchema(each),
-      ]),
-    ),
-    ...(required.length > 0 && { required }),
-    ...(everyName && { additionalProperties: requiredSchema(everyName[1]) }),
-  };
-}
-
-const isListOfFields = (fields: RequiredFields): fields is readonly [RequiredFields] =>
-  Array.isArray(fields);
