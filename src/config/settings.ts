@@ -258,7 +258,7 @@ function resolveReadOnly({ flags, profile, source }: Sources): Setting<boolean> 
 }
 
 /** `Handbook=ID, ID` → IDs by name; an ID without a name is its own name. Throws usage. */
-export function parseKnowledgeBases(
+function parseKnowledgeBases(
   text: string | undefined,
 ): Readonly<Record<string, string>> | undefined {
   const parts = text?.split(",").map((part) => part.trim());

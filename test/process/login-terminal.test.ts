@@ -3,12 +3,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { onPty } from "../lib/pty.ts";
 import { http, rawServer } from "../lib/raw-server.ts";
-import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 // What a terminal of 80 columns and 24 rows shows during a sign-in.
-
-const sandbox = await testSandbox({ speed: 1 });
 
 /** A server as it is in production: it knows the keys dataset-good-0123 and app-good-0123. */
 const server = await rawServer([
@@ -141,26 +138,6 @@ test("wf asks for the key of an application", async () => {
   expect((await login.screen()).at(-1)).toBe(
     '✓ work: server 1.14.2, this key opens "Support", mode workflow',
   );
-});
-
-test("a key that opens only some knowledge bases: their IDs are asked for", async () => {
-  const made = await sandbox.cli(
-    "kb create Handbook --indexing-technique economy -o name".split(" "),
-  );
-  const id = made.out.trim();
-  const url = sandbox.env["KB_BASE_URL"] ?? "";
-  const login = await terminal("kb", ["login", "work", "--base-url", url]);
-  await login.answer(knowledgeKey, `dataset-bound-${id}`);
-  await login.answer(/Enter to name them later\):/, id);
-  expect(await login.exit).toBe(0);
-  expect((await login.screen()).filter((line) => !line.startsWith("the keyring"))).toEqual([
-    place,
-    "Knowledge key (dataset-…, hidden):",
-    "the key is valid, but opens only some knowledge bases and cannot list them",
-    `Their IDs, separated by commas (Enter to name them later): ${id}`,
-    "✓ work: server 1.14.2, this key opens only some knowledge bases: Handbook",
-  ]);
-  expect(await login.file()).toContain(`"Handbook": "${id}"`);
 });
 
 test.each([

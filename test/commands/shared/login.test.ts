@@ -284,20 +284,6 @@ test("a key that opens only some knowledge bases is stored with those named", as
   const named = await run(`${line} --kb Rules=${id} --kb Other=${missing}`, { stdin });
   expect(named.err).toContain("this key opens only some knowledge bases: 1 of the 2 named\n");
   expect((await run("kb list -o name", { stdin })).out).toBe(`${id}\n`);
-  // On a terminal their IDs are asked for until the key opens them all.
-  const asked = await run(line.replace("work", "asked").replace(" --key-file -", ""), {
-    tty: true,
-    answers: [stdin, "Handbook", `${missing}`, id],
-  });
-  expect(asked.err).toContain("✗ the key does not open");
-  expect(asked.err).toContain(
-    "✓ asked: server 1.14.2, this key opens only some knowledge bases: Handbook\n",
-  );
-  expect(await file()).toContain(`"Handbook": "${id}"`);
-  // So are those of a profile whose knowledge bases the key does not open.
-  const other = `kb login other --base-url ${url} --kb Other=${missing}`;
-  const again = await run(other, { tty: true, answers: [stdin, `Rules=${id}`] });
-  expect(again.err).toContain("this key opens only some knowledge bases: Rules\n");
 });
 
 test.each<[string, readonly string[], number, readonly string[]]>([

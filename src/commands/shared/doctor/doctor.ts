@@ -20,7 +20,7 @@ import { version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { maskKey } from "../../../redact/keys.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { isBoundKey, readKey, readKnowledgeBases } from "../login/index.ts";
+import { countOpened, isBoundKey, readKey } from "../login/index.ts";
 import type { doctorParams } from "./command.ts";
 
 /** The result of one check; `next` is what to do about it. */
@@ -267,9 +267,9 @@ async function checkBoundKey(
   context: Context,
 ): Promise<CheckResult> {
   const ids = [...new Set(Object.values(settings.bases))];
-  const { size } = await readKnowledgeBases(ids, targetOf(settings, "dataset"), context);
-  if (size > 0) {
-    return ok(label, `opens only some knowledge bases: ${size} of the ${ids.length} configured`);
+  const opened = await countOpened(ids, targetOf(settings, "dataset"), context);
+  if (opened > 0) {
+    return ok(label, `opens only some knowledge bases: ${opened} of the ${ids.length} configured`);
   }
   return problem(
     label,

@@ -1,1 +1,1 @@
-export { isBoundKey, readKey, readKnowledgeBases } from "./key-check.ts";
+export { countOpened, isBoundKey, readKey } from "./key-check.ts";

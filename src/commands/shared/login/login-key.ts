@@ -1,6 +1,5 @@
 import { hasKey } from "../../../config/profiles.ts";
 import type { Profile, StoredKey } from "../../../config/profiles.ts";
-import { parseKnowledgeBases } from "../../../config/settings.ts";
 import { runKeyCommand } from "../../../config/stored-keys.ts";
 import { keyNames, programs } from "../../../config/target.ts";
 import { ApiError, CliError, usage } from "../../../errors.ts";
@@ -12,7 +11,7 @@ import { own } from "../../../lib/json.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { loginParams } from "./command.ts";
-import { isBoundKey, readKey, readKnowledgeBases, versionIn } from "./key-check.ts";
+import { countOpened, isBoundKey, readKey, versionIn } from "./key-check.ts";
 import type { KeyReport } from "./key-check.ts";
 import type { NewKey } from "./profile-change.ts";
 import { askUntilAccepted } from "./prompt.ts";
@@ -39,8 +38,6 @@ export interface Found {
   readonly value?: string | undefined;
   /** Undefined if nothing was checked. */
   readonly report?: KeyReport;
-  /** Knowledge bases of a key that opens only some, IDs by name. */
-  readonly bases: Readonly<Record<string, string>>;
 }
 
 /** Where the web console shows the keys of a kind. */
@@ -54,7 +51,7 @@ const places: Readonly<Record<KeyKind, string>> = {
  * it opens. Without a key, only a known profile can be changed. Throws usage for a new one.
  */
 export async function findKey(signIn: SignIn, context: Context): Promise<Found> {
-  const { input, existing, baseUrl, bases } = signIn;
+  const { input, existing, baseUrl } = signIn;
   const { key_command: command, key_file: file } = input;
   const given = file?.trim();
   if (given !== undefined) context.host.secrets.learn(given);
@@ -64,7 +61,7 @@ export async function findKey(signIn: SignIn, context: Context): Promise<Found> 
   }
   if (given !== undefined) return examine({ text: given, source: "--key-file" }, signIn, context);
   if (context.options.input) return askForKey(signIn, context);
-  if (existing.base_url === baseUrl || input.no_check) return { key: undefined, bases };
+  if (existing.base_url === baseUrl || input.no_check) return { key: undefined };
   throw usage(
     "no key was given",
     "pass it with --key-file FILE (- for stdin) or --key-command; --no-check stores the address alone",
@@ -86,7 +83,7 @@ async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
     context,
   );
   if (found !== undefined) return found;
-  if (keeps) return { key: undefined, bases: signIn.bases };
+  if (keeps) return { key: undefined };
   throw usage("no key entered; nothing was stored");
 }
 
@@ -114,17 +111,14 @@ async function examine(given: GivenKey, signIn: SignIn, context: Context): Promi
     app: appFor(kind, context),
     inFile: input.insecure_storage ?? false,
   };
-  if (input.no_check || value === undefined) return { key, value, bases: signIn.bases };
+  if (input.no_check || value === undefined) return { key, value };
   const target = { baseUrl, key: value };
   try {
-    const report = await readKey(kind, target, context);
-    return { key, value, report, bases: signIn.bases };
+    return { key, value, report: await readKey(kind, target, context) };
   } catch (error) {
     if (isBoundKey(kind, error)) {
-      const version = versionIn(error.response.version);
-      const { name, existing, bases: named } = signIn;
-      const bound = { name, target, version, named, stored: existing.knowledge_bases ?? {} };
-      return { key, value, ...(await examineBoundKey(bound, context)) };
+      const opens = await examineBoundKey(signIn, target, context);
+      return { key, value, report: { version: versionIn(error.response.version), opens } };
     }
     const isAsked = given.source === "the key";
     const isRejected = error instanceof ApiError && error.response.status === 401;
@@ -187,41 +181,15 @@ function storedKey(profile: Profile, app: string | undefined): StoredKey | undef
   return stored && hasKey(stored) ? stored : undefined;
 }
 
-/** Knowledge bases: IDs by name. */
-type Bases = Readonly<Record<string, string>>;
-
-/** A key that is valid, but may not list knowledge bases: it opens only some of them. */
-interface BoundKey {
-  /** Name of the profile. */
-  readonly name: string;
-  readonly target: { readonly baseUrl: string; readonly key: string };
-  readonly version: string | undefined;
-  /** Knowledge bases of --kb. */
-  readonly named: Bases;
-  /** Knowledge bases of the profile. */
-  readonly stored: Bases;
-}
-
-/**
- * What such a key opens: of the knowledge bases that are named or stored, or else of those that are
- * asked for. Throws auth if it opens none of them.
- */
+/** What a key that may not list knowledge bases opens: of those named or stored. Throws auth for none of them. */
 async function examineBoundKey(
-  { name, target, version, named, stored }: BoundKey,
+  { name, bases, existing }: SignIn,
+  target: { readonly baseUrl: string; readonly key: string },
   context: Context,
-): Promise<{ readonly report: KeyReport; readonly bases: Bases }> {
-  const ids = [...new Set(Object.values({ ...stored, ...named }))];
-  const { size } = await readKnowledgeBases(ids, target, context);
-  const some = "opens only some knowledge bases";
-  if (size > 0) {
-    const opens = `${some}: ${size} of the ${ids.length} named`;
-    return { report: { version, opens }, bases: named };
-  }
-  const asked = context.options.input ? await askForBases(target, context) : {};
-  const names = Object.keys(asked);
-  if (names.length > 0) {
-    return { report: { version, opens: `${some}: ${names.join(", ")}` }, bases: asked };
-  }
+): Promise<string> {
+  const ids = [...new Set(Object.values({ ...existing.knowledge_bases, ...bases }))];
+  const opened = await countOpened(ids, target, context);
+  if (opened > 0) return `opens only some knowledge bases: ${opened} of the ${ids.length} named`;
   if (ids.length > 0) {
     throw new CliError("auth", "the key opens none of the knowledge bases named", {
       sideEffect: "none",
@@ -229,33 +197,5 @@ async function examineBoundKey(
     });
   }
   const later = commandLine("kb login", [name], { kb: "NAME=ID" });
-  const opens = `${some} and cannot list them; name them with ${later}`;
-  return { report: { version, opens }, bases: named };
-}
-
-/** Asks for the IDs of knowledge bases until the key opens them all; empty for none. IDs by name. */
-async function askForBases(
-  target: BoundKey["target"],
-  context: Context,
-): Promise<Readonly<Record<string, string>>> {
-  await context.notice(
-    "the key is valid, but opens only some knowledge bases and cannot list them",
-  );
-  const asked = await askUntilAccepted(
-    {
-      text: "Their IDs, separated by commas (Enter to name them later)",
-      async accept(reply) {
-        const named = Object.entries(parseKnowledgeBases(reply) ?? {});
-        const ids = named.map(([, id]) => id);
-        const opened = await readKnowledgeBases(ids, target, context);
-        const closed = ids.filter((id) => !opened.has(id));
-        if (closed.length > 0) throw usage(`the key does not open ${closed.join(", ")}`);
-        return Object.fromEntries(
-          named.map(([name, id]) => [name === id ? (opened.get(id) ?? id) : name, id]),
-        );
-      },
-    },
-    context,
-  );
-  return asked ?? {};
+  return `opens only some knowledge bases and cannot list them; name them with ${later}`;
 }

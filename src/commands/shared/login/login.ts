@@ -30,7 +30,7 @@ export const login = {
     const context = given.options.input ? withoutRetries(given) : given;
     const { host, options, notice } = context;
     const { isNew, signIn } = await begin(input, context);
-    const { name, baseUrl } = signIn;
+    const { name, baseUrl, bases } = signIn;
     const found = await findKey(signIn, context);
     const inSandbox = await isSandbox(host, baseUrl, found.value);
     const console_url =
@@ -40,7 +40,7 @@ export const login = {
     const said = `${signsFor(host.env).pass}${name}: ${sentence(found)}`;
     if (options.dryRun) return await notice(`${said} (dry run: nothing was stored)`);
     const fields = { ...fieldsOf(input, context), ...(console_url && { console_url }) };
-    const addition = { name, baseUrl, key: found.key, bases: found.bases, fields };
+    const addition = { name, baseUrl, key: found.key, bases, fields };
     // Read again under the lock: other processes may have changed the file since.
     const row = await changeProfiles(context, (store) => withProfile(store, addition, context));
     await notice(said);
