@@ -109,28 +109,6 @@ test("wrong replies are explained, and asked for again", async () => {
   expect(login.written()).not.toContain("good-0123");
 });
 
-test("a key of the other kind is offered for the other program", async () => {
-  const login = await terminal("kb", ["login", "work", "--base-url", server.baseUrl]);
-  await login.answer(knowledgeKey, "app-good-0123");
-  await login.answer(/Store it for wf\? \[y\/N\]/, "n");
-  await login.answer(knowledgeKey, "app-good-0123");
-  await login.answer(/Store it for wf\? \[y\/N\]/, "y");
-  expect(await login.exit).toBe(0);
-  const told = "✗ this is an application key (app-…), but kb uses a knowledge key (dataset-…)";
-  expect((await login.screen()).filter((line) => !line.startsWith("the keyring"))).toEqual([
-    place,
-    "Knowledge key (dataset-…, hidden):",
-    told,
-    "Store it for wf? [y/N] n",
-    "✗ the key was not stored; enter a knowledge key (dataset-…)",
-    "Knowledge key (dataset-…, hidden):",
-    told,
-    "Store it for wf? [y/N] y",
-    '✓ work: server 1.14.2, this key opens "Support", mode workflow',
-    'the key is stored as application "default" for wf',
-  ]);
-});
-
 test("wf asks for the key of an application", async () => {
   const login = await terminal("wf", ["login", "work", "--base-url", server.baseUrl]);
   await login.answer(/Application key \(app-…, hidden\):/, "app-good-0123");

@@ -170,6 +170,9 @@ describe("tools", () => {
 
   test("a call over several items returns the outcome of each", async () => {
     const named = { kb: "Handbook", doc: ["other.md", "none.md", "leave.md"] };
+    await editor.use("doc_add", { kb: "Handbook", name: "other.md", text: "more" });
+    await editor.use("doc_wait", { kb: "Handbook" });
+    await editor.use("metadata_create", { kb: "Handbook", type: "string", name: "team" });
     const set = await editor.use("metadata_set", { ...named, doc: ["other.md"], set: ["team=hr"] });
     expect(set.value).not.toEqual({});
     const { error, text } = await editor.fail("doc_delete", {

@@ -332,26 +332,15 @@ test("Enter takes the address of the environment, and keeps a stored key", async
   });
 });
 
-test("a key of the other kind is stored for the other program after a yes", async () => {
+test("a key of the other kind is refused with the program that stores it", async () => {
   const { run, profiles } = await machine({ tty: true });
-  const questions: string[] = [];
   const line = `kb login work --base-url ${server.baseUrl}`;
-  const answers = ["app-good-0123", "n", "app-good-0123", "y"];
-  const ran = await run(line, { answers, questions });
+  const ran = await run(line, { answers: ["app-good-0123", good] });
   expect(ran.err).toContain(
-    "✗ this is an application key (app-…), but kb uses a knowledge key (dataset-…)\n",
+    "✗ this is an application key (app-…), but kb uses a knowledge key (dataset-…)\n" +
+      "  sign in with the other program: `wf login work`\n",
   );
-  expect(questions.filter((text) => text.startsWith("Store it for wf?"))).toHaveLength(2);
-  expect(ran.err).toContain('✓ work: server 1.14.2, this key opens "Support", mode workflow\n');
-  expect(await profiles()).toEqual({
-    work: {
-      base_url: server.baseUrl,
-      apps: { default: { key: "app-good-0123" } },
-      default_app: "default",
-    },
-  });
-  await run(line, { answers: ["app-good-0123", "y"], questions });
-  expect(questions.at(-1)).toBe("Store it for wf, replacing its key? [y/N] ");
+  expect(await profiles()).toEqual({ work: { base_url: server.baseUrl, key: good } });
 });
 
 test("-v says where the requests of a sign-in go, whatever the settings are", async () => {

@@ -6,7 +6,6 @@ import { ApiError, CliError, usage } from "../../../errors.ts";
 import { checkKey, kindOfKey } from "../../../lib/api-key.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { signsFor } from "../../../lib/environment.ts";
 import { own } from "../../../lib/json.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -70,8 +69,7 @@ export async function findKey(signIn: SignIn, context: Context): Promise<Found> 
 
 async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
   const kind = kindFor(context);
-  const app = appFor(kind, context);
-  const keeps = storedKey(signIn.existing, app) !== undefined;
+  const keeps = storedKey(signIn.existing, appFor(context)) !== undefined;
   if (!keeps) await context.promptLine(places[kind]);
   const name = kind === "app" ? "Application key (app-…" : "Knowledge key (dataset-…";
   const found = await askUntilAccepted(
@@ -103,12 +101,15 @@ async function examine(given: GivenKey, signIn: SignIn, context: Context): Promi
     (input.no_check
       ? undefined
       : await runKeyCommand(given.command ?? "", `profile ${signIn.name}`, context.host));
-  if (value !== undefined) checkKey(value, given.source);
-  const kind = await agreedKind(value, signIn, context);
+  if (value !== undefined) {
+    checkKey(value, given.source);
+    requireKind(value, signIn, context);
+  }
+  const kind = kindFor(context);
   const key: NewKey = {
     field: given.text === undefined ? "key_command" : "key",
     value: given.text ?? given.command ?? "",
-    app: appFor(kind, context),
+    app: appFor(context),
     inFile: input.insecure_storage ?? false,
   };
   if (input.no_check || value === undefined) return { key, value };
@@ -140,39 +141,27 @@ function notStored(error: unknown): unknown {
 }
 
 /** The kind of key that a command line asks for. */
-export const kindFor = ({ options }: Context): KeyKind =>
+const kindFor = ({ options }: Context): KeyKind =>
   options.program === "wf" || options.flags.app !== undefined ? "app" : "dataset";
 
-/** The name under which an application key is stored. */
-const appFor = (kind: KeyKind, { options }: Context): string | undefined =>
-  kind === "app" ? (options.flags.app ?? "default") : undefined;
+/** The name under which an application key is stored; undefined for a knowledge key. */
+const appFor = (context: Context): string | undefined =>
+  kindFor(context) === "app" ? (context.options.flags.app ?? "default") : undefined;
 
-/** The kind of a key: that of the program, or the other one after a yes. Throws auth and usage. */
-async function agreedKind(
-  value: string | undefined,
-  { name, existing }: SignIn,
-  context: Context,
-): Promise<KeyKind> {
-  const { options, host } = context;
+/** Throws usage for another kind of key than --app stores, and auth for another than that of the program. */
+function requireKind(value: string, { name }: SignIn, context: Context): void {
+  const { flags, program } = context.options;
   const wanted = kindFor(context);
   const actual = kindOfKey(value) ?? wanted;
-  if (actual === wanted) return wanted;
-  if (options.flags.app !== undefined) {
+  if (actual === wanted) return;
+  if (flags.app !== undefined) {
     const message = "--app stores an application key, but this is a knowledge key (dataset-…)";
     throw usage(message, "omit --app");
   }
-  const program = programs[actual];
-  const problem = `this is ${keyNames[actual]}, but ${options.program} uses ${keyNames[wanted]}`;
-  if (!options.input) {
-    const hint = `sign in with the other program: ${commandLine(`${program} login`, [name])}`;
-    throw new CliError("auth", problem, { sideEffect: "none", hint });
-  }
-  await context.promptLine(`${signsFor(host.env).fail}${problem}`);
-  const replaced = storedKey(existing, appFor(actual, context)) ? ", replacing its key" : "";
-  await context.confirm(`Store it for ${program}${replaced}?`, {
-    declined: `the key was not stored; enter ${keyNames[wanted]}`,
-  });
-  return actual;
+  const problem = `this is ${keyNames[actual]}, but ${program} uses ${keyNames[wanted]}`;
+  const login = commandLine(`${programs[actual]} login`, [name]);
+  const hint = `sign in with the other program: ${login}`;
+  throw new CliError("auth", problem, { sideEffect: "none", hint });
 }
 
 /** The stored key of an application, or the knowledge key; undefined if there is none. */

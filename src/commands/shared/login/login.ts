@@ -10,17 +10,15 @@ import {
 } from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
 import { parseKnowledgeBase } from "../../../config/settings.ts";
-import { programs } from "../../../config/target.ts";
 import { usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { signsFor } from "../../../lib/environment.ts";
 import { own } from "../../../lib/json.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readServer } from "./key-check.ts";
-import { findKey, kindFor } from "./login-key.ts";
+import { findKey } from "./login-key.ts";
 import type { Found, LoginInput, SignIn } from "./login-key.ts";
 import { requireSameServer, withProfile } from "./profile-change.ts";
-import type { NewKey } from "./profile-change.ts";
 import type { ProfileRow } from "./profile-row.ts";
 import { askUntilAccepted } from "./prompt.ts";
 
@@ -44,7 +42,6 @@ export const login = {
     // Read again under the lock: other processes may have changed the file since.
     const row = await changeProfiles(context, (store) => withProfile(store, addition, context));
     await notice(said);
-    if (found.key) await noticeOtherKind(found.key, context);
     await advise(row, inSandbox, context);
     // A terminal shows the sentence in place of the row.
     if (!options.terminal || options.format !== undefined) yield row;
@@ -123,14 +120,6 @@ function sentence({ key, report }: Found): string {
   ];
   if (parts.length > 0) return parts.join(", ");
   return key === undefined ? "profile saved" : "key saved without a check";
-}
-
-/** Says where a key of the other kind was stored, since this program does not use it. */
-async function noticeOtherKind({ app }: NewKey, context: Context): Promise<void> {
-  const kind = app === undefined ? "dataset" : "app";
-  if (kind === kindFor(context)) return;
-  const place = app === undefined ? "" : ` as application ${JSON.stringify(app)}`;
-  await context.notice(`the key is stored${place} for ${programs[kind]}`);
 }
 
 /** What the user should know about the stored profile. */
