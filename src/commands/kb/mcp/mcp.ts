@@ -16,7 +16,7 @@ import type { kbMcpParams } from "./command.ts";
 import { Documents } from "./documents.ts";
 import { permitFor, readAllowed } from "./limits.ts";
 import { prompts } from "./prompts.ts";
-import { completeName, resourcesOf } from "./resources.ts";
+import { resourcesOf } from "./resources.ts";
 import { readTool } from "./read-tool.ts";
 import { searchTool } from "./search-tool.ts";
 
@@ -63,7 +63,6 @@ export async function run(
     tools,
     prompts,
     resources: resourcesOf(documents),
-    complete: completeName(documents),
   };
   await serveClients({ program: "kb", offer, host: context.host, toolCall }, http, context);
 }
