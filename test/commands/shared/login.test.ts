@@ -307,7 +307,7 @@ test.each<[string, readonly string[], number, readonly string[]]>([
 test("Enter takes the address of the environment, and keeps a stored key", async () => {
   const { run, profiles } = await machine({ tty: true });
   const questions: string[] = [];
-  const answers = ["", good, "console.example.com/"];
+  const answers = ["", good];
   const ran = await run("kb login work", {
     answers,
     questions,
@@ -317,7 +317,6 @@ test("Enter takes the address of the environment, and keeps a stored key", async
   expect(questions).toEqual([
     `Address of the server, such as dify.example.com [${server.baseUrl}]: `,
     "Knowledge key (dataset-…, hidden): ",
-    `Address of its web console [${new URL(server.baseUrl).origin}]: `,
   ]);
   const again = await run("kb login work --user ann", { answers: [""], questions });
   expect(again.err).toContain("✓ work: profile saved\n");
@@ -326,7 +325,6 @@ test("Enter takes the address of the environment, and keeps a stored key", async
     work: {
       base_url: server.baseUrl,
       key: good,
-      console_url: "https://console.example.com",
       user: "ann",
     },
   });

@@ -2,7 +2,6 @@ import {
   baseUrlOf,
   changeProfiles,
   consoleUrlOf,
-  defaultConsoleUrl,
   isSandbox,
   readProfiles,
   sandboxProfile,
@@ -27,14 +26,11 @@ export const login = {
   async *run(input: LoginInput, given: Context): AsyncGenerator<ProfileRow> {
     const context = given.options.input ? withoutRetries(given) : given;
     const { host, options, notice } = context;
-    const { isNew, signIn } = await begin(input, context);
+    const signIn = await begin(input, context);
     const { name, baseUrl, bases } = signIn;
     const found = await findKey(signIn, context);
     const inSandbox = await isSandbox(host, baseUrl, found.value);
-    const console_url =
-      input.console_url === undefined && isNew && !inSandbox
-        ? await askForConsole(baseUrl, context)
-        : input.console_url && consoleUrlOf(input.console_url);
+    const console_url = input.console_url && consoleUrlOf(input.console_url);
     const said = `${signsFor(host.env).pass}${name}: ${sentence(found)}`;
     if (options.dryRun) return await notice(`${said} (dry run: nothing was stored)`);
     const fields = { ...fieldsOf(input, context), ...(console_url && { console_url }) };
@@ -55,14 +51,7 @@ const withoutRetries = (context: Context): Context => ({
 });
 
 /** Checks the command line, and finds the server and the profile. */
-async function begin(
-  input: LoginInput,
-  context: Context,
-): Promise<{
-  readonly signIn: SignIn;
-  /** The address was typed, and no profile has it: more can be asked about the server. */
-  readonly isNew: boolean;
-}> {
+async function begin(input: LoginInput, context: Context): Promise<SignIn> {
   const typedName = input.name ?? context.options.flags.profile;
   if (typedName !== undefined) checkProfileName(typedName);
   if (input.key_file !== undefined && input.key_command !== undefined) {
@@ -71,7 +60,7 @@ async function begin(
   if (input.console_url !== undefined) consoleUrlOf(input.console_url);
   const bases = Object.fromEntries((input.kb ?? []).map(parseKnowledgeBase));
   const store = await readProfiles(context.host);
-  const { baseUrl, asked } = await chooseServer(
+  const baseUrl = await chooseServer(
     {
       known: own(store.profiles, typedName ?? "")?.base_url,
       usual: own(store.profiles, store.default ?? "")?.base_url,
@@ -82,8 +71,7 @@ async function begin(
   const name = typedName ?? profileNameFor(baseUrl, store);
   const existing = own(store.profiles, name) ?? {};
   requireSameServer(name, existing, baseUrl, context);
-  const isNew = asked && existing.base_url === undefined;
-  return { isNew, signIn: { name, baseUrl, existing, input, bases } };
+  return { name, baseUrl, existing, input, bases };
 }
 
 function checkProfileName(name: string): void {
@@ -160,11 +148,11 @@ interface KnownServer {
 async function chooseServer(
   { known, usual, check }: KnownServer,
   context: Context,
-): Promise<{ readonly baseUrl: string; readonly asked: boolean }> {
+): Promise<string> {
   const { options, host } = context;
   const configured = host.env["KB_BASE_URL"] || undefined;
   const text = options.flags.baseUrl ?? known ?? (options.input ? undefined : configured);
-  if (text !== undefined) return { baseUrl: await completeUrl(text, context), asked: false };
+  if (text !== undefined) return completeUrl(text, context);
   if (!options.input) {
     const hint = "pass --base-url https://example.com/v1, or the name of a stored profile";
     throw usage("--base-url is required", hint);
@@ -182,7 +170,7 @@ async function chooseServer(
     context,
   );
   if (baseUrl === undefined) throw usage("no address entered; nothing was stored");
-  return { baseUrl, asked: true };
+  return baseUrl;
 }
 
 /** The whole base URL, with a notice if it differs from the text. */
@@ -195,15 +183,6 @@ async function completeUrl(text: string, { options, notice, host }: Context): Pr
   const url = baseUrlOf(withScheme(text), options.flags.insecureHttp ?? false);
   if (url !== text.replace(/(?<!\/)\/+$/, "")) await notice(`base URL ${url}`);
   return url;
-}
-
-/** Asks for the address of the web console. Undefined for the default one. */
-async function askForConsole(baseUrl: string, context: Context): Promise<string | undefined> {
-  const usual = defaultConsoleUrl(baseUrl);
-  const accept = (reply: string) => Promise.resolve(consoleUrlOf(reply));
-  const question = { text: "Address of its web console", fallback: usual, accept };
-  const url = await askUntilAccepted(question, context);
-  return url === usual ? undefined : url;
 }
 
 /**
