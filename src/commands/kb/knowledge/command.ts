@@ -1,4 +1,4 @@
-import { getDocument, listDocuments } from "../../../operations/documents.ts";
+import { listDocuments } from "../../../operations/documents.ts";
 import {
   getKnowledgeBase,
   listKnowledgeBases,
@@ -43,7 +43,7 @@ export const kbSearch = task({
   params: searchParams,
   returns: searchKnowledgeBase.returns,
   output: ({ query }) => onTerminal({ form: "hits", query }, searchKnowledgeBase.returns),
-  sends: [getKnowledgeBase, getDocument],
+  sends: [getKnowledgeBase],
   wraps: searchKnowledgeBase,
   effect: "reads",
   examples: [

@@ -1,3 +1,2 @@
 export { searchFlags } from "./command.ts";
-export { findKb } from "./find-kb.ts";
-export { changedSettings } from "./search.ts";
+export { changedSettings, findKb } from "./search.ts";

@@ -1,8 +1,6 @@
-import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response.ts";
 import { isObject, withoutNulls } from "../../../lib/json.ts";
-import { ApiError } from "../../../errors.ts";
-import { getDocument } from "../../../operations/documents.ts";
+import { CliError } from "../../../errors.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -28,37 +26,7 @@ export async function* run(input: SearchInput, context: Context): AsyncGenerator
     retrieval_model: settings,
   });
   await noticeMethod(settings, records.length, kb?.indexing_technique, context);
-  yield* showsHits(context) ? await withChunkCounts(records, input.dataset_id, context) : records;
-}
-
-/** Whether the results are shown as text with `chunk 3/7`, for which the response lacks the count. */
-const showsHits = ({ host, options: { format } }: Context): boolean =>
-  host.stdout.isTTY && (format === undefined || format === "wide");
-
-/** The results with the number of chunks of their documents, where the server tells it. */
-async function withChunkCounts(
-  records: readonly SearchRecord[],
-  dataset_id: string,
-  context: Context,
-): Promise<SearchRecord[]> {
-  const ids = new Set(records.flatMap(({ segment }) => segment.document?.id ?? []));
-  const counts = new Map<string, number | null | undefined>();
-  const read = async (document_id: string) => {
-    try {
-      const document = await context.api.call(getDocument, { dataset_id, document_id });
-      counts.set(document_id, document.segment_count);
-    } catch (error) {
-      // The results are complete without it.
-      if (!(error instanceof ApiError)) throw error;
-    }
-  };
-  for await (const _ of mapConcurrent(ids, context.api.limitConcurrency(), read));
-  return records.map((record) => {
-    const { document } = record.segment;
-    if (!document) return record;
-    const segment_count = counts.get(document.id);
-    return { ...record, segment: { ...record.segment, document: { ...document, segment_count } } };
-  });
+  yield* records;
 }
 
 /** Search settings, changed by flags. */
@@ -91,3 +59,10 @@ async function noticeMethod(
       `hybrid_search without weights or reranking returns up to ${Number(top_k)} results of each of its two searches`,
     );
 }
+
+/** The ID of the knowledge base of a name; undefined if there is none. Throws refused if several have it. */
+export const findKb = (name: string, context: Context): Promise<string | undefined> =>
+  context.resolveId("kb", `name:${name}`).catch((error: unknown) => {
+    if (error instanceof CliError && error.kind === "not-found") return undefined;
+    throw error;
+  });
