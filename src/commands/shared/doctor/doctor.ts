@@ -1,5 +1,4 @@
 import { isOlderThan, limitedKeyHint } from "../../../api/api-error.ts";
-import { readText } from "../../../api/exchange.ts";
 import {
   profilePath,
   profileRisk,
@@ -14,13 +13,12 @@ import type { FailureKind } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { commandLine, shellQuote } from "../../../lib/command-line.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { maskKey } from "../../../redact/keys.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { countOpened, isBoundKey, readKey } from "../login/index.ts";
+import { countOpened, isBoundKey, readKey, readServer } from "../login/index.ts";
 import type { doctorParams } from "./command.ts";
 
 /** The result of one check; `next` is what to do about it. */
@@ -32,9 +30,6 @@ interface CheckResult {
   /** Kind of failure, for a problem. */
   readonly kind?: FailureKind;
 }
-
-const notApi = "not an API endpoint: the response is not JSON";
-const checkUrl = "check that the base URL ends in /v1";
 
 /** Clock differences up to this many seconds are ignored. */
 const CLOCK_TOLERANCE = 30;
@@ -158,27 +153,18 @@ async function trySettings(flags: TargetFlags, host: Host): Promise<Settings | C
   }
 }
 
-/** Tests whether the API responds. Sent without a key, which only an API endpoint rejects with 401. */
+/** Tests whether the API responds. */
 async function* checkServer(baseUrl: string, context: Context): AsyncGenerator<CheckResult> {
   const start = context.host.elapsed();
-  let date: string | undefined;
-  let serverVersion: string | undefined;
-  try {
-    const request = { method: "GET", url: "/datasets?page=1&limit=1", headers: {} };
-    const { headers, body } = await context.api.raw(request, "dataset", { target: { baseUrl } });
-    const isJson = isObject(tryParseJson(await readText(body)));
-    if (!isJson) return yield problem("reached", notApi, checkUrl, "unsupported");
-    ({ date, "x-version": serverVersion } = headers);
-  } catch (error) {
+  const server = await readServer(baseUrl, context).catch((error: unknown) => {
     if (context.signal.aborted) throw context.abortError();
-    if (!(error instanceof CliError)) throw error;
-    if (!(error instanceof ApiError) || error.kind !== "auth")
-      return yield problemOf("reached", error);
-    ({ date, version: serverVersion } = error.response);
-  }
+    if (error instanceof CliError) return error;
+    throw error;
+  });
+  if (server instanceof CliError) return yield problemOf("reached", server);
   yield ok("reached", `in ${context.host.elapsed() - start} ms`);
-  yield checkVersion(serverVersion);
-  yield* checkClock(date, context);
+  yield checkVersion(server.version);
+  yield* checkClock(server.date, context);
 }
 
 function checkVersion(serverVersion: string | undefined): CheckResult {

@@ -1,1 +1,1 @@
-export { countOpened, isBoundKey, readKey } from "./key-check.ts";
+export { countOpened, isBoundKey, readKey, readServer } from "./key-check.ts";

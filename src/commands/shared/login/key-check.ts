@@ -37,17 +37,23 @@ export async function readKey(
   return { version, opens: `opens ${count}` };
 }
 
-/** Reads the version of a server without a key, which only the API rejects as it should. */
+/** What the headers of a server tell: its version and its clock. */
+interface ServerHeaders {
+  readonly version: string | undefined;
+  readonly date: string | undefined;
+}
+
+/** Reads from a server without a key, which only the API rejects as it should. */
 export async function readServer(
   baseUrl: string,
   context: Pick<Context, "api">,
-): Promise<KeyReport> {
+): Promise<ServerHeaders> {
   try {
-    const { version } = await readJson(datasets, "dataset", { baseUrl }, context);
-    return { version, opens: undefined };
+    return await readJson(datasets, "dataset", { baseUrl }, context);
   } catch (error) {
     if (!(error instanceof ApiError) || error.response.status !== 401) throw error;
-    return { version: versionIn(error.response.version), opens: undefined };
+    const { version, date } = error.response;
+    return { version: versionIn(version), date };
   }
 }
 
@@ -85,11 +91,12 @@ async function readJson(
   kind: KeyKind,
   target: Target,
   { api }: Pick<Context, "api">,
-): Promise<{ readonly version: string | undefined; readonly body: Record<string, unknown> }> {
+): Promise<ServerHeaders & { readonly body: Record<string, unknown> }> {
   const options = { target, idleTimeout: IDLE_TIMEOUT };
   const response = await api.raw({ method: "GET", url, headers: {} }, kind, options);
   const body = tryParseJson(await readText(response.body));
-  if (isObject(body)) return { version: versionIn(response.headers["x-version"]), body };
+  const { date, "x-version": version } = response.headers;
+  if (isObject(body)) return { version: versionIn(version), date, body };
   throw new CliError("unsupported", "not an API endpoint: the response is not JSON", {
     sideEffect: "none",
     hint: CHECK_BASE_URL,
