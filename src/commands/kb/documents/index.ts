@@ -1,6 +1,5 @@
 /** What other features use of documents. */
 export { contentHashes, readContents } from "./contents.ts";
-export { countedDocuments } from "./counted-documents.ts";
 export {
   convertValues,
   fieldValue,
@@ -24,7 +23,7 @@ export { ruleFor, ruleOf } from "./process-rule.ts";
 export { waitOnRateLimit } from "./rate-limit.ts";
 export type { RateLimitWaiter } from "./rate-limit.ts";
 export { replaceFile } from "./replace.ts";
-export { readKb, readKbState, readRules, storedFile } from "./state.ts";
+export { countedDocuments, readKb, readKbState, readRules, storedFile } from "./state.ts";
 export type { DocumentState, FieldState, KbProperties, KbSettings, KbState } from "./state.ts";
 export { run as waitForDocuments } from "./wait.ts";
 export {

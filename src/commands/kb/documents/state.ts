@@ -1,15 +1,15 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
+import { newCounter, requireComplete } from "../../../api/pages.ts";
 import { requireField } from "../../../api/response.ts";
 import { collect } from "../../../lib/collect.ts";
 import { define, valueAt } from "../../../lib/json.ts";
-import { getDocument } from "../../../operations/documents.ts";
+import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
 import { hasAmbiguousValue, storedValues } from "./field-values.ts";
 import type { FieldType, FieldTypes, FieldValues } from "./field-values.ts";
-import { countedDocuments } from "./counted-documents.ts";
 import { indexingStatusOf } from "./indexing-status.ts";
 import { ruleOf } from "./process-rule.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -193,4 +193,22 @@ export async function readRules(
   ))
     define(rules, rule, stored);
   return rules;
+}
+
+/**
+ * All documents of a knowledge base; their number is reported while the list is read. Throws failure
+ * if the list is known to be incomplete.
+ */
+export async function* countedDocuments(
+  dataset_id: string,
+  context: Context,
+): AsyncGenerator<Document> {
+  const counter = newCounter();
+  const all = context.api.rows(listDocuments, { dataset_id }, { counter });
+  for await (const document of all) {
+    const { shown: done, total } = counter;
+    context.progress({ verb: "Reading", done, total, unit: "documents" });
+    yield document;
+  }
+  requireComplete(counter);
 }

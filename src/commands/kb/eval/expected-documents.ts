@@ -1,11 +1,8 @@
 import { notFound, refused } from "../../../errors.ts";
 import type { Document } from "../../../operations/documents.ts";
-import { countedDocuments, storedValues } from "../documents/index.ts";
+import { countedDocuments, storedValues, syncFields } from "../documents/index.ts";
 import type { Question } from "./questions.ts";
 import type { Context } from "../../task/command-spec.ts";
-
-/** Metadata field in which `kb sync` stores the path of a document. */
-const pathField = "kb_path";
 
 /** A document that a question expects. */
 export interface ExpectedDocument {
@@ -84,7 +81,7 @@ const MAX_NAMES = 10;
 
 /** The texts that identify a document. Names of uploaded files have `∕` (U+2215) for `/`. */
 function namesOf({ id, name, doc_metadata }: Document): ReadonlySet<string> {
-  const path = storedValues(doc_metadata)[pathField];
+  const path = storedValues(doc_metadata)[syncFields.path];
   return new Set([
     id,
     name,

@@ -27,70 +27,52 @@ interface Rows {
 /** Values of a command; `kb` is the name or ID of a knowledge base. */
 type CommandValues = Readonly<Record<string, unknown>> & { readonly kb?: string };
 
-/** Runs the commands that read knowledge bases, within the limits of a server. Throws CliError. */
-export class Documents {
+/** What a server can run, and on which knowledge bases. */
+export interface DocumentSetting {
+  readonly runner: CommandRunner<Context>;
+  readonly commands: readonly CallableCommand[];
+  readonly permit: CallScope["permit"];
+  /** Undefined for all. */
   readonly allowed: readonly AllowedBase[] | undefined;
-  private readonly runner: CommandRunner<Context>;
-  private readonly commands: readonly CallableCommand[];
-  private readonly permit: CallScope["permit"];
+}
 
-  constructor(
-    runner: CommandRunner<Context>,
-    commands: readonly CallableCommand[],
-    permit: CallScope["permit"],
-    allowed: readonly AllowedBase[] | undefined,
-  ) {
-    this.runner = runner;
-    this.commands = commands;
-    this.permit = permit;
-    this.allowed = allowed;
-  }
+export type Documents = ReturnType<typeof documentsOf>;
 
+/** Runs the commands that read knowledge bases, within the limits of a server. They throw CliError. */
+export function documentsOf({ runner, commands, permit, allowed }: DocumentSetting) {
   /** The values with the ID of an allowed knowledge base, so that no other name is looked up. */
-  within<V extends Readonly<Record<string, unknown>>>(values: V): V {
+  const within = <V extends Readonly<Record<string, unknown>>>(values: V): V => {
     const { kb } = values;
-    if (!this.allowed || typeof kb !== "string") return values;
-    return { ...values, kb: `id:${allowedBase(kb, this.allowed).id}` };
-  }
-
-  /** The rows that a command lists. */
-  async list(
-    words: string,
-    values: CommandValues,
-    scope: Pick<CallScope, "signal" | "progress">,
-    rows?: { readonly limit: number; readonly page?: number },
-  ): Promise<Rows> {
-    const result = await this.run(words, values, scope, rows);
-    return {
-      rows: result.values.flat().filter(isObject),
-      total: result.total,
-      notices: result.notices,
-    };
-  }
-
-  /** The object that a command shows. */
-  async show(
-    words: string,
-    values: CommandValues,
-    scope: Pick<CallScope, "signal" | "progress">,
-  ): Promise<Readonly<Record<string, unknown>>> {
-    const [value] = (await this.run(words, values, scope)).values;
-    return isObject(value) ? value : {};
-  }
-
-  private async run(
+    if (!allowed || typeof kb !== "string") return values;
+    return { ...values, kb: `id:${allowedBase(kb, allowed).id}` };
+  };
+  const run = async (
     words: string,
     values: CommandValues,
     { signal, progress }: Pick<CallScope, "signal" | "progress">,
     rows?: { readonly limit: number; readonly page?: number },
-  ): Promise<CommandResult> {
-    const command = this.commands.find((each) => each.words.slice(1).join(" ") === words);
+  ): Promise<CommandResult> => {
+    const command = commands.find((each) => each.words.slice(1).join(" ") === words);
     if (!command) throw new Error(`unknown command ${words}`);
-    const scope = { signal, progress, permit: this.permit };
-    const result = await this.runner.run({ command, values: this.within(values), rows }, scope);
+    const call = { command, values: within(values), rows };
+    const result = await runner.run(call, { signal, progress, permit });
     if (result.error) throw result.error;
     return result;
-  }
+  };
+  return {
+    allowed,
+    within,
+    /** The rows that a command lists. */
+    async list(...call: Parameters<typeof run>): Promise<Rows> {
+      const { values, total, notices } = await run(...call);
+      return { rows: values.flat().filter(isObject), total, notices };
+    },
+    /** The object that a command shows. */
+    async show(...call: Parameters<typeof run>): Promise<Readonly<Record<string, unknown>>> {
+      const [value] = (await run(...call)).values;
+      return isObject(value) ? value : {};
+    },
+  };
 }
 
 /** A chunk of the server; a question with its answer is one text. */

@@ -1,4 +1,5 @@
 import { notFound, usage } from "../../../errors.ts";
+import { own } from "../../../lib/json.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { retryOf } from "../../../operations/operation.ts";
 import type { AnyOperation } from "../../../operations/operation.ts";
@@ -69,3 +70,16 @@ const basesOf = (row: AnyOperation, input: Readonly<Record<string, unknown>>): r
   Object.entries(row.params).flatMap(([name, { noun }]) =>
     noun === "kb" && input[name] !== undefined ? [input[name]].flat().map(String) : [],
   );
+
+/** The argument for a knowledge base: not required where there is only one. */
+export function kbArgument(allowed: readonly AllowedBase[] | undefined) {
+  const only = allowed?.length === 1 ? allowed[0] : undefined;
+  const names = allowed && { enum: allowed.flatMap(({ name, id }) => [name, id]) };
+  const description = only ? `Knowledge base (default ${only.name})` : "Knowledge base name or ID";
+  return {
+    properties: { kb: { type: "string", minLength: 1, description, ...names } },
+    required: only ? [] : ["kb"],
+    of: (values: Readonly<Record<string, unknown>>) =>
+      String(own(values, "kb") ?? only?.name ?? ""),
+  };
+}

@@ -13,7 +13,8 @@ import {
 } from "../../shared/mcp/index.ts";
 import type { Offer, OfferedTool, Permissions, ToolCallOf } from "../../shared/mcp/index.ts";
 import type { kbMcpParams } from "./command.ts";
-import { Documents } from "./documents.ts";
+import { documentsOf } from "./documents.ts";
+import type { Documents } from "./documents.ts";
 import { permitFor, readAllowed } from "./limits.ts";
 import { prompts } from "./prompts.ts";
 import { resourcesOf } from "./resources.ts";
@@ -36,7 +37,7 @@ export async function run(
   const allowed = await readAllowed(kb, context);
   const permit = permitFor(permissions, allowed);
   const commands = await runner.list();
-  const documents = new Documents(runner, commands, permit, allowed);
+  const documents = documentsOf({ runner, commands, permit, allowed });
   const offered = commands.filter(
     (command) =>
       isOffered(command) && isPermitted(command, permissions) && (!allowed || isLimited(command)),

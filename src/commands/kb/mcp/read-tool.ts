@@ -4,7 +4,7 @@ import { objectSchema, orNull, readingTool, structuredResult } from "../../share
 import type { ClientRequest, OfferedTool } from "../../shared/mcp/index.ts";
 import { readChunk } from "./documents.ts";
 import type { Documents, ReadChunk } from "./documents.ts";
-import { kbArgument } from "./kb-argument.ts";
+import { kbArgument } from "./limits.ts";
 import { uriOf } from "./uris.ts";
 
 const DEFAULT_CHUNKS = 20;

@@ -5,7 +5,7 @@ import { objectSchema, orNull, readingTool, structuredResult } from "../../share
 import type { OfferedTool } from "../../shared/mcp/index.ts";
 import { readChunk } from "./documents.ts";
 import type { Documents } from "./documents.ts";
-import { kbArgument } from "./kb-argument.ts";
+import { kbArgument } from "./limits.ts";
 import { uriOf } from "./uris.ts";
 
 /** Characters of a result: it is a preview, `read` has the whole text. */

@@ -34,7 +34,7 @@ export async function serveOnHttp(
   const token = randomBytes(32).toString("base64url");
   const onerror = (error: Error) => void context.trace(1, `mcp: ${error.message}`);
   const modern = createMcpHandler(() => newServer(setting), { legacy: "reject", onerror });
-  const sessions = new Sessions(setting);
+  const sessions = newSessions(setting);
   const fetch = async (request: Request): Promise<Response> =>
     (await isLegacyRequest(request)) ? sessions.fetch(request) : modern.fetch(request);
   const handle = toNodeHandler({ fetch }, { onerror });
@@ -120,43 +120,33 @@ function refuse(response: ServerResponse, status: number, message: string): void
 }
 
 /** Sessions of clients that use a version of the protocol before 2026: each has a server of its own. */
-class Sessions {
-  private readonly setting: ServerSetting;
-  private readonly transports = new Map<string, WebStandardStreamableHTTPServerTransport>();
-
-  constructor(setting: ServerSetting) {
-    this.setting = setting;
-  }
-
-  async fetch(request: Request): Promise<Response> {
-    const id = request.headers.get("mcp-session-id");
-    const transport = id === null ? await this.open() : this.transports.get(id);
-    if (transport) return transport.handleRequest(request);
-    const error = { code: -32_001, message: "Session not found" };
-    return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 404 });
-  }
-
-  async close(): Promise<void> {
-    for (const transport of this.transports.values()) await transport.close();
-  }
-
-  private async open(): Promise<WebStandardStreamableHTTPServerTransport> {
+function newSessions(setting: ServerSetting) {
+  const transports = new Map<string, WebStandardStreamableHTTPServerTransport>();
+  const open = async () => {
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: async (id) => {
-        this.transports.set(id, transport);
-        const [oldest] = this.transports.keys();
-        if (this.transports.size > MAX_SESSIONS && oldest !== undefined) await this.end(oldest);
+        transports.set(id, transport);
+        const [oldest] = transports;
+        if (transports.size <= MAX_SESSIONS || !oldest) return;
+        transports.delete(oldest[0]);
+        await oldest[1].close();
       },
-      onsessionclosed: (id) => void this.transports.delete(id),
+      onsessionclosed: (id) => void transports.delete(id),
     });
-    await newServer(this.setting).connect(transport);
+    await newServer(setting).connect(transport);
     return transport;
-  }
-
-  private async end(id: string): Promise<void> {
-    const transport = this.transports.get(id);
-    this.transports.delete(id);
-    await transport?.close();
-  }
+  };
+  return {
+    async fetch(request: Request): Promise<Response> {
+      const id = request.headers.get("mcp-session-id");
+      const transport = id === null ? await open() : transports.get(id);
+      if (transport) return transport.handleRequest(request);
+      const error = { code: -32_001, message: "Session not found" };
+      return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 404 });
+    },
+    async close(): Promise<void> {
+      for (const transport of transports.values()) await transport.close();
+    },
+  };
 }

@@ -1,7 +1,13 @@
 /** What the servers of kb and wf have in common. */
 export { commandTool, isOffered, isPermitted, toolName } from "./command-tools.ts";
 export type { Permissions } from "./command-tools.ts";
-export { structuredResult, withErrorResults } from "./results.ts";
+export {
+  structuredResult,
+  untrustedInstructions,
+  untrustedMark,
+  untrustedText,
+  withErrorResults,
+} from "./results.ts";
 export type { ToolCallOf } from "./results.ts";
 export { objectSchema, orNull } from "./schema.ts";
 export { serveClients } from "./serve.ts";
@@ -14,5 +20,4 @@ export type {
   UserReply,
 } from "./tool.ts";
 export { readingTool } from "./tool.ts";
-export { untrustedInstructions, untrustedMark, untrustedText } from "./untrusted.ts";
 export { mcpAddress, mcpClient, mcpConfigSpec } from "./params.ts";

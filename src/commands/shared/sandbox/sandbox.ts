@@ -4,6 +4,7 @@ import { CliError, abortError, codeOf, reasonOf, usage } from "../../../errors.t
 import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import type { Input } from "../../../operations/operation.ts";
+import type { RequestRecord } from "../../../sandbox/control/request-history.ts";
 import type { Sandbox } from "../../../sandbox/http/server.ts";
 import type { Fault } from "../../../sandbox/protocol/faults.ts";
 import { SilentExit } from "../../task/command-spec.ts";
@@ -40,7 +41,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
     ...(await import("../../../sandbox/apps/definitions/read-rules.ts")),
   });
   if (directory !== null) await host.files.makeDirectory(directory, 0o700);
-  const log = new RequestLogFile(input.log, context);
+  const log = requestLog(input.log, context);
   const sandbox = await startSandbox({
     clock: { now: () => host.now(), sleep: (ms, signal) => host.sleep(ms, signal) },
     random: () => host.random(),
@@ -200,54 +201,26 @@ async function removeState(host: Host, state: string): Promise<void> {
   }
 }
 
-/** A request to the sandbox, as a line shows it. */
-interface LoggedRequest {
-  /** ISO time. */
-  readonly time: string;
-  readonly method: string;
-  /** Without the query. */
-  readonly path: string;
-  /** Null if there was no response. */
-  readonly status: number | null;
-  /** Duration in ms. */
-  readonly ms: number | null;
-  readonly app: string | null;
-  readonly dataset: string | null;
-}
-
-/** The lines of --log, one for each request. Nothing in them is a key or a body. */
-class RequestLogFile {
-  readonly #path: string | undefined;
-  readonly #context: Context;
-  /** The lines are written in order. */
-  #last = Promise.resolve();
-  #failed = false;
-
-  constructor(path: string | undefined, context: Context) {
-    this.#path = path;
-    this.#context = context;
-  }
-
-  add({ time, method, path, status, ms, app, dataset }: LoggedRequest): void {
-    if (this.#path === undefined) return;
-    const line = `${JSON.stringify({ time, method, path, status, ms, app, dataset })}\n`;
-    this.#last = this.#last.then(() => this.#write(line));
-  }
-
-  /** Resolves when all lines are written. */
-  written(): Promise<void> {
-    return this.#last;
-  }
-
-  async #write(line: string): Promise<void> {
-    const { host } = this.#context;
-    if (this.#failed || this.#path === undefined) return;
+/** Writes the lines of --log, one for each request and in order. Nothing in them is a key or a body. */
+function requestLog(path: string | undefined, { host, notice }: Context) {
+  let last = Promise.resolve();
+  let failed = false;
+  const write = async (line: string) => {
+    if (failed || path === undefined) return;
     try {
-      if (this.#path === "-") await host.stdout.write(line);
-      else await host.files.append(this.#path, line);
+      if (path === "-") await host.stdout.write(line);
+      else await host.files.append(path, line);
     } catch (error) {
-      this.#failed = true;
-      await this.#context.notice(`--log: failed to write ${this.#path}: ${reasonOf(error)}`);
+      failed = true;
+      await notice(`--log: failed to write ${path}: ${reasonOf(error)}`);
     }
-  }
+  };
+  return {
+    add({ time, method, path: route, status, ms, app, dataset }: RequestRecord): void {
+      const fields = { time, method, path: route, status, ms, app, dataset };
+      last = last.then(() => write(`${JSON.stringify(fields)}\n`));
+    },
+    /** Resolves when all lines are written. */
+    written: () => last,
+  };
 }
