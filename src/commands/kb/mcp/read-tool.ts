@@ -3,22 +3,11 @@ import { asText } from "../../../operations/operation.ts";
 import { objectSchema, orNull, readingTool, structuredResult } from "../../shared/mcp/index.ts";
 import type { ClientRequest, OfferedTool } from "../../shared/mcp/index.ts";
 import { readChunk } from "./documents.ts";
-import type { Documents, ReadChunk } from "./documents.ts";
+import type { Documents } from "./documents.ts";
 import { kbArgument } from "./limits.ts";
 import { uriOf } from "./uris.ts";
 
 const DEFAULT_CHUNKS = 20;
-
-/** What `read` returns. */
-interface ReadText {
-  readonly kb: string;
-  readonly document: string;
-  readonly document_id: string;
-  readonly uri: string;
-  readonly chunks: readonly ReadChunk[];
-  readonly total?: number | undefined;
-  readonly next_page?: number | undefined;
-}
 
 const chunkSchema = {
   type: "object",
@@ -78,7 +67,7 @@ async function readText(
   kb: string,
   values: Readonly<Record<string, unknown>>,
   request: ClientRequest,
-): Promise<ReadText> {
+) {
   const doc = String(values["document"]);
   const found = await documents.show("doc show", { kb, doc, metadata: "without" }, request);
   const document_id = asText(found["id"]) || doc;
@@ -89,7 +78,7 @@ async function readText(
   const chunk = own(values, "chunk");
   if (chunk !== undefined) {
     const { data } = await documents.show("chunk show", { ...given, chunk }, request);
-    return { ...place, chunks: [readChunk(data)] };
+    return { ...place, chunks: [readChunk(data)], total: undefined, next_page: undefined };
   }
   const page = Number(own(values, "page") ?? 1);
   const limit = Number(own(values, "limit") ?? DEFAULT_CHUNKS);
@@ -98,12 +87,12 @@ async function readText(
   return {
     ...place,
     chunks: rows.map(readChunk),
-    ...(total !== undefined && { total }),
-    ...(more && { next_page: page + 1 }),
+    total,
+    next_page: more ? page + 1 : undefined,
   };
 }
 
-const shown = ({ uri, chunks, total, next_page }: ReadText): string =>
+const shown = ({ uri, chunks, total, next_page }: Awaited<ReturnType<typeof readText>>): string =>
   [
     `${uri}${total === undefined ? "" : `  ${total} chunks`}`,
     ...chunks.map(({ text }) => text),

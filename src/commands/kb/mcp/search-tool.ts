@@ -12,19 +12,6 @@ import { uriOf } from "./uris.ts";
 const MAX_PREVIEW = 400;
 const DEFAULT_RESULTS = 5;
 
-/** One result of a search. */
-interface Found {
-  readonly document: string | null;
-  readonly document_id: string | null;
-  readonly chunk_id: string;
-  readonly position: number | null;
-  readonly score: number | null;
-  /** Its beginning. */
-  readonly text: string;
-  readonly truncated: boolean;
-  readonly uri: string | null;
-}
-
 const nullable = (type: string) => orNull({ type });
 
 const resultSchema = {
@@ -82,7 +69,8 @@ export function searchTool(documents: Documents): OfferedTool {
   };
 }
 
-function foundOf(record: unknown, kb: string): Found {
+/** One result of a search; its text is the beginning. */
+function foundOf(record: unknown, kb: string) {
   const { id, position, text } = readChunk(valueAt(record, "segment"));
   const document = textOrNull(valueAt(record, "segment.document.name"));
   const score = valueAt(record, "score");
@@ -102,7 +90,7 @@ function foundOf(record: unknown, kb: string): Found {
 const textOrNull = (value: unknown): string | null =>
   value === null ? null : asText(value) || null;
 
-const shown = (results: readonly Found[]): string =>
+const shown = (results: readonly ReturnType<typeof foundOf>[]): string =>
   results.length === 0
     ? "no results"
     : results

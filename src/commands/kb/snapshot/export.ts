@@ -11,13 +11,12 @@ import {
 import { commandLine } from "../../../lib/command-line.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
-import { own } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { lockWork } from "../../task/files.ts";
-import { fieldValue, readContents, readKbState, readRules } from "../documents/index.ts";
+import { readContents, readKbState, readRules } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { fileHash, isBundle, notImported, readManifest, writeManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
@@ -240,8 +239,6 @@ function noticeResult(
   );
   for (const { name } of edited)
     summary(`${name} has edited chunks; an import chunks its text again`);
-  for (const { name } of documents.filter((document) => hasInvalidValue(document, state)))
-    summary(`${name} has a value that its metadata field cannot hold; an import will fail`);
 }
 
 /**
@@ -306,13 +303,6 @@ function documentPaths(
 /** A path without the numbers that make it unique: `a (2)/b (3).md` → `a/b.md`. */
 const withoutNumbers = (path: string): string =>
   path.replaceAll(/ \(\d+\)(?=(\.[^./]*)?(\/|$))/g, "");
-
-/** Has a document a value that its field cannot hold? */
-const hasInvalidValue = ({ metadata }: DocumentState, { fields }: KbState): boolean =>
-  fields.some(({ name, type }) => {
-    const value = own(metadata, name);
-    return value !== undefined && fieldValue(type, value) === undefined;
-  });
 
 /** Files of the directory. */
 interface ExportedFiles {

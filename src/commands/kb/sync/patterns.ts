@@ -45,39 +45,36 @@ const globParts = (glob: string): string[] => glob.match(/\*\*\/?|[^]/gu) ?? [];
  *
  * `*` matches within a path segment, `**` across segments, `?` one character; all are greedy. Not a
  * regular expression, because `*a*a*a*b` backtracks exponentially; failed positions are remembered
- * here, so the work is at most glob × path.
+ * here, so the work is at most glob × path².
  */
 function matchWildcards(glob: readonly string[], path: string): string[] | undefined {
   const characters = [...path];
   /** End of each part's match. */
   const ends: number[] = [];
   const failed = new Set<number>();
-
-  /** Does the rest of the path match? `begun`: the part has matched some characters already. */
-  const matches = (part: number, at: number, begun: boolean): boolean => {
-    if (part === glob.length) return at === characters.length;
-    const key = (part * (characters.length + 1) + at) * 2 + Number(begun);
-    if (failed.has(key)) return false;
-    const isMatch = partMatches(part, at, begun);
-    if (!isMatch) failed.add(key);
-    return isMatch;
-  };
-  const partMatches = (part: number, at: number, begun: boolean): boolean => {
-    const pattern = glob[part] ?? "";
+  /** The last place where what a part matches from here can end; before `at` if it matches nothing. */
+  const lastEnd = (pattern: string, at: number): number => {
     const next = characters[at];
-    const endsAt = (end: number) => {
-      ends[part] = end;
-      return matches(part + 1, end, false);
-    };
-    if (!pattern.startsWith("*")) {
-      const isSame = pattern === "?" ? next !== undefined && next !== "/" : next === pattern;
-      return isSame && endsAt(at + 1);
-    }
-    const canExtend = next !== undefined && (pattern !== "*" || next !== "/");
-    if (canExtend && matches(part, at + 1, true)) return true;
-    return (pattern !== "**/" || !begun || characters[at - 1] === "/") && endsAt(at);
+    if (pattern === "?") return next === undefined || next === "/" ? at - 1 : at + 1;
+    if (!pattern.startsWith("*")) return next === pattern ? at + 1 : at - 1;
+    const slash = pattern === "*" ? characters.indexOf("/", at) : -1;
+    return slash < 0 ? characters.length : slash;
   };
-  if (!matches(0, 0, false)) return undefined;
+  const matches = (part: number, at: number): boolean => {
+    const pattern = glob[part];
+    if (pattern === undefined) return at === characters.length;
+    const key = part * (characters.length + 1) + at;
+    if (failed.has(key)) return false;
+    const first = pattern.startsWith("*") ? at : at + 1;
+    for (let end = lastEnd(pattern, at); end >= first; end--) {
+      if (pattern === "**/" && end > at && characters[end - 1] !== "/") continue;
+      ends[part] = end;
+      if (matches(part + 1, end)) return true;
+    }
+    failed.add(key);
+    return false;
+  };
+  if (!matches(0, 0)) return undefined;
   return glob.flatMap((part, index) =>
     /^[*?]/.test(part) ? [characters.slice(ends[index - 1] ?? 0, ends[index]).join("")] : [],
   );

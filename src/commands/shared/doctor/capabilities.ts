@@ -59,7 +59,7 @@ type Verdict = Omit<Capability, "capability">;
  */
 export async function* capabilities(context: Context): AsyncGenerator<Capability> {
   const kind = context.options.program === "wf" ? "app" : "dataset";
-  const probes = new Probes(kind, context);
+  const probes = newProbes(kind, context);
   for (const [capability, row] of Object.entries(groups[kind]))
     yield { capability, ...(await probes.probe(row)) };
   const commands = await loadAll(kind === "app" ? workflowFeatures : kbFeatures);
@@ -69,49 +69,42 @@ export async function* capabilities(context: Context): AsyncGenerator<Capability
     if (route.startsWith("GET ")) {
       const { supported, how } = await probes.probe(row);
       yield { capability, supported, how: `${how} (since ${since})` };
-    } else yield { capability, ...fromVersion(since, probes.version) };
+    } else yield { capability, ...fromVersion(since, probes.version()) };
   }
 }
 
 /** Sends reads to learn which routes the server has. */
-class Probes {
+function newProbes(kind: KeyKind, context: Context) {
   /** Version of the server, once a response has shown it. */
-  version: string | undefined;
+  let version: string | undefined;
   /** Why every further request would fail, too. */
-  private stopped: string | undefined;
-  private readonly kind: KeyKind;
-  private readonly context: Context;
-
-  constructor(kind: KeyKind, context: Context) {
-    this.kind = kind;
-    this.context = context;
-  }
-
-  async probe(row: AnyOperation): Promise<Verdict> {
-    if (this.stopped !== undefined) return { supported: "unknown", how: this.stopped };
-    try {
-      return await this.send(row);
-    } catch (error) {
-      if (!(error instanceof CliError) || this.context.signal.aborted) throw error;
-      this.version ??= error instanceof ApiError ? error.response.version : undefined;
-      const verdict = fromError(error, row);
-      // A missing or invalid key and an unreachable server affect every request.
-      if (["auth", "network", "usage"].includes(error.kind)) this.stopped = verdict.how;
-      return verdict;
-    }
-  }
-
-  private async send(row: AnyOperation): Promise<Verdict> {
+  let stopped: string | undefined;
+  const send = async (row: AnyOperation): Promise<Verdict> => {
     const request = { method: "GET", url: urlOf(row), headers: {} };
-    const response = await this.context.api.raw(request, this.kind, {});
-    this.version ??= response.headers["x-version"];
+    const response = await context.api.raw(request, kind, {});
+    version ??= response.headers["x-version"];
     const body = tryParseJson(await readText(response.body));
-    if (!isObject(body) && !Array.isArray(body)) {
-      this.stopped = "not an API endpoint: the response is not JSON";
-      return { supported: "unknown", how: this.stopped };
-    }
-    return { supported: "yes", how: `${row.route}: ${response.status}` };
-  }
+    if (isObject(body) || Array.isArray(body))
+      return { supported: "yes", how: `${row.route}: ${response.status}` };
+    stopped = "not an API endpoint: the response is not JSON";
+    return { supported: "unknown", how: stopped };
+  };
+  return {
+    version: () => version,
+    async probe(row: AnyOperation): Promise<Verdict> {
+      if (stopped !== undefined) return { supported: "unknown", how: stopped };
+      try {
+        return await send(row);
+      } catch (error) {
+        if (!(error instanceof CliError) || context.signal.aborted) throw error;
+        version ??= error instanceof ApiError ? error.response.version : undefined;
+        const verdict = fromError(error, row);
+        // A missing or invalid key and an unreachable server affect every request.
+        if (["auth", "network", "usage"].includes(error.kind)) stopped = verdict.how;
+        return verdict;
+      }
+    },
+  };
 }
 
 /** Operations that not every server has, each route once. */

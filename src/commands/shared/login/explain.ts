@@ -4,21 +4,14 @@ import { consoleSetting, settingsFor } from "../../../config/settings.ts";
 import { maskKey } from "../../../redact/keys.ts";
 import type { Context } from "../../task/command-spec.ts";
 
-/** One setting and where it came from. */
-interface SettingRow {
-  readonly setting: string;
-  readonly value: string | null;
-  readonly source: string;
-}
-
 /** `config explain`: every setting, its value (keys masked) and its source. */
-export async function* run(_: unknown, { host, options }: Context): AsyncGenerator<SettingRow> {
+export async function* run(_: unknown, { host, options }: Context): AsyncGenerator<object> {
   const settings = await settingsFor(options.flags, host, {
     // As for other commands, the profile is not read if the environment sets everything.
     key: options.program === "kb" ? "dataset" : "app",
     run: false,
   });
-  const row = (setting: string, { value, source }: Setting<string | boolean>): SettingRow => ({
+  const row = (setting: string, { value, source }: Setting<string | boolean>) => ({
     setting,
     value: value === undefined ? null : String(value),
     source,

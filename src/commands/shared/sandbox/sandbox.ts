@@ -1,15 +1,17 @@
 import { once } from "node:events";
+import { basename, extname } from "node:path";
 import { isLoopback, sandboxProfile, sandboxStatePath } from "../../../config/profiles.ts";
-import { CliError, abortError, codeOf, reasonOf, usage } from "../../../errors.ts";
+import { CliError, abortError, codeOf, diskProblem, reasonOf, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
+import { parseYaml, type Yaml } from "../../../lib/formats/yaml.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { RequestRecord } from "../../../sandbox/control/request-history.ts";
 import type { Sandbox } from "../../../sandbox/http/server.ts";
 import type { Fault } from "../../../sandbox/protocol/faults.ts";
 import { SilentExit } from "../../task/command-spec.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { readAppFiles } from "./app-files.ts";
 import type { sandboxParams } from "./command.ts";
 
 type SandboxInput = Input<typeof sandboxParams>;
@@ -17,20 +19,11 @@ type SandboxInput = Input<typeof sandboxParams>;
 /** The exact versions of the recorded servers. */
 const versions = { "1.12": "1.12.1", "1.14": "1.14.2", "1.15": "1.15.0" } as const;
 
-/** How to reach the sandbox. */
-interface SandboxRow {
-  readonly base_url: string;
-  readonly key: string;
-  readonly apps: Readonly<Record<string, string>>;
-  readonly profile: string;
-  readonly data: string | null;
-}
-
 /**
  * `sandbox`: runs a local server, until it is interrupted or for the duration of a command, whose
  * exit code it passes on.
  */
-export async function* run(input: SandboxInput, context: Context): AsyncGenerator<SandboxRow> {
+export async function* run(input: SandboxInput, context: Context): AsyncGenerator<object> {
   const { host } = context;
   const { startSandbox } = await import("../../../sandbox/http/server.ts");
   const { parseFault } = await import("../../../sandbox/protocol/faults.ts");
@@ -163,7 +156,7 @@ async function* serve(
   sandbox: Sandbox,
   directory: string | null,
   context: Context,
-): AsyncGenerator<SandboxRow> {
+): AsyncGenerator<object> {
   const { host, signal } = context;
   const base_url = `${sandbox.origin}/v1`;
   const state = `${JSON.stringify({ base_url, apps: sandbox.appKeys })}\n`;
@@ -223,4 +216,65 @@ function requestLog(path: string | undefined, { host, notice }: Context) {
     /** Resolves when all lines are written. */
     written: () => last,
   };
+}
+
+/** How the sandbox reads an application: an export, a recording of a run, or rules. */
+interface AppReaders {
+  readonly readExport: (value: unknown, name: string) => object;
+  readonly readRecording: (text: string, name: string) => object;
+  /** Its errors have the `path` of the value that is wrong. */
+  readonly readAnswerRules: (value: unknown, name: string) => object;
+}
+
+/**
+ * Reads the applications of --app-file: exports and rules in YAML or JSON, and recordings of runs. The
+ * name of each is that of its file. Throws usage with the file and the reason.
+ */
+function readAppFiles(
+  paths: readonly string[],
+  host: Host,
+  readers: AppReaders,
+): Promise<object[]> {
+  return Promise.all(paths.map((path) => readAppFile(path, host, readers)));
+}
+
+async function readAppFile(path: string, host: Host, readers: AppReaders): Promise<object> {
+  const name = basename(path, extname(path));
+  try {
+    if (!/^[\w.-]+$/.test(name)) {
+      throw new Error("its name becomes part of a key: use only letters, digits, - . and _");
+    }
+    const text = new TextDecoder().decode(await host.files.read(path));
+    if (isRecording(text)) return readers.readRecording(text, name);
+    const yaml = await parseYaml(text);
+    if ("problem" in yaml) throw new Error(`line ${yaml.line}: ${yaml.problem}`);
+    const { value } = yaml;
+    if (!isObject(value) || !("rules" in value)) return readers.readExport(value, name);
+    return withLines(yaml, () => readers.readAnswerRules(value, name));
+  } catch (error) {
+    const reason = diskProblem(error)?.reason ?? (error instanceof Error ? error.message : "");
+    throw usage(
+      `--app-file ${path}: ${reason}`,
+      "export an application, record one of its runs, or write rules",
+    );
+  }
+}
+
+/** Adds the line to an error that has the path of a value. */
+function withLines<T>({ document, lineAt }: Exclude<Yaml, { problem: string }>, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Error) || !("path" in error)) throw error;
+    const node: unknown = document.getIn(error.path as Iterable<unknown>, true);
+    const range: unknown = isObject(node) ? node["range"] : undefined;
+    const line = lineAt(Array.isArray(range) ? Number(range[0]) : 0);
+    throw new Error(`line ${line}: ${error.message}`, { cause: error });
+  }
+}
+
+/** Reports whether the first line is one of a recording. */
+function isRecording(text: string): boolean {
+  const first = tryParseJson(text.trimStart().split("\n", 1)[0] ?? "");
+  return isObject(first) && ("recording" in first || "event" in first);
 }
