@@ -19,24 +19,6 @@ test("prints what a new knowledge base has, on a terminal as in a pipe", async (
   expect(shown.err).toContain("Created knowledge base Guide\n");
 });
 
-test("a taken name is rejected before the technique is asked for", async () => {
-  await server.cli(["kb", "create", "Taken", "--indexing-technique", "economy"]);
-  server.seen.length = 0;
-  const questions: string[] = [];
-  const ran = await server.cli(["kb", "create", "Taken"], {
-    tty: true,
-    questions,
-    answers: ["1"],
-    env: { NO_COLOR: "1" },
-  });
-  expect(ran).toMatchObject({ exit: 5, out: "" });
-  expect(ran.err).toContain(
-    'error: knowledge base "Taken" already exists\nhint: choose another name',
-  );
-  expect(questions).toEqual([]);
-  expect(server.seen.map(({ method }) => method)).toEqual(["GET"]);
-});
-
 test("--quiet leaves a prompt complete", async () => {
   const questions: string[] = [];
   const { err } = await server.cli(["kb", "create", "Quiet", "-q"], {

@@ -47,10 +47,13 @@ async function writeZip(
   { host }: Context,
 ): Promise<WrittenFile> {
   let bytes = 0;
-  await host.files.writeAtomic(
-    path,
-    counted(pieces, (size) => (bytes += size)),
-  );
+  async function* counted() {
+    for await (const piece of pieces) {
+      bytes += piece.length;
+      yield piece;
+    }
+  }
+  await host.files.writeAtomic(path, counted());
   return { document_id: null, path, bytes };
 }
 
@@ -106,13 +109,3 @@ const alreadyExist = (paths: readonly string[]): CliError => {
     { isResult: true, details: { paths } },
   );
 };
-
-async function* counted(
-  pieces: AsyncIterable<Uint8Array>,
-  count: (size: number) => void,
-): AsyncGenerator<Uint8Array> {
-  for await (const piece of pieces) {
-    count(piece.length);
-    yield piece;
-  }
-}

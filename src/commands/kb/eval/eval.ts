@@ -145,26 +145,23 @@ function requireEffect(
   variants: readonly SearchVariant[],
   axes: readonly MatrixAxis[],
 ): void {
-  const isUsed = (test: (settings: EvalSettings) => boolean) =>
-    variants.some(({ settings }) => test(settings));
+  const values = (setting: string) => variants.map(({ settings }) => settings[setting]);
   const hasAxis = (axis: string) => axes.some(({ name }) => name === axis);
-  if (hasAxis("vector_weight") && !isUsed((each) => each["search_method"] === "hybrid_search")) {
-    const message = "--matrix vector_weight has no effect: only hybrid_search has weights";
-    throw usage(message, "add --search-method hybrid_search");
-  }
-  const flag = rerank_model === undefined ? "--matrix reranking_enable" : "--rerank-model";
-  if (rerank_model === undefined && !hasAxis("reranking_enable")) return;
-  if (!isUsed((each) => each["search_method"] !== "keyword_search")) {
-    const message = `${flag} has no effect: keyword_search does not rerank`;
-    throw usage(message, "add --search-method hybrid_search, for example");
-  }
-  if (rerank_model === undefined) return;
-  if (!isUsed((each) => each["reranking_mode"] === "reranking_model")) {
-    throw usage("--rerank-model has no effect: --matrix vector_weight ranks with weights instead");
-  }
-  if (!isUsed((each) => each["reranking_enable"] === true)) {
-    throw usage("--rerank-model has no effect: --matrix reranking_enable is only false");
-  }
+  const noEffect = (flag: string, why: string, hint?: string) =>
+    usage(`${flag} has no effect: ${why}`, hint);
+  const hybrid = "add --search-method hybrid_search";
+  const methods = values("search_method");
+  if (hasAxis("vector_weight") && !methods.includes("hybrid_search"))
+    throw noEffect("--matrix vector_weight", "only hybrid_search has weights", hybrid);
+  const isNamed = rerank_model !== undefined;
+  if (!isNamed && !hasAxis("reranking_enable")) return;
+  const flag = isNamed ? "--rerank-model" : "--matrix reranking_enable";
+  if (methods.every((method) => method === "keyword_search"))
+    throw noEffect(flag, "keyword_search does not rerank", `${hybrid}, for example`);
+  if (isNamed && !values("reranking_mode").includes("reranking_model"))
+    throw noEffect(flag, "--matrix vector_weight ranks with weights instead");
+  if (isNamed && !values("reranking_enable").includes(true))
+    throw noEffect(flag, "--matrix reranking_enable is only false");
 }
 
 /**

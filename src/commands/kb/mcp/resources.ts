@@ -1,4 +1,3 @@
-import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
 import { untrustedMark, untrustedText } from "../../shared/mcp/index.ts";
 import type { ClientRequest, OfferedResources } from "../../shared/mcp/index.ts";
@@ -33,7 +32,7 @@ export const resourcesOf = (documents: Documents): OfferedResources => ({
   async list(cursor, request) {
     // One page for each knowledge base, so that a client that reads all of them sends few requests.
     const bases = await basesOf(documents, request);
-    const index = indexIn(cursor);
+    const index = Number(cursor ?? 0);
     const base = bases[index];
     if (base === undefined) return { resources: [] };
     const names = await documentNames(documents, { kb: base.id }, request);
@@ -43,8 +42,7 @@ export const resourcesOf = (documents: Documents): OfferedResources => ({
       mimeType: "text/plain",
     }));
     const own = { uri: uriOf({ kb: base.name }), name: base.name, mimeType: "text/plain" };
-    const next =
-      index + 1 < bases.length ? { nextCursor: JSON.stringify({ next: index + 1 }) } : {};
+    const next = index + 1 < bases.length ? { nextCursor: String(index + 1) } : {};
     return { resources: [own, ...resources], ...next };
   },
   async read(uri, request) {
@@ -61,11 +59,6 @@ export const resourcesOf = (documents: Documents): OfferedResources => ({
     };
   },
 });
-
-function indexIn(cursor: string | undefined): number {
-  const state = cursor === undefined ? undefined : tryParseJson(cursor);
-  return isObject(state) && typeof state["next"] === "number" ? state["next"] : 0;
-}
 
 async function basesOf(
   documents: Documents,

@@ -17,12 +17,14 @@ import { documentStatuses, isIndexed, waitForIndexing } from "../documents/index
 import type { Context } from "../../task/command-spec.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
-export async function activeModels(
+export const activeModels = async (
   model_type: "text-embedding" | "rerank",
   context: Context,
-): Promise<readonly Model[]> {
-  const providers: unknown = await context.api.call(listModels, { model_type });
-  return (Array.isArray(providers) ? providers : []).flatMap((each: unknown) => {
+): Promise<readonly Model[]> => modelsIn(await context.api.call(listModels, { model_type }));
+
+/** The models in a list of providers. */
+export const modelsIn = (providers: unknown): readonly Model[] =>
+  (Array.isArray(providers) ? providers : []).flatMap((each: unknown) => {
     if (!isObject(each) || typeof each["provider"] !== "string") return [];
     const { provider, models: entries } = each;
     return (Array.isArray(entries) ? entries : []).flatMap((entry: unknown) =>
@@ -31,7 +33,6 @@ export async function activeModels(
         : [],
     );
   });
-}
 
 /**
  * Finds an active embedding model by `provider/model`, where the last part of the provider is enough,

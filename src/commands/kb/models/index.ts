@@ -3,6 +3,7 @@ export {
   activeModels,
   changeSettings,
   embeddingModel,
+  modelsIn,
   rerankModel,
   weightedWith,
   withoutModel,

@@ -1,9 +1,8 @@
-import { CliError, refused } from "../../../errors.ts";
+import { CliError } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject } from "../../../lib/json.ts";
 import { modelName } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
-import { listKnowledgeBases } from "../../../operations/knowledge.ts";
 import { askChoice } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { activeModels } from "../models/index.ts";
@@ -22,7 +21,6 @@ const isOpen = (input: Values): boolean =>
  */
 export async function chooseTechnique(input: Values, context: Context): Promise<Values> {
   if (!isOpen(input)) return input;
-  await requireFreeName(String(input["name"]), context);
   const models = await embeddingModels(context);
   const [first] = models;
   // The only one is certainly meant; among several, the workspace has a default.
@@ -45,20 +43,6 @@ export async function chooseTechnique(input: Values, context: Context): Promise<
     ...input,
     ...(await askChoice("Indexing technique", [economy, highQuality], context, preset)),
   };
-}
-
-/** Throws refused for a name that is taken: it costs a request, and spares a question for nothing. */
-async function requireFreeName(name: string, context: Context): Promise<void> {
-  for await (const kb of context.api.rows(listKnowledgeBases, {
-    keyword: name,
-    include_all: true,
-  })) {
-    if (kb.name !== name) continue;
-    throw refused(
-      `knowledge base ${JSON.stringify(name)} already exists`,
-      "choose another name, or add --if-not-exists to use the existing one",
-    );
-  }
 }
 
 const choiceOf = (name: string, meaning: string, value: Values) => ({

@@ -5,14 +5,24 @@ import { getDocument } from "../../../operations/documents.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listMetadataFields } from "../../../operations/metadata.ts";
 import { listTags } from "../../../operations/tags.ts";
-import type { CommandRules, Deletion } from "../../task/command-rules.ts";
+import type { CommandRules } from "../../task/command-rules.ts";
 import { syncFields } from "../documents/index.ts";
 
 type Reader = NonNullable<CommandRules["deletion"]>;
 
 /** What is lost with a knowledge base. */
-export const ofKnowledgeBase: Reader = async ({ dataset_id }, call) =>
-  knowledgeBaseDeletion(await call(getKnowledgeBase, { dataset_id }));
+export const ofKnowledgeBase: Reader = async ({ dataset_id }, call) => {
+  const kb = await call(getKnowledgeBase, { dataset_id });
+  if (!isObject(kb) || typeof kb["document_count"] !== "number") return undefined;
+  const parts = partsOf(kb, [
+    ["document_count", "document"],
+    ["word_count", "word"],
+  ]);
+  if (parts.length === 0) return { size: "no documents" };
+  const users = partsOf(kb, [["app_count", "application"]]).map((count) => `used by ${count}`);
+  const type = typeof kb["name"] === "string" ? kb["name"] : undefined;
+  return { size: [...parts, ...users].join(", "), type };
+};
 
 /** What is lost with a document. */
 export const ofDocument: Reader = async ({ dataset_id, document_id }, call) => {
@@ -39,19 +49,6 @@ export const ofTag: Reader = async ({ tag_id }, call) => {
   const bound = Number(tag?.["binding_count"] ?? 0);
   return bound > 0 ? { size: `bound to ${counted(bound, "knowledge base")}` } : undefined;
 };
-
-function knowledgeBaseDeletion(kb: unknown): Deletion | undefined {
-  if (!isObject(kb) || typeof kb["document_count"] !== "number") return undefined;
-  const parts = partsOf(kb, [
-    ["document_count", "document"],
-    ["word_count", "word"],
-  ]);
-  if (parts.length === 0) return { size: "no documents" };
-  const [users] = partsOf(kb, [["app_count", "application"]]);
-  const name = typeof kb["name"] === "string" ? kb["name"] : undefined;
-  const size = [...parts, ...(users === undefined ? [] : [`used by ${users}`])].join(", ");
-  return { size, type: name };
-}
 
 /** `297 documents`, `480,574 words` of the fields of an object that count something. */
 function partsOf(object: unknown, counts: readonly (readonly [string, string])[]): string[] {

@@ -1,11 +1,8 @@
-import { invalidResponse } from "../../../api/response.ts";
 import { notFound, refused, usage } from "../../../errors.ts";
-import { isProvider, modelsNamed } from "../../../lib/model-names.ts";
-import { isObject } from "../../../lib/json.ts";
+import { isProvider, modelName, modelsNamed } from "../../../lib/model-names.ts";
 import { shortened } from "../../../lib/text.ts";
 import { updateKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/models.ts";
-import { asText } from "../../../operations/operation.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import type { Filling } from "../../task/command-rules.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -62,14 +59,9 @@ async function findModel(
   provider: unknown,
   { read, entered, trace }: Filling,
 ): Promise<{ readonly embedding_model: string; readonly embedding_model_provider: string }> {
-  const [, mark, text = ""] = /^(id:|name:)?([^]*)$/.exec(typed) ?? [];
-  if (mark === "id:") {
-    throw usage(
-      `${JSON.stringify(shortened(text, 100))} is not a valid embedding model ID`,
-      "models have no ID; remove id:",
-    );
-  }
-  const all = modelsOf(await read(listModels, { model_type: "text-embedding" }));
+  const text = typed.replace(/^name:/, "");
+  const { modelsIn } = await import("../models/index.ts");
+  const all = modelsIn(await read(listModels, { model_type: "text-embedding" }));
   const matches =
     provider === undefined
       ? modelsNamed(text, all)
@@ -77,7 +69,7 @@ async function findModel(
   const [only] = matches;
   if (!only) {
     const full = provider === undefined ? text : `${String(provider)}/${text}`;
-    const names = all.map((each) => `${each.provider}/${each.model}`);
+    const names = all.map(modelName);
     throw notFound(
       `embedding model ${JSON.stringify(shortened(full, 100))} not found`,
       modelHint(names),
@@ -90,22 +82,11 @@ async function findModel(
       { code: "ambiguous", details: { candidates: matches } },
     );
   }
-  if (only.model === "")
-    throw invalidResponse(`the embedding model ${JSON.stringify(text)} has no id`);
   await trace(`embedding model ${JSON.stringify(text)} is ${only.model}`);
   entered(only.model, typed);
   await trace(`embedding_model_provider ${JSON.stringify(only.provider)} (from the model)`);
   return { embedding_model: only.model, embedding_model_provider: only.provider };
 }
-
-const modelsOf = (providers: unknown) =>
-  (Array.isArray(providers) ? providers : [])
-    .filter(isObject)
-    .flatMap(({ provider, models }) =>
-      (Array.isArray(models) ? models : [])
-        .filter(isObject)
-        .map(({ model }) => ({ provider: asText(provider), model: asText(model) })),
-    );
 
 function modelHint(names: readonly string[]): string {
   if (names.length === 0) return "the workspace has no active embedding model";

@@ -58,7 +58,7 @@ function setToolHandlers(server: Server, setting: ServerSetting): void {
   const { offer, host, toolCall } = setting;
   server.setRequestHandler("tools/list", () => ({
     // Their schemas are JSON by type, which the type of the package describes in more detail.
-    tools: offer.tools.map(definitionOf) as never,
+    tools: offer.tools.map(({ call: _, ...definition }) => definition) as never,
   }));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const { name, arguments: values = {} } = params;
@@ -72,16 +72,6 @@ function setToolHandlers(server: Server, setting: ServerSetting): void {
     }
   });
 }
-
-/** A tool as clients see it. */
-const definitionOf = (tool: OfferedTool) => ({
-  name: tool.name,
-  title: tool.title,
-  description: tool.description,
-  inputSchema: tool.inputSchema,
-  outputSchema: tool.outputSchema,
-  annotations: tool.annotations,
-});
 
 const validators = new WeakMap<OfferedTool, ReturnType<AjvJsonSchemaValidator["getValidator"]>>();
 
@@ -100,12 +90,7 @@ function checkArguments(tool: OfferedTool, values: Readonly<Record<string, unkno
 
 function setPromptHandlers(server: Server, { offer, host }: ServerSetting): void {
   server.setRequestHandler("prompts/list", () => ({
-    prompts: offer.prompts.map(({ name, title, description, arguments: takes }) => ({
-      name,
-      title,
-      description,
-      arguments: takes,
-    })),
+    prompts: offer.prompts.map(({ text: _, ...prompt }) => prompt),
   }));
   server.setRequestHandler("prompts/get", ({ params }) => {
     const { name, arguments: values = {} } = params;
