@@ -309,14 +309,3 @@ function keysIn(value: unknown): (readonly [name: string, key: string])[] | unde
     typeof key === "string" ? [[name, key] as const] : [],
   );
 }
-
-/** Whether this is the running sandbox, by its address, or a sandbox, by one of its public keys. */
-export async function isSandbox(
-  host: Host,
-  baseUrl: string,
-  key: string | undefined,
-): Promise<boolean> {
-  const { base_url, apps = {}, ...knowledge } = await readSandboxProfile(host);
-  const keys = [knowledge, ...Object.values(apps)].map((stored) => stored.key);
-  return base_url === baseUrl || (key !== undefined && keys.includes(key));
-}

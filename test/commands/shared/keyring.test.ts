@@ -36,9 +36,7 @@ async function machine(world: World = {}) {
   };
 }
 
-const signedIn =
-  "✓ work: server 1.14.2, this key opens 0 knowledge bases\n" +
-  "a sandbox changes its port with each start: `kb doctor -p sandbox` finds it\n";
+const signedIn = "✓ work: server 1.14.2, this key opens 0 knowledge bases\n";
 
 const knowledge = "kb login work";
 const application = "wf login work --app echo";

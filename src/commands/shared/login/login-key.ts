@@ -33,8 +33,6 @@ export interface SignIn {
 export interface Found {
   /** Undefined keeps the stored keys. */
   readonly key: NewKey | undefined;
-  /** The key itself; undefined for a stored key and for a command that was not run. */
-  readonly value?: string | undefined;
   /** Undefined if nothing was checked. */
   readonly report?: KeyReport;
 }
@@ -112,14 +110,14 @@ async function examine(given: GivenKey, signIn: SignIn, context: Context): Promi
     app: appFor(context),
     inFile: input.insecure_storage ?? false,
   };
-  if (input.no_check || value === undefined) return { key, value };
+  if (input.no_check || value === undefined) return { key };
   const target = { baseUrl, key: value };
   try {
-    return { key, value, report: await readKey(kind, target, context) };
+    return { key, report: await readKey(kind, target, context) };
   } catch (error) {
     if (isBoundKey(kind, error)) {
       const opens = await examineBoundKey(signIn, target, context);
-      return { key, value, report: { version: versionIn(error.response.version), opens } };
+      return { key, report: { version: versionIn(error.response.version), opens } };
     }
     const isAsked = given.source === "the key";
     const isRejected = error instanceof ApiError && error.response.status === 401;

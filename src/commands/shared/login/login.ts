@@ -2,7 +2,6 @@ import {
   baseUrlOf,
   changeProfiles,
   consoleUrlOf,
-  isSandbox,
   readProfiles,
   sandboxProfile,
   withScheme,
@@ -29,7 +28,6 @@ export const login = {
     const signIn = await begin(input, context);
     const { name, baseUrl, bases } = signIn;
     const found = await findKey(signIn, context);
-    const inSandbox = await isSandbox(host, baseUrl, found.value);
     const console_url = input.console_url && consoleUrlOf(input.console_url);
     const said = `${signsFor(host.env).pass}${name}: ${sentence(found)}`;
     if (options.dryRun) return await notice(`${said} (dry run: nothing was stored)`);
@@ -38,7 +36,7 @@ export const login = {
     // Read again under the lock: other processes may have changed the file since.
     const row = await changeProfiles(context, (store) => withProfile(store, addition, context));
     await notice(said);
-    await advise(row, inSandbox, context);
+    await advise(row, context);
     // A terminal shows the sentence in place of the row.
     if (!options.terminal || options.format !== undefined) yield row;
   },
@@ -113,15 +111,11 @@ function sentence({ key, report }: Found): string {
 /** What the user should know about the stored profile. */
 async function advise(
   { name, default: isDefault }: ProfileRow,
-  inSandbox: boolean,
   { host, notice, options: { program } }: Context,
 ): Promise<void> {
   const variables = ["KB_PROFILE", "KB_BASE_URL", program === "kb" ? "KB_KEY" : "KB_APP_KEY"];
   const set = variables.filter((variable) => host.env[variable]);
-  if (inSandbox) {
-    const example = commandLine(`${program} doctor`, [], { p: sandboxProfile });
-    await notice(`a sandbox changes its port with each start: ${example} finds it`);
-  } else if (set.length > 0) {
+  if (set.length > 0) {
     const example = commandLine(`${program} doctor`, [], { p: name });
     const names = set.join(", ");
     await notice(`the environment overrides this profile (${names}): ${example} selects it`);
