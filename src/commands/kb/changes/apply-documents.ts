@@ -14,7 +14,8 @@ import type { DocumentStatus, MetadataWriter, RateLimitWaiter } from "../documen
 import { isContentIndexed, rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
 import { setStatus, statusesOf, waitUntilEditable } from "./document-status.ts";
-import { Marker } from "./marker.ts";
+import { newMarker } from "./marker.ts";
+import type { Marker } from "./marker.ts";
 import { SourceReader } from "./read-ahead.ts";
 import { deleteActions, updateActions, uploadActions, withoutRequest } from "./tally.ts";
 import type { ChangeCount, RunTally } from "./tally.ts";
@@ -94,7 +95,7 @@ class DocumentRun {
     this.#reader = new SourceReader([], tools.context.host.files);
     // Should it fail, the write of their hashes fails in the same way.
     const mark = (sent: readonly SentDocument[]) => this.#try(() => this.#write(sent, pendingOf));
-    this.marker = new Marker(mark, tools.context.host);
+    this.marker = newMarker(mark, tools.context.host);
   }
 
   async *run(): AsyncGenerator<Change> {

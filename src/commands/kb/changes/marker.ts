@@ -17,65 +17,59 @@ interface Batch {
   readonly written: ReturnType<WriteMarks>;
 }
 
+export type Marker = ReturnType<typeof newMarker>;
+
 /**
  * Marks new documents soon after they were created, so that a kill leaves few without marks: ten at a
  * time, or those of the last second. One request for each would take as long as their upload.
  */
-export class Marker {
-  readonly #write: WriteMarks;
-  readonly #host: Host;
+export function newMarker(writeMarks: WriteMarks, host: Host) {
   /** The batch that waits for more documents. */
-  #batch: Batch | undefined;
+  let waiting: Batch | undefined;
   /** Batches are written one after the other, because the first one creates the fields. */
-  #last: Promise<unknown> = Promise.resolve();
-  #isEnded = false;
-
-  constructor(write: WriteMarks, host: Host) {
-    this.#write = write;
-    this.#host = host;
-  }
-
-  /** Adds a document; returns what comes of its marks. The last one of a batch waits for that. */
-  async add(sent: SentDocument): Promise<Pick<Batch, "written">> {
-    const batch = (this.#batch ??= this.#newBatch());
-    if (batch.sent.push(sent) === MARK_BATCH) {
-      this.writeNow();
-      await batch.written;
-    }
-    return batch;
-  }
-
-  /** Writes the marks of documents that wait for others. */
-  writeNow(): void {
-    this.#batch?.full.abort();
-    this.#batch = undefined;
-  }
-
-  /** Resolves when all marks are written. */
-  async flush(): Promise<void> {
-    this.writeNow();
-    await this.#last;
-  }
-
-  /** Writes nothing more; resolves when no request is open. */
-  async end(): Promise<void> {
-    this.#isEnded = true;
-    await this.flush().catch(() => {}); // thrown before
-  }
-
-  #newBatch(): Batch {
-    const before = this.#last;
+  let last: Promise<unknown> = Promise.resolve();
+  let isEnded = false;
+  const newBatch = (): Batch => {
+    const before = last;
     const sent: SentDocument[] = [];
     const full = new AbortController();
     const write = async () => {
-      await this.#host.sleep(MARK_DELAY, full.signal).catch(() => {});
-      if (this.#batch?.sent === sent) this.#batch = undefined;
+      await host.sleep(MARK_DELAY, full.signal).catch(() => {});
+      if (waiting?.sent === sent) waiting = undefined;
       await before;
-      return this.#isEnded ? undefined : this.#write(sent);
+      return isEnded ? undefined : writeMarks(sent);
     };
     const written = write();
     written.catch(() => {}); // thrown by `add` or `flush`
-    this.#last = written;
+    last = written;
     return { sent, full, written };
-  }
+  };
+  /** Writes the marks of documents that wait for others. */
+  const writeNow = (): void => {
+    waiting?.full.abort();
+    waiting = undefined;
+  };
+  /** Resolves when all marks are written. */
+  const flush = async (): Promise<void> => {
+    writeNow();
+    await last;
+  };
+  return {
+    writeNow,
+    flush,
+    /** Adds a document; returns what comes of its marks. The last one of a batch waits for that. */
+    async add(sent: SentDocument): Promise<Pick<Batch, "written">> {
+      const batch = (waiting ??= newBatch());
+      if (batch.sent.push(sent) === MARK_BATCH) {
+        writeNow();
+        await batch.written;
+      }
+      return batch;
+    },
+    /** Writes nothing more; resolves when no request is open. */
+    async end(): Promise<void> {
+      isEnded = true;
+      await flush().catch(() => {}); // thrown before
+    },
+  };
 }

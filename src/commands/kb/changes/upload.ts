@@ -51,12 +51,6 @@ export interface SentDocument {
   readonly note: string | null;
 }
 
-/** What sending a document takes. */
-interface Sending {
-  readonly target: UploadTarget;
-  readonly reader: SourceReader;
-}
-
 /**
  * Sends the content of a document: creates it or updates it in place. A document in error is replaced by
  * creating one of its name, which keeps its ID (server §9.1); so does `replace`.
@@ -64,7 +58,7 @@ interface Sending {
 export async function sendDocument(
   change: DocumentChange,
   replace: boolean,
-  { target, reader }: Sending,
+  { target, reader }: { readonly target: UploadTarget; readonly reader: SourceReader },
   context: Context,
 ): Promise<SentDocument> {
   const source = change.source as SourceDocument; // every create and update has one

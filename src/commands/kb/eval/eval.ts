@@ -1,3 +1,4 @@
+import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response.ts";
 import { CliError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
@@ -20,8 +21,9 @@ import { parseMatrix, variantsOf } from "./matrix.ts";
 import type { MatrixAxis, EvalSettings, SearchVariant } from "./matrix.ts";
 import { averageMetrics } from "./metrics.ts";
 import { parseQuestions } from "./questions.ts";
+import type { Question } from "./questions.ts";
 import { evaluationReport, junitCases } from "./report.ts";
-import { searchQuestions } from "./search.ts";
+import { evaluateQuestion } from "./search.ts";
 import type { EvalSearch, QuestionResult, VariantResult } from "./search.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { evalParams } from "./command.ts";
@@ -260,12 +262,12 @@ async function evaluateVariants(
 }
 
 async function evaluateVariant(
-  search: EvalSearch,
+  evaluated: EvalSearch,
   variantsDone: number,
   variants: number,
   context: Context,
 ): Promise<VariantResult> {
-  const { variant, ks, questions } = search;
+  const { variant, ks, questions } = evaluated;
   const answers: QuestionResult[] = [];
   let failures = 0;
   const count = () =>
@@ -276,7 +278,8 @@ async function evaluateVariant(
       failed: failures,
     });
   count();
-  for await (const answer of searchQuestions(search, context)) {
+  const search = (question: Question) => evaluateQuestion(question, evaluated, context);
+  for await (const answer of mapConcurrent(questions, evaluated.limiter, search)) {
     answers.push(answer);
     if (answer.error !== null) failures++;
     count();

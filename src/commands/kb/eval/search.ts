@@ -1,5 +1,4 @@
 import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
-import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response.ts";
 import { CliError, isFatal } from "../../../errors.ts";
 import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -45,18 +44,9 @@ export interface EvalSearch {
 }
 
 /**
- * Searches for every question and yields the results in order. A question that the server fails or
- * rejects is a result; throws any failure that every question would have.
+ * Searches for one question and compares the records with what it expects. A question that the server fails
+ * or rejects is a result; throws any failure that every question would have.
  */
-export const searchQuestions = (
-  search: EvalSearch,
-  context: Context,
-): AsyncGenerator<QuestionResult> =>
-  mapConcurrent(search.questions, search.limiter, (question) =>
-    evaluateQuestion(question, search, context),
-  );
-
-/** Searches for one question and compares the records with what it expects. */
 export async function evaluateQuestion(
   question: Question,
   {

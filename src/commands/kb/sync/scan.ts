@@ -23,12 +23,6 @@ export interface ScanOptions extends Selection {
   readonly metadata_from?: "front-matter" | undefined;
 }
 
-/** The files that a sync reads. */
-export interface ScannedFiles {
-  readonly files: readonly LocalFile[];
-  readonly skipped: readonly SkippedFile[];
-}
-
 /**
  * Lists a directory; the files of an export have the names of their documents. Throws usage if there is no
  * file and --prune would delete every document.
@@ -53,7 +47,7 @@ export async function readFiles(
   entries: readonly DirectoryEntry[],
   { shard, ...options }: ScanOptions & { readonly shard: Shard | undefined },
   context: Context,
-): Promise<ScannedFiles> {
+) {
   const inShard = entries
     .filter((entry) => entry.kind !== "excluded")
     .filter(({ path }) => isInShard(documentPath(path, options.prefix), shard));
