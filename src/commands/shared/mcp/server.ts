@@ -58,7 +58,7 @@ function setToolHandlers(server: Server, setting: ServerSetting): void {
   const { offer, host, toolCall } = setting;
   server.setRequestHandler("tools/list", () => ({
     // Their schemas are JSON by type, which the type of the package describes in more detail.
-    tools: offer.tools.map(({ call: _, ...definition }) => definition) as never,
+    tools: offer.tools.map(withoutFunctions) as never,
   }));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const { name, arguments: values = {} } = params;
@@ -72,6 +72,12 @@ function setToolHandlers(server: Server, setting: ServerSetting): void {
     }
   });
 }
+
+/** A tool or a prompt as clients see it. */
+const withoutFunctions = <T extends object>(offered: T): T =>
+  Object.fromEntries(
+    Object.entries(offered).filter(([, value]) => typeof value !== "function"),
+  ) as T;
 
 const validators = new WeakMap<OfferedTool, ReturnType<AjvJsonSchemaValidator["getValidator"]>>();
 
@@ -90,7 +96,7 @@ function checkArguments(tool: OfferedTool, values: Readonly<Record<string, unkno
 
 function setPromptHandlers(server: Server, { offer, host }: ServerSetting): void {
   server.setRequestHandler("prompts/list", () => ({
-    prompts: offer.prompts.map(({ text: _, ...prompt }) => prompt),
+    prompts: offer.prompts.map(withoutFunctions),
   }));
   server.setRequestHandler("prompts/get", ({ params }) => {
     const { name, arguments: values = {} } = params;
