@@ -26,7 +26,7 @@ export async function run(argv: readonly string[], rawHost: RawHost): Promise<nu
   const host = withRedaction(rawHost);
   const reported: Reported = { requests: emptyRequestLog() };
   try {
-    await runLine({ argv, word: argv[1] }, host, reported);
+    await runLine(argv, host, reported);
     return 0;
   } catch (error) {
     return report(error, argv, host, reported).catch(async () => {
@@ -59,15 +59,9 @@ async function report(
   return failure.exit;
 }
 
-/** A command line, and the first word of the commands to load for it; all of them without one. */
-interface Line {
-  readonly argv: readonly string[];
-  readonly word: string | undefined;
-}
-
-async function runLine({ argv, word }: Line, host: Host, reported: Reported): Promise<void> {
+async function runLine(argv: readonly string[], host: Host, reported: Reported): Promise<void> {
   const program = argv[0] === "wf" ? "wf" : "kb";
-  const commands = await commandsOf(program, word);
+  const commands = await commandsOf(program, argv[1]);
   if (argv[1] === "help") {
     const { showHelpTopic } = await import("./help/topic.ts");
     return showHelpTopic(argv, commands, host);
@@ -80,9 +74,6 @@ async function runLine({ argv, word }: Line, host: Host, reported: Reported): Pr
   }
   const batch = hasEachFlag(argv) ? await import("./batch/batch.ts") : undefined;
   const parsed = parseLine(argv, batch?.overRows(commands) ?? commands);
-  // Below a group, a synonym can stand for a command of another one: `wf run list` for `wf logs`.
-  if (parsed.kind === "invalid" && "word" in parsed.problem && word !== undefined)
-    return runLine({ argv, word: undefined }, host, reported);
   if (parsed.kind === "version") {
     return host.stdout.write(versionLine(program, host.platform));
   }

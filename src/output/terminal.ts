@@ -104,12 +104,6 @@ export function formatsOf(returns: Returns<never> | undefined): readonly Format[
   return returns.repeats ? reportFormats : [...reportFormats, "html"];
 }
 
-/** A format under its own name, which `table` is not. */
-export const formatNamed = (name: string): string => (name === "table" ? "grid" : name);
-
-/** Formats of other programs, with the format to use instead. */
-export const formatsElsewhere: Readonly<Record<string, Format>> = { text: "tsv", plain: "tsv" };
-
 /** Colors of words, whose meaning the words have without them as well. */
 export type ColorName = Extract<keyof Colors, "green" | "red" | "yellow">;
 

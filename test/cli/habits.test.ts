@@ -18,22 +18,13 @@ const same: readonly (readonly [typed: string, means: string])[] = [
   ["wf run query=x n=1", "wf run --input query=x --input n=1"],
   ["wf run query=x --input n=1", "wf run --input query=x --input n=1"],
   ["wf run -i n=1 query=x", "wf run --input query=x --input n=1"],
-  ["kb list -o table", "kb list -o grid"],
-  ["kb list --output=table", "kb list -o grid"],
-  ["kb list --json=name,id", "kb list --json --columns name,id"],
-  ["kb list --json name,id", "kb list --json --columns name,id"],
-  ["kb list --json name", "kb list --json --columns name"],
   ["kb list --json --all", "kb list --all --json"],
-  ["kb list --limit 5 --json name -q", "kb list --limit 5 -q --json --columns name"],
-  ["kb show Handbook --json name,id", "kb show Handbook --json --columns name,id"],
-  ["kb -p work show Handbook --json id", "kb -p work show Handbook --json --columns id"],
   ["kb show --json Handbook", "kb show Handbook --json"],
   ["kb show --json name", "kb show name --json"],
   ["kb show --json -- name", "kb show name --json"],
   ["kb --json list", "kb list --json"],
   ["kb list --json -o json", "kb list -o json --json"],
   ["wf events RUN --jq . -o jsonl", "wf events RUN -o jsonl --jq ."],
-  ["kb --json=name list", "kb list --json=name"],
   ["kb doc --json list Handbook", "kb doc list Handbook --json"],
   ["kb create A --description --json", "kb create A --description=--json"],
   ["kb create -- --json", "kb create -- --json"],
@@ -64,41 +55,12 @@ describe("against a server", () => {
   });
   const cli = (line: string) => server.cli(line.split(" "));
 
-  test("--json with columns prints objects of these columns", async () => {
-    const { out } = await cli("kb list --json name,document_count");
-    expect(JSON.parse(out)).toEqual([{ name: "Handbook", document_count: 0 }]);
-    expect(JSON.parse((await cli("kb list --json name,documents")).out)).toEqual([
-      { name: "Handbook", documents: 0 },
-    ]);
-    expect((await cli("kb show --json Handbook")).out).toBe(
-      (await cli("kb show Handbook -o json")).out,
-    );
-  });
-
-  test.each([
-    ["kb list --json nmae", "too many arguments: expected 0, got 1"],
-    ["kb list --json name,nmae", "too many arguments: expected 0, got 1"],
-    ["kb list --json=id --columns name", "use either --json=paths or --columns, not both"],
-    ["kb list --json -o csv", "use either --json or -o csv, not both"],
-    ["kb -o csv list --json=id", "use either --json or -o csv, not both"],
-    ["kb list --json=nmae", 'column "nmae" not found'],
-  ])("%s is not valid", async (line, message) => {
+  test.each(["kb list --json -o csv", "kb -o csv list --json"])("%s is not valid", async (line) => {
     const { exit, err } = await cli(line);
     expect(exit).toBe(2);
-    expect(JSON.parse(err)).toMatchObject({ error: { message } });
-  });
-
-  test("an error of a line with --json=columns is JSON", async () => {
-    const { err, exit } = await cli("kb show Nowhere --json=name");
-    expect(exit).toBe(3);
-    expect(JSON.parse(err)).toMatchObject({ error: { code: "not-found" } });
-  });
-
-  test("-o table is grid, also as a default", async () => {
-    const grid = (await cli("kb list -o grid --columns name")).out;
-    expect((await cli("kb list -o table --columns name")).out).toBe(grid);
-    const env = { KB_OUTPUT: "table" };
-    expect((await server.cli(["kb", "list", "--columns", "name"], { env })).out).toBe(grid);
+    expect(JSON.parse(err)).toMatchObject({
+      error: { message: "use either --json or -o csv, not both" },
+    });
   });
 
   test("inputs are words of wf run", async () => {

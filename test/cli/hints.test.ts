@@ -144,9 +144,7 @@ const scenes: readonly Scene[] = [
   { line: "kb doc show 'Hand book'" },
   { line: "kb search 'Hand book' thirty days" },
   { line: "kb list --bogus" },
-  { line: "kb list --force" },
   { line: "kb list 'Hand book'" },
-  { line: "kb tail" },
   { line: "kb lst" },
   { line: "kb logs" },
   { line: "kb xyzzy" },
@@ -156,7 +154,6 @@ const scenes: readonly Scene[] = [
   { line: "kb help xyzzy" },
   { line: "kb help tgg" },
   { line: "kb update 'Hand book'" },
-  { line: "wf cancel $other --app slow" },
   { line: "kb doc upload 'Hand book' $dir/docs" },
   // Names and IDs
   { line: "kb show Nope" },

@@ -62,14 +62,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "too many arguments: expected 1, got 2",
     "quote names with spaces: `kb show 'Team Handbook'`",
   ],
-  [["kb", "list", "HB"], "too many arguments: expected 0, got 1", "use `kb doc list HB`"],
   [["kb", "tag", "list", "HB"], "too many arguments: expected 0", "usage: kb tag list [flags]"],
-  [["wf", "chat", "hello"], "too many arguments: expected 0, got 1", "use `wf chat send hello`"],
-  [
-    ["wf", "chat", "good", "day"],
-    "too many arguments: expected 0, got 2",
-    "use `wf chat send 'good day'`",
-  ],
   // unknown commands
   [["kb", "tga", "list"], 'unknown command "tga" for kb', "did you mean `kb tag`?"],
   [["kb", "tag", "lst"], 'unknown command "lst" for kb tag', "did you mean `kb tag list`?"],
@@ -81,50 +74,6 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [["wf", "doc", "list"], 'unknown command "doc" for wf', "did you mean `kb doc`?"],
   [["kb", "nope"], 'unknown command "nope" for kb', "run `kb --help` to list the commands"],
   [["wf", "toop"], 'unknown command "toop" for wf', "did you mean `wf top`?"],
-  // words of the other program
-  [["kb", "tail"], 'unknown command "tail" for kb', "did you mean `wf logs --follow`?"],
-  [["kb", "cancel", "r"], 'unknown command "cancel" for kb', "did you mean `wf stop`?"],
-  [
-    ["kb", "approve"],
-    'unknown command "approve" for kb',
-    "did you mean `wf form submit TOKEN --action approve`?",
-  ],
-  [["kb", "resume"], 'unknown command "resume" for kb', "did you mean `wf form submit TOKEN`?"],
-  [
-    ["kb", "retry"],
-    'unknown command "retry" for kb',
-    `did you mean \`wf show RUN --jq '.inputs|fromjson|with_entries(select(.key|startswith("sys.")|not))'\`, piped into \`wf run --inputs -\`?`,
-  ],
-  [["wf", "add"], 'unknown command "add" for wf', "did you mean `kb doc add`?"],
-  [["wf", "find"], 'unknown command "find" for wf', "did you mean `kb search`?"],
-  [["wf", "docs"], 'unknown command "docs" for wf', "did you mean `kb doc`?"],
-  // flags of other programs
-  [["kb", "list", "--query", "x"], "unknown flag: --query", "use --jq <filter>: Filter the JSON"],
-  [["kb", "list", "--template", "x"], "unknown flag: --template", "use --jq <filter>: "],
-  [["kb", "list", "--debug"], "unknown flag: --debug", "use -v, --verbose: Show resolved names"],
-  [["kb", "list", "--fields", "id"], "unknown flag: --fields", "use --columns <paths>: "],
-  [["kb", "list", "--format", "csv"], "unknown flag: --format", "use -o, --output <format>: "],
-  [["kb", "list", "-n", "5"], "unknown flag: -n", "use -L, --limit <rows>: Maximum number"],
-  [["kb", "list", "-n5"], "unknown flag: -n5", "use -L, --limit <rows>: Maximum number"],
-  [["kb", "delete", "HB", "--force"], "unknown flag: --force", "use -y, --yes: Skip confirmation"],
-  [["kb", "show", "HB", "--force"], "unknown flag: --force", "omit it: `kb show` never"],
-  [
-    ["kb", "list", "--force"],
-    "unknown flag: --force",
-    "omit it: `kb list` never asks for confirmation",
-  ],
-  [
-    ["wf", "stop", "r", "--force"],
-    "unknown flag: --force",
-    "omit it: `wf stop` never asks for confirmation",
-  ],
-  [["wf", "stop", "r", "-y"], "unknown flag: -y", "omit it: `wf stop` never asks for confirmation"],
-  [["kb", "list", "--watch"], "unknown flag: --watch", "use `kb doc wait`"],
-  [["wf", "stats", "--watch"], "unknown flag: --watch", "use `wf top`"],
-  [["wf", "logs", "--watch"], "unknown flag: --watch", "use -F, --follow: Keep printing"],
-  [["wf", "events", "r", "-w"], "unknown flag: -w", "use -F, --follow: Reconnect"],
-  [["kb", "show", "HB", "--web"], "unknown flag: --web", "use `kb open`"],
-  [["kb", "list", "-w"], "unknown flag: -w", "use `kb open`"],
   // invalid choices
   [
     ["kb", "create", "A", "--indexing-technique", "econmy"],
@@ -136,7 +85,6 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     '--output "jsno" is not one of grid, wide, ',
     "did you mean json?",
   ],
-  [["kb", "list", "-o", "text"], '--output "text" is not one of grid, wide, ', "did you mean tsv?"],
   [["kb", "list", "-o", "html"], '--output "html" is not one of grid, wide, ', ""],
   [["kb", "list", "-o", "svg"], '--output "svg" is not one of grid, wide, ', ""],
   // words of other kinds

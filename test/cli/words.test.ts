@@ -6,7 +6,6 @@ import { sharedFeatures } from "../../src/commands/shared/index.ts";
 import { workflowFeatures } from "../../src/commands/wf/index.ts";
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { operations } from "../../src/operations/index.ts";
-import { cli } from "../lib/support.ts";
 
 const all = { kb: await commandsOf("kb"), wf: await commandsOf("wf") };
 const rowsWith = (key: "dataset" | "app") => operations.filter((row) => row.key === key);
@@ -38,15 +37,4 @@ test.each(programs)("a first word of %s loads its commands, in the same order", 
 
 test("a word that no command has loads all of them", async () => {
   expect((await commandsOf("kb", "--quiet")).length).toBe(all.kb.length);
-});
-
-test.each([
-  [["wf", "run", "list", "--help"], "Usage: wf logs [flags]"], // a synonym for another first word
-  [["wf", "completion", "create", "--help"], "Usage: wf text create"], // a former name
-  [["kb", "profile", "add", "--help"], "Usage: kb login"],
-  [["wf", "app", "list", "--help"], "Usage: wf profile show"],
-])("%j finds the command of another word", async (line, usage) => {
-  const { out, exit } = await cli(line);
-  expect(out).toContain(usage);
-  expect(exit).toBe(0);
 });

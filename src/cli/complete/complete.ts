@@ -9,7 +9,6 @@ import { flagOf, placeholder, startsWith } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";
 import type { Flag, OwnFlag, SharedFlag } from "../parse/shared-flags.ts";
-import { spellings } from "../parse/synonyms.ts";
 import { appNames, fetchNames, runIds } from "./remote-names.ts";
 
 /** Source of the candidates for a place: words, a lookup, or the files of the shell. */
@@ -143,18 +142,13 @@ function lineOf(program: string, words: readonly string[], commands: readonly Co
       flags.set(pendingFlag.long, word);
       pendingFlag = undefined;
     } else if (flagsEnded || !/^-./.test(word)) {
-      const name = [word, spelledOut(word)].find(isBelow);
-      if (name === undefined) positionals.push(word);
-      else path = [...path, name];
+      if (isBelow(word)) path = [...path, word];
+      else positionals.push(word);
     } else if (word === "--") flagsEnded = true;
     else pendingFlag = readFlag(word, flagsFor(commandAt()), flags);
   }
   return { path, command: commandAt(), positionals, flags, pendingFlag, flagsEnded };
 }
-
-/** The word that another spelling stands for. */
-const spelledOut = (word: string): string =>
-  Object.entries(spellings).find(([, others]) => others.includes(word))?.[0] ?? word;
 
 /** A flag with the source of its value; undefined for a flag without one. */
 interface KnownFlag extends Omit<Flag, "usage"> {

@@ -132,7 +132,7 @@ function errorStyle({ argv, globals }: FailedLine, { output }: RequestLog, host:
   const format = globals.output ?? (globals.json ? "json" : undefined);
   const typed = argv.some(
     (word, index) =>
-      /^--json(=|$)/.test(word) ||
+      word === "--json" ||
       /^(-o|--output=?)jsonl?$/.test(word) ||
       (/^(-o|--output)$/.test(word) && /^jsonl?$/.test(argv[index + 1] ?? "")),
   );

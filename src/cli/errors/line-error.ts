@@ -1,13 +1,11 @@
 import type { Command as Commander } from "commander";
 import { CliError, usage } from "../../errors.ts";
 import { commandLine } from "../../lib/command-line.ts";
-import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandGroups } from "../help/groups.ts";
 import { usageOf } from "../parse/command.ts";
 import { flagsOf } from "../parse/shared-flags.ts";
 import { listCommand, nouns } from "../resolve/nouns.ts";
-import { shownMeaning, synonymsBelow } from "../parse/synonyms.ts";
 import type { LineProblem, RejectedLine } from "../parse/parser.ts";
 
 interface Failure extends RejectedLine {
@@ -50,14 +48,12 @@ function unknownCommand({ word, group, known }: Exclude<LineProblem, RejectedLin
   );
 }
 
-/** `kb logs` is a command of wf, and `kb tail` a synonym for one. */
+/** `kb logs` is a command of wf. */
 function inOtherProgram(word: string, [program, ...path]: readonly string[]): string | undefined {
   if (path.length > 0) return undefined;
   const other = program === "kb" ? "wf" : "kb";
   const words = (commandGroups[other] ?? []).flatMap(([, each]) => each);
-  if (words.includes(word)) return commandLine(`${other} ${word}`);
-  const synonym = synonymsBelow([other], words).find((one) => one.word === word);
-  return synonym && shownMeaning(synonym, other, []);
+  return words.includes(word) ? commandLine(`${other} ${word}`) : undefined;
 }
 
 const invalidLine = (failure: Failure): Explanation => ({
@@ -89,62 +85,14 @@ function missingArgument(failure: Failure): Explanation {
   };
 }
 
-/** Flags of other programs with those that do the same here, the first that the command has. */
-const flagsElsewhere: Readonly<Record<string, readonly string[]>> = {
-  "--query": ["--jq"],
-  "--template": ["--jq"],
-  "--filter": ["--where", "--jq"],
-  "--fields": ["--columns"],
-  "--format": ["--output"],
-  "--force": ["--yes"],
-  "--confirm": ["--yes"],
-  "--debug": ["--verbose"],
-  "--silent": ["--quiet"],
-  "--no-color": ["--color"],
-  "--watch": ["--follow"],
-  "-w": ["--follow", "--watch"],
-  "-f": ["--follow"],
-  "-n": ["--limit"],
-  "-l": ["--limit"],
-  "--csv": ["--output"],
-  "--tsv": ["--output"],
-  "--yaml": ["--output"],
-  "--delete": ["--prune"],
-  "--max-items": ["--limit"],
-  "--url": ["--base-url"],
-  "--host": ["--base-url"],
-  "--token": ["--profile"],
-  "--key": ["--profile"],
-};
-
-/** Commands for what is a flag elsewhere. */
-const commandsElsewhere: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  kb: { "--web": "open", "-w": "open", "--watch": "doc wait" },
-  wf: { "--web": "open", "-w": "open", "--watch": "top" },
-};
-
-/** Flags that skip a prompt. */
-const confirmations = ["--force", "--confirm", "--yes", "-y"];
-
-/** Commands without arguments, with those that take what hands add to them. */
-const argumentsElsewhere: Readonly<Record<string, string>> = {
-  "kb list": "kb doc list",
-  "wf chat": "wf chat send",
-};
-
 function unknownFlag(failure: Failure): Explanation {
-  const { node, quoted, program, command: reached } = failure;
+  const { node, quoted, command } = failure;
   const message = `unknown flag: ${quoted}`;
-  const name = quoted.startsWith("--") ? quoted : quoted.slice(0, 2);
-  const all = reached ? flagsOf(reached).map(shownFlag) : node.options;
-  const other = all.find(({ long }) => own(flagsElsewhere, name)?.includes(long ?? ""));
-  if (other) return { message, hint: `use ${other.flags}: ${other.description}` };
-  if (reached && confirmations.includes(name))
-    return { message, hint: `omit it: ${commandLine(nameOf(node))} never asks for confirmation` };
-  const command = own(commandsElsewhere[program] ?? {}, name);
-  if (command !== undefined)
-    return { message, hint: `use ${commandLine(`${program} ${command}`)}` };
-  const known = all.filter(({ hidden }) => !hidden).flatMap(({ long }) => long ?? []);
+  // The node of a command has only the flags that its line names.
+  const all = command ? flagsOf(command) : node.options.filter(({ hidden }) => !hidden);
+  const known = all.flatMap((flag) =>
+    "role" in flag && flag.role === "alias" ? [] : (flag.long ?? []),
+  );
   const near = quoted.startsWith("--") ? didYouMean(quoted, [...known, "--help"]) : undefined;
   return {
     message,
@@ -154,14 +102,6 @@ function unknownFlag(failure: Failure): Explanation {
         : `did you mean ${near}?`,
   };
 }
-
-/** A flag as commander would have it: the node of a command has only those that its line names. */
-const shownFlag = (flag: ReturnType<typeof flagsOf>[number]) => ({
-  flags: flag.usage.replace("[=", " ["),
-  long: flag.long,
-  description: flag.help,
-  hidden: "role" in flag && flag.role === "alias",
-});
 
 /** Program and words: `kb doc list`. */
 const nameOf = (node: Commander): string =>
@@ -189,9 +129,6 @@ function excessArguments(failure: Failure): Explanation {
   const message = `too many arguments: expected ${expected}, got ${node.args.length}`;
   const last = command?.positionals.at(-1);
   const kind = last && command?.params[last.name]?.kind;
-  const other = own(argumentsElsewhere, nameOf(node));
-  if (other !== undefined)
-    return { message, hint: `use ${commandLine(other, [node.args.join(" ")])}` };
   if (!command || last === undefined) return { message, hint: usageHint(failure) };
   const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
   const first = node.args.slice(0, expected - 1);

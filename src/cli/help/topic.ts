@@ -3,7 +3,6 @@ import type { Host, Child } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { own } from "../../lib/json.ts";
 import type { Command } from "../parse/command.ts";
-import { parseLine } from "../parse/parser.ts";
 import { helpFor } from "./help.ts";
 import { topicAliases, topicNames } from "./topic-names.ts";
 import { commandLine } from "../../lib/command-line.ts";
@@ -47,31 +46,15 @@ export async function showHelpTopic(
     const { topicTree } = await import("./json.ts");
     return host.stdout.write(`${JSON.stringify(topicTree(program, topic, text), null, 2)}\n`);
   }
-  const path = currentWords(program, words, commands);
-  const below = commandsBelow([program, ...path], commands);
+  const below = commandsBelow([program, ...words], commands);
   if (below.length === 0) throw unknownTopic(program, words, commands);
-  if (!isJson) return showPage(helpFor(program, path, commands, style), host);
-  const text = await jsonText(program, path, below, flags.includes("--compact"));
+  if (!isJson) return showPage(helpFor(program, words, commands, style), host);
+  const text = await jsonText(program, words, below, flags.includes("--compact"));
   await host.stdout.write(`${text}\n`);
 }
 
 const commandsBelow = (path: readonly string[], commands: readonly Command[]): Command[] =>
   commands.filter(({ words }) => path.every((word, index) => words[index] === word));
-
-/** The words of a command, also for a former name or a synonym; unknown words as they are. */
-function currentWords(
-  program: string,
-  words: readonly string[],
-  commands: readonly Command[],
-): readonly string[] {
-  if (commandsBelow([program, ...words], commands).length > 0) return words;
-  try {
-    const parsed = parseLine([program, ...words, "--help"], commands);
-    return parsed.kind === "help" ? parsed.path : words;
-  } catch {
-    return words;
-  }
-}
 
 /** One command, or those of a group or of the program. */
 async function jsonText(

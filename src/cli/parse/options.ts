@@ -3,16 +3,9 @@ import { usage } from "../../errors.ts";
 import type { ConnectionSettings, Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { isOn, wantsUnicode } from "../../lib/environment.ts";
-import { own } from "../../lib/json.ts";
 import type { Returns } from "../../operations/operation.ts";
 import type { Style } from "../../output/print/print.ts";
-import {
-  formatNamed,
-  formats,
-  formatsElsewhere,
-  formatsOf,
-  wantsColor,
-} from "../../output/terminal.ts";
+import { formats, formatsOf, wantsColor } from "../../output/terminal.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./shared-flags.ts";
 import { durationValue, invalidValue } from "./values.ts";
@@ -142,13 +135,13 @@ function formatFor(
   returns: Returns<never>,
 ): Style["format"] {
   const typed = json ? "json" : output;
-  const requested = typed ?? (setting === undefined ? undefined : formatNamed(setting));
+  const requested = typed ?? setting;
   const offered = formatsOf(returns);
   const format = offered.find((candidate) => candidate === requested);
   // A format of the settings is ignored by commands that lack it.
   const isIgnored = typed === undefined && formats.some((candidate) => candidate === requested);
   if (requested !== undefined && format === undefined && !isIgnored) {
-    const near = own(formatsElsewhere, requested) ?? didYouMean(requested, offered);
+    const near = didYouMean(requested, offered);
     throw usage(
       `--output ${JSON.stringify(requested)} is not one of ${offered.join(", ")}`,
       near === undefined ? undefined : `did you mean ${near}?`,

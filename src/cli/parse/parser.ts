@@ -2,11 +2,8 @@ import { Command as Commander, CommanderError, Option } from "commander";
 import { usage } from "../../errors.ts";
 import { argumentOf, startsWith } from "./command.ts";
 import type { Command } from "./command.ts";
-import { withJsonColumns } from "./json-columns.ts";
 import { flagsOf, sharedFlags } from "./shared-flags.ts";
 import type { Flag, Globals, OwnFlag, SharedFlag } from "./shared-flags.ts";
-import { meaningOf, synonymError, synonymsBelow } from "./synonyms.ts";
-import type { Synonym } from "./synonyms.ts";
 import { typedValues } from "./values.ts";
 import type { TypedLine } from "./values.ts";
 
@@ -142,92 +139,29 @@ class LineParser {
     node.helpInformation = () => ""; // cli/help has the pages, and the bundle not commander's
     if (command) this.becomeCommand(node, command);
     // Shared flags may precede the command (`kb -p staging list`), which is rare.
-    else if (path.length > 0 || this.words[0]?.startsWith("-")) addSharedFlags(node);
+    else if (path.length > 0 || this.words[0]?.startsWith("-"))
+      for (const flag of sharedFlags) node.addOption(optionOf(flag));
     const children = new Set(commands.flatMap((each) => each.words[words.length] ?? []));
     node.hook("preSubcommand", (_, child) => {
       if (children.has(child.name())) this.enter(child, [...path, child.name()]);
     });
     const next = this.wordAfter(path) ?? "";
     for (const child of children.has(next) ? [next] : children) node.command(child);
-    if (children.has(next)) return;
-    for (const synonym of synonymsBelow(words, [...children])) {
-      if (this.words.includes(synonym.word)) this.addSynonym(node, path, synonym);
-    }
   }
 
   private becomeCommand(node: Commander, command: Command): void {
     describe(node, command, this.words);
-    joinJsonColumns(node, command);
     node.action(() => {
       const options = optionsGiven(node);
       const typed = typedValues(command, node.processedArgs, options);
       this.result = { kind: "run", command, typed, globals: options };
     });
   }
-
-  /**
-   * A child that takes everything after its word and parses the line it stands for. Longer synonyms
-   * are its children: `auth`, `auth status`.
-   */
-  private addSynonym(node: Commander, path: readonly string[], synonym: Synonym): void {
-    const child = node.command(synonym.word).argument("[words...]");
-    child.helpOption(false).allowUnknownOption().passThroughOptions();
-    const here = [...path, synonym.word];
-    for (const longer of synonymsBelow([this.program, ...here], []))
-      this.addSynonym(child, here, longer);
-    child.action(() => {
-      // Counted from the end, because flags may precede it; commander drops a `--` that follows it.
-      const last = this.words.length - child.args.length - 1;
-      const at = this.words[last] === synonym.word ? last : last - 1;
-      const before = without(this.words.slice(0, at), path);
-      this.result = this.parseSynonym(synonym, path, before, this.words.slice(at + 1));
-    });
-  }
-
-  private parseSynonym(
-    synonym: Synonym,
-    path: readonly string[],
-    before: readonly string[],
-    after: readonly string[],
-  ): ParsedLine {
-    const lines = meaningOf(synonym, after);
-    const named = [this.program, ...(lines.at(-1) ?? [])];
-    const command = this.commands.findLast(({ words }) => startsWith(named, words));
-    const writes = command && command.effect !== "reads" && !synonym.isSpelling;
-    const rejection = writes && synonymError(synonym, [this.program, ...path], after);
-    // Help is shown for a line that is not run.
-    const line = [...before, ...lines.flat()];
-    if (rejection && !line.some((word) => word === "-h" || word === "--help")) throw rejection;
-    const parsed = new LineParser(this.program, line, this.commands).parse();
-    if (rejection && parsed.kind === "run") throw rejection; // --help was the value of a flag
-    return parsed;
-  }
 }
 
 /** The commands that start with these words. */
 const below = (start: readonly string[], commands: readonly Command[]): readonly Command[] =>
   commands.filter(({ words }) => startsWith(words, start));
-
-/** The words without the first of each word of a path. */
-function without(words: readonly string[], path: readonly string[]): string[] {
-  const rest = [...words];
-  for (const word of path) rest.splice(rest.indexOf(word), 1);
-  return rest;
-}
-
-/** Adds the flags of a group, or of the program where they precede the command. */
-function addSharedFlags(node: Commander): void {
-  for (const flag of sharedFlags) node.addOption(optionOf(flag));
-  joinJsonColumns(node);
-}
-
-function joinJsonColumns(node: Commander, command?: Command): void {
-  const parseOptions = node.parseOptions.bind(node);
-  node.parseOptions = (words) =>
-    parseOptions(
-      words.includes("--json") ? withJsonColumns(words, node.options, command) : [...words],
-    );
-}
 
 /** Flags that print JSON, with the formats that they can be given with. */
 const jsonFormats: Readonly<Record<string, readonly string[]>> = {
@@ -242,21 +176,14 @@ function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {
   const verbose = levels.flatMap(
     (level) => (level.opts()["verbose"] as unknown[] | undefined) ?? [],
   );
-  const given = Object.assign({}, ...levels.map((level) => level.opts()), { verbose }) as Given;
-  const { json, ...rest } = given;
+  const given = Object.assign({}, ...levels.map((level) => level.opts()), { verbose }) as Globals &
+    Record<string, unknown>;
   for (const [name, formats] of Object.entries(jsonFormats)) {
-    if (given[name] === undefined || formats.includes(rest.output ?? "json")) continue;
-    throw usage(`use either --${name} or -o ${rest.output}, not both`);
+    if (given[name] === undefined || formats.includes(given.output ?? "json")) continue;
+    throw usage(`use either --${name} or -o ${given.output}, not both`);
   }
-  if (json === undefined) return rest;
-  if (json !== "" && rest.columns !== undefined) {
-    throw usage("use either --json=paths or --columns, not both");
-  }
-  return { ...(json !== "" && { columns: json }), ...rest, json: true };
+  return given;
 }
-
-/** Options as commander has them: `--json` with its columns, or an empty text. */
-type Given = Omit<Globals, "json"> & Record<string, unknown> & { readonly json?: string };
 
 function describe(node: Commander, command: Command, line: readonly string[]): void {
   // Commander counts words, so those that are required come first.
@@ -286,12 +213,8 @@ const isLetter = (name: string | undefined, letters: string): boolean =>
   name?.length === 2 && letters.includes(name.slice(1));
 
 function optionOf(flag: OwnFlag | SharedFlag): Option {
-  const option = new Option(flag.usage.replace("[=", " ["), flag.help);
-  if ("key" in flag) {
-    option.attributeName = () => flag.key;
-    const { read } = flag;
-    if (read) option.argParser(read);
-  }
+  const option = new Option(flag.usage, flag.help);
+  if ("key" in flag) option.attributeName = () => flag.key;
   if (flag.bareValue !== undefined) option.preset(flag.bareValue);
   if ("role" in flag && flag.role === "alias") option.hideHelp();
   return flag.repeats ? repeatable(option) : option;

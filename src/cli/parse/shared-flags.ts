@@ -1,6 +1,6 @@
 import { isList } from "../../operations/operation.ts";
 import type { Param } from "../../operations/operation.ts";
-import { formatNamed, formatsOf } from "../../output/terminal.ts";
+import { formatsOf } from "../../output/terminal.ts";
 import { flagOf, flagParams, isNegatable, placeholder, takesUser, valueUsage } from "./command.ts";
 import type { Command } from "./command.ts";
 
@@ -10,14 +10,12 @@ export interface SharedFlag extends Flag {
   readonly key: string;
   /** Allowed values for a command, or for any command; help lists them. */
   readonly choices?: ((command: Command | undefined) => readonly string[]) | undefined;
-  /** Replaces its value where it is parsed. */
-  readonly read?: ((value: string) => string) | undefined;
   /** Commands that take it. */
   readonly only: (command: Command) => boolean;
 }
 
 /** `key` differs from the name where a command's own flag would take the usual one (`--input`). */
-type Extras = Partial<Pick<SharedFlag, "repeats" | "choices" | "key" | "bareValue" | "read">>;
+type Extras = Partial<Pick<SharedFlag, "repeats" | "choices" | "key">>;
 
 /** Declares a flag by its usage, `-o, --output <format>`, from which its type follows. */
 function flag<const F extends string, const X extends Extras = Record<never, never>>(
@@ -28,8 +26,7 @@ function flag<const F extends string, const X extends Extras = Record<never, nev
 ): SharedFlag & X & { readonly usage: F } {
   // Without patterns, which V8 would compile at each start.
   const start = usage.indexOf("--");
-  const [named = "", placeholder] = usage.slice(start).split(" ");
-  const [long = ""] = named.split("[", 1);
+  const [long = "", placeholder] = usage.slice(start).split(" ");
   const short = start === 0 ? undefined : usage.slice(0, 2);
   const value = placeholder?.slice(1, -1);
   const parsed = { usage, short, long, value, help, only, repeats: false, key: optionName(long) };
@@ -113,9 +110,8 @@ const groups = {
   Output: [
     flag("-o, --output <format>", "Output format", formatted, {
       choices: (command?: Command) => formatsOf(command?.returns),
-      read: formatNamed,
     }),
-    flag("--json[=paths]", "Same as -o json, with these --columns", formatted, { bareValue: "" }),
+    flag("--json", "Same as -o json", formatted),
     flag("--jq <filter>", "Filter the JSON with a jq expression; strings are printed raw", prints),
     flag(
       "--columns <paths>",
@@ -187,10 +183,7 @@ export const sharedFlagHelp = ({ help, choices }: SharedFlag, command?: Command)
   choices ? `${help} (one of: ${choices(command).join(", ")})` : help;
 
 type Camel<S> = S extends `${infer A}-${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S;
-type LongName<U> = U extends
-  | `${string}--${infer L} <${string}`
-  | `${string}--${infer L}[${string}`
-  | `${string}--${infer L}`
+type LongName<U> = U extends `${string}--${infer L} <${string}` | `${string}--${infer L}`
   ? L
   : never;
 type PositiveName<L> = L extends `no-${infer Name}` ? Name : L;
