@@ -10,7 +10,7 @@ export const signalNumber = (name: NodeJS.Signals): number =>
 
 /** Starts a program. */
 export const spawnChild: RawHost["spawn"] = (command, args, options) => {
-  const { env, collect, input, shell = false } = options;
+  const { env, collect, shell = false } = options;
   const detached = startsOwnGroup(collect);
   // Loaded on first use. On Windows cross-spawn also finds scripts, such as kb.cmd.
   const started = import("cross-spawn").then(({ default: spawn }) => {
@@ -18,14 +18,8 @@ export const spawnChild: RawHost["spawn"] = (command, args, options) => {
       env: { ...env },
       shell,
       detached: detached && process.platform !== "win32",
-      stdio: [
-        input === undefined ? "inherit" : "pipe",
-        collect === undefined ? "inherit" : "pipe",
-        "inherit",
-      ],
+      stdio: ["inherit", collect === undefined ? "inherit" : "pipe", "inherit"],
     });
-    child.stdin?.on("error", () => {}); // a pager that quits early
-    child.stdin?.end(input);
     const kill = (signal: NodeJS.Signals) => killChild(child, signal, detached);
     return { ...collectOutput(child, kill, options), kill };
   });

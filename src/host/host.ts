@@ -125,8 +125,6 @@ export interface Child {
 export interface SpawnOptions {
   /** Collects its stdout, up to this number of bytes; otherwise it inherits stdout. */
   readonly collect?: number;
-  /** Text for its stdin; without it, it inherits stdin. */
-  readonly input?: string;
   readonly shell?: boolean;
   /** On abort, kills it together with the processes it started. */
   readonly signal?: AbortSignal;

@@ -7,7 +7,6 @@ import { createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { onPty } from "../lib/pty.ts";
 import { bin, shell } from "../lib/shell.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { turns } from "../lib/turns.ts";
@@ -57,26 +56,6 @@ test.each([
   if (by !== "--timeout") child.kill(by);
   expect(await ended).toEqual([exit, null]);
   await gone;
-});
-
-test.each([
-  ["SIGINT", 130],
-  ["SIGTERM", 143],
-] as const)("%s ends the pager, which restores the terminal first", async (by, exit) => {
-  const pager = join(await temporaryDirectory(), "pager.mjs");
-  await writeFile(
-    pager,
-    `process.on("SIGINT", () => {});
-    process.on("SIGTERM", () => console.log("restored") ?? process.exit());
-    process.stdin.resume().on("end", () => console.log("paging"));
-    setInterval(() => {}, 1000);`,
-  );
-  const PAGER = `'${process.execPath}' '${pager}'`;
-  const child = onPty("kb", ["help", "sync"], { PAGER, NO_COLOR: "1" });
-  await child.shows(/paging/);
-  process.kill(child.pid, by);
-  expect(await child.exit).toBe(exit);
-  expect(child.written()).toMatch(/^paging\s+restored\s+error: interrupted\s+$/);
 });
 
 test("a key command that writes forever is killed", async () => {

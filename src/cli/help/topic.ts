@@ -1,12 +1,11 @@
-import { CliError, usage, abortError } from "../../errors.ts";
-import type { Host, Child } from "../../host/host.ts";
+import { CliError, usage } from "../../errors.ts";
+import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { own } from "../../lib/json.ts";
 import type { Command } from "../parse/command.ts";
 import { helpFor } from "./help.ts";
 import { topicAliases, topicNames } from "./topic-names.ts";
 import { commandLine } from "../../lib/command-line.ts";
-import { isOn } from "../../lib/environment.ts";
 
 /** Shows what -h or --help requests. */
 export const showHelp = (
@@ -15,7 +14,7 @@ export const showHelp = (
   commands: readonly Command[],
   host: Host,
 ): Promise<void> =>
-  showPage(helpFor(program, path, commands, { width: host.stdout.columns, brief }), host);
+  host.stdout.write(helpFor(program, path, commands, { width: host.stdout.columns, brief }));
 
 /**
  * Shows `kb help`, `kb help tag rename`, `kb help exit-codes`, `kb help tag --json`. Throws usage for
@@ -42,13 +41,13 @@ export async function showHelpTopic(
   if (topic && others.length === 0) {
     const { topicText } = await import("./topics.ts");
     const text = await topicText(topic, style.width);
-    if (!isJson) return showPage(text, host);
+    if (!isJson) return host.stdout.write(text);
     const { topicTree } = await import("./json.ts");
     return host.stdout.write(`${JSON.stringify(topicTree(program, topic, text), null, 2)}\n`);
   }
   const below = commandsBelow([program, ...words], commands);
   if (below.length === 0) throw unknownTopic(program, words, commands);
-  if (!isJson) return showPage(helpFor(program, words, commands, style), host);
+  if (!isJson) return host.stdout.write(helpFor(program, words, commands, style));
   const text = await jsonText(program, words, below, flags.includes("--compact"));
   await host.stdout.write(`${text}\n`);
 }
@@ -84,41 +83,4 @@ function unknownTopic(
       ? `run ${commandLine(`${program} help`)} to list commands and topics`
       : `did you mean ${commandLine(`${program} help`, [near])}?`,
   );
-}
-
-/** Writes a page to stdout, through $PAGER if it is taller than the terminal. */
-async function showPage(text: string, host: Host): Promise<void> {
-  const rows = host.stdout.terminal?.rows ?? Infinity;
-  const isTall = text.split("\n").length > rows;
-  if (!isTall || !(await paged(text, host))) await host.stdout.write(text);
-}
-
-/**
- * Shows a page in the pager; false if there is none or it fails. A signal ends the pager, which then
- * restores the terminal.
- */
-async function paged(text: string, host: Host): Promise<boolean> {
-  const pager = host.env["PAGER"];
-  const isPlain = isOn(host.env["KB_ACCESSIBLE"]) || host.env["TERM"] === "dumb";
-  if (pager === "" || pager === "cat" || isPlain) return false;
-  const child = pager ? startedByShell(pager, text, host) : startedLess(text, host);
-  const exit = await child.exit.catch(() => undefined);
-  if (host.signal.aborted) throw abortError(host.signal);
-  return exit === 0;
-}
-
-// As in git: less quits if the page fits, keeps colors and leaves the text on the screen.
-const lessFlags = "FRX";
-
-const startedLess = (input: string, { spawn, signal }: Host): Child =>
-  spawn("less", [`-${lessFlags}`], { input, signal });
-
-function startedByShell(pager: string, input: string, host: Host): Child {
-  const { spawn, env, platform, signal } = host;
-  const options = { input, shell: true, env: { LESS: env["LESS"] ?? lessFlags } };
-  // `exec`: the signal reaches the pager and not only the shell. Several programs keep the terminal
-  // until the user ends them, as in git.
-  const isOneProgram = !platform.includes("win32") && !/[|&;<>()`\n]|^\s*\w+=/.test(pager);
-  if (!isOneProgram) return spawn(pager, [], options);
-  return spawn(`exec ${pager}`, [], { ...options, signal });
 }
