@@ -177,11 +177,6 @@ interface Layout<T> {
   readonly namePath?: string;
   /** Fields that each row, or the record, must have for tasks and after a write. */
   readonly fields?: RequiredFields;
-  /**
-   * Whether a row will appear again when it changes: a terminal redraws it below the others until then.
-   * `namePath` is its ID.
-   */
-  readonly reappears?: (row: T) => boolean;
   /** What a terminal shows instead of a table. */
   readonly terminalForm?: TerminalForm;
 }

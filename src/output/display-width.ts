@@ -215,61 +215,13 @@ function cutMiddle(text: string, width: number, mark: string): string {
 const startAndMark = (text: string, width: number, mark: string): string =>
   width < mark.length ? startOf(text, width) : startOf(text, width - mark.length) + mark;
 
-/** Texts cut to a width so that different texts stay different if the width allows it. */
+/** Texts cut to a width; those that would look alike show their ends, too. */
 export function cutDistinct(texts: readonly string[], width: number, mark = "…"): string[] {
-  const cuts = new Map<string, string>();
-  for (const text of texts) if (!cuts.has(text)) cuts.set(text, cut(text, width, mark));
-  for (const alike of alikeTexts(cuts)) separate(alike, cuts, width, mark);
-  return texts.map((text) => cuts.get(text) ?? text);
-}
-
-/** Groups of different texts that have the same cut. */
-const alikeTexts = (cuts: ReadonlyMap<string, string>): string[][] =>
-  [...groupBy(cuts.keys(), (text) => cuts.get(text)).values()].filter(({ length }) => length > 1);
-
-/** Cuts texts that look alike so that they show where they differ. */
-function separate(
-  texts: readonly string[],
-  cuts: Map<string, string>,
-  width: number,
-  mark: string,
-): void {
-  const shared = commonStart(texts);
-  const cutFrom = (from: number) =>
-    new Map(texts.map((text) => [text, cutAround(text, from, width, mark)]));
-  let group = cutFrom(wordStart(texts[0] ?? "", shared));
-  if (new Set(group.values()).size === 1) group = cutFrom(shared);
-  for (const [text, short] of group) cuts.set(text, short);
-  for (const alike of alikeTexts(group)) {
-    if (alike.length < texts.length) separate(alike, cuts, width, mark);
-  }
-}
-
-/** Characters of a word that may be repeated before a difference: `2025` instead of `5`. */
-const MAX_REPEATED = 8;
-
-/** Index of the word or number around an index, if it is near. */
-function wordStart(text: string, index: number): number {
-  const near = text.slice(Math.max(0, index - MAX_REPEATED - 1), index);
-  const word = near.split(/[^\p{L}\p{N}]/u).at(-1) ?? "";
-  return word.length > MAX_REPEATED ? index : index - word.length;
-}
-
-/** A text cut so that the part from the index `from` on is visible, and its start if there is room. */
-function cutAround(text: string, from: number, width: number, mark: string): string {
-  const rest = text.slice(from);
-  const room = width - mark.length;
-  if (room < 2) return startOf(rest, width);
-  const before = widthOf(text.slice(0, from), room);
-  // The difference is near the start: its surroundings and the end fit.
-  if (before <= room / 2) {
-    const end = endOf(text, Math.floor(room / 4));
-    return startOf(text, room - widthOf(end)) + mark + end;
-  }
-  const restWidth = widthOf(rest, room);
-  if (restWidth <= room) return startOf(text, room - restWidth) + mark + rest;
-  const start = startOf(text, Math.floor(room / 4));
-  return start + mark + cutMiddle(rest, room - widthOf(start), mark);
+  const groups = groupBy(new Set(texts), (text) => cut(text, width, mark));
+  return texts.map((text) => {
+    const shown = cut(text, width, mark);
+    return groups.get(shown)?.length === 1 ? shown : cutMiddle(text, width, mark);
+  });
 }
 
 /** Characters that all texts start with; not half of a surrogate pair. */

@@ -4,7 +4,7 @@ import { serverEvent } from "../../src/lib/server-event.ts";
 import type { ServerEvent } from "../../src/lib/server-event.ts";
 import { readEvents } from "../../src/api/sse.ts";
 import type { Host, Output } from "../../src/host/host.ts";
-import { events, list, pastEvents, someEvents } from "../../src/operations/operation.ts";
+import { events, pastEvents, someEvents } from "../../src/operations/operation.ts";
 import type { Returns } from "../../src/operations/operation.ts";
 import { render } from "../../src/output/print/print.ts";
 import type { Style } from "../../src/output/print/print.ts";
@@ -69,22 +69,7 @@ function followed({ columns = 80, rows = 24 }: Size = {}, style: Partial<Style> 
       terminal.resize(width, height);
       Object.assign(size, { columns: width, rows: height });
     },
-    /** Prints rows of a list, each when the one before is on the screen. */
-    async list(rows: readonly object[], returns: Returns<never>) {
-      async function* each() {
-        for (const row of rows) {
-          yield row;
-          await clock.advance(100);
-        }
-      }
-      await render(
-        returns,
-        each(),
-        { ...plain, now: clock.now, terminal: live, ...style },
-        host.stdout,
-      );
-      return terminal.lines();
-    },
+
     async run(
       happenings: Iterable<Happening> | AsyncIterable<Happening>,
       returns: Returns<never> = events,
@@ -662,101 +647,6 @@ test("color adds only color", async () => {
 });
 
 const lineByLine = ["00:00:00  workflow_started", "00:00:00  node_started       Start"];
-
-const job = (id: number, status: string, error?: string) => ({ id: `job-${id}`, status, error });
-const jobs = {
-  ...list<{ status: string }>("", "id status error=error:sparse"),
-  reappears: ({ status }: { readonly status: string }) => status === "running",
-};
-
-test("a row that appears again is redrawn below the others until its last appearance", async () => {
-  const rows = [
-    job(1, "running"),
-    job(2, "succeeded"),
-    job(3, "running"),
-    job(1, "failed", "no route"),
-  ];
-  expect(await followed().list(rows, jobs)).toEqual([
-    "id     status   error",
-    "─────  ───────  ─────",
-    "job-2  succeeded",
-    "job-1  failed   no route",
-    "job-3  running",
-  ]);
-});
-
-test("of many open rows the oldest ones stay, and their ends are printed again", async () => {
-  const numbers = Array.from({ length: 10 }, (_, index) => index + 1);
-  const rows = [
-    ...numbers.map((id) => job(id, "running")),
-    job(1, "succeeded"),
-    job(9, "succeeded"),
-  ];
-  const printed = await followed().list(rows, jobs);
-  expect(printed.slice(2).map((line) => line.replace(/ +/, " "))).toEqual([
-    "job-1 running",
-    "job-2 running",
-    "job-1 succeeded",
-    "job-9 succeeded",
-    ...[3, 4, 5, 6, 7, 8, 10].map((id) => `job-${id} running`),
-  ]);
-});
-
-/** Events of a run that is followed together with others. */
-const of = (run: string, ...all: readonly ServerEvent[]) => all.map((each) => ({ ...each, run }));
-
-test("several runs have a block each, which is final when its run has ended", async () => {
-  const view = followed();
-  const screens: string[][] = [];
-  const look = async () => void screens.push(await view.look());
-  const lines = await view.run([
-    ...of("r1", began, starts("a", "Start"), ends("a", "Start"), starts("b", "Fetch")),
-    ...of("r2", began, starts("a", "Wait")),
-    look,
-    ...of("r1", ends("b", "Fetch"), ended()),
-    look,
-    ...of("r2", event("workflow_paused", { status: "paused" })),
-    look,
-  ]);
-  const first = [
-    "r1",
-    "✓ succeeded    1.5 s  Start",
-    "✓ succeeded    1.5 s  Fetch",
-    "✓ succeeded    3.3 s  run run-1  7 tokens  2 steps",
-  ];
-  const paused = ["r2", "‖ paused       0.2 s  Wait", "‖ paused              run run-1"];
-  expect(screens).toEqual([
-    [
-      "r1",
-      "✓ succeeded    1.5 s  Start",
-      "⠙ running      0.1 s  Fetch",
-      "⠙ running      0.1 s  run run-1",
-      "r2",
-      "⠙ running      0.1 s  Wait",
-      "⠙ running      0.1 s  run run-1",
-    ],
-    [...first, "r2", "⠹ running      0.2 s  Wait", "⠹ running      0.2 s  run run-1"],
-    [...first, ...paused],
-  ]);
-  expect(lines).toEqual([...first, ...paused]);
-});
-
-const active = ["⠙ running      0.1 s  Fetch the document", "⠙ running      0.1 s  run run-1"];
-const narrow = ["✓ succeeded", "     1.5 s  Start", "⠙ running      0.1…", "⠙ running      0.1…"];
-
-test.each<[Size, readonly string[]]>([
-  [{ rows: 5 }, ["r1", ...active, "2 more runs"]],
-  [{ rows: 8 }, ["r1", ...active, "r2", ...active, "1 more run"]],
-  [{ columns: 20 }, ["r1", ...narrow, "r2", ...narrow, "r3", ...narrow]],
-])("blocks of several runs on %j", async (size, expected) => {
-  const view = followed(size);
-  let screen: readonly string[] = [];
-  const many = ["r1", "r2", "r3"].flatMap((run) =>
-    of(run, began, starts("a", "Start"), ends("a", "Start"), starts("b", "Fetch the document")),
-  );
-  await view.run([...many, async () => void (screen = await view.look())]);
-  expect(screen).toEqual(expected);
-});
 
 test("filtered kinds and a partial stream are printed line by line", async () => {
   const two = [event("workflow_started", {}), starts("a", "Start")];

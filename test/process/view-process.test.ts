@@ -70,52 +70,6 @@ test.concurrent("a run is redrawn until it ends, and after a resize", async () =
   ]);
 });
 
-test.concurrent("several runs are followed in blocks, each of which stays when its run has ended", async () => {
-  const { onTerminal, start, finish } = await place();
-  const ids = [await start(), await start()];
-  const names = ids.map((id) => id.slice(0, 8));
-  const follow = onTerminal(["--app", "slow", "events", ...ids, "--follow"]);
-  const running = "✓ succeeded .*Start\n. running .*Wait\n. running .*run .*";
-  await follow.shows(new RegExp(`^${names[0]}\n${running}\n${names[1]}\n${running}\n`, "m"));
-  finish();
-  await follow.shows(
-    new RegExp(
-      `^${names[0]}\n.*Start\n.*Wait\n(.*\n)*.*succeeded[^]*\n${names[1]}\n${running}`,
-      "m",
-    ),
-  );
-  follow.type("\u0003");
-  expect(await follow.exit).toBe(130);
-  expect(steady(await follow.lines()).filter((line) => names.includes(line))).toEqual(names);
-});
-
-test.concurrent("a followed log redraws the line of a run until it has ended", async () => {
-  const { onTerminal, start, finish } = await place();
-  const long = ["--app", "slow", "logs", "--follow", "--since", "1s"];
-  const follow = onTerminal(long);
-  const name = (await start()).slice(0, 8);
-  await follow.shows(new RegExp(`^[^\n]* running .*${name}$`, "m"));
-  finish();
-  await follow.shows(new RegExp(`^[^\n]* succeeded .*${name}$`, "m"));
-  const next = (await start()).slice(0, 8);
-  await follow.shows(new RegExp(`${name}\n[^\n]* running .*${next}$`, "m"));
-  follow.type("\u0003");
-  expect(await follow.exit).toBe(130);
-  const lines = (await follow.lines()).filter((line) => / (running|succeeded) /.test(line));
-  expect(lines.map((line) => line.split(/ +/).at(-1))).toEqual([name, next]);
-});
-
-test.concurrent("the line of a run in a followed log is cut if the terminal becomes narrower", async () => {
-  const { onTerminal, start } = await place();
-  const follow = onTerminal(["--app", "slow", "logs", "--follow", "--since", "1s"]);
-  await start();
-  await follow.shows(/^[^\n]* running .*[0-9a-f]{8}$/m);
-  follow.resize(30, 12);
-  await follow.shows(/^[^\n]{28}…$/m);
-  follow.type("\u0003");
-  expect(await follow.exit).toBe(130);
-});
-
 test.concurrent("Ctrl-C keeps the printed lines and prints how to resume", async () => {
   const { onTerminal } = await place();
   const run = onTerminal(slow);

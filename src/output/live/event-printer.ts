@@ -5,8 +5,7 @@ import { AnswerWatch, eventLine, isSilent, linesBelow, replacement } from "./eve
 import type { LiveStyle, TextPiece } from "./event-lines.ts";
 import type { ViewStyle } from "./node-lines.ts";
 import { RunView } from "./run-view.ts";
-import type { TerminalWriter, LiveLines } from "./terminal-writer.ts";
-import { counted } from "../../lib/text.ts";
+import type { TerminalWriter } from "./terminal-writer.ts";
 
 /** Displays events as they arrive. */
 export interface EventPrinter {
@@ -27,17 +26,13 @@ export function linePrinter(style: ViewStyle, out: Output): EventPrinter {
   };
 }
 
-/** Whether the events are those of a run from its start, or of several. */
-export const isRun = ([first]: readonly ServerEvent[]): boolean =>
-  first?.event === "workflow_started";
+/** Whether the events are those of one run from its start: with several, each event names its run. */
+export const isOneRun = ([first]: readonly ServerEvent[]): boolean =>
+  first?.event === "workflow_started" && first.run === undefined;
 
-/** Redraws a run below its final lines; several runs as blocks, whose events name them. */
-export function redrawingPrinter(
-  terminal: TerminalWriter,
-  style: ViewStyle,
-  isSeveral: boolean,
-): EventPrinter {
-  const view = isSeveral ? new RunsView(style) : new RunView(style);
+/** Redraws a run below its final lines. */
+export function redrawingPrinter(terminal: TerminalWriter, style: ViewStyle): EventPrinter {
+  const view = new RunView(style);
   const lines = terminal.redraw(view, style);
   return {
     async show(events) {
@@ -155,76 +150,5 @@ class EventLines {
   #grow(piece: string): string {
     this.#isLineOpen = !piece.endsWith("\n");
     return visible(piece, { newlines: true });
-  }
-}
-
-/** A run with its final lines, which its block shows until the run ends. */
-interface Block {
-  readonly view: RunView;
-  lines: string;
-}
-
-/** Rows of a block: its name, a node and the run. */
-const MIN_ROWS = 3;
-
-/**
- * The view of several runs, each with a block of its own. The blocks of active runs are redrawn; that
- * of a run that has ended is printed as a whole above them.
- */
-class RunsView implements LiveLines {
-  readonly #style: ViewStyle;
-  /** Runs that have not ended, by name. */
-  readonly #blocks = new Map<string, Block>();
-  #final = "";
-
-  constructor(style: ViewStyle) {
-    this.#style = style;
-  }
-
-  /** Adds an event that names its run. */
-  add(event: ServerEvent): void {
-    const { run: name = "" } = event;
-    const block = this.#blocks.get(name) ?? { view: new RunView(this.#style), lines: "" };
-    this.#blocks.set(name, block);
-    block.view.add(event);
-    block.lines += block.view.takeFinal();
-    if (event.event === "workflow_finished") this.#finish(name, block);
-  }
-
-  /** Makes all lines final: no further event follows. */
-  end(): void {
-    for (const [name, block] of this.#blocks) this.#finish(name, block);
-  }
-
-  takeFinal(): string {
-    const lines = this.#final;
-    this.#final = "";
-    return lines;
-  }
-
-  liveLines(columns: number, rows: number): readonly string[] {
-    const fitting = Math.max(1, Math.floor((rows - 1) / MIN_ROWS));
-    const shown = [...this.#blocks].slice(0, fitting);
-    const hidden = this.#blocks.size - shown.length;
-    const rest = hidden > 0 ? [`${counted(hidden, "more run")}`] : [];
-    const each = Math.floor((rows - rest.length) / Math.max(1, shown.length));
-    return [...shown.flatMap((block) => this.#blockLines(block, columns, each)), ...rest].slice(
-      0,
-      rows,
-    );
-  }
-
-  /** The name of a run, its newest final lines, and those that still change. */
-  #blockLines([name, { view, lines }]: [string, Block], columns: number, rows: number): string[] {
-    const live = view.liveLines(columns, rows - 1);
-    const room = Math.max(0, rows - 1 - live.length);
-    const final = lines === "" || room === 0 ? [] : lines.trimEnd().split("\n").slice(-room);
-    return [this.#style.colors.bold(visible(name)), ...final, ...live];
-  }
-
-  #finish(name: string, { view, lines }: Block): void {
-    view.end();
-    this.#final += `${this.#style.colors.bold(visible(name))}\n${lines}${view.takeFinal()}`;
-    this.#blocks.delete(name);
   }
 }

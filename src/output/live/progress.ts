@@ -225,93 +225,50 @@ export class ProgressLine {
 const countText = ({ done, total }: ProgressStep): string =>
   total === undefined ? groupDigits(done) : `${groupDigits(done)}/${groupDigits(total)}`;
 
-/** ms of completions that set the pace; more if there were few. */
-const WINDOW = 15_000;
-const WINDOW_COMPLETIONS = 10;
 /** What must be known before the pace is: completions, ms between them, and ms or a share of the work. */
 const MIN_COMPLETIONS = 3;
 const MIN_ELAPSED = 2000;
 const EARLY = 10_000;
 const EARLY_SHARE = 0.05;
-/** ms within which completions are taken as one. */
-const STEP = 100;
-/** Without a completion for this many usual gaps, and a window, the pace is no longer known. */
+/** Without a completion for this many ms, and usual gaps, the pace is no longer known. */
+const MAX_SILENCE = 15_000;
 const MAX_GAPS = 4;
 
-interface Sample {
-  readonly at: number;
-  readonly done: number;
-}
-
-/** The pace of work in its latest window. */
-interface Pace {
-  /** Completions per ms. */
-  readonly rate: number;
-  /** ms since the last completion. */
-  readonly silence: number;
-  /** Completed since the start. */
-  readonly done: number;
-}
-
-/**
- * Estimates the rate of counted work and the time left from the completions of the last 15 seconds,
- * so that a slow start or a pause is soon forgotten. Times are ms of one clock.
- */
+/** Estimates the rate of counted work and the time left. Times are ms of one clock. */
 export class TimeLeft {
-  readonly #start: Sample;
-  /** The samples of the window, after the last one before it. */
-  readonly #samples: Sample[];
+  readonly #start: { readonly at: number; readonly done: number };
+  #last: { readonly at: number; readonly done: number };
 
   constructor(at: number, done: number) {
     this.#start = { at, done };
-    this.#samples = [this.#start];
+    this.#last = this.#start;
   }
 
   add(at: number, done: number): void {
-    const samples = this.#samples;
-    const last = this.#last();
-    if (done <= last.done) return;
-    const isTogether = samples.length > 1 && at - last.at < STEP;
-    if (isTogether) samples.pop();
-    samples.push({ at: isTogether ? last.at : at, done });
-    const isOld = ({ at: time, done: count }: Sample) =>
-      time <= at - WINDOW && done - count >= WINDOW_COMPLETIONS;
-    while (samples[1] && isOld(samples[1])) samples.shift();
+    if (done > this.#last.done) this.#last = { at, done };
   }
 
   /** Completions per second; undefined until they are known, and when the work stalls. */
   perSecond(now: number): number | undefined {
-    const pace = this.#pace(now);
-    return pace && (this.#isEarly(now) ? undefined : pace.rate * 1000);
+    const rate = this.#rate(now, 0);
+    return rate && rate * 1000;
   }
 
-  /** Seconds until `total` is done; undefined until the pace is known, and when the work stalls. */
+  /** Seconds until `total` is done; undefined until the rate is known, and when the work stalls. */
   seconds(total: number, now: number): number | undefined {
-    const pace = this.#pace(now);
-    if (!pace) return undefined;
-    const share = pace.done / (total - this.#start.done);
-    if (share < EARLY_SHARE && this.#isEarly(now)) return undefined;
-    const left = (total - this.#last().done) / pace.rate - pace.silence;
+    const { at, done } = this.#last;
+    const rate = this.#rate(now, (done - this.#start.done) / (total - this.#start.done));
+    const left = rate === undefined ? 0 : (total - done) / rate - (now - at);
     return left > 0 ? left / 1000 : undefined;
   }
 
-  #pace(now: number): Pace | undefined {
-    const [first = this.#start] = this.#samples;
-    const last = this.#last();
-    const completions = last.done - first.done;
-    const elapsed = last.at - first.at;
-    if (completions < MIN_COMPLETIONS || elapsed < MIN_ELAPSED) return undefined;
-    const silence = now - last.at;
-    const usualGap = elapsed / (this.#samples.length - 1);
-    if (silence > Math.max(WINDOW, MAX_GAPS * usualGap)) return undefined;
-    return { rate: completions / elapsed, silence, done: last.done - this.#start.done };
-  }
-
-  #isEarly(now: number): boolean {
-    return now - this.#start.at < EARLY;
-  }
-
-  #last(): Sample {
-    return this.#samples.at(-1) ?? this.#start;
+  /** Completions per ms. */
+  #rate(now: number, share: number): number | undefined {
+    const done = this.#last.done - this.#start.done;
+    const elapsed = this.#last.at - this.#start.at;
+    const isEarly = now - this.#start.at < EARLY && share < EARLY_SHARE;
+    if (isEarly || done < MIN_COMPLETIONS || elapsed < MIN_ELAPSED) return undefined;
+    const isStalled = now - this.#last.at > Math.max(MAX_SILENCE, (MAX_GAPS * elapsed) / done);
+    return isStalled ? undefined : done / elapsed;
   }
 }

@@ -6,33 +6,15 @@ import { cellLines } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
 import type { ViewStyle } from "../live/node-lines.ts";
-import type { Reappearing } from "../live/open-rows.ts";
 import { printGrid } from "../table/grid.ts";
 import { sheetText } from "../table/sheet.ts";
 import { cellText, declaredFields, fieldNamed, fieldsOf, sortRows } from "../table/table.ts";
 import type { TableField, TableStyle } from "../table/table.ts";
 import { clockFor, timesFor } from "../terminal.ts";
 
-/** Prints rows as a grid; those that change are redrawn on a terminal. */
-export async function printTable(rows: RowBatches, printing: Printing): Promise<number> {
-  const { returns, style, out } = printing;
-  const fields = fieldsFor(printing, undefined);
-  const reappearing = style.terminal && isDefaultForm(style) ? reappearingOf(returns) : undefined;
-  if (!reappearing || !style.terminal)
-    return printGrid(rows, fields, await tableStyle(printing), out);
-  const { printReappearing } = await import("../live/open-rows.ts");
-  return printReappearing(
-    rows,
-    { ...reappearing, fields },
-    await tableStyle(printing),
-    style.terminal,
-  );
-}
-
-function reappearingOf(returns: Returns<never>): Reappearing | undefined {
-  const { reappears, namePath = "id" } = "columns" in returns ? returns : {};
-  return reappears && { idPath: namePath, isOpen: reappears as Reappearing["isOpen"] }; // rows of this type
-}
+/** Prints rows as a grid. */
+export const printTable = async (rows: RowBatches, printing: Printing): Promise<number> =>
+  printGrid(rows, fieldsFor(printing, undefined), await tableStyle(printing), printing.out);
 
 /** Prints objects as sheets, with an empty line between them. */
 export async function printSheets(rows: RowBatches, printing: Printing): Promise<number> {

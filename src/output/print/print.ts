@@ -211,7 +211,7 @@ async function printEvents(
 
 async function printLive(events: Events, printing: Printing): Promise<number> {
   const { returns, style, out } = printing;
-  const { isRun, linePrinter, redrawingPrinter } = await import("../live/event-printer.ts");
+  const { isOneRun, linePrinter, redrawingPrinter } = await import("../live/event-printer.ts");
   const viewStyle = await viewStyleOf(printing);
   const terminal = "some" in returns ? undefined : style.terminal;
   let printer: EventPrinter | undefined;
@@ -219,8 +219,8 @@ async function printLive(events: Events, printing: Printing): Promise<number> {
   try {
     for await (const batch of events) {
       printer ??=
-        terminal && isRun(batch)
-          ? redrawingPrinter(terminal, viewStyle, batch[0]?.run !== undefined)
+        terminal && isOneRun(batch)
+          ? redrawingPrinter(terminal, viewStyle)
           : linePrinter(viewStyle, out);
       await printer.show(batch);
       count += 1;

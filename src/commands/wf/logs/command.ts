@@ -1,9 +1,7 @@
 import { getAppInfo } from "../../../operations/apps.ts";
 import { local, record, withNamePath } from "../../../operations/operation.ts";
 import { required } from "../../../operations/shared.ts";
-import type { WorkflowLog } from "../../../operations/workflows.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/status.ts";
 import { task } from "../../task/command-spec.ts";
 import { logFilters } from "./filters.ts";
 
@@ -17,15 +15,10 @@ export const workflowLogs = task({
   tool: { without: ["follow"] },
   summary: "List the runs of the workflow, newest first",
   about:
-    "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes; a terminal redraws its line instead. It starts with the newest 20\n(--limit), or all since --since; json and --jq then handle one run at a time.",
+    "--follow polls for new runs every 2 seconds and prints them oldest first: each run when it appears,\nand again when its status changes. It starts with the newest 20 (--limit), or all since --since; json\nand --jq then handle one run at a time.",
   params: logsParams,
   returns: listWorkflowLogs.returns,
-  output({ follow, status, failed, where }, format) {
-    if (!follow) return undefined;
-    if (format === "json") return oneLog;
-    // A run that no longer matches does not appear again.
-    return status || failed || where ? undefined : followedLogs;
-  },
+  output: ({ follow }, format) => (follow && format === "json" ? oneLog : undefined),
   pages: true,
   wraps: listWorkflowLogs,
   effect: "reads",
@@ -72,12 +65,5 @@ export const workflowLogsExport = task({
     "wf logs export runs --state runs.state",
   ],
 });
-
-/** Runs that are printed when they appear, and again when they have ended. */
-const followedLogs = {
-  ...listWorkflowLogs.returns,
-  reappears: ({ workflow_run: run }: WorkflowLog) =>
-    typeof run?.status === "string" && !isEnded(run.status),
-};
 
 const oneLog = withNamePath("workflow_run.id", record(...listWorkflowLogs.returns.columns));
