@@ -36,12 +36,10 @@ function compare(a: string, b: string): number {
 }
 
 export const ownFlagsOf = (command: Command): Entry[] =>
-  ownFlags(command)
-    .filter(({ role }) => role !== "alias")
-    .map(({ usage, role, param }) => {
-      if (role === "file") return [usage, FROM_FILE];
-      return [usage, role === "no" ? "Set to false" : flagHelp(param)];
-    });
+  ownFlags(command).map(({ usage, role, param }) => {
+    if (role === "file") return [usage, FROM_FILE];
+    return [usage, role === "no" ? "Set to false" : flagHelp(param)];
+  });
 
 /** Long forms of the shared flags that a command takes. */
 export const sharedFlagNames = (command: Command): string[] =>

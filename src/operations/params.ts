@@ -41,8 +41,6 @@ interface ParamOptions {
   readonly range?: readonly [number, number];
   /** Name of the flag without dashes (default: the wire name). */
   readonly flag?: string;
-  /** Hidden aliases of the flag, without dashes; one letter is a short form. */
-  readonly aliases?: readonly string[];
   /** The list in which the beginning of an ID is looked up. */
   readonly listed?: ListedNoun;
   /**

@@ -259,11 +259,9 @@ export const listWorkflowLogs = wfOperation({
     status: query.choice(["succeeded", "failed", "stopped"], "Only runs with this status"),
     created_at__after: query.time("Only runs since this time", {
       flag: "since",
-      aliases: ["after"],
     }),
     created_at__before: query.time("Only runs until this time", {
       flag: "until",
-      aliases: ["before"],
     }),
     // Together with a keyword, the server responds with 500 (server §12).
     created_by_end_user_session_id: query.text("Only runs of this end user", {

@@ -58,25 +58,18 @@ export const progressStyle = (
   unicode: wantsUnicode(host.env),
 });
 
-/** The output with another way to write to it. */
-export const withWrite = (output: Output, write: Output["write"]): Output => ({
-  write,
-  get isTTY() {
-    return output.isTTY;
-  },
-  get terminal() {
-    return output.terminal;
-  },
-  get columns() {
-    return output.columns;
-  },
-  get resumeCount() {
-    return output.resumeCount ?? 0;
-  },
-  get closed() {
-    return output.closed;
-  },
-});
+/** The output with another way to write to it; all else is that of the output at each moment. */
+export const withWrite = (output: Output, write: Output["write"]): Output =>
+  Object.create(output, { write: { value: write } }) as Output;
+
+/** An output that nobody sees. */
+export const nowhere: Output = {
+  write: () => Promise.resolve(),
+  isTTY: false,
+  columns: Infinity,
+  terminal: undefined,
+  closed: false,
+};
 
 /** Values of `--output` for rows, objects and events. */
 export const formats = [

@@ -9,10 +9,9 @@ const wf = await commandsOf("wf");
 
 /** Lines with the habits of other programs, and the same in ours. */
 const same: readonly (readonly [typed: string, means: string])[] = [
-  ["wf events RUN -f", "wf events RUN --follow"],
   ["wf events RUN -F", "wf events RUN --follow"],
-  ["wf logs -f", "wf logs --follow"],
-  ["wf logs -fq", "wf logs --follow -q"],
+  ["wf logs -F", "wf logs --follow"],
+  ["wf logs -Fq", "wf logs --follow -q"],
   ["wf run -i query=x -i n=1", "wf run --input query=x --input n=1"],
   ["wf form submit t -i comment=x", "wf form submit t --input comment=x"],
   ["wf run query=x n=1", "wf run --input query=x --input n=1"],

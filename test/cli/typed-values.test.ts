@@ -12,7 +12,7 @@ const command = commandOf({
     params: {
       name: local.text("Name"),
       more: local.text("More"),
-      created_at__before: local.text("Before", { flag: "until", aliases: ["before"] }),
+      created_at__before: local.text("Before", { flag: "until" }),
       page_size: local.text("Size", { orFile: true }),
       no_wait: local.flag("Do not wait"),
       include_all: query.flag("All"),
@@ -30,7 +30,6 @@ test.each<[string, unknown[], Record<string, unknown>, Record<string, unknown>]>
   ["an empty list of positionals is absent", ["a", []], {}, { name: "a" }],
   ["a flag in camel case", ["a"], { pageSize: "9" }, { name: "a", page_size: "9" }],
   ["a -file form", ["a"], { pageSizeFile: "x" }, { name: "a", page_size: { file: "x" } }],
-  ["an alias", ["a"], { before: "now" }, { name: "a", created_at__before: "now" }],
   ["a flag named no-…", ["a"], { wait: false }, { name: "a", no_wait: true }],
   ["a negated flag", ["a"], { includeAll: false }, { name: "a", include_all: false }],
   ["defaults of commander are absent", ["a"], { wait: true }, { name: "a" }],
@@ -39,7 +38,6 @@ test.each<[string, unknown[], Record<string, unknown>, Record<string, unknown>]>
 });
 
 test.each([
-  [{ until: "now", before: "now" }, "use either --until or --before, not both"],
   [{ pageSize: "9", pageSizeFile: "x" }, "use either --page-size or --page-size-file, not both"],
 ])("%j: two values for one parameter", (options, message) => {
   expect(() => typedValues(command, ["a"], options)).toThrow(message);

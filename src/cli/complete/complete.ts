@@ -187,7 +187,7 @@ const licensesFlag = { long: "--licenses", help: "Show licenses", repeats: false
 
 function flagsFor(command: Command | undefined): KnownFlag[] {
   const shared = command ? sharedFlagsOf(command) : sharedFlags;
-  const own = command ? ownFlags(command).filter(({ role }) => role !== "alias") : [];
+  const own = command ? ownFlags(command) : [];
   return [
     ...own.map((flag) => ({ ...flag, source: ownSource(command, flag) })),
     ...shared.map((flag) => ({
@@ -328,11 +328,9 @@ const references =
     const start = typed.startsWith("name:") ? typed.slice("name:".length) : typed;
     const names = await fetchNames(noun, { command, flags, within, typed: start }, host);
     return names
-      .map(({ name, about }) => ({
-        value: start === typed ? asTyped(name) : `name:${name}`,
-        help: about,
-      }))
-      .filter(({ value }) => !positionals.includes(value));
+      .map((name) => (start === typed ? asTyped(name) : `name:${name}`))
+      .filter((value) => !positionals.includes(value))
+      .map((value) => ({ value, help: "" }));
   };
 
 /** A name that looks like a flag or an ID needs the prefix. */

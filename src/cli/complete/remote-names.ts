@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
-import type { Values } from "../../api/request.ts";
 import { runsOfMachine } from "../../commands/wf/index.ts";
 import { settingsFor } from "../../config/settings.ts";
 import { targetOf } from "../../config/target.ts";
-import type { Host, Output } from "../../host/host.ts";
+import type { Host } from "../../host/host.ts";
 import { isObject } from "../../lib/json.ts";
-import { counted } from "../../lib/text.ts";
 import type { Noun } from "../../operations/operation.ts";
-import { timesFor } from "../../output/terminal.ts";
+import { nowhere, timesFor } from "../../output/terminal.ts";
 import { openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
 import type { Command } from "../parse/command.ts";
@@ -16,28 +14,6 @@ import type { Globals } from "../parse/shared-flags.ts";
 import { listings } from "../resolve/listings.ts";
 import { lookupOf } from "../resolve/resolve-input.ts";
 import { resolveName } from "../resolve/resolve-names.ts";
-
-/** An object with a name. */
-export interface Named {
-  readonly name: string;
-  /** What tells it from the others: `available, 120 words`. */
-  readonly about: string;
-}
-
-/** Descriptions of names, from the rows of their lists. */
-const descriptions: Readonly<Record<Noun, (row: Values) => readonly (string | undefined)[]>> = {
-  kb: ({ document_count }) => [count(document_count, "document")],
-  document: ({ display_status, word_count }) => [text(display_status), count(word_count, "word")],
-  tag: ({ binding_count }) => [count(binding_count, "knowledge base")],
-  field: ({ type, count: values }) => [text(type), count(values, "document")],
-};
-
-const text = (value: unknown): string | undefined =>
-  typeof value === "string" ? value : undefined;
-
-/** Some counts are sent as text. */
-const count = (value: unknown, noun: string): string | undefined =>
-  value === undefined || value === null ? undefined : counted(Number(value), noun);
 
 /** The names to complete. */
 interface NameQuery {
@@ -65,7 +41,7 @@ export async function fetchNames(
   noun: Noun,
   query: NameQuery,
   host: Host,
-): Promise<readonly Named[]> {
+): Promise<readonly string[]> {
   const { row, within, keyword: narrows } = listings[noun];
   if (within && query.within === undefined) return [];
   return withTimeout(withoutSideEffects(host), async (timed) => {
@@ -89,11 +65,11 @@ export async function fetchNames(
   });
 }
 
-/** IDs of the runs of the server that were started or followed on this machine, newest first. */
+/** Runs of the server that were started or followed on this machine, newest first, with their status and time. */
 export const runIds = (
   query: Pick<NameQuery, "command" | "flags">,
   host: Host,
-): Promise<readonly Named[]> =>
+): Promise<readonly { readonly name: string; readonly about: string }[]> =>
   withTimeout(withoutSideEffects(host), async (timed) => {
     const session = sessionFor(query, timed);
     const times = timesFor({ times: "relative", now: () => host.now() }, true);
@@ -145,33 +121,30 @@ async function listNames(
   within: string | undefined,
   keyword: string,
   session: Session,
-): Promise<Named[]> {
+): Promise<string[]> {
   const { row, fixed, within: scope, keyword: narrows } = listings[noun];
   const inside =
     scope && within !== undefined
       ? { dataset_id: (await resolveName("kb", within, {}, lookupOf(session))).id }
       : {};
   const narrowed = narrows && keyword !== "" ? { keyword } : {};
-  const names = new Map<string, Named>();
+  const names = new Set<string>();
   for await (const object of session.api.rows(
     row,
     { ...inside, ...fixed, ...narrowed },
     { limit: MAX_NAMES },
   )) {
-    if (!isObject(object)) continue;
-    const { name } = object;
-    const about = descriptions[noun](object).filter((part) => part !== undefined);
-    if (typeof name === "string") names.set(name, { name, about: about.join(", ") });
+    if (isObject(object) && typeof object["name"] === "string") names.add(object["name"]);
   }
-  return [...names.values()];
+  return [...names];
 }
 
 /** Names from the cache, or from `fetch` if they are older than a minute. */
 async function cached(
   label: string,
   host: Host,
-  fetch: () => Promise<readonly Named[]>,
-): Promise<readonly Named[]> {
+  fetch: () => Promise<readonly string[]>,
+): Promise<readonly string[]> {
   const path = `${host.directories.cache}/names.json`;
   const now = host.now().getTime();
   const isFresh = (entry: unknown): boolean =>
@@ -179,7 +152,7 @@ async function cached(
   const entries = Object.entries(await readCache(path, host)).filter(([, entry]) => isFresh(entry));
   const entry = entries.find(([name]) => name === label)?.[1];
   if (isObject(entry) && Array.isArray(entry["names"])) {
-    return entry["names"] as readonly Named[]; // written below
+    return entry["names"] as readonly string[]; // written below
   }
   const names = await fetch();
   try {
@@ -210,8 +183,11 @@ async function withTimeout<T>(host: Host, work: (timed: Host) => Promise<T>): Pr
   const late = new AbortController();
   const signal = AbortSignal.any([host.signal, late.signal]);
   const working = work({ ...host, signal });
+  const limit = host.sleep(TIMEOUT_MS, ended.signal).then(() => {
+    throw new Error("timed out");
+  });
   try {
-    return await Promise.race([working, timeLimit(host, ended.signal)]);
+    return await Promise.race([working, limit]);
   } finally {
     ended.abort();
     late.abort();
@@ -219,20 +195,10 @@ async function withTimeout<T>(host: Host, work: (timed: Host) => Promise<T>): Pr
   }
 }
 
-/** Throws after the time limit. A loop, because a timer may fire early. */
-async function timeLimit(host: Host, ended: AbortSignal): Promise<never> {
-  const start = host.elapsed();
-  for (let left = TIMEOUT_MS; left > 0; left = start + TIMEOUT_MS - host.elapsed()) {
-    await host.sleep(left, ended);
-  }
-  throw new Error("timed out");
-}
-
 /** The host without output, prompts and child processes: a command line is being typed. */
 function withoutSideEffects(host: Host): Host {
-  const discard: Output = { ...host.stderr, write: () => Promise.resolve(), isTTY: false };
   const never = () => {
     throw new Error("completion must not start programs or prompt");
   };
-  return { ...host, stdout: discard, stderr: discard, spawn: never, prompt: never };
+  return { ...host, stdout: nowhere, stderr: nowhere, spawn: never, prompt: never };
 }

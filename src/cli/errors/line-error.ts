@@ -90,9 +90,7 @@ function unknownFlag(failure: Failure): Explanation {
   const message = `unknown flag: ${quoted}`;
   // The node of a command has only the flags that its line names.
   const all = command ? flagsOf(command) : node.options.filter(({ hidden }) => !hidden);
-  const known = all.flatMap((flag) =>
-    "role" in flag && flag.role === "alias" ? [] : (flag.long ?? []),
-  );
+  const known = all.flatMap(({ long }) => long ?? []);
   const near = quoted.startsWith("--") ? didYouMean(quoted, [...known, "--help"]) : undefined;
   return {
     message,

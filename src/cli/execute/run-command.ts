@@ -10,9 +10,10 @@ import type {
 } from "../../commands/task/command-runner.ts";
 import type { Context } from "../../commands/task/command-spec.ts";
 import { CliError } from "../../errors.ts";
-import type { Host, Output } from "../../host/host.ts";
+import type { Host } from "../../host/host.ts";
 import { inBatches } from "../../lib/collect.ts";
 import { own } from "../../lib/json.ts";
+import { nowhere } from "../../output/terminal.ts";
 import { toCliError } from "../errors/error-text.ts";
 import { withScope } from "../errors/line-scope.ts";
 import { commandsOf } from "../parse/command-list.ts";
@@ -124,13 +125,15 @@ const nestedGlobals = (
 
 /** Nothing reaches stdout; lines for stderr are collected. */
 function silent(notices: string[]): Pick<Host, "stdout" | "stderr" | "stdin"> {
-  const output = { isTTY: false, columns: Infinity, terminal: undefined, closed: false };
   const write = (text: string | Uint8Array) => {
     if (typeof text === "string") notices.push(text.trimEnd());
     return Promise.resolve();
   };
-  const stdout: Output = { ...output, write: () => Promise.resolve() };
-  return { stdout, stderr: { ...output, write }, stdin: { isTTY: false, bytes: nothing } };
+  return {
+    stdout: nowhere,
+    stderr: { ...nowhere, write },
+    stdin: { isTTY: false, bytes: nothing },
+  };
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}

@@ -202,21 +202,15 @@ function namedIn<F extends Flag>(line: readonly string[], flags: readonly F[]): 
   const names = new Set(long.map((word) => positive(word.split("=", 1)[0] ?? "")));
   const letters = line.filter((word) => /^-[^-]/.test(word)).join("");
   return flags.filter(
-    (flag) =>
-      names.has(positive(flag.long)) ||
-      [flag.short, flag.long].some((name) => isLetter(name, letters)),
+    ({ long: name, short }) =>
+      names.has(positive(name)) || (short !== undefined && letters.includes(short.slice(1))),
   );
 }
-
-/** Is it a flag of one letter that is among these? */
-const isLetter = (name: string | undefined, letters: string): boolean =>
-  name?.length === 2 && letters.includes(name.slice(1));
 
 function optionOf(flag: OwnFlag | SharedFlag): Option {
   const option = new Option(flag.usage, flag.help);
   if ("key" in flag) option.attributeName = () => flag.key;
   if (flag.bareValue !== undefined) option.preset(flag.bareValue);
-  if ("role" in flag && flag.role === "alias") option.hideHelp();
   return flag.repeats ? repeatable(option) : option;
 }
 

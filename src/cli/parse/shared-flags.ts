@@ -204,7 +204,7 @@ export type Globals = {
 export interface Flag {
   /** `-o, --output <format>`, or `[format]` where the value is optional. */
   readonly usage: string;
-  /** `--output`; a hidden alias can be one letter, `-f`. */
+  /** `--output` */
   readonly long: string;
   /** `-o` */
   readonly short?: string | undefined;
@@ -220,8 +220,8 @@ export interface Flag {
 export interface OwnFlag extends Flag {
   readonly name: string;
   readonly param: Param;
-  /** It gives the value, false, or the path of a file with the value; an alias is hidden. */
-  readonly role: "value" | "no" | "file" | "alias";
+  /** It gives the value, false, or the path of a file with the value. */
+  readonly role: "value" | "no" | "file";
 }
 
 /** Each start asks twice for the flags of its command. */
@@ -236,7 +236,7 @@ export function ownFlags(command: Command): readonly OwnFlag[] {
 
 const readFlags = (command: Command): OwnFlag[] =>
   flagParams(command).flatMap(([name, param]): OwnFlag[] => {
-    const { aliases = [], help, many = false, range } = param;
+    const { help, many = false, range } = param;
     const long = `--${flagOf(name, param)}`;
     const short = param.short && `-${param.short}`;
     const value = param.kind === "flag" ? undefined : placeholder(param);
@@ -253,14 +253,10 @@ const readFlags = (command: Command): OwnFlag[] =>
         value,
         bareValue: value?.startsWith("[") ? String(range?.[0]) : undefined,
       },
-      ...aliases.map((alias): OwnFlag => variant(own, "alias", dashed(alias), value)),
       ...(param.orFile ? [variant(own, "file", `${long}-file`, "path")] : []),
       ...(isNegatable(param) ? [variant(own, "no", long.replace("--", "--no-"))] : []),
     ];
   });
-
-/** `f` → `-f`, `after` → `--after` */
-const dashed = (name: string): string => (name.length === 1 ? `-${name}` : `--${name}`);
 
 const variant = (
   own: Pick<OwnFlag, "name" | "param" | "help" | "repeats">,

@@ -101,17 +101,6 @@ describe("wf logs", () => {
     );
   });
 
-  test("accepts --after and --before as aliases, one of each pair at a time", async () => {
-    const { env, seen } = await logServer(() => [], 1);
-    const now = () => new Date("2026-11-21T12:00:00Z");
-    const { exit, err } = await cli("wf logs --after 2h --before now".split(" "), { env, now });
-    expect([exit, err]).toEqual([0, "since 2026-11-21T10:00:00Z until 2026-11-21T12:00:00Z\n"]);
-    const both = await cli("wf logs --after 2h --since 3h".split(" "), { env });
-    expect([both.exit, both.err]).toEqual([2, "error: use either --since or --after, not both\n"]);
-    expect(seen.map(({ pathname }) => pathname)).toEqual(["/v1/workflows/logs", "/v1/info"]);
-    expect((await cli(["wf", "logs", "--help"])).out).not.toContain("--after");
-  });
-
   test("--failed is short for --status failed", async () => {
     const { env, seen } = await logServer(() => logsOf(3), 1);
     const { exit } = await cli(["wf", "logs", "--failed"], { env });

@@ -13,7 +13,7 @@ export const eventsParams = {
     placeholder: "run",
     listed: "run",
   }),
-  follow: local.flag("Reconnect until the run has ended", { short: "F", aliases: ["f"] }),
+  follow: local.flag("Reconnect until the run has ended", { short: "F" }),
   through_pauses: local.flag("Keep following while the run is paused"),
   no_snapshot: local.flag("Show new events only"),
   only: local.text("Only these kinds of events, comma-separated", {

@@ -7,7 +7,7 @@ import { logFilters } from "./filters.ts";
 
 export const logsParams = {
   ...logFilters,
-  follow: local.flag("Keep printing new runs", { short: "F", aliases: ["f"] }),
+  follow: local.flag("Keep printing new runs", { short: "F" }),
 };
 
 export const workflowLogs = task({
