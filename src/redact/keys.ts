@@ -1,4 +1,5 @@
 import { keyProblem } from "../lib/api-key.ts";
+import { attempt } from "../lib/json.ts";
 
 /** The keys and passwords in use. All text that is not the result goes through `masked`. */
 export interface Secrets {
@@ -65,7 +66,7 @@ export function newSecrets(env: Readonly<Record<string, string | undefined>>): S
     // A user name without a password is a token.
     const password = /^(?:\w+:\/\/)?(?:[^/@:]*:)?(.+)@/.exec(value)?.[1] ?? "";
     learn(password);
-    learn(percentDecoded(password));
+    learn(attempt(() => decodeURIComponent(password)) ?? password);
   }
   return {
     learn,
@@ -76,14 +77,6 @@ export function newSecrets(env: Readonly<Record<string, string | undefined>>): S
       return maskText(text);
     },
   };
-}
-
-function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** A text to search for: the ways to write each of its characters, as patterns for a position. */

@@ -1,5 +1,4 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { spawn } from "@lydell/node-pty";
@@ -194,31 +193,6 @@ test("names that are already on the line are not suggested again", async () => {
   const left = await values(["tag", "bind", "Handbook", "Team Handbook", ""], world);
   expect(left).toContain("報告書 2024");
   expect(left).not.toContain("Team Handbook");
-});
-
-test("names are cached for a minute per key, and the cache contains no key", async () => {
-  const { world, seen, folder, sandbox } = await furnished();
-  await completionLines(["tag", "rename", ""], world);
-  await completionLines(["tag", "rename", "Te"], world);
-  expect(seen).toHaveLength(1);
-
-  const kept = readFileSync(join(folder, "cache", "names.json"), "utf8");
-  expect(kept).toContain("Team Handbook");
-  expect(kept).not.toContain("dataset-sandbox");
-
-  const other = { ...world, env: { ...world.env, KB_KEY: "dataset-other" } };
-  expect(await completionLines(["tag", "rename", ""], other)).toEqual([]);
-
-  const later = { ...world, now: () => new Date(moment.getTime() + 60_000) };
-  expect(await values(["tag", "rename", "Te"], later)).toEqual(["Team Handbook"]);
-  expect(seen.map(({ headers }) => headers["authorization"])).toEqual([
-    "Bearer dataset-sandbox",
-    "Bearer dataset-other",
-    "Bearer dataset-sandbox",
-  ]);
-
-  await sandbox.stop();
-  expect(await values(["tag", "rename", "Te"], later)).toEqual(["Team Handbook"]);
 });
 
 test("a server that does not respond within a second yields no candidates and no error", async () => {

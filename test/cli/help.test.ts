@@ -364,23 +364,9 @@ test("help rejects an unknown flag", async () => {
   expect(ran.err).toContain("unknown flag: --jsno");
 });
 
-test("former names of commands work and are not listed", async () => {
-  const page = await cli(["wf", "help", "text", "stop"]);
-  expect(await cli(["wf", "completion", "stop", "--help"])).toEqual(page);
-  expect(await cli(["wf", "help", "completion", "stop"])).toEqual(page);
-  expect(commandOf("wf", "wf completion stop")).toBeUndefined();
-  expect((await cli(["wf", "help", "completion"])).out).not.toMatch(/^ {2}(create|stop) /m);
-  expect((await cli(["wf", "__complete", "--", "completion", ""])).out).not.toContain("stop");
-  const typo = await cli(["wf", "completion", "stpo"]);
-  expect(typo).toMatchObject({ exit: 2 });
-  expect(typo.err).toContain('unknown command "stpo" for wf completion');
-  expect(typo.err).not.toContain("`wf completion stop`");
-});
-
 test("help conditions lists every name that --where and --fail-if take", async () => {
   const { out } = await cli(["wf", "help", "conditions"]);
   const text = out.replace(/\s+/g, " ");
   expect(text).toContain(Object.keys(logFields).join(", "));
   expect(text).toContain(Object.keys(figureKinds).join(", "));
-  expect((await cli(["wf", "help", "expect"])).out).toBe(out);
 });

@@ -144,7 +144,6 @@ const scenes: readonly Scene[] = [
   { line: "kb doc show 'Hand book'" },
   { line: "kb search 'Hand book' thirty days" },
   { line: "kb list --bogus" },
-  { line: "kb list 'Hand book'" },
   { line: "kb lst" },
   { line: "kb logs" },
   { line: "kb xyzzy" },

@@ -197,13 +197,9 @@ function wrongAgain(line: Line, normal: Undisturbed, first: Told, second: Told):
   return end.length > 0 ? [`again: ${end.join("; ")}`] : [];
 }
 
-/**
- * Files that a command can do without: the task IDs of runs, which `wf stop` can get otherwise, and the
- * names that completion caches for some seconds.
- */
+/** Files that a command can do without: the task IDs of runs, which `wf stop` can get otherwise. */
 const spare: Readonly<Record<string, RegExp>> = {
   "home/state/runs/TIME-ID.json": /home\/state\/runs/,
-  "home/cache/names.json": /home\/cache|\/v1\/datasets\?include_all|^sleep/,
 };
 
 /** The files that the failed call may have prevented. */

@@ -1,7 +1,5 @@
-import { createHash } from "node:crypto";
 import { runsOfMachine } from "../../commands/wf/index.ts";
 import { settingsFor } from "../../config/settings.ts";
-import { targetOf } from "../../config/target.ts";
 import type { Host } from "../../host/host.ts";
 import { isObject } from "../../lib/json.ts";
 import type { Noun } from "../../operations/operation.ts";
@@ -28,37 +26,27 @@ interface NameQuery {
 
 /** Longest wait after Tab (ms): a distant server needs about half of it for TLS and two requests. */
 const TIMEOUT_MS = 1000;
-/** Lifetime of cached names (ms). */
-const CACHE_MS = 60_000;
 /** Rows of one page; a longer list is searched by the typed prefix. */
 const MAX_NAMES = 100;
 
 /**
- * Names of a noun from the server, at most 100, cached for a minute. Throws or returns none if that
- * takes longer than a second or fails. Never prompts and never starts a program.
+ * Names of a noun from the server, at most 100. Throws or returns none if that takes longer than a
+ * second or fails. Never prompts and never starts a program.
  */
 export async function fetchNames(
   noun: Noun,
   query: NameQuery,
   host: Host,
 ): Promise<readonly string[]> {
-  const { row, within, keyword: narrows } = listings[noun];
+  const { within, keyword: narrows } = listings[noun];
   if (within && query.within === undefined) return [];
   return withTimeout(withoutSideEffects(host), async (timed) => {
     const session = sessionFor(query, timed);
     try {
-      const { baseUrl, key } = targetOf(await session.settings(), row.key);
-      const listed = (keyword: string) => {
-        // Workspaces can share a base URL. The digest separates them without storing the key.
-        const label = createHash("sha256")
-          .update(JSON.stringify([baseUrl, key, row.id, query.within, keyword]))
-          .digest("hex");
-        return cached(label, timed, () => listNames(noun, query.within, keyword, session));
-      };
-      const first = await listed("");
+      const first = await listNames(noun, query.within, "", session);
       return first.length < MAX_NAMES || !narrows || query.typed === ""
         ? first
-        : listed(query.typed);
+        : await listNames(noun, query.within, query.typed, session);
     } finally {
       await session.close();
     }
@@ -137,41 +125,6 @@ async function listNames(
     if (isObject(object) && typeof object["name"] === "string") names.add(object["name"]);
   }
   return [...names];
-}
-
-/** Names from the cache, or from `fetch` if they are older than a minute. */
-async function cached(
-  label: string,
-  host: Host,
-  fetch: () => Promise<readonly string[]>,
-): Promise<readonly string[]> {
-  const path = `${host.directories.cache}/names.json`;
-  const now = host.now().getTime();
-  const isFresh = (entry: unknown): boolean =>
-    isObject(entry) && now - Number(entry["at"]) >= 0 && now - Number(entry["at"]) < CACHE_MS;
-  const entries = Object.entries(await readCache(path, host)).filter(([, entry]) => isFresh(entry));
-  const entry = entries.find(([name]) => name === label)?.[1];
-  if (isObject(entry) && Array.isArray(entry["names"])) {
-    return entry["names"] as readonly string[]; // written below
-  }
-  const names = await fetch();
-  try {
-    await host.files.makeDirectory(host.directories.cache, 0o700);
-    const text = JSON.stringify({ ...Object.fromEntries(entries), [label]: { at: now, names } });
-    await host.files.writeAtomic(path, text, 0o600);
-  } catch {
-    // names are fetched each time if the cache is not writable
-  }
-  return names;
-}
-
-async function readCache(path: string, host: Host): Promise<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(await host.files.read(path)));
-    return isObject(value) ? value : {};
-  } catch {
-    return {}; // missing or damaged: it is overwritten
-  }
 }
 
 /**

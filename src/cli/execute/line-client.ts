@@ -2,7 +2,7 @@ import type { ClientSetup, FirstRequests } from "../../api/calls.ts";
 import type { IncomingResponse, OutgoingRequest } from "../../api/exchange.ts";
 import { apiClient } from "../../api/client.ts";
 import type { ApiClient } from "../../api/client.ts";
-import type { TypedFile, Values } from "../../api/request.ts";
+import type { HttpRequest, TypedFile, Values } from "../../api/request.ts";
 import type { Context } from "../../commands/task/command-spec.ts";
 import type { Settings } from "../../config/settings.ts";
 import { requireBaseUrl, targetOf } from "../../config/target.ts";
@@ -20,7 +20,6 @@ import { MAX_ATTEMPTS } from "../trace/request-log.ts";
 import type { Attempt, RequestLog } from "../trace/request-log.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
 import { withPrefix } from "./command-texts.ts";
-import { dryRunText } from "./dry-run.ts";
 
 /** What the requests of a command line depend on. */
 interface ClientLine extends Pick<Context, "trace" | "notice"> {
@@ -45,10 +44,10 @@ export function openClient(line: ClientLine): { readonly api: ApiClient; close()
   let wireTrace: WireTrace | undefined;
   // Loaded when the first request is sent with -v.
   const traced: ClientSetup["onExchange"] = async (outgoing, send) => {
-    const { openWireTrace } = await import("../trace/wire-log.ts");
+    const { WireTrace: Trace } = await import("../trace/wire-log.ts");
     // A sign-in has its own address and key, so it works with settings that are wrong.
     const resolved = await settings().catch(() => undefined);
-    wireTrace ??= openWireTrace(verbosity, resolved, startedAt, host);
+    wireTrace ??= new Trace(verbosity, resolved, startedAt, host);
     return wireTrace.exchange(outgoing, send);
   };
   // One dispatcher for all requests, so that connections are reused.
@@ -87,10 +86,9 @@ export function openClient(line: ClientLine): { readonly api: ApiClient; close()
     async holdsBack(request, keyKind, key) {
       const { dryRun, curl } = options.globals;
       if (dryRun || curl) {
-        const blob = (file: TypedFile) => blobOf(file, host);
         const text = curl
           ? curlText(request, keyKind)
-          : await dryRunText(request, maskKey(key), { blob });
+          : await dryRunText(request, maskKey(key), host);
         await host.stdout.write(text);
         return true;
       }
@@ -106,6 +104,30 @@ export function openClient(line: ClientLine): { readonly api: ApiClient; close()
     },
   });
   return { api, close: async () => wireTrace?.close() };
+}
+
+/**
+ * The request as it would be sent, the key masked. A multipart body is shown part by part: its
+ * boundary is random.
+ */
+async function dryRunText(request: HttpRequest, maskedKey: string, host: Host): Promise<string> {
+  const lines = [`${request.method} ${request.url}`, `authorization: Bearer ${maskedKey}`];
+  for (const [name, value] of Object.entries(request.headers)) lines.push(`${name}: ${value}`);
+  if (request.body?.kind === "json") lines.push("", request.body.text);
+  if (request.body?.kind === "form") {
+    lines.push("content-type: multipart/form-data");
+    for (const part of request.body.parts) {
+      lines.push("");
+      if ("text" in part) {
+        lines.push(`part ${part.name}`, part.text);
+        continue;
+      }
+      const { name, type } = part.file;
+      const { size } = await blobOf(part.file, host);
+      lines.push(`part ${part.name}: file ${JSON.stringify(name)}, ${type}, ${size} bytes`);
+    }
+  }
+  return `${lines.join("\n")}\n`;
 }
 
 /** The content of a file. Its system errors become CliErrors: the client reports others as network errors. */

@@ -14,7 +14,4 @@ export const topicNames = [
   "names",
 ] as const;
 
-/** Other names of topics, which are not listed. */
-export const topicAliases: Readonly<Record<string, TopicName>> = { expect: "conditions" };
-
 export type TopicName = (typeof topicNames)[number];

@@ -1,10 +1,9 @@
 import { CliError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { own } from "../../lib/json.ts";
 import type { Command } from "../parse/command.ts";
 import { helpFor } from "./help.ts";
-import { topicAliases, topicNames } from "./topic-names.ts";
+import { topicNames } from "./topic-names.ts";
 import { commandLine } from "../../lib/command-line.ts";
 
 /** Shows what -h or --help requests. */
@@ -37,7 +36,7 @@ export async function showHelpTopic(
   const style = { width: host.stdout.columns, brief: flags.includes("-h") };
   const isJson = flags.includes("--json");
   const [word = "", ...others] = words;
-  const topic = topicNames.find((name) => name === (own(topicAliases, word) ?? word));
+  const topic = topicNames.find((name) => name === word);
   if (topic && others.length === 0) {
     const { topicText } = await import("./topics.ts");
     const text = await topicText(topic, style.width);

@@ -15,29 +15,12 @@ const MAX_BUFFERED = 64 * 1024;
 /** Characters of an incomplete event that are buffered. */
 const MAX_EVENT = 1024 * 1024;
 
-/** Prints to stderr what goes over the wire, marked like in curl: `>` sent, `<` received, `*` info. */
-export interface WireTrace {
-  exchange(
-    outgoing: OutgoingRequest,
-    send: () => Promise<IncomingResponse>,
-  ): Promise<IncomingResponse>;
-  /** Ends the trace; -vvv prints the time of each phase. */
-  close(): Promise<void>;
-}
-
 /**
- * Opens a trace for -v (one line per request), -vv (headers, bodies, connections) or -vvv (causes of
- * errors, phases). It redacts credentials and escapes control characters. `startedAt` is the start
- * of the command in ms.
+ * Prints to stderr what goes over the wire, marked like in curl: `>` sent, `<` received, `*` info. With
+ * -v one line per request, with -vv headers, bodies and connections, with -vvv causes of errors and the
+ * time of each phase. It redacts credentials and escapes control characters.
  */
-export const openWireTrace = (
-  verbosity: number,
-  settings: Settings | undefined,
-  startedAt: number,
-  host: Host,
-): WireTrace => new WireLog(verbosity, settings, startedAt, host);
-
-class WireLog implements WireTrace {
+export class WireTrace {
   readonly #verbosity: number;
   readonly #settings: Settings | undefined;
   readonly #host: Host;
@@ -47,6 +30,7 @@ class WireLog implements WireTrace {
   #lastAt: number;
   #attempts = 0;
 
+  /** `startedAt` is the start of the command in ms. */
   constructor(verbosity: number, settings: Settings | undefined, startedAt: number, host: Host) {
     this.#verbosity = verbosity;
     this.#settings = settings;
@@ -56,6 +40,7 @@ class WireLog implements WireTrace {
     if (verbosity >= 2) subscribe("undici:client:connected", this.#onConnected);
   }
 
+  /** Sends a request and prints it with its response. */
   async exchange(
     outgoing: OutgoingRequest,
     send: () => Promise<IncomingResponse>,
@@ -99,6 +84,7 @@ class WireLog implements WireTrace {
     }
   }
 
+  /** Ends the trace. */
   async close(): Promise<void> {
     if (this.#verbosity >= 2) unsubscribe("undici:client:connected", this.#onConnected);
     if (this.#verbosity < 3 || this.#firstAt === undefined) return;
