@@ -1,5 +1,4 @@
 import { commandsOf } from "../../src/cli/parse/command-list.ts";
-import { flagGroups } from "../../src/cli/help/topics.ts";
 import { argumentRows } from "../../src/cli/help/help.ts";
 import { MAX_WIDTH } from "../../src/cli/help/layout.ts";
 import { usageOf } from "../../src/cli/parse/command.ts";
@@ -33,14 +32,11 @@ export async function referencePage(): Promise<string> {
     ...kb.filter(isShared).flatMap(commandSection),
     "## Shared flags",
     "Each command lists the shared flags that it takes. They can also precede the command: `kb -p staging list`.",
-    ...flagGroups.flatMap(([group, title]) => [
+    ...Object.entries(sharedFlagGroups).flatMap(([title, flags]) => [
       `### ${title}`,
       table(
         "Flag",
-        sharedFlagGroups[group].map((flag): Entry => [
-          code(flag.usage),
-          plain(sharedFlagHelp(flag)),
-        ]),
+        flags.map((flag): Entry => [code(flag.usage), plain(sharedFlagHelp(flag))]),
       ),
     ]),
     "## Exit codes",

@@ -112,7 +112,7 @@ export function endOf(text: string, width: number): string {
 /** The text if it fits into `width` columns, otherwise its start and the mark. */
 export function shorten(text: string, width: number, mark = "…"): string {
   if (widthOf(text, width) <= width) return text;
-  return width < mark.length ? "" : `${startOf(text, width - mark.length)}${mark}`;
+  return width < mark.length ? startOf(text, width) : startOf(text, width - mark.length) + mark;
 }
 
 /**
@@ -185,7 +185,7 @@ export function cut(text: string, width: number, mark = "…"): string {
   const [, directory = "", slash = "", name] =
     (text.length < MAX_PATH && pathPattern.exec(text)) || [];
   return name === undefined
-    ? startAndMark(text, width, mark)
+    ? shorten(text, width, mark)
     : cutPath({ directory, slash, name }, width, mark);
 }
 
@@ -207,13 +207,10 @@ function cutPath(
 function cutMiddle(text: string, width: number, mark: string): string {
   if (widthOf(text, width) <= width) return text;
   const left = width - mark.length;
-  if (left < 2) return startAndMark(text, width, mark);
+  if (left < 2) return shorten(text, width, mark);
   const end = endOf(text, Math.ceil(left * 0.4));
   return `${startOf(text, left - widthOf(end))}${mark}${end}`;
 }
-
-const startAndMark = (text: string, width: number, mark: string): string =>
-  width < mark.length ? startOf(text, width) : startOf(text, width - mark.length) + mark;
 
 /** Texts cut to a width; those that would look alike show their ends, too. */
 export function cutDistinct(texts: readonly string[], width: number, mark = "…"): string[] {

@@ -30,7 +30,7 @@ test.each<[texts: readonly string[], width: number, shown: readonly string[]]>([
   [
     ["Quarterly report of the company 2025", "Quarterly report of the company 2026"],
     16,
-    ["Quarterly r…2025", "Quarterly r…2026"],
+    ["Quarterly…y 2025", "Quarterly…y 2026"],
   ],
   [["same long text", "same long text"], 8, ["same lo…", "same lo…"]],
   [

@@ -136,16 +136,22 @@ async function withTimeout<T>(host: Host, work: (timed: Host) => Promise<T>): Pr
   const late = new AbortController();
   const signal = AbortSignal.any([host.signal, late.signal]);
   const working = work({ ...host, signal });
-  const limit = host.sleep(TIMEOUT_MS, ended.signal).then(() => {
-    throw new Error("timed out");
-  });
   try {
-    return await Promise.race([working, limit]);
+    return await Promise.race([working, timeLimit(host, ended.signal)]);
   } finally {
     ended.abort();
     late.abort();
     await working.catch(() => {});
   }
+}
+
+/** Throws after the time limit. A loop, because a timer may fire early. */
+async function timeLimit(host: Host, ended: AbortSignal): Promise<never> {
+  const start = host.elapsed();
+  for (let left = TIMEOUT_MS; left > 0; left = start + TIMEOUT_MS - host.elapsed()) {
+    await host.sleep(left, ended);
+  }
+  throw new Error("timed out");
 }
 
 /** The host without output, prompts and child processes: a command line is being typed. */

@@ -63,13 +63,11 @@ interface Opening extends Pick<Session, "command" | "options" | "host"> {
   readonly permit?: CallScope["permit"];
 }
 
-const noCommands: Context["commands"] = () =>
-  Promise.reject(new Error("commands cannot be nested"));
-
 /** Opens the session of one command. Nothing is read or sent before it is needed. */
 export function openSession(opening: Opening): Session {
   const { command, options, host, progress = () => {}, log = emptyRequestLog() } = opening;
-  const { commands = noCommands, permit, firsts = new FirstRequests() } = opening;
+  const { permit, firsts = new FirstRequests() } = opening;
+  const { commands = () => Promise.reject(new Error("commands cannot be nested")) } = opening;
   const flags: TargetFlags = options.globals;
   const settings = settingsOnce(command, flags, host);
   let format = unset;

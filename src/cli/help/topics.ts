@@ -1,6 +1,7 @@
 import { exitCodes } from "../../errors.ts";
 import { runTopics } from "../../commands/wf/index.ts";
 import { sharedFlagGroups, sharedFlagHelp } from "../parse/shared-flags.ts";
+import type { SharedFlag } from "../parse/shared-flags.ts";
 import { renderPage } from "./layout.ts";
 import type { HelpBlock, HelpRow } from "./layout.ts";
 import type { TopicName } from "./topic-names.ts";
@@ -41,22 +42,10 @@ function rowOf(line: string): HelpRow {
   return [term, text];
 }
 
-/** Groups of shared flags with the commands that take them. */
-export const flagGroups: readonly (readonly [
-  group: keyof typeof sharedFlagGroups,
-  title: string,
-])[] = [
-  ["Request", "Requests and confirmation"],
-  ["Output", "Output"],
-  ["Connection", "Connection"],
-  ["Other", "Other"],
+const flagRow = (flag: SharedFlag): HelpRow => [
+  flag.short === undefined ? `    ${flag.usage}` : flag.usage,
+  sharedFlagHelp(flag),
 ];
-
-const flagRows = (group: keyof typeof sharedFlagGroups): HelpRow[] =>
-  sharedFlagGroups[group].map((flag) => [
-    flag.short === undefined ? `    ${flag.usage}` : flag.usage,
-    sharedFlagHelp(flag),
-  ]);
 
 type TopicOfFeature = keyof Awaited<ReturnType<typeof runTopics>>;
 
@@ -78,7 +67,10 @@ const topics: Readonly<Record<Exclude<TopicName, TopicOfFeature>, string | reado
     flags: [
       "Common flags",
       "The --help page of a command lists the request flags that it takes. Common flags can also precede the command: `kb -p staging list`.",
-      ...flagGroups.map(([group, title]): HelpBlock => ({ title, rows: flagRows(group) })),
+      ...Object.entries(sharedFlagGroups).map(([title, flags]): HelpBlock => ({
+        title,
+        rows: flags.map(flagRow),
+      })),
       {
         title: "Help",
         rows: [

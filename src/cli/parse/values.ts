@@ -22,11 +22,8 @@ export interface Sources {
   timeZone(): string;
 }
 
-/** A checked value, or a name that is still to be resolved. */
-export type CheckedValue = unknown;
-
 /**
- * The value of a parameter as the API expects it. `label` is its name in errors: `--description` or
+ * The value of a parameter as the API expects it, or a name that is still to be resolved. `label` is its name in errors: `--description` or
  * `<name>`. Throws usage with the label, the value and the limit.
  */
 export async function checkValue(
@@ -34,7 +31,7 @@ export async function checkValue(
   param: Param,
   typed: TypedLine,
   sources: Sources,
-): Promise<CheckedValue> {
+): Promise<unknown> {
   if (param.many) {
     const items = Array.isArray(typed) ? (typed as readonly string[]) : [String(typed)];
     const values: unknown[] = [];

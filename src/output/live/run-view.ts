@@ -12,7 +12,6 @@ import {
   tokensUsed,
 } from "./event-lines.ts";
 import type { TextPiece } from "./event-lines.ts";
-import { GrowingText } from "./growing-text.ts";
 import {
   headOf,
   joinParts,
@@ -24,7 +23,8 @@ import {
   formatElapsed,
 } from "./node-lines.ts";
 import type { LinePart, ViewStyle } from "./node-lines.ts";
-import { visible } from "../display-width.ts";
+import { visible, wrap } from "../display-width.ts";
+import type { Colors } from "../display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
 
 /**
@@ -247,4 +247,67 @@ const MAX_DELAY = 2;
 function arrivalTime({ event, fields: { created_at: created } }: ServerEvent, now: number): number {
   const isOld = created !== undefined && created + MAX_DELAY < now / 1000;
   return isOld && event.endsWith("_started") ? created * 1000 : now;
+}
+
+/** Answer and reasoning of a run that are not final yet; reasoning is dim and has a label. */
+class GrowingText {
+  readonly #colors: Colors;
+  #pieces: { kind: TextPiece["kind"]; text: string }[] = [];
+
+  constructor(colors: Colors) {
+    this.#colors = colors;
+  }
+
+  get isEmpty(): boolean {
+    return this.#pieces.length === 0;
+  }
+
+  add(kind: TextPiece["kind"], text: string): void {
+    const last = this.#pieces.at(-1);
+    if (last?.kind === kind) last.text += text;
+    else this.#pieces.push({ kind, text: kind === "reasoning" ? `reasoning: ${text}` : text });
+  }
+
+  /** Replaces the answer so far. */
+  replace(answer: string): void {
+    const reasoning = this.#pieces.filter(({ kind }) => kind === "reasoning");
+    this.#pieces = [...reasoning, { kind: "answer", text: answer }];
+  }
+
+  /** The last lines: at most `rows` of at most `columns` columns. */
+  tail(columns: number, rows: number): string[] {
+    const lines: string[] = [];
+    if (rows < 1) return lines;
+    for (const { kind, text } of this.#pieces.toReversed()) {
+      for (const line of lastLines(text, columns * rows).toReversed()) {
+        lines.unshift(...wrap(line, columns).map((part) => this.#colored(kind, part)));
+        if (lines.length >= rows) return lines.slice(-rows);
+      }
+    }
+    return lines;
+  }
+
+  /** Returns the whole text as lines with their ends, and empties it. */
+  take(): string {
+    const lines = this.#pieces.flatMap(({ kind, text }) =>
+      linesOf(text).map((line) => `${this.#colored(kind, line)}\n`),
+    );
+    this.#pieces = [];
+    return lines.join("");
+  }
+
+  #colored(kind: TextPiece["kind"], line: string): string {
+    return kind === "reasoning" && line !== "" ? this.#colors.dim(line) : line;
+  }
+}
+
+/** Lines of a text, without an empty one after its last line end. */
+const linesOf = (text: string): string[] =>
+  visible(text, { newlines: true }).replace(/\n$/, "").split("\n");
+
+/** The last lines of a text, of at least `characters` characters if it has as many. */
+function lastLines(text: string, characters: number): string[] {
+  // The cut moves in steps of `characters`, so that lines do not break elsewhere with every piece.
+  const cuts = Math.floor(text.length / characters) - 1;
+  return linesOf(cuts > 0 ? text.slice(cuts * characters) : text);
 }
