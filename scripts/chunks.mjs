@@ -16,8 +16,7 @@ export const chunks = [
       "cli/run.ts",
       "host/node-host.ts",
       "cli/parse/parser.ts",
-      "output/terminal.ts",
-      "output/terminal.ts",
+      "output/style.ts",
       "output/display-width.ts",
       "operations/shared.ts",
       "lib/collect.ts",
@@ -27,8 +26,6 @@ export const chunks = [
       "lib/did-you-mean.ts",
       "cli/help/groups.ts",
       // What the declarations of several features need.
-      "commands/task/command-spec.ts",
-      "commands/task/command-spec.ts",
       "commands/task/command-spec.ts",
     ],
   ],

@@ -1,6 +1,6 @@
 import type { Host, RawHost } from "../host/host.ts";
 import { CliError, diskProblem, lastLine } from "../errors.ts";
-import { withWrite } from "../output/terminal.ts";
+import { withWrite } from "../output/style.ts";
 import { visible } from "../output/display-width.ts";
 import { newSecrets, withoutKeys } from "../redact/keys.ts";
 import { versionLine } from "../lib/version.ts";

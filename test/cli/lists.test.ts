@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { withWrite } from "../../src/output/terminal.ts";
+import { withWrite } from "../../src/output/style.ts";
 import { cursorServer } from "../lib/cursor-server.ts";
 import { canned, logServer, logsOf, seeded, start, uuid } from "../lib/log-server.ts";
 import { cli } from "../lib/support.ts";

@@ -1,6 +1,6 @@
 /** Recorded responses with hostile text in all its strings, printed in every format. */
 import { expect, test } from "vitest";
-import { formats } from "../../src/output/terminal.ts";
+import { formats } from "../../src/output/style.ts";
 import { runOnTerminal, lineFor } from "../lib/hostile-responses.ts";
 import { exchanges } from "../lib/recordings.ts";
 import { proved } from "../lib/sampled.ts";

@@ -9,7 +9,7 @@ import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { operations } from "../../src/operations/index.ts";
 import { methodAndPath } from "../../src/operations/operation.ts";
 import type { Param, Shape } from "../../src/operations/operation.ts";
-import { formats } from "../../src/output/terminal.ts";
+import { formats } from "../../src/output/style.ts";
 import { bodyText, exchanges, headersOf, streamed } from "../lib/recordings.ts";
 import { sampled } from "../lib/sampled.ts";
 import { testSandbox } from "../lib/sandbox.ts";

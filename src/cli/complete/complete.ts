@@ -3,7 +3,7 @@ import type { Host } from "../../host/host.ts";
 import { own } from "../../lib/json.ts";
 import { isUuid } from "../../lib/text.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
-import { formats } from "../../output/terminal.ts";
+import { formats } from "../../output/style.ts";
 import { topicNames } from "../help/topic-names.ts";
 import { flagOf, placeholder, startsWith } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";

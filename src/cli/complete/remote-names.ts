@@ -3,7 +3,7 @@ import { settingsFor } from "../../config/settings.ts";
 import type { Host } from "../../host/host.ts";
 import { isObject } from "../../lib/json.ts";
 import type { Noun } from "../../operations/operation.ts";
-import { nowhere, timesFor } from "../../output/terminal.ts";
+import { nowhere, timesFor } from "../../output/style.ts";
 import { openSession } from "../execute/session.ts";
 import type { Session } from "../execute/session.ts";
 import type { Command } from "../parse/command.ts";

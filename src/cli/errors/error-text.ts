@@ -12,7 +12,7 @@ import { isObject } from "../../lib/json.ts";
 import { wrapMessage } from "../../output/table/text-lines.ts";
 import type { Host } from "../../host/host.ts";
 import { escapeControls, visible } from "../../output/display-width.ts";
-import { wantsColor } from "../../output/terminal.ts";
+import { wantsColor } from "../../output/style.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 

@@ -10,7 +10,7 @@ import { visible } from "../../output/display-width.ts";
 import { progress } from "../../output/live/progress.ts";
 import { TerminalWriter } from "../../output/live/terminal-writer.ts";
 import type { PageInfo, Style } from "../../output/print/print.ts";
-import { progressStyle, wantsRedraw } from "../../output/terminal.ts";
+import { progressStyle, wantsRedraw } from "../../output/style.ts";
 import type { Command } from "../parse/command.ts";
 import { checkedLine } from "../parse/input.ts";
 import { optionsFor, styleFor } from "../parse/options.ts";

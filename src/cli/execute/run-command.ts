@@ -13,7 +13,7 @@ import { CliError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { inBatches } from "../../lib/collect.ts";
 import { own } from "../../lib/json.ts";
-import { nowhere } from "../../output/terminal.ts";
+import { nowhere } from "../../output/style.ts";
 import { toCliError } from "../errors/error-text.ts";
 import { withScope } from "../errors/line-scope.ts";
 import { commandsOf } from "../parse/command-list.ts";

@@ -10,7 +10,7 @@ import type { Settings, TargetFlags } from "../../config/settings.ts";
 import { CliError, abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { visible } from "../../output/display-width.ts";
-import { wantsRedraw } from "../../output/terminal.ts";
+import { wantsRedraw } from "../../output/style.ts";
 import type { Command } from "../parse/command.ts";
 import { bufferingReason, formulasIn, rowLimits, timeZoneFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";

@@ -3,7 +3,7 @@ import type { FailureKind } from "../../errors.ts";
 import { own } from "../../lib/json.ts";
 import { isList, methodAndPath } from "../../operations/operation.ts";
 import type { Param } from "../../operations/operation.ts";
-import { formats, formatsOf } from "../../output/terminal.ts";
+import { formats, formatsOf } from "../../output/style.ts";
 import { isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagGroups, takesEach } from "../parse/shared-flags.ts";

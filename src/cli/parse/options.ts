@@ -5,7 +5,7 @@ import { didYouMean } from "../../lib/did-you-mean.ts";
 import { isOn, wantsUnicode } from "../../lib/environment.ts";
 import type { Returns } from "../../operations/operation.ts";
 import type { Style } from "../../output/print/print.ts";
-import { formats, formatsOf, wantsColor } from "../../output/terminal.ts";
+import { formats, formatsOf, wantsColor } from "../../output/style.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./shared-flags.ts";
 import { durationValue, invalidValue } from "./values.ts";

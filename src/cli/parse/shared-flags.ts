@@ -1,6 +1,6 @@
 import { isList } from "../../operations/operation.ts";
 import type { Param } from "../../operations/operation.ts";
-import { formatsOf } from "../../output/terminal.ts";
+import { formatsOf } from "../../output/style.ts";
 import { flagOf, flagParams, isNegatable, placeholder, takesUser, valueUsage } from "./command.ts";
 import type { Command } from "./command.ts";
 

@@ -3,7 +3,7 @@ import type { Output } from "../../host/host.ts";
 import { plain, visible } from "../display-width.ts";
 import { cellText } from "../table/table.ts";
 import type { Style } from "./text-formats.ts";
-import { timesFor } from "../terminal.ts";
+import { timesFor } from "../style.ts";
 
 /** Formats that print rows as lines of full cells. */
 export type LineFormat = "tsv" | "csv" | "md";

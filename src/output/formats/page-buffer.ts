@@ -1,5 +1,5 @@
 import type { Output } from "../../host/host.ts";
-import { withWrite } from "../terminal.ts";
+import { withWrite } from "../style.ts";
 
 /** Characters at which the buffer is written. */
 const BUFFER_SIZE = 64 * 1024;

@@ -1,7 +1,7 @@
 import { escapeControls } from "../display-width.ts";
 import type { TerminalWriter } from "../live/terminal-writer.ts";
 import type { Tone } from "../report-model.ts";
-import type { Format, TimeStyle } from "../terminal.ts";
+import type { Format, TimeStyle } from "../style.ts";
 
 /** How values are printed, from the output flags of a command line. */
 export interface Style extends TimeStyle {

@@ -2,8 +2,8 @@ import { durationUnits, groupDigits } from "../../lib/numbers.ts";
 import { isChart } from "../report-model.ts";
 import type { Cell, Chart, Detail, Heading, Section, Tone } from "../report-model.ts";
 import { cellText, humanTimes } from "../table/table.ts";
-import { columnColor } from "../terminal.ts";
-import type { Times } from "../terminal.ts";
+import { columnColor } from "../style.ts";
+import type { Times } from "../style.ts";
 import { escapeHtml, escapeLine, hiddenText } from "./markup.ts";
 
 /** What a table is called, and how its rows unfold. */

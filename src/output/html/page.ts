@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { shortened } from "../../lib/text.ts";
 import { version } from "../../lib/version.ts";
 import type { Style } from "../formats/text-formats.ts";
-import { timesFor } from "../terminal.ts";
-import type { Times } from "../terminal.ts";
+import { timesFor } from "../style.ts";
+import type { Times } from "../style.ts";
 import type {
   Cell,
   Report,

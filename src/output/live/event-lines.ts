@@ -9,8 +9,8 @@ import { nodeError } from "../../runs/trace.ts";
 import { ellipsis, pad, shorten, visible, widthOf, wrap } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
-import { colorOfStatus } from "../terminal.ts";
-import type { Times } from "../terminal.ts";
+import { colorOfStatus } from "../style.ts";
+import type { Times } from "../style.ts";
 
 /** How event lines are displayed. */
 export interface LiveStyle {

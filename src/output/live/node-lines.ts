@@ -3,7 +3,7 @@ import { counted } from "../../lib/text.ts";
 import type { NodeRun } from "../../runs/trace.ts";
 import { ellipsis, pad, shorten, visible, widthOf } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
-import { colorOfStatus } from "../terminal.ts";
+import { colorOfStatus } from "../style.ts";
 import { durationPart } from "./event-lines.ts";
 import type { LiveStyle } from "./event-lines.ts";
 

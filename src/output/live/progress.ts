@@ -2,7 +2,7 @@ import type { Host } from "../../host/host.ts";
 import { clockTime, groupDigits } from "../../lib/numbers.ts";
 import { cut, ellipsis, shorten, visible, widthOf } from "../display-width.ts";
 import type { ProgressStep } from "../report-model.ts";
-import type { ProgressStyle } from "../terminal.ts";
+import type { ProgressStyle } from "../style.ts";
 import type { Bottom, TerminalWriter } from "./terminal-writer.ts";
 
 /** ms before the spinner appears. */

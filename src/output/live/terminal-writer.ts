@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Host, Output } from "../../host/host.ts";
 import { ellipsis, shorten, widthOf } from "../display-width.ts";
-import { withWrite } from "../terminal.ts";
+import { withWrite } from "../style.ts";
 
 /** What is at the bottom of a terminal. It gives way while anything else is written. */
 export interface Bottom {

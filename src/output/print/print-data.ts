@@ -6,7 +6,7 @@ import { visible } from "../display-width.ts";
 import { applyFilter } from "../formats/jq.ts";
 import { jsonArray, jsonLine, prettyJson } from "../formats/text-formats.ts";
 import { cellText, fieldNamed } from "../table/table.ts";
-import { timesFor } from "../terminal.ts";
+import { timesFor } from "../style.ts";
 import { allOf, each } from "./print-rows.ts";
 import type { Printing, RowBatches } from "./print-rows.ts";
 

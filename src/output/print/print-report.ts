@@ -1,7 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import { collect, inBatches } from "../../lib/collect.ts";
 import { isList } from "../../operations/operation.ts";
-import { columnColor } from "../terminal.ts";
+import { columnColor } from "../style.ts";
 import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";

@@ -10,7 +10,7 @@ import { printGrid } from "../table/grid.ts";
 import { sheetText } from "../table/sheet.ts";
 import { cellText, declaredFields, fieldNamed, fieldsOf, sortRows } from "../table/table.ts";
 import type { TableField, TableStyle } from "../table/table.ts";
-import { clockFor, timesFor } from "../terminal.ts";
+import { clockFor, timesFor } from "../style.ts";
 
 /** Prints rows as a grid. */
 export const printTable = async (rows: RowBatches, printing: Printing): Promise<number> =>

@@ -9,7 +9,7 @@ import { checkFilter } from "../formats/jq.ts";
 import type { Style } from "../formats/text-formats.ts";
 import type { EventPrinter } from "../live/event-printer.ts";
 import { columnNames, isColumn } from "../table/table.ts";
-import type { Format } from "../terminal.ts";
+import type { Format } from "../style.ts";
 import {
   printFiltered,
   printJson,

@@ -1,7 +1,7 @@
 import type { Output } from "../../host/host.ts";
 import { isObject } from "../../lib/json.ts";
 import { asText } from "../../operations/operation.ts";
-import type { Times } from "../terminal.ts";
+import type { Times } from "../style.ts";
 import { pad, visible, widthOf, wrap } from "../display-width.ts";
 import { columnGap } from "./draw-table.ts";
 import { availableWidth, cellTextOf, humanTimes } from "./table.ts";

@@ -4,8 +4,8 @@ import { formatBytes, formatDuration, groupDigits } from "../../lib/numbers.ts";
 import { readColumns } from "../../operations/operation.ts";
 import type { Column, ColumnKind, Returns } from "../../operations/operation.ts";
 import type { Colors } from "../display-width.ts";
-import { columnColor } from "../terminal.ts";
-import type { Times } from "../terminal.ts";
+import { columnColor } from "../style.ts";
+import type { Times } from "../style.ts";
 
 /** One column of a table. */
 export interface TableField {

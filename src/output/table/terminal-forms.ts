@@ -5,7 +5,7 @@ import { asText } from "../../operations/operation.ts";
 import type { TerminalForm } from "../../operations/operation.ts";
 import { cut, ellipsis, pad, visible, widthOf, wrap } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
-import { colorOfStatus } from "../terminal.ts";
+import { colorOfStatus } from "../style.ts";
 import { columnGap } from "./draw-table.ts";
 import { availableWidth, cellText } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";

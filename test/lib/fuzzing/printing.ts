@@ -8,7 +8,7 @@ import type { Returns } from "../../../src/operations/operation.ts";
 import { colorsFor, widthOf } from "../../../src/output/display-width.ts";
 import { RunView } from "../../../src/output/live/run-view.ts";
 import { checkStyle } from "../../../src/output/print/print.ts";
-import { clockFor, formats, timesFor } from "../../../src/output/terminal.ts";
+import { clockFor, formats, timesFor } from "../../../src/output/style.ts";
 import { plain, printed } from "../printed.ts";
 import { randomOf, textFrom } from "./fuzz.ts";
 import type { Target } from "./fuzz.ts";
