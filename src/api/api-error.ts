@@ -295,7 +295,7 @@ function forbidden(body: ErrorBody, { row, path }: RequestContext): Explanation 
 }
 
 /** The hint for a key that cannot list knowledge bases. */
-export const limitedKeyHint = `the key may be limited to some knowledge bases: set KB_DATASET_IDS to their IDs, or run ${commandLine("kb login", ["PROFILE"], { kb: "NAME=ID" })}`;
+export const limitedKeyHint = `the key may be limited to some knowledge bases, which it cannot list: name them with ${commandLine("kb login", ["PROFILE"], { kb: "NAME=ID" })} or KB_DATASET_IDS, or use their IDs`;
 
 /** A route that the server does not have: an older server, or not the API at all (server §19). */
 function missingRoute({ headers }: ErrorResponse, context: RequestContext): Explanation {

@@ -43,12 +43,6 @@ export interface ClientSetup extends Omit<Transport, "onAttempt"> {
   holdsBack?(request: HttpRequest, kind: Operation["key"], key: string): Promise<boolean>;
   /** Adds to an error of an operation what its reader can do. */
   explain?(error: unknown, row: AnyOperation, input: Values, path: string): unknown;
-  /** The rows of a list that failed with this error, where they can be had in another way. */
-  rowsInstead?(
-    error: unknown,
-    row: AnyOperation,
-    input: Values,
-  ): Promise<readonly unknown[] | undefined>;
   /** First requests of end users, shared with other clients (default: those of this client). */
   readonly firsts?: FirstRequests | undefined;
 }

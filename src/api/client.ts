@@ -138,7 +138,6 @@ class Lists {
     { counter: reported, limit = Infinity, page, ...call }: ListOptions,
   ): AsyncGenerator<readonly unknown[]> {
     const { returns } = row;
-    const { setup } = this.#calls;
     const counter = reported ?? newCounter();
     // A single page comes from one query, in which no row is lost.
     const onePage = page !== undefined || (returns.kind === "page" && limit <= returns.cap);
@@ -146,20 +145,11 @@ class Lists {
     const range = { limit, page, sortedBy: sortField(row, input["sort_by"]) };
     const fetch = (paging: Readonly<Record<string, string>>) =>
       this.#page(row, input, { ...call, paging });
-    try {
-      const read = windows?.all(range, counter) ?? readPages(returns, range, fetch, counter);
-      for await (const rows of read) {
-        // They may have arrived while earlier rows were printed, before an interrupt.
-        this.#calls.throwIfAborted();
-        yield rows;
-      }
-    } catch (error) {
-      const rows = await setup.rowsInstead?.(error, row, input);
-      if (rows === undefined) throw error;
-      const shown = rows.slice(0, limit);
-      const complete = shown.length === rows.length;
-      Object.assign(counter, { shown: shown.length, total: rows.length, complete });
-      if (shown.length > 0) yield shown;
+    const read = windows?.all(range, counter) ?? readPages(returns, range, fetch, counter);
+    for await (const rows of read) {
+      // They may have arrived while earlier rows were printed, before an interrupt.
+      this.#calls.throwIfAborted();
+      yield rows;
     }
     if (reported === undefined && limit === Infinity) requireComplete(counter);
   }

@@ -59,7 +59,7 @@ test.each<readonly [text: string, globals: Globals, shown: string]>([
   ["`kb api GET /x`", { caFile: "ca.pem" }, "`kb api GET /x --ca-file ca.pem`"],
   ["`kb show -- -x`", { profile: "a" }, "`kb show -p a -- -x`"],
   ["`kb list -p sandbox`", { profile: "a", baseUrl: "https://x/v1" }, "`kb list -p sandbox`"],
-  ["`kb profile add work`", { profile: "a" }, "`kb profile add work`"],
+  ["`kb login work`", { profile: "a" }, "`kb login work`"],
   ["`kb help auth`", { profile: "a" }, "`kb help auth`"],
   ["`kb sandbox`", { baseUrl: "https://x/v1" }, "`kb sandbox`"],
   ["`kb list --help`", { profile: "a" }, "`kb list --help`"],

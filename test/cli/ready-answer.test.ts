@@ -41,7 +41,6 @@ test.each([
   "kb help tag",
   "kb tag",
   "kb tagg --help",
-  "kb profile add --help",
   "kb tag list --help extra",
   "kb --quiet --help",
   "kb --version --quiet",

@@ -135,12 +135,8 @@ beforeAll(async () => {
       .join(""),
   );
   values["EXPORT"] = join(files, "export");
-  await run(
-    "kb profile add work --base-url https://knowledge.example.com/v1 --key-file - --no-check",
-  );
-  await run(
-    "kb profile add 総務部 --base-url https://knowledge.example.com/v1 --key-file - --no-check",
-  );
+  await run("kb login work --base-url https://knowledge.example.com/v1 --key-file - --no-check");
+  await run("kb login 総務部 --base-url https://knowledge.example.com/v1 --key-file - --no-check");
 });
 
 /** Lines that print a list, a sheet, a report or events. */

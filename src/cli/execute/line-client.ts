@@ -98,10 +98,6 @@ export function openClient(line: ClientLine): { readonly api: ApiClient; close()
         code: "read-only",
       });
     },
-    async rowsInstead(error, row, input) {
-      const { accessibleKnowledgeBases } = await import("./bound-key.ts");
-      return accessibleKnowledgeBases(error, row, input, { settings, api, trace, notice });
-    },
   });
   return { api, close: async () => wireTrace?.close() };
 }

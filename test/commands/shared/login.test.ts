@@ -74,15 +74,6 @@ test("wf stores the key of an application, and says its name and mode", async ()
   });
 });
 
-test("profile add is the same command", async () => {
-  const { run, profiles } = await machine();
-  const line = `kb profile add work --base-url ${server.baseUrl} --key-file -`;
-  const ran = await run(line, { stdin: good });
-  expect(ran.err).toContain("✓ work: server 1.14.2");
-  expect(Object.keys(await profiles())).toEqual(["work"]);
-  expect((await run("kb help profile add")).out).toBe((await run("kb help login")).out);
-});
-
 const page = await rawServer([(socket) => socket.end(http(200, "<html>"))]);
 const redirect = await rawServer([
   (socket) => socket.end(http(302, "", { location: "https://example.com/" })),

@@ -69,7 +69,7 @@ test("the built-in profile can be the default, shown and listed, not removed", a
 test("profile show without a name shows the selected profile", async () => {
   const { run } = await machine();
   expect((await run("kb profile show -p sandbox -o name")).out).toBe("sandbox\n");
-  expect((await run("wf app list -p weekly -o name")).out).toBe("weekly\n");
+  expect((await run("wf profile show -p weekly -o name")).out).toBe("weekly\n");
   expect((await run("kb profile show work -p sandbox -o name")).out).toBe("work\n");
 });
 

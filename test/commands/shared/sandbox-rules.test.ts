@@ -60,7 +60,7 @@ test("a workflow and a completion answer the texts of their inputs", async () =>
   const [run] = await wf(rules, [[...line, "[.outputs, .total_tokens]"]]);
   expect(run).toMatchObject({ exit: 0, out: '[{"text":"You have 30 days."},100]\n' });
   const [completion] = await wf(`mode: completion${leave}`, [
-    ["completion", "create", "--input", "query=days of leave", "--jq", ".answer"],
+    ["text", "create", "--input", "query=days of leave", "--jq", ".answer"],
   ]);
   expect(completion).toMatchObject({ exit: 0, out: "You have 30 days.\n" });
 });

@@ -145,7 +145,7 @@ const failures: readonly [string, string, Route, readonly string[], readonly str
     "a completion",
     "POST /v1/completion-messages",
     streaming(recorded("completion.json: model error, streaming: rate")),
-    ["wf", "completion", "create"],
+    ["wf", "text", "create"],
     formats,
   ],
   [
@@ -173,7 +173,7 @@ const failures: readonly [string, string, Route, readonly string[], readonly str
     "a completion, blocking",
     "POST /v1/completion-messages",
     json(JSON.parse(recorded("completion.json: model error, blocking: rate")), 400),
-    ["wf", "completion", "create"],
+    ["wf", "text", "create"],
     [["--blocking"], ["--blocking", "-o", "json"]],
   ],
 ];
@@ -270,7 +270,7 @@ describe("a reply whose stream was lost is read from the server; the message is 
       const route = partOf(completion.slice(0, 3), how);
       const ran = await against({ "POST /v1/completion-messages": route }, [
         "wf",
-        "completion",
+        "text",
         "create",
       ]);
       expect(ran.exit, ran.err).toBe(13);
@@ -332,7 +332,7 @@ test("--query of a completion is an input if the form has a field of that name",
     "GET /v1/parameters?": json({ user_input_form: form }),
     "GET /v1/parameters ": json({ user_input_form: form }),
   };
-  const create = ["wf", "completion", "create", "--query", "Hi", "-q"];
+  const create = ["wf", "text", "create", "--query", "Hi", "-q"];
   await against(routes, create);
   await against(routes, [...create, "--inputs", '{"query":"own"}']);
   await against({ "POST /v1/completion-messages": answer }, create);
