@@ -31,14 +31,6 @@ export type Column<T = never> =
 /** A column without code. */
 type PathColumn = string | readonly [label: string, path: string, kind?: ColumnKind | undefined];
 
-/** Names of the declared columns of a response: their labels and the paths of their fields. */
-export const declaredNames = (returns: Returns<never>): readonly string[] =>
-  "columns" in returns
-    ? returns.columns
-        .flatMap((column) => (typeof column === "string" ? column : column.slice(0, 2)))
-        .filter((name): name is string => typeof name === "string" && name !== wideOnly)
-    : [];
-
 /** Is the response a list, so that `--limit` and `--all` apply? */
 export const isList = (returns: Returns<never>): boolean =>
   returns.kind === "page" || returns.kind === "list" || returns.kind === "cursor";
