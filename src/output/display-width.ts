@@ -212,13 +212,37 @@ function cutMiddle(text: string, width: number, mark: string): string {
   return `${startOf(text, left - widthOf(end))}${mark}${end}`;
 }
 
-/** Texts cut to a width; those that would look alike show their ends, too. */
+/** Texts cut to a width so that different texts stay different if the width allows it. */
 export function cutDistinct(texts: readonly string[], width: number, mark = "…"): string[] {
-  const groups = groupBy(new Set(texts), (text) => cut(text, width, mark));
-  return texts.map((text) => {
-    const shown = cut(text, width, mark);
-    return groups.get(shown)?.length === 1 ? shown : cutMiddle(text, width, mark);
-  });
+  const cuts = new Map(texts.map((text) => [text, cut(text, width, mark)]));
+  separate(cuts, width, mark);
+  return texts.map((text) => cuts.get(text) ?? text);
+}
+
+/** Cuts texts that look alike so that they show where they differ. */
+function separate(cuts: Map<string, string>, width: number, mark: string): void {
+  for (const alike of groupBy(cuts.keys(), (text) => cuts.get(text)).values()) {
+    if (alike.length === 1) continue;
+    const shared = commonStart(alike);
+    const cutFrom = (from: number) =>
+      new Map(alike.map((text) => [text, cutAround(text, from, width, mark)]));
+    // A word or number that is near its beginning is shown whole: `2025` instead of `5`.
+    const begun = /(?<![\p{L}\p{N}])[\p{L}\p{N}]{1,8}$/u.exec(alike[0]?.slice(0, shared) ?? "");
+    let group = cutFrom(begun?.index ?? shared);
+    if (new Set(group.values()).size === 1) group = cutFrom(shared);
+    if (new Set(group.values()).size > 1) separate(group, width, mark);
+    for (const [text, short] of group) cuts.set(text, short);
+  }
+}
+
+/** A text cut so that the part from the index `from` on is visible, and its start if there is room. */
+function cutAround(text: string, from: number, width: number, mark: string): string {
+  const rest = text.slice(from);
+  const room = width - mark.length;
+  if (room < 2) return startOf(rest, width);
+  const free = Math.max(Math.floor(room / 4), room - widthOf(rest, room));
+  const start = startOf(text.slice(0, from), free);
+  return start + mark + cutMiddle(rest, room - widthOf(start), mark);
 }
 
 /** Characters that all texts start with; not half of a surrogate pair. */

@@ -62,7 +62,7 @@ export const progressStyle = (
 export const withWrite = (output: Output, write: Output["write"]): Output =>
   Object.create(output, { write: { value: write } }) as Output;
 
-/** An output that nobody sees. */
+/** An output that is not shown. */
 export const nowhere: Output = {
   write: () => Promise.resolve(),
   isTTY: false,

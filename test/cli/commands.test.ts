@@ -104,7 +104,7 @@ describe("wrong input sends nothing", () => {
     [["kb", "tga", "--help"], "did you mean `kb tag`?"],
     [["kb", "tag", "lst", "--help"], "did you mean `kb tag list`?"],
     [["wf", "show", "abc"], '<run> "abc" is not a UUID'],
-    [["wf", "logs", "--after", "tomorrow"], '--since "tomorrow" is not a valid time'],
+    [["wf", "logs", "--since", "tomorrow"], '--since "tomorrow" is not a valid time'],
     [["kb", "list", "--retries", "-1"], "--retries"],
     [["wf", "file", "upload", "LICENSE", "--content-type", "png"], 'invalid media type "png"'],
   ])("%j", async (argv, message) => {

@@ -30,7 +30,12 @@ test.each<[texts: readonly string[], width: number, shown: readonly string[]]>([
   [
     ["Quarterly report of the company 2025", "Quarterly report of the company 2026"],
     16,
-    ["Quarterly…y 2025", "Quarterly…y 2026"],
+    ["Quarterly r…2025", "Quarterly r…2026"],
+  ],
+  [
+    [leave, leave.replace("germany", "austria")],
+    25,
+    ["polici…germany/pa…ve-1.md", "polici…austria/pa…ve-1.md"],
   ],
   [["same long text", "same long text"], 8, ["same lo…", "same lo…"]],
   [
@@ -38,8 +43,19 @@ test.each<[texts: readonly string[], width: number, shown: readonly string[]]>([
     16,
     ["日本語の…第一版", "日本語の…第二版"],
   ],
-])("%j in %d columns show how they end", (texts, width, shown) => {
+])("%j in %d columns stay different", (texts, width, shown) => {
   expect(cutDistinct(texts, width)).toEqual(shown);
+});
+
+test("random texts that differ anywhere stay different", () => {
+  for (let at = 0; at < 60; at++) {
+    const texts = ["x", "y", "z"].map((mark) => `${"a".repeat(at)}${mark}${"b".repeat(60 - at)}`);
+    for (const width of [8, 13, 30]) {
+      const shown = cutDistinct(texts, width);
+      expect(new Set(shown).size, shown.join(" ")).toBe(3);
+      for (const text of shown) expect(widthOf(text)).toBeLessThanOrEqual(width);
+    }
+  }
 });
 
 test.each([

@@ -1,5 +1,5 @@
 import type { Output } from "../../host/host.ts";
-import { cut, ellipsis, shortIdLength, shorten, widthOf } from "../display-width.ts";
+import { cut, cutDistinct, ellipsis, shortIdLength, shorten, widthOf } from "../display-width.ts";
 import { MAX_TABLE_ROWS, drawTable, rowLine } from "./draw-table.ts";
 import type { TableCell } from "./draw-table.ts";
 import { gridTexts, layOut, lineWidth, shortId } from "./layout.ts";
@@ -76,7 +76,7 @@ export function rowPrinter(
   out: Output,
 ): (rows: readonly unknown[]) => Promise<string> {
   const columns = layOut(first, fields, style, { available: availableWidth(out), areAll: false });
-  const printed = new PrintedIds();
+  const printed = new PrintedTexts();
   return async (rows) => {
     const isFirst = rows === first;
     if (!columns) return (isFirst ? "" : "\n") + sheetTexts(rows, fields, style, out);
@@ -175,7 +175,7 @@ const rowCells = (
 /** The rows printed so far, and the width of the terminal. */
 interface PrintedRows {
   readonly columns: readonly GridColumn[];
-  readonly printed: PrintedIds;
+  readonly printed: PrintedTexts;
   readonly style: TableStyle;
   readonly available: number;
 }
@@ -186,13 +186,9 @@ function laterLine(row: unknown, { columns, printed, style, available }: Printed
   const fitted = widenedFor(full, columns, available);
   const free = available - lineWidth(fitted.map(({ width }) => width));
   const mark = ellipsis(style.unicode);
-  const texts = fitted.map((column, index) => {
-    const text = full[index] ?? "";
-    const isLong = widthOf(text, column.width) > column.width;
-    return isLong && column.idLength < text.length
-      ? printed.shortNew(column, text, free)
-      : cut(text, column.width, mark);
-  });
+  const texts = fitted.map((column, index) =>
+    printed.cutNew(column, full[index] ?? "", mark, free),
+  );
   return `${rowLine(rowCells(row, texts, fitted, style), fitted)}\n`;
 }
 
@@ -228,30 +224,32 @@ function widenedFor(
 const rank = (column: GridColumn | undefined): number =>
   ["value", "id", "name", "text"].indexOf(column?.role ?? "text");
 
-/** Short IDs that are printed, to keep later ones different from them. */
-class PrintedIds {
-  /** Full IDs by the label of the column and the short ID. */
+/** Cut names and IDs that are printed, to keep later ones different from them. */
+class PrintedTexts {
+  /** Full texts by the label of the column and the cut text. */
   #full = new Map<string, string>();
 
   add({ label, role }: GridColumn, shown: string, full: string): void {
-    if (shown === full || role !== "id") return;
+    if (shown === full || (role !== "name" && role !== "id")) return;
     if (this.#full.size >= MAX_REMEMBERED) this.#full = new Map();
     this.#full.set(`${label}\0${shown}`, full);
   }
 
-  /** The ID of a later row; it may take the free columns, since it is the last. */
-  shortNew(column: GridColumn, full: string, free: number): string {
-    const short = shortId(full, column);
-    const earlier = this.#full.get(`${column.label}\0${short}`);
-    const length =
-      earlier === undefined || earlier === full
-        ? short.length
-        : Math.min(shortIdLength([earlier, full]), column.width + free);
-    const shown = full.slice(0, length);
+  /** Cuts the text of a later row; an ID may take the free columns, since it is the last. */
+  cutNew(column: GridColumn, full: string, mark: string, free: number): string {
+    if (widthOf(full, column.width) <= column.width) return full;
+    const isShortId = column.idLength < full.length;
+    let shown = isShortId ? shortId(full, column) : cut(full, column.width, mark);
+    const earlier = this.#full.get(`${column.label}\0${shown}`);
+    if (earlier !== undefined && earlier !== full) {
+      shown = isShortId
+        ? full.slice(0, Math.min(shortIdLength([earlier, full]), column.width + free))
+        : (cutDistinct([earlier, full], column.width, mark)[1] ?? shown);
+    }
     this.add(column, shown, full);
     return shown;
   }
 }
 
-/** IDs that later ones are compared with; enough for any screen. */
+/** Cut texts that later ones are compared with; enough for any screen. */
 const MAX_REMEMBERED = 20_000;

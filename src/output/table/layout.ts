@@ -1,3 +1,4 @@
+import { groupBy } from "../../lib/collect.ts";
 import { sum } from "../../lib/numbers.ts";
 import { isUuid } from "../../lib/text.ts";
 import { cut, cutDistinct, ellipsis, shortIdLength, visible, widthOf } from "../display-width.ts";
@@ -146,7 +147,7 @@ export const shortId = (text: string, { idLength }: Pick<GridColumn, "idLength">
 const withPlainMarks = (text: string, { human, unicode }: TableStyle): string =>
   human && !unicode ? text.replaceAll("⏎", "\\n") : text;
 
-/** Texts of the cells of a column, cut to its width. */
+/** Texts of the cells of a column, cut to its width; different names stay different. */
 function cellsOf(column: GridColumn, mark: string): string[] {
   const { role, width, texts } = column;
   if (texts.every((text) => widthOf(text, width) <= width)) return [...texts];
@@ -156,14 +157,38 @@ function cellsOf(column: GridColumn, mark: string): string[] {
     : short.map((text) => cut(text, width, mark));
 }
 
-/** Texts of all cells, by row, of the rows that the columns were laid out for. */
+/**
+ * Texts of all cells, by row, of the rows that the columns were laid out for. Rows that look alike where
+ * they differ show the difference.
+ */
 export function gridTexts(
   rows: readonly unknown[],
   columns: readonly GridColumn[],
   { unicode }: TableStyle,
 ): string[][] {
-  const shown = columns.map((column) => cellsOf(column, ellipsis(unicode)));
+  const mark = ellipsis(unicode);
+  const shown = columns.map((column) => cellsOf(column, mark));
+  const isCut = ({ role, texts }: GridColumn, index: number) =>
+    role === "text" && texts.some((text, row) => text !== shown[index]?.[row]);
+  for (const alike of columns.some(isCut) ? alikeRows(rows.length, shown) : []) {
+    for (const [index, { role, width, texts: full }] of columns.entries()) {
+      if (role !== "text") continue;
+      const texts = cutDistinct(
+        alike.map((row) => full[row] ?? ""),
+        width,
+        mark,
+      );
+      for (const [place, row] of alike.entries()) shown[index]?.splice(row, 1, texts[place] ?? "");
+    }
+  }
   return rows.map((_, row) => shown.map((texts) => texts[row] ?? ""));
+}
+
+/** Indexes of rows with the same texts, in groups. */
+function alikeRows(count: number, shown: readonly (readonly string[])[]): number[][] {
+  const lineOf = (row: number) => shown.map((texts) => texts[row] ?? "").join("\0");
+  const groups = groupBy(Array.from({ length: count }).keys(), lineOf);
+  return [...groups.values()].filter(({ length }) => length > 1);
 }
 
 /** A column before the width is shared. */
