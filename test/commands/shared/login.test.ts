@@ -268,7 +268,7 @@ test("a key that opens only some knowledge bases is stored with those named", as
   );
   const named = await run(`${line} --kb Rules=${id} --kb Other=${missing}`, { stdin });
   expect(named.err).toContain("this key opens only some knowledge bases: 1 of the 2 named\n");
-  expect((await run("kb list -o name", { stdin })).out).toBe(`${id}\n`);
+  expect((await run("kb show Rules -o name", { stdin })).out).toBe(`${id}\n`);
 });
 
 test.each<[string, readonly string[], number, readonly string[]]>([
