@@ -1,13 +1,13 @@
 import type { Values } from "../../api/request.ts";
 import { invalidResponse } from "../../api/response.ts";
-import { ApiError, CliError, notFound } from "../../errors.ts";
+import { ApiError, CliError, notFound, refused, usage } from "../../errors.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
-import { isIdPrefix, isUuid } from "../../lib/text.ts";
+import { isIdPrefix, isUuid, shortened } from "../../lib/text.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
 import { listCommand } from "./nouns.ts";
 import type { Listed, Listing, Lookup } from "./listings.ts";
-import { ambiguousText, invalidId, unknownName } from "./name-errors.ts";
 
 /** A resolved reference: the ID to send, and the object if it was read. */
 export interface Resolved {
@@ -210,4 +210,77 @@ export async function objectOf(
   if (resolved.object !== undefined || listing.show === undefined) return resolved.object;
   const [row, param] = listing.show;
   return lookup.one(row, { ...scopeOf(listing, known), [param]: resolved.id });
+}
+
+/** Characters of a name in an error. */
+const MAX_NAME = 100;
+
+/** The error for `id:` with a text that is not an ID. */
+const invalidId = ({ title }: Listing, text: string): CliError =>
+  usage(
+    `${JSON.stringify(shortened(text, MAX_NAME))} is not a valid ${title} ID`,
+    "IDs are UUIDs, or the first 8 or more characters of one; remove id: to use a name",
+  );
+
+/** The error for a text that selects several objects. */
+function ambiguousText(
+  { title, byName }: Listing,
+  text: string,
+  matches: readonly Listed[],
+): CliError {
+  const candidates = matches.map(({ id, name, created_at }) => ({
+    id,
+    ...(byName && { name }),
+    ...(typeof created_at === "number" && {
+      created: new Date(created_at * 1000).toISOString().slice(0, 19).replace("T", " "),
+    }),
+  }));
+  const isName = matches.every(({ name }) => name === text);
+  const message = `${title} ${isName ? "name" : "ID"} ${JSON.stringify(text)} is ambiguous (${matches.length} matches)`;
+  const hint = isName ? "use the ID instead of the name" : "enter more characters of the ID";
+  return refused(message, hint, { code: "ambiguous", details: { candidates } });
+}
+
+/** The error for a name or ID that no object has. Suggests a name that was read, or one of the first page. */
+async function unknownName(
+  noun: Noun | ListedNoun,
+  text: string,
+  { known, names, lookup }: { known: Values; names: readonly string[]; lookup: Lookup },
+): Promise<CliError> {
+  const listing = listings[noun];
+  const { title } = listing;
+  const message = `${title} ${JSON.stringify(shortened(text, MAX_NAME))} not found`;
+  const run = listCommand(listing, (param) => known[param]);
+  if (noun === "run") {
+    return notFound(
+      message,
+      `the newest 100 runs and those followed on this machine have no such ID; ${run} shows IDs`,
+    );
+  }
+  if (!listing.byName) return notFound(message, `run ${run} to see the IDs`);
+  const near =
+    didYouMean(text, names) ?? didYouMean(text, await firstNames(listing, known, lookup));
+  return notFound(
+    message,
+    near === undefined
+      ? `names are case-sensitive; run ${run} to see them`
+      : `did you mean ${JSON.stringify(near)}?`,
+  );
+}
+
+/** The names of the first page, where a keyword has kept them from being read. */
+async function firstNames(
+  listing: Listing,
+  known: Values,
+  lookup: Lookup,
+): Promise<readonly string[]> {
+  if (!listing.keyword) return [];
+  try {
+    const rows = await lookup.one(listing.row, { ...scopeOf(listing, known), ...listing.fixed });
+    const names = (Array.isArray(rows) ? rows : []).map((row) => isObject(row) && row["name"]);
+    return names.filter((name) => typeof name === "string");
+  } catch (error) {
+    if (error instanceof ApiError) return []; // the error is that the name is unknown
+    throw error;
+  }
 }
