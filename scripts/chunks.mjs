@@ -20,6 +20,7 @@ export const chunks = [
       "output/display-width.ts",
       "operations/shared.ts",
       "lib/collect.ts",
+      "lib/command-line.ts",
       "lib/numbers.ts",
       "lib/json.ts",
       "lib/backoff.ts",
