@@ -72,25 +72,15 @@ export const fieldsOf = (row: unknown): readonly TableField[] =>
       }))
     : [{ label: "value", value: (each) => each }];
 
-/** Fields that a column reads: `created` reads `created_at`, which is a valid name, too. */
-function fieldsRead(column: Column): string[] {
-  if (typeof column === "string") return [];
-  const [, cell] = column;
-  if (typeof cell === "string") return cell.split(".", 1);
-  const read: string[] = [];
-  readColumns([column])[0]?.value(
-    new Proxy({}, { get: (_, field) => void (typeof field === "string" && read.push(field)) }),
-  );
-  return read;
-}
-
-/** The path of a column inside an object: `word_count` → `data.word_count`. */
-function pathEndingWith(returns: Returns<never>, name: string): string | undefined {
-  const paths = columnsOf(returns).flatMap((column) =>
+/** Paths that columns read: `created` reads `created_at`, which is a valid name, too. */
+const pathsRead = (returns: Returns<never>): string[] =>
+  columnsOf(returns).flatMap((column) =>
     typeof column === "string" || typeof column[1] !== "string" ? [] : [column[1]],
   );
-  return paths.find((path) => path.endsWith(`.${name}`));
-}
+
+/** The path of a column inside an object: `word_count` → `data.word_count`. */
+const pathEndingWith = (returns: Returns<never>, name: string): string | undefined =>
+  pathsRead(returns).find((path) => path.endsWith(`.${name}`));
 
 /** Names that `--columns` and `--sort` accept, in the order of the table. */
 export const columnNames = (returns: Returns<never>): string[] =>
@@ -108,7 +98,7 @@ export function isColumn(returns: Returns<never>, name: string): boolean {
     names.length === 0 ||
     names.includes(name) ||
     pathEndingWith(returns, name) !== undefined ||
-    columnsOf(returns).some((column) => fieldsRead(column).includes(name))
+    pathsRead(returns).some((path) => path.split(".", 1)[0] === name)
   );
 }
 
