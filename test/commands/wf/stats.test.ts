@@ -624,38 +624,28 @@ describe("--from", () => {
     expect(info.figures).toMatchObject(counted);
   });
 
-  test.each([
-    ["jsonl", []],
-    ["csv", []],
-    ["csv", ["--columns", "by,log,run,status,elapsed,started,finished,tokens,steps,error,version"]],
-  ])("reads what wf logs prints as %s", async (format, more) => {
+  test("reads what wf logs prints as jsonl, also from stdin", async () => {
     const { env } = await server(runs);
-    const logs = await cli(["wf", "logs", "--all", "-o", format, ...more], { env });
-    const { info, exit, err } = await stats(["--from", file(logs.out, format)], {});
-    expect([exit, err]).toEqual([0, ""]);
-    expect(info.figures).toMatchObject(
-      more.length > 0 || format === "jsonl" ? counted : { runs: 5, ended: 3, tokens: 27, max: 2.5 },
-    );
+    const logs = await cli(["wf", "logs", "--all", "-o", "jsonl"], { env });
+    for (const [from, world] of [
+      [file(logs.out), {}],
+      ["-", { stdin: logs.out }],
+    ] as const) {
+      const { info, exit, err } = await stats(["--from", from], world);
+      expect([exit, err]).toEqual([0, ""]);
+      expect(info.figures).toMatchObject(counted);
+    }
   });
 
-  test.each(["jsonl", "csv"])("reads what wf logs export writes as %s", async (format) => {
+  test("reads what wf logs export writes", async () => {
     const { env } = await server(runs);
-    const target = join(folder, `export.${format}`);
+    const target = join(folder, "export.jsonl");
     await cli(["wf", "logs", "export", target], { env, folder });
     const { info, exit, err } = await stats(["--from", target, "--by", "user"], {});
     expect([exit, err]).toEqual([0, ""]);
-    expect(info).toMatchObject({ file: `export.${format}`, figures: counted });
+    expect(info).toMatchObject({ file: "export.jsonl", figures: counted });
     expect(info.errors.groups.map(({ error }) => error)).toEqual(['line <n> line <n>, "so"']);
     expect(info.by["user"]?.groups.map(({ user }) => user)).toContain('a "quoted", name');
-  });
-
-  test("reads both formats from stdin", async () => {
-    const { env } = await server(runs);
-    const csv = await cli(["wf", "logs", "--all", "-o", "csv", "--columns", "run,status"], { env });
-    for (const stdin of [jsonl(runs), csv.out]) {
-      const { info, exit } = await stats(["--from", "-"], { stdin });
-      expect([exit, info.statuses["failed"]]).toEqual([0, 1]);
-    }
   });
 
   test("reads lines across chunks, with CRLF, a BOM, and no final line break", async () => {
@@ -704,39 +694,10 @@ describe("--from", () => {
     expect(err).toContain(" skipped: 50");
   });
 
-  test("continues after stray quotes and truncated lines of CSV", async () => {
-    const head = "run,status,elapsed,error\n";
-    const good = (index: number) => `${uuid(index)},succeeded,${index},\n`;
-    const text = [
-      head,
-      good(1),
-      `${uuid(2)},failed,2,"an error\n\nof three lines"\n`,
-      `${uuid(3)},failed,3,a "stray quote\n`,
-      "\n",
-      good(4),
-      `${uuid(5)},failed,5,"never closed\n`,
-      good(6),
-      `${uuid(7)},failed,7,"closed, ""well"""\n`,
-      `${uuid(8)},failed\n`,
-      good(9),
-    ].join("");
-    const { exit, info, err } = await stats(["--from", file(text, "csv")], {});
-    expect(exit).toBe(10);
-    expect(info.statuses).toEqual({ succeeded: 4, failed: 2 });
-    for (const line of [6, 9, 12]) expect(err).toContain(`csv line ${line}: `);
-    expect(err).toContain(" skipped: 3");
-    const open = await stats(
-      ["--from", file(`${head}${good(1)}"${good(2).repeat(3000)}${good(3)}`, "csv")],
-      {},
-    );
-    expect(open.info.statuses).toEqual({ succeeded: 3 });
-    expect(open.err).toContain("csv line 3: missing closing quote; skipped");
-  });
-
   test.each([
     ["[\n{}]\n", "json", "expected one JSON object per line, not an array"],
     ["\n{}\n{}\n", "jsonl", "line 2: not a log row"],
-    ["name,size\na,1\n", "csv", "line 1: missing column status"],
+    ["run,status\na,failed\n", "csv", "line 1: expected JSON Lines, not CSV"],
     [new Uint8Array([0, 1, 2, 255, 10, 13]), "bin", "line 1"],
   ])("rejects %j, which is not a log", async (text, ending, problem) => {
     const { exit, out, err } = await wf(["--from", file(text, ending)], {});

@@ -10,7 +10,7 @@ export const statsParams = {
     ...logFilters.created_at__after,
     help: "Only runs since this time (default 24h; all with --from)",
   },
-  from: local.file("Read runs from a file of `wf logs -o jsonl` or `-o csv`"),
+  from: local.file("Read runs from a file of `wf logs -o jsonl`"),
   by: local.choice([...groupings, ...units], "Also show statistics for each of these", {
     many: true,
   }),
