@@ -228,7 +228,7 @@ const recordingLines: readonly string[] = [
   "wf timeline ./a.jsonl",
   "wf timeline ./a.jsonl --expand -o json",
   "wf diff ./a.jsonl ./b.jsonl",
-  "wf diff ./a.jsonl ./b.jsonl --timing 20% --exit-code -o json",
+  "wf diff ./a.jsonl ./b.jsonl --exit-code -o json",
 ];
 
 /** Task commands that match `only`, with the responses of the sandbox. */

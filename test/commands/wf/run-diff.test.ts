@@ -45,7 +45,7 @@ const runOf = (nodes: readonly (readonly Line[])[], end: object = {}): readonly 
 
 test.each(runs)("%s does not differ from itself", async (title) => {
   const path = await fileOf(title);
-  const ran = await diff([path, path, "--exit-code", "--timing", "0%", "-o", "json"]);
+  const ran = await diff([path, path, "--exit-code", "-o", "json"]);
   expect(ran.exit, ran.err).toBe(0);
   expect(JSON.parse(ran.out)).toMatchObject({ same: true, differences: [], outputs: [] });
 });
@@ -168,28 +168,6 @@ describe("outputs", () => {
       differences: ["text"],
       text: { a: "yes", b: "no" },
     });
-  });
-});
-
-describe("time", () => {
-  const lasting = (ms: number) => written(runOf([node("A", 0, ms), node("B", ms, ms + 10)]));
-  test.each<[number, readonly string[], readonly string[]]>([
-    [1300, ["--timing", "20%"], ["the run", "A"]],
-    [1300, ["--timing", "50 %"], []],
-    [700, ["--timing", "0%"], []],
-    [1300, [], []],
-    [1090, ["--timing", "1%"], []],
-  ])("%d ms after 1000 ms with %j: %j", async (after, flags, slower) => {
-    const files = [await lasting(1000), await lasting(after)];
-    const ran = await diff([...files, "--exit-code", "-o", "json", ...flags]);
-    expect(ran.exit).toBe(slower.length > 0 ? 14 : 0);
-    expect(JSON.parse(ran.out)).toMatchObject({ slower });
-  });
-
-  test.each(["20", "fast", "-1%"])("rejects --timing %s", async (timing) => {
-    const ran = await diff(["a", "b", `--timing=${timing}`]);
-    expect(ran.exit).toBe(2);
-    expect(ran.err).toContain("expected a percentage");
   });
 });
 

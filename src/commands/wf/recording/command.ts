@@ -68,9 +68,6 @@ export const workflowTimeline = task({
 export const diffParams = {
   a: { ...place, placeholder: "a" },
   b: { ...place, placeholder: "b" },
-  timing: local.text("Report runs and nodes slower by this much, e.g. 20% (min 0.1s)", {
-    placeholder: "percent",
-  }),
   exit_code: local.flag("Exit with code 14 if the runs differ"),
   user: userInQuery,
 };
@@ -80,7 +77,7 @@ export const workflowDiff = task({
   action: "compare {a} with {b}",
   summary: "Compare two runs: status, path, time, tokens, outputs",
   about:
-    "The server has no nodes of a finished run: without a recording only status, time, tokens and outputs\nare compared. With --exit-code, a difference in status, path, outputs or text exits with code 14, as\ndo a path or outputs that cannot be compared. Replies of chats without nodes are compared by status and\ntext. Differences in time count only with --timing.",
+    "The server has no nodes of a finished run: without a recording only status, time, tokens and outputs\nare compared. With --exit-code, a difference in status, path, outputs or text exits with code 14, as\ndo a path or outputs that cannot be compared. Replies of chats without nodes are compared by status and\ntext. Differences in time do not count.",
   params: diffParams,
   returns: report,
   sends: [streamRunEvents, getWorkflowRun],
@@ -88,6 +85,6 @@ export const workflowDiff = task({
   exits: ["cut", "gate"],
   examples: [
     "wf diff before.jsonl after.jsonl",
-    "wf diff before.jsonl after.jsonl --timing 20% --exit-code -o md",
+    "wf diff before.jsonl after.jsonl --exit-code -o md",
   ],
 });

@@ -1,12 +1,14 @@
+import { groupBy } from "../../../lib/collect.ts";
 import { diffJson } from "../../../lib/formats/json-diff.ts";
 import type { JsonDifference } from "../../../lib/formats/json-diff.ts";
-import { pairNodes, reversals } from "./node-pairs.ts";
-import type { NodePair, NodeSide, Reversal } from "./node-pairs.ts";
-import { spansOf } from "../../../runs/spans.ts";
-import type { LoadedTrace } from "./load-trace.ts";
+import { eachSpan, spansOf } from "../../../runs/spans.ts";
+import type { Span } from "../../../runs/spans.ts";
+import { summaryOf } from "./executions.ts";
+import type { Executions } from "./executions.ts";
+import type { LoadedTrace } from "./read.ts";
 
 /** An aspect in which two runs can differ. */
-type Aspect = "status" | "path" | "outputs" | "text" | "timing";
+type Aspect = "status" | "path" | "outputs" | "text";
 
 /** Two runs side by side. */
 export interface Comparison {
@@ -19,15 +21,13 @@ export interface Comparison {
   readonly outputs: readonly JsonDifference[] | undefined;
   /** Undefined if equal, incomplete, or already covered by the outputs. */
   readonly text: readonly [a: string, b: string] | undefined;
-  /** The run and the nodes that were slower in the second run than the limit allows. */
-  readonly slower: readonly string[];
   readonly aspects: readonly Aspect[];
   /** Aspects that could not be compared, other than by redaction. */
   readonly unknown: readonly Aspect[];
 }
 
-/** Compares two runs. `limit` is the share by which the second may be slower. */
-export function compareRuns(a: LoadedTrace, b: LoadedTrace, limit: number | undefined): Comparison {
+/** Compares two runs. */
+export function compareRuns(a: LoadedTrace, b: LoadedTrace): Comparison {
   const areReplies = a.trace.isReply && b.trace.isReply;
   const known = areReplies || (a.trace.nodes.length > 0 && b.trace.nodes.length > 0);
   const nodes = known ? pairNodes(spansOf(a.trace).top, spansOf(b.trace).top) : undefined;
@@ -35,14 +35,12 @@ export function compareRuns(a: LoadedTrace, b: LoadedTrace, limit: number | unde
   const outputs =
     hasOutputs(a) && hasOutputs(b) ? [...diffJson(a.trace.outputs, b.trace.outputs)] : undefined;
   const text = outputs && outputs.length > 0 ? undefined : textDifference(a, b);
-  const slower = limit === undefined ? [] : slowerParts(a, b, nodes ?? [], limit);
   const differs: Readonly<Record<Aspect, boolean>> = {
     status: a.trace.status !== b.trace.status,
     path:
       reversed.length > 0 || (nodes ?? []).some(({ a: left, b: right }) => !isSameEnd(left, right)),
     outputs: (outputs ?? []).length > 0,
     text: text !== undefined,
-    timing: slower.length > 0,
   };
   const aspects = (Object.keys(differs) as Aspect[]).filter((aspect) => differs[aspect]); // its own keys
   const redacted = a.trace.redacted || b.trace.redacted;
@@ -51,7 +49,7 @@ export function compareRuns(a: LoadedTrace, b: LoadedTrace, limit: number | unde
     ...(nodes ? [] : (["path"] as const)),
     ...(isSaid || redacted ? [] : [areReplies ? ("text" as const) : ("outputs" as const)]),
   ];
-  return { a, b, nodes, reversed, outputs, text, slower, aspects, unknown };
+  return { a, b, nodes, reversed, outputs, text, aspects, unknown };
 }
 
 /** Whether a node ran equally often and ended in the same states in both runs. */
@@ -74,25 +72,93 @@ const hasWholeText = ({ trace }: LoadedTrace): boolean =>
   trace.pauses === 0 &&
   (trace.nodes.length > 0 || trace.isReply);
 
-/** Differences below this many ms are noise, whatever their share. */
-const MIN_SLOWER_MS = 100;
-
-function slowerParts(
-  a: LoadedTrace,
-  b: LoadedTrace,
-  nodes: readonly NodePair[],
-  limit: number,
-): readonly string[] {
-  const isSlower = (before: number, after: number) =>
-    after - before > Math.max(MIN_SLOWER_MS, before * limit);
-  return [
-    ...(isSlower(runDuration(a), runDuration(b)) ? ["the run"] : []),
-    ...nodes.flatMap(({ node, a: left, b: right }) =>
-      left && right && isSlower(left.took, right.took) ? [node] : [],
-    ),
-  ];
-}
-
 /** Duration of a run in ms. After a pause, the server's own covers only the last part (server §13). */
 export const runDuration = ({ trace }: LoadedTrace): number =>
   trace.pauses === 0 && trace.elapsed !== undefined ? trace.elapsed * 1000 : spansOf(trace).length;
+
+/** All executions of a node in one run. */
+export interface NodeSide extends Executions {
+  readonly node: string;
+  readonly nodeId: string;
+  readonly depth: number;
+}
+
+/** A node of both runs or of one of them. */
+export interface NodePair {
+  readonly node: string;
+  readonly nodeId: string;
+  readonly a: NodeSide | undefined;
+  readonly b: NodeSide | undefined;
+}
+
+/** Two nodes that ran one after the other, in a different order in each run. */
+export interface Reversal {
+  readonly before: string;
+  readonly after: string;
+}
+
+/**
+ * Pairs the nodes of two runs in the order of the first. Nodes only in the second follow the shared
+ * node they ran after. Nodes match by ID, or by title if the runs share no node IDs:
+ *
+ *     a:  Start  Fetch  End            Start  a b
+ *     b:  Start  Cache  Fetch    →     Cache  - b
+ *                                      Fetch  a b
+ *                                      End    a -
+ */
+export function pairNodes(a: readonly Span[], b: readonly Span[]): readonly NodePair[] {
+  const ids = new Set([...eachSpan(a)].map(([{ nodeId }]) => nodeId));
+  const sharesIds = [...eachSpan(b)].some(([{ nodeId }]) => ids.has(nodeId));
+  const keyOf = ({ nodeId, title }: Span) => (sharesIds ? nodeId : title);
+  const [left, right] = [sidesOf(a, keyOf), sidesOf(b, keyOf)];
+  /** Nodes only in the second run, by the shared node before them. */
+  const added = new Map<string | undefined, string[]>();
+  let shared: string | undefined;
+  for (const key of right.keys()) {
+    if (left.has(key)) shared = key;
+    else added.set(shared, [...(added.get(shared) ?? []), key]);
+  }
+  const keys = [
+    ...(added.get(undefined) ?? []),
+    ...[...left.keys()].flatMap((key) => [key, ...(added.get(key) ?? [])]),
+  ];
+  return keys.map((key) => {
+    const [inA, inB] = [left.get(key), right.get(key)];
+    const { node = "", nodeId = "" } = inA ?? inB ?? {};
+    return { node, nodeId, a: inA, b: inB };
+  });
+}
+
+function sidesOf(spans: readonly Span[], keyOf: (span: Span) => string): Map<string, NodeSide> {
+  const sides = new Map<string, NodeSide>();
+  for (const [key, all] of groupBy(eachSpan(spans), ([span]) => keyOf(span))) {
+    const [first] = all;
+    if (!first) continue;
+    const [{ title, nodeId }, around] = first;
+    const summary = summaryOf(all.map(([span]) => span));
+    sides.set(key, { node: title, nodeId, depth: around.length, ...summary });
+  }
+  return sides;
+}
+
+/**
+ * Nodes whose order changed, each with one node it changed places with. Nodes that ran in parallel
+ * have no order.
+ */
+export function reversals(pairs: readonly NodePair[]): readonly Reversal[] {
+  const both = pairs.flatMap(({ node, a, b }) => (a && b ? [{ node, a, b }] : []));
+  const byEnd = both.toSorted((left, right) => left.a.endedWith - right.a.endedWith);
+  const reversed: Reversal[] = [];
+  /** Of the nodes that had already ended in the first run, the one that began last in the second. */
+  let last: (typeof both)[number] | undefined;
+  let next = 0;
+  for (const pair of both.toSorted((left, right) => left.a.beganWith - right.a.beganWith)) {
+    for (; (byEnd[next]?.a.endedWith ?? Infinity) < pair.a.beganWith; next++) {
+      const ended = byEnd[next];
+      if (ended && ended.b.beganWith > (last?.b.beganWith ?? -1)) last = ended;
+    }
+    if (last && pair.b.endedWith < last.b.beganWith)
+      reversed.push({ before: last.node, after: pair.node });
+  }
+  return reversed;
+}

@@ -1,11 +1,11 @@
 import { CliError, usage } from "../../../errors.ts";
 import type { Report, Cell, Section } from "../../../output/report-model.ts";
 import { compareRuns, hasOutputs, isSameEnd, runDuration } from "./compare.ts";
-import type { Comparison } from "./compare.ts";
+import type { Comparison, NodePair, NodeSide } from "./compare.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { loadTrace } from "./load-trace.ts";
-import type { LoadedTrace } from "./load-trace.ts";
+import { loadTrace } from "./read.ts";
+import type { LoadedTrace } from "./read.ts";
 import type { diffParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/text.ts";
@@ -13,10 +13,8 @@ import { formatDuration } from "../../../lib/numbers.ts";
 import { fromDifference } from "../../../lib/formats/json-diff.ts";
 import type { JsonDifference } from "../../../lib/formats/json-diff.ts";
 import { eachSpan, spansOf } from "../../../runs/spans.ts";
-import { tableOf } from "./columns.ts";
-import type { SectionColumn } from "./columns.ts";
-import { nodeDetails } from "./executions.ts";
-import type { NodePair, NodeSide } from "./node-pairs.ts";
+import { nodeDetails, tableOf } from "./executions.ts";
+import type { SectionColumn } from "./executions.ts";
 
 /** Compares two runs. With `exit_code`, throws `gate` as a result if they may differ. */
 export async function* run(
@@ -24,10 +22,9 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<Report> {
   if (input.a === "-" && input.b === "-") throw usage("stdin (-) can only be used once");
-  const limit = input.timing === undefined ? undefined : parsePercentage(input.timing);
   // Active runs are followed concurrently; otherwise the start of the second would be missed.
   const [a, b] = await Promise.all([loadTrace(input.a, context), loadTrace(input.b, context)]);
-  const comparison = compareRuns(a, b, limit);
+  const comparison = compareRuns(a, b);
   yield diffReport(comparison);
   const problem = a.problem ?? b.problem;
   if (problem) throw problem;
@@ -48,14 +45,6 @@ export async function* run(
   });
 }
 
-/** `20%` as 0.2. */
-function parsePercentage(text: string): number {
-  const percent = /^(\d+(?:\.\d+)?) ?%$/.exec(text)?.[1];
-  if (percent === undefined)
-    throw usage(`invalid --timing ${JSON.stringify(text)}: expected a percentage such as 20%`);
-  return Number(percent) / 100;
-}
-
 /** The report of `wf diff`: two runs side by side. */
 function diffReport(comparison: Comparison): Report {
   const { nodes, outputs, text } = comparison;
@@ -73,7 +62,7 @@ function diffReport(comparison: Comparison): Report {
 }
 
 function dataOf(comparison: Comparison) {
-  const { a, b, nodes, reversed, outputs, text, slower, aspects, unknown } = comparison;
+  const { a, b, nodes, reversed, outputs, text, aspects, unknown } = comparison;
   return {
     same: aspects.length === 0 && unknown.length === 0,
     differences: aspects,
@@ -92,7 +81,6 @@ function dataOf(comparison: Comparison) {
     reversed,
     outputs: outputs ?? null,
     text: text ? { a: text[0], b: text[1] } : null,
-    slower,
   };
 }
 
@@ -166,12 +154,11 @@ function verdict({ a, b, aspects, unknown, nodes, outputs }: Comparison): string
   return `No difference in ${compared.join(", ").replace(/, (?=[^,]*$)/, " and ")}.`;
 }
 
-/** Notes on slower parts and on missing data. */
-function limits({ a, b, slower }: Comparison): string[] {
+/** Notes on missing data. */
+function limits({ a, b }: Comparison): string[] {
   const replies = [a, b].filter(({ trace }) => trace.isReply);
   const runs = [a, b].filter(({ trace }) => !trace.isReply);
   return [
-    ...(slower.length > 0 ? [`Slower than --timing allows: ${slower.join(", ")}.`] : []),
     ...(runs.length === 1 ? replies : []).map(
       ({ source }) => `${source} is the reply of a chat, which has no nodes and no outputs.`,
     ),

@@ -1,6 +1,6 @@
 import { groupBy } from "../../../lib/collect.ts";
 import { own, isObject } from "../../../lib/json.ts";
-import type { Tone, Detail } from "../../../output/report-model.ts";
+import type { Cell, Detail, Heading, Section, Tone } from "../../../output/report-model.ts";
 import type { Span } from "../../../runs/spans.ts";
 
 /** One or several executions of a node. Times are in ms. */
@@ -94,3 +94,26 @@ function blocksOf({ error, inputs, outputs, status }: Span, lead: string): Detai
 /** Whether there is nothing to show. */
 const isBlank = (value: unknown): boolean =>
   value === undefined || value === null || (isObject(value) && Object.keys(value).length === 0);
+
+/** A column of a table of rows; a `rare` one is hidden if it has no value in any row. */
+export interface SectionColumn<Row> extends Heading {
+  readonly rare?: true;
+  readonly cell: (row: Row) => Cell;
+}
+
+/** The columns and rows of a section. */
+export function tableOf<Row>(
+  columns: readonly SectionColumn<Row>[],
+  rows: readonly Row[],
+): Pick<Section, "columns" | "rows"> {
+  const shown = columns.filter(({ rare, cell }) => !rare || rows.some((row) => cell(row) !== null));
+  return {
+    columns: shown.map(({ label, right, minor, ticks }) => ({
+      label,
+      ...(right && { right }),
+      ...(minor && { minor }),
+      ...(ticks && { ticks }),
+    })),
+    rows: rows.map((row) => shown.map(({ cell }) => cell(row))),
+  };
+}

@@ -1,3 +1,2 @@
-export { endOfError, endOfRun, RecordingLines } from "./recording-text.ts";
-export { checkRecord, recordTo } from "./write.ts";
+export { checkRecord, endOfError, endOfRun, RecordingLines, recordTo } from "./write.ts";
 export { recordingParams } from "./command.ts";

@@ -1,7 +1,7 @@
 import { groupBy } from "../../../lib/collect.ts";
 import type { Span, Spans } from "../../../runs/spans.ts";
-import { summaryOf, nodeDetails, toneOf } from "./executions.ts";
-import type { Executions } from "./executions.ts";
+import { nodeDetails, summaryOf, tableOf, toneOf } from "./executions.ts";
+import type { Executions, SectionColumn } from "./executions.ts";
 import { counted, shortened } from "../../../lib/text.ts";
 import { formatDuration } from "../../../lib/numbers.ts";
 import { CliError } from "../../../errors.ts";
@@ -9,10 +9,8 @@ import type { Report } from "../../../output/report-model.ts";
 import { eachSpan, spansOf } from "../../../runs/spans.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { tableOf } from "./columns.ts";
-import type { SectionColumn } from "./columns.ts";
-import { loadTrace } from "./load-trace.ts";
-import type { LoadedTrace } from "./load-trace.ts";
+import { loadTrace } from "./read.ts";
+import type { LoadedTrace } from "./read.ts";
 import type { timelineParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 
