@@ -1,11 +1,9 @@
+import { localClock } from "../../../lib/numbers.ts";
 import type { ConditionResult } from "../../conditions/index.ts";
 import { figureNames } from "./fields.ts";
 import type { Grouping, Unit } from "./fields.ts";
-import { largestGroups } from "./accumulator.ts";
-import type { Accumulator } from "./accumulator.ts";
-import { statsFiguresOf } from "./figures.ts";
-import type { StatsCounts, StatsFigures } from "./figures.ts";
-import { periodsOf } from "./periods.ts";
+import { BUCKET_SECONDS, largestGroups, mergeCounts, statsFiguresOf } from "./figures.ts";
+import type { Accumulator, StatsCounts, StatsFigures } from "./figures.ts";
 import type { ReadTimes, TimeSpan } from "./sources.ts";
 
 /** Figures of runs, and their number by status, most first. */
@@ -64,7 +62,7 @@ export function statsData(
     periods:
       since === undefined || until === undefined
         ? { unit: unit ?? ("hour" as const), time_zone: timeZone, rows: [] }
-        : periodRows(runs, { since, until }, timeZone, unit),
+        : periodsOf(runs, { since, until }, timeZone, unit),
     errors: {
       groups: errors.largest.map(([error, group]) => ({ error, ...group })),
       others: errors.others,
@@ -87,15 +85,46 @@ function comparison(figures: StatsFigures, span: TimeSpan, counts: StatsCounts) 
   return { ...span, ...part, change: changes(figures, part.figures) };
 }
 
-function periodRows(
+const DAY_SECONDS = 86_400;
+/** Length of a label, as a prefix of `2026-11-21 14:00`. */
+const LABEL_LENGTHS: Readonly<Record<Unit, number>> = { hour: 13, day: 10, month: 7 };
+
+/** Hours up to three days, days up to a quarter of a year, then months. */
+function unitFor(seconds: number): Unit {
+  if (seconds <= 3 * DAY_SECONDS) return "hour";
+  return seconds <= 92 * DAY_SECONDS ? "day" : "month";
+}
+
+/** All calendar periods from the first to the last second, including empty ones, with the runs that started in each. */
+function periodsOf(
   { buckets }: Accumulator,
-  span: TimeSpan,
+  { since, until }: TimeSpan,
   timeZone: string,
-  requested: Unit | undefined,
+  unit = unitFor(until - since),
 ) {
-  const { unit, periods } = periodsOf(buckets, span, timeZone, requested);
-  const rows = periods.map(({ start, label, counts }) => {
-    const { runs, failed_runs, p95, tokens } = statsFiguresOf(counts);
+  const clock = localClock(timeZone);
+  const periodOf = (at: number) => {
+    const text = clock(at * BUCKET_SECONDS);
+    const label = text.slice(0, LABEL_LENGTHS[unit]);
+    // When clocks are set back, two hours have the same label but different starts.
+    const start = at * BUCKET_SECONDS - Number(text.slice(14, 16)) * 60;
+    return { label, key: unit === "hour" ? start : label };
+  };
+
+  let at = Math.floor(since / BUCKET_SECONDS);
+  const { key } = periodOf(at);
+  while (periodOf(at - 1).key === key) at--;
+  const periods: { start: number; label: string; key: unknown; parts: StatsCounts[] }[] = [];
+  for (; at <= Math.floor(until / BUCKET_SECONDS); at++) {
+    const period = periodOf(at);
+    if (periods.at(-1)?.key !== period.key) {
+      periods.push({ ...period, start: at * BUCKET_SECONDS, parts: [] });
+    }
+    const part = buckets.get(at);
+    if (part) periods.at(-1)?.parts.push(part);
+  }
+  const rows = periods.map(({ start, label, parts }) => {
+    const { runs, failed_runs, p95, tokens } = statsFiguresOf(mergeCounts(parts));
     return { start, label, runs, failed_runs, p95, tokens };
   });
   return { unit, time_zone: timeZone, rows };

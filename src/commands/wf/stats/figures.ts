@@ -1,7 +1,7 @@
 import { percentile, sum } from "../../../lib/numbers.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { LoggedRun } from "../logs/index.ts";
-import type { FigureName } from "./fields.ts";
+import type { FigureName, Grouping } from "./fields.ts";
 
 /** Counts of runs. Every duration and token count is stored, so percentiles are exact. */
 export interface StatsCounts {
@@ -108,4 +108,130 @@ class NumberList {
   sorted(): Float64Array {
     return this.#values.slice(0, this.#length).sort();
   }
+}
+
+/** Runs that failed with the same error. */
+interface ErrorGroup {
+  runs: number;
+  /** Unix second and ID of the latest run. */
+  last_seen: number | null;
+  example_run: string | null;
+}
+
+/** The offset of every time zone is a multiple of this, so it divides all hours and days. */
+export const BUCKET_SECONDS = 900;
+
+/** Counts of the runs read so far, for every section of the report. */
+export interface Accumulator {
+  readonly all: StatsCounts;
+  /** By Unix second divided by `BUCKET_SECONDS`. */
+  readonly buckets: Map<number, StatsCounts>;
+  /** By the error with `<id>` and `<n>` for the parts that differ between runs. */
+  readonly errors: Map<string, ErrorGroup>;
+  /** Runs with a new error after `MAX_ERRORS` was reached. */
+  ungroupedErrors: number;
+  /** By the value of each grouping, "" for runs without one. */
+  readonly groups: ReadonlyMap<Grouping, Map<string, StatsCounts>>;
+  /** Unix seconds of the first and the last run. */
+  first: number | undefined;
+  last: number | undefined;
+}
+
+/** Bounds the memory for a log in which every error is different. */
+const MAX_ERRORS = 10_000;
+
+export const newAccumulator = (by: readonly Grouping[]): Accumulator => ({
+  all: newStatsCounts(),
+  buckets: new Map(),
+  errors: new Map(),
+  ungroupedErrors: 0,
+  groups: new Map(by.map((grouping) => [grouping, new Map()])),
+  first: undefined,
+  last: undefined,
+});
+
+export function addToAccumulator(into: Accumulator, run: LoggedRun): void {
+  addRun(into.all, run);
+  if (run.error !== undefined) addError(into, run.error, run);
+  for (const [grouping, groups] of into.groups)
+    addRun(valueAtKey(groups, run[grouping] ?? "", newStatsCounts), run);
+  const { at } = run;
+  if (at === undefined) return;
+  addRun(valueAtKey(into.buckets, Math.floor(at / BUCKET_SECONDS), newStatsCounts), run);
+  into.first = Math.min(into.first ?? at, at);
+  into.last = Math.max(into.last ?? at, at);
+}
+
+function addError(into: Accumulator, text: string, { at, run }: LoggedRun): void {
+  const error = normalizeError(text);
+  if (into.errors.size >= MAX_ERRORS && !into.errors.has(error)) {
+    into.ungroupedErrors++;
+    return;
+  }
+  const group = valueAtKey(into.errors, error, newErrorGroup);
+  group.runs++;
+  if (group.example_run !== null && (at ?? 0) <= (group.last_seen ?? 0)) return;
+  group.last_seen = at ?? null;
+  group.example_run = run ?? null;
+}
+
+const newErrorGroup = (): ErrorGroup => ({ runs: 0, last_seen: null, example_run: null });
+
+function valueAtKey<K, V>(map: Map<K, V>, key: K, newValue: () => V): V {
+  const existing = map.get(key);
+  if (existing) return existing;
+  const value = newValue();
+  map.set(key, value);
+  return value;
+}
+
+/** The groups with the most runs, and counts of the others. */
+export function largestGroups<G extends { readonly runs: number }>(
+  groups: ReadonlyMap<string, G>,
+  top: number,
+  ungrouped = 0,
+) {
+  const sorted = [...groups].sort(
+    ([a, left], [b, right]) => right.runs - left.runs || (a < b ? -1 : 1),
+  );
+  const rest = sorted.slice(top);
+  return {
+    largest: sorted.slice(0, top),
+    others: {
+      groups: rest.length + (ungrouped > 0 ? 1 : 0),
+      runs: sum(rest.map(([, { runs }]) => runs)) + ungrouped,
+    },
+  };
+}
+
+const MAX_ERROR = 200;
+
+// Parts that differ between runs: UUIDs, long words with digits, times, long and separate numbers.
+// Numbers that identify the kind of error stay, as in `Errno 111` and `status code: 429`.
+const VARIABLE_PARTS = new RegExp(
+  [
+    /(?<kind>\b(?:(?:errno|code)\W{0,3}\d{1,5}|(?:status|error|http(?:\/[\d.]+)?)\W{0,3}\d{3})\b)/,
+    /(?<id>\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?=[a-z_]*\d)(?:[0-9a-f]{8,}|\w{16,})\b)/,
+    /\d{4}-\d\d-\d\d[T ][\d:.]+Z?|\d{5,}|(?<![\w.-])\d+(?:[.,:]\d+)*/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "gi",
+);
+
+/**
+ * The error on one line, without the parts that differ between runs:
+ *
+ *     "Timeout after 12.5 s, request 4f6e8c2a9b01"  →  "Timeout after <n> s, request <id>"
+ */
+function normalizeError(error: string): string {
+  const line = error
+    .slice(0, 4 * MAX_ERROR)
+    .replace(/\s+/g, " ")
+    .trim();
+  const text = line.replace(VARIABLE_PARTS, (match: string, kind?: string, id?: string) => {
+    if (kind !== undefined) return match;
+    return id !== undefined && /[a-z-]/i.test(id) ? "<id>" : "<n>";
+  });
+  return text.length > MAX_ERROR ? `${[...text].slice(0, MAX_ERROR).join("")}…` : text;
 }

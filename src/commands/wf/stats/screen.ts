@@ -3,11 +3,10 @@ import { noTable } from "../../../output/report-model.ts";
 import type { Section, TextLine, TextPart } from "../../../output/report-model.ts";
 import { gateSections } from "../../conditions/index.ts";
 import type { StatsData } from "./data.ts";
+import { formatFigure, formatPercent } from "./fields.ts";
 import type { FigureName, Grouping } from "./fields.ts";
 import type { StatsFigures } from "./figures.ts";
-import { formatFigure, formatPercent } from "./format.ts";
-import { groupSection, omittedNote, periodSection } from "./tables.ts";
-import { trendOf } from "./trends.ts";
+import { groupSection, omittedNote, periodSection, trendOf } from "./tables.ts";
 
 /** What the screen shows besides the data. */
 export interface ScreenOptions {
