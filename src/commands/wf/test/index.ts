@@ -1,1 +1,2 @@
-export { objectsIn, readSavedResults } from "./saved-results.ts";
+export { readSavedResults } from "./saved-results.ts";
+export type { TestResult } from "./results.ts";

@@ -9,10 +9,8 @@ import type { Shard } from "../../task/shard.ts";
 import type { testMergeParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
 import type { SkippedTest, TestSelection } from "./plan-runs.ts";
-import { testResult } from "./results.ts";
 import type { TestResult } from "./results.ts";
-import type { TestRun } from "./run-tests.ts";
-import { notResults, readSavedResults } from "./saved-results.ts";
+import { haveTexts, notResults, readSavedResults } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
 
 /** A saved run of one shard; that of all tests is the only shard. */
@@ -111,7 +109,7 @@ function savedShard({ file, data, tests }: SavedResults): SavedShard {
   const { suites, only, failed_from = null, repeat, server, shard, skipped_tests, stopped } = data;
   const isWhole =
     haveTexts(suites, "name", "sha256") &&
-    isTexts(only) &&
+    Array.isArray(only) &&
     typeof repeat === "number" &&
     (failed_from === null || typeof failed_from === "string") &&
     typeof server === "string" &&
@@ -122,12 +120,9 @@ function savedShard({ file, data, tests }: SavedResults): SavedShard {
   return {
     file,
     shard: place,
-    selection: { suites, only, failed_from, repeat, server, shard: place },
+    selection: { suites, only: only.map(String), failed_from, repeat, server, shard: place },
     skipped: skipped_tests,
-    tests: tests.map(({ name, results }) => {
-      if (typeof name !== "string" || !isRuns(results)) throw notResults(file);
-      return testResult(name, results);
-    }),
+    tests,
     stopped: stopOf(stopped, `shard ${place.index}/${place.count}`),
   };
 }
@@ -138,30 +133,6 @@ function shardOf(value: unknown): Shard | undefined {
   const isShard = Number.isInteger(index) && Number.isInteger(count);
   return isShard ? { index: Number(index), count: Number(count) } : undefined;
 }
-
-const isTexts = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((each) => typeof each === "string");
-
-/** Whether this is a list of objects that have texts in these fields. */
-const haveTexts = <Field extends string>(
-  value: unknown,
-  ...fields: readonly Field[]
-): value is Readonly<Record<Field, string>>[] =>
-  Array.isArray(value) &&
-  value.every((each) => isObject(each) && isTexts(fields.map((field) => each[field])));
-
-const statuses: readonly unknown[] = ["passed", "failed", "error", "not run"];
-
-/** Whether these are runs as this program has written them. */
-const isRuns = (value: unknown): value is TestRun[] =>
-  haveTexts(value, "suite", "test") &&
-  value.every(
-    ({ status, checks, recordings, error }: Readonly<Record<string, unknown>>) =>
-      statuses.includes(status) &&
-      haveTexts(checks, "check") &&
-      isTexts(recordings) &&
-      (error === null || typeof error === "string"),
-  );
 
 /** The error that ended a saved run; undefined if all of its tests were run. */
 function stopOf(saved: unknown, where: string): CliError | undefined {

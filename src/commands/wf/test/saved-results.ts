@@ -2,17 +2,15 @@ import { CliError, diskProblem, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
-import type { TestFigures } from "./comparison.ts";
+import { testResult } from "./results.ts";
 import type { TestResult } from "./results.ts";
-
-type Json = Readonly<Record<string, unknown>>;
+import type { TestRun } from "./run-tests.ts";
 
 /** The content of a file that --save has written. */
 export interface SavedResults {
   readonly file: string;
-  readonly data: Json;
-  /** Its tests; their fields may be of any type. */
-  readonly tests: readonly Json[];
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly tests: readonly TestResult[];
 }
 
 /** Reads a file of --save. Throws `usage` for one that cannot be read, or is not the result of a run of tests. */
@@ -29,8 +27,32 @@ export async function readSavedResults(
   const data = tryParseJson(new TextDecoder().decode(bytes));
   const tests = isObject(data) && data["wf_test"] === 1 ? data["tests"] : undefined;
   if (!isObject(data) || !Array.isArray(tests)) throw notResults(file);
-  return { file, data, tests: tests.filter(isObject) };
+  const saved = tests.map((test: unknown) => {
+    const { name, path, test: own, results } = isObject(test) ? test : {};
+    const isTest = typeof path === "string" && typeof own === "string";
+    if (typeof name !== "string" || !isTest || !isRuns(results)) throw notResults(file);
+    return { ...testResult(name, results), path, test: own };
+  });
+  return { file, data, tests: saved };
 }
+
+const statuses: readonly unknown[] = ["passed", "failed", "error", "not run"];
+
+/** Whether these are runs; what else they have is as this program wrote it. */
+const isRuns = (value: unknown): value is TestRun[] =>
+  haveTexts(value, "status") &&
+  value.every(
+    ({ status, checks }: Readonly<Record<string, unknown>>) =>
+      statuses.includes(status) && haveTexts(checks, "check"),
+  );
+
+/** Whether this is a list of objects that have texts in these fields. */
+export const haveTexts = <Field extends string>(
+  value: unknown,
+  ...fields: readonly Field[]
+): value is Readonly<Record<Field, string>>[] =>
+  Array.isArray(value) &&
+  value.every((each) => isObject(each) && fields.every((field) => typeof each[field] === "string"));
 
 /** The error for a file that is not the result of a run of tests. */
 export const notResults = (file: string): CliError =>
@@ -42,53 +64,25 @@ export const notResults = (file: string): CliError =>
 /** The names of the tests of an earlier run that did not pass. */
 export async function readFailedTests(file: string, host: Host): Promise<ReadonlySet<string>> {
   const { tests } = await readSavedResults("--failed-from ", file, host);
-  return new Set(tests.flatMap(({ name, status }) => (status === "passed" ? [] : [String(name)])));
+  return new Set(tests.flatMap(({ name, status }) => (status === "passed" ? [] : [name])));
 }
 
 /** An earlier run to compare with. */
-export interface SuiteBaseline {
-  readonly file: string;
-  readonly tests: readonly TestFigures[];
+export interface SuiteBaseline extends SavedResults {
   /** Whether all expectations that a test does not meet were not met in the baseline, either. */
   hasFailedAs(test: TestResult): boolean;
 }
 
 export async function readSuiteBaseline(file: string, host: Host): Promise<SuiteBaseline> {
-  const { tests } = await readSavedResults("--baseline ", file, host);
-  const failed = new Set(tests.flatMap(failedChecks));
-  return {
-    file,
-    tests: tests.flatMap(figuresOf),
-    hasFailedAs: ({ name, results }) =>
-      failedChecks({ name, results }).every((check) => failed.has(check)),
-  };
+  const saved = await readSavedResults("--baseline ", file, host);
+  const failed = new Set(saved.tests.flatMap(failedChecks));
+  return { ...saved, hasFailedAs: (test) => failedChecks(test).every((each) => failed.has(each)) };
 }
 
 /** Name of the test, turn and condition of each expectation that a run did not meet, as JSON. */
-const failedChecks = ({ name, results }: Json): string[] =>
-  objectsIn(results).flatMap(({ checks }) =>
-    objectsIn(checks).flatMap(({ turn, check, passed }) =>
-      passed === false ? [JSON.stringify([name, turn, check])] : [],
+const failedChecks = ({ name, results }: TestResult): string[] =>
+  results.flatMap(({ checks }) =>
+    checks.flatMap(({ turn, check, passed }) =>
+      passed ? [] : [JSON.stringify([name, turn, check])],
     ),
   );
-
-/** The objects in a list; none in anything else. */
-export const objectsIn = (value: unknown): Json[] =>
-  Array.isArray(value) ? value.filter(isObject) : [];
-
-function figuresOf({ name, passes, runs, answers, results, seconds, tokens }: Json): TestFigures[] {
-  if (typeof name !== "string" || typeof passes !== "number" || typeof runs !== "number") return [];
-  return [
-    {
-      name,
-      passes,
-      runs,
-      answers: Array.isArray(answers) ? answers.map(String) : [],
-      results: objectsIn(results).map(({ answer }) => ({
-        answer: typeof answer === "string" ? answer : null,
-      })),
-      seconds: typeof seconds === "number" ? seconds : null,
-      tokens: typeof tokens === "number" ? tokens : null,
-    },
-  ];
-}

@@ -2,11 +2,10 @@ import { usage } from "../../../../errors.ts";
 import { groupBy } from "../../../../lib/collect.ts";
 import { counted } from "../../../../lib/text.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { objectsIn, readSavedResults } from "../index.ts";
+import { readSavedResults } from "../index.ts";
+import type { TestResult } from "../index.ts";
 import { readSuite } from "../file/index.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "../file/index.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** An answer of a test that differs from the expected ones. */
 export interface ChangedAnswer {
@@ -64,18 +63,13 @@ export async function changedAnswers(
   const changed: ChangedAnswer[] = [];
   const counts = { same: 0, unknown: 0, unanswered: 0 };
   for (const each of tests) {
-    const path = textAt(each, "path");
-    if (path === "")
-      throw usage(
-        `${results} does not name the files of its suites`,
-        "run the tests again with --save",
-      );
+    const { path } = each;
     const suite = suites.get(path) ?? (await readSuite(path, host.files));
     suites.set(path, suite);
-    const test = suite.tests.find(({ name }) => name === textAt(each, "test"));
+    const test = suite.tests.find(({ name }) => name === each.test);
     if (!test)
       throw usage(
-        `${path} has no test ${JSON.stringify(textAt(each, "test"))}: it has changed since these results`,
+        `${path} has no test ${JSON.stringify(each.test)}: it has changed since these results`,
         "run the tests again with --save",
       );
     const reviewed = reviewedTest(each, { suite, test, before, isNamed: names.length > 0 });
@@ -86,8 +80,8 @@ export async function changedAnswers(
 }
 
 /** The tests with these names, which may leave out that of the suite. */
-function selected(tests: readonly Json[], names: readonly string[], file: string): readonly Json[] {
-  const isNamed = (test: Json, name: string) => [test["name"], test["test"]].includes(name);
+function selected(tests: readonly TestResult[], names: readonly string[], file: string) {
+  const isNamed = (test: TestResult, name: string) => [test.name, test.test].includes(name);
   const unknown = names.find((name) => !tests.some((test) => isNamed(test, name)));
   if (unknown !== undefined) throw usage(`${file} has no test ${JSON.stringify(unknown)}`);
   return tests.filter((test) => names.length === 0 || names.some((name) => isNamed(test, name)));
@@ -96,13 +90,11 @@ function selected(tests: readonly Json[], names: readonly string[], file: string
 /** Answers by the name of the test. */
 async function answersIn(file: string, host: Context["host"]) {
   const { tests } = await readSavedResults("--baseline ", file, host);
-  return new Map(
-    tests.map((test) => [textAt(test, "name"), runsOf(test).map(({ answer }) => answer)]),
-  );
+  return new Map(tests.map((test) => [test.name, runsOf(test).map(({ answer }) => answer)]));
 }
 
 function reviewedTest(
-  saved: Json,
+  saved: TestResult,
   {
     suite,
     test,
@@ -116,7 +108,7 @@ function reviewedTest(
     readonly isNamed: boolean;
   },
 ): ChangedAnswer | "same" | "unknown" | "unanswered" {
-  const name = textAt(saved, "name");
+  const { name } = saved;
   const turn = test.turns.at(-1);
   const runs = runsOf(saved);
   if (runs.length === 0 || !turn) return "unanswered";
@@ -175,24 +167,19 @@ interface AnsweredRun {
   readonly unmet: readonly string[];
 }
 
-function runsOf({ results }: Json): AnsweredRun[] {
-  return objectsIn(results).flatMap(({ status, answer, checks }) => {
+function runsOf({ results }: TestResult): AnsweredRun[] {
+  return results.flatMap(({ status, answer, checks }) => {
     const isJudged = status === "passed" || status === "failed";
-    if (!isJudged || typeof answer !== "string") return [];
+    if (!isJudged || answer === null) return [];
     // Whether the text is the expected one is what is reviewed.
-    const isReviewed = ({ check }: Json) => String(check).startsWith("answer ");
-    const failed = objectsIn(checks).filter(({ passed }) => passed === false);
-    const unmet = failed.filter((each) => !isReviewed(each)).map(({ check }) => String(check));
-    const isCompared = objectsIn(checks).some(isReviewed);
+    const isReviewed = ({ check }: { readonly check: string }) => check.startsWith("answer ");
+    const failed = checks.filter(({ passed }) => !passed);
+    const unmet = failed.filter((each) => !isReviewed(each)).map(({ check }) => check);
+    const isCompared = checks.some(isReviewed);
     const isMet = isCompared ? unmet.length === failed.length : status === "passed";
     return [{ answer, unmet, isMet }];
   });
 }
-
-const textAt = (object: Json, key: string): string => {
-  const value = object[key];
-  return typeof value === "string" ? value : "";
-};
 
 /** `12 answers are as expected, 3 tests have no expected answer`. */
 export const restOf = ({ same, unknown, unanswered }: ReviewedAnswers): string =>
