@@ -1,32 +1,32 @@
 import type { NodeRun, RunTrace } from "./trace.ts";
 
+/** What a span has of the node that it is about. */
+type NodeFacts = Pick<
+  NodeRun,
+  | "id"
+  | "nodeId"
+  | "title"
+  | "type"
+  | "error"
+  | "inputs"
+  | "outputs"
+  | "retries"
+  | "tokens"
+  | "rounds"
+>;
+
 /** A node of a run on the time axis; times are in ms, start and end since the start of the run. */
-export interface Span {
-  readonly id: string;
-  readonly nodeId: string;
-  readonly title: string;
-  readonly type: string;
+export interface Span extends Readonly<NodeFacts> {
   /** The server's status; `running`, `paused` or `unfinished` for a node without an end. */
   readonly status: string;
-  readonly error: string | undefined;
-  /** What went into the node and what came out, if the events say so. */
-  readonly inputs: unknown;
-  readonly outputs: unknown;
   readonly start: number;
   readonly end: number;
-  /** Numbers of the events that began and ended it, from 1: several may have the same time. */
-  readonly beganWith: number;
-  readonly endedWith: number;
   /** Duration as measured by the server; from start to end if the node waited for human input. */
   readonly took: number;
   /** Time spent waiting for human input. */
   readonly waited: number;
-  readonly retries: number;
-  readonly tokens: number | undefined;
   /** Round of the loop or iteration around it, from 1. */
   readonly round: number | undefined;
-  /** Rounds of a loop or an iteration; undefined for other nodes. */
-  readonly rounds: number | undefined;
   /** Nodes that ran inside it. */
   readonly inner: readonly Span[];
 }
@@ -104,8 +104,6 @@ export function spansOf(trace: RunTrace): Spans {
       outputs,
       start,
       end,
-      beganWith: first.beganWith,
-      endedWith: last.endedWith ?? Infinity,
       took: measured ? (last.elapsed ?? 0) * 1000 : end - start,
       waited,
       retries: first === last ? retries : first.retries + retries,

@@ -78,30 +78,6 @@ test("reports the differences of two recorded runs", async () => {
   ]);
 });
 
-test("parallel nodes have no order", async () => {
-  const one = await written(runOf([node("A", 0, 10), node("B", 10, 20), node("C", 5, 25)]));
-  const other = await written(runOf([node("B", 0, 10), node("A", 10, 20), node("C", 5, 25)]));
-  const ran = await diff([one, other, "--exit-code", "-o", "json"]);
-  expect(ran.exit).toBe(14);
-  expect(JSON.parse(ran.out)).toMatchObject({
-    differences: ["path"],
-    reversed: [{ before: "A", after: "B" }],
-  });
-  const parallel = await written(runOf([node("B", 0, 15), node("A", 10, 20), node("C", 5, 25)]));
-  expect((await diff([one, parallel, "--exit-code"])).exit).toBe(0);
-});
-
-test("a node that now runs last has changed places with all others", async () => {
-  const inOrder = (titles: string) =>
-    written(runOf([...titles].map((title, index) => node(title, index * 10, index * 10 + 10))));
-  const ran = await diff([await inOrder("ABCD"), await inOrder("BCDA"), "-o", "json"]);
-  expect((JSON.parse(ran.out) as { reversed: unknown }).reversed).toEqual([
-    { before: "A", after: "B" },
-    { before: "A", after: "C" },
-    { before: "A", after: "D" },
-  ]);
-});
-
 test("a loop is one row with all its rounds", async () => {
   const rounds = (count: number) =>
     runOf(

@@ -77,7 +77,7 @@ export const workflowDiff = task({
   action: "compare {a} with {b}",
   summary: "Compare two runs: status, path, time, tokens, outputs",
   about:
-    "The server has no nodes of a finished run: without a recording only status, time, tokens and outputs\nare compared. With --exit-code, a difference in status, path, outputs or text exits with code 14, as\ndo a path or outputs that cannot be compared. Replies of chats without nodes are compared by status and\ntext. Differences in time do not count.",
+    "The server has no nodes of a finished run: without a recording only status, time, tokens and outputs\nare compared. With --exit-code, a difference in status, path (which nodes ran and how they ended),\noutputs or text exits with code 14, as do a path or outputs that cannot be compared. Replies of chats\nwithout nodes are compared by status and text. Differences in time do not count.",
   params: diffParams,
   returns: report,
   sends: [streamRunEvents, getWorkflowRun],

@@ -7,7 +7,7 @@ import { summaryOf } from "./executions.ts";
 import type { Executions } from "./executions.ts";
 import type { LoadedTrace } from "./read.ts";
 
-/** An aspect in which two runs can differ. */
+/** An aspect in which two runs can differ; the path is which nodes ran, how often, and how they ended. */
 type Aspect = "status" | "path" | "outputs" | "text";
 
 /** Two runs side by side. */
@@ -16,7 +16,6 @@ export interface Comparison {
   readonly b: LoadedTrace;
   /** Undefined if the nodes of one run are unknown. */
   readonly nodes: readonly NodePair[] | undefined;
-  readonly reversed: readonly Reversal[];
   /** Undefined if the outputs of one run are unknown. */
   readonly outputs: readonly JsonDifference[] | undefined;
   /** Undefined if equal, incomplete, or already covered by the outputs. */
@@ -31,14 +30,12 @@ export function compareRuns(a: LoadedTrace, b: LoadedTrace): Comparison {
   const areReplies = a.trace.isReply && b.trace.isReply;
   const known = areReplies || (a.trace.nodes.length > 0 && b.trace.nodes.length > 0);
   const nodes = known ? pairNodes(spansOf(a.trace).top, spansOf(b.trace).top) : undefined;
-  const reversed = nodes ? reversals(nodes) : [];
   const outputs =
     hasOutputs(a) && hasOutputs(b) ? [...diffJson(a.trace.outputs, b.trace.outputs)] : undefined;
   const text = outputs && outputs.length > 0 ? undefined : textDifference(a, b);
   const differs: Readonly<Record<Aspect, boolean>> = {
     status: a.trace.status !== b.trace.status,
-    path:
-      reversed.length > 0 || (nodes ?? []).some(({ a: left, b: right }) => !isSameEnd(left, right)),
+    path: (nodes ?? []).some(({ a: left, b: right }) => !isSameEnd(left, right)),
     outputs: (outputs ?? []).length > 0,
     text: text !== undefined,
   };
@@ -49,7 +46,7 @@ export function compareRuns(a: LoadedTrace, b: LoadedTrace): Comparison {
     ...(nodes ? [] : (["path"] as const)),
     ...(isSaid || redacted ? [] : [areReplies ? ("text" as const) : ("outputs" as const)]),
   ];
-  return { a, b, nodes, reversed, outputs, text, aspects, unknown };
+  return { a, b, nodes, outputs, text, aspects, unknown };
 }
 
 /** Whether a node ran equally often and ended in the same states in both runs. */
@@ -89,12 +86,6 @@ export interface NodePair {
   readonly nodeId: string;
   readonly a: NodeSide | undefined;
   readonly b: NodeSide | undefined;
-}
-
-/** Two nodes that ran one after the other, in a different order in each run. */
-export interface Reversal {
-  readonly before: string;
-  readonly after: string;
 }
 
 /**
@@ -139,26 +130,4 @@ function sidesOf(spans: readonly Span[], keyOf: (span: Span) => string): Map<str
     sides.set(key, { node: title, nodeId, depth: around.length, ...summary });
   }
   return sides;
-}
-
-/**
- * Nodes whose order changed, each with one node it changed places with. Nodes that ran in parallel
- * have no order.
- */
-export function reversals(pairs: readonly NodePair[]): readonly Reversal[] {
-  const both = pairs.flatMap(({ node, a, b }) => (a && b ? [{ node, a, b }] : []));
-  const byEnd = both.toSorted((left, right) => left.a.endedWith - right.a.endedWith);
-  const reversed: Reversal[] = [];
-  /** Of the nodes that had already ended in the first run, the one that began last in the second. */
-  let last: (typeof both)[number] | undefined;
-  let next = 0;
-  for (const pair of both.toSorted((left, right) => left.a.beganWith - right.a.beganWith)) {
-    for (; (byEnd[next]?.a.endedWith ?? Infinity) < pair.a.beganWith; next++) {
-      const ended = byEnd[next];
-      if (ended && ended.b.beganWith > (last?.b.beganWith ?? -1)) last = ended;
-    }
-    if (last && pair.b.endedWith < last.b.beganWith)
-      reversed.push({ before: last.node, after: pair.node });
-  }
-  return reversed;
 }

@@ -52,7 +52,7 @@ function diffReport(comparison: Comparison): Report {
     data: dataOf(comparison),
     sections: [
       runSection(comparison),
-      ...(nodes && nodes.length > 0 ? [nodeSection(nodes, comparison.reversed)] : []),
+      ...(nodes && nodes.length > 0 ? [nodeSection(nodes)] : []),
       ...(outputs && outputs.length > 0
         ? [{ title: "Outputs that differ", ...tableOf(outputColumns, outputs) }]
         : []),
@@ -62,7 +62,7 @@ function diffReport(comparison: Comparison): Report {
 }
 
 function dataOf(comparison: Comparison) {
-  const { a, b, nodes, reversed, outputs, text, aspects, unknown } = comparison;
+  const { a, b, nodes, outputs, text, aspects, unknown } = comparison;
   return {
     same: aspects.length === 0 && unknown.length === 0,
     differences: aspects,
@@ -78,7 +78,6 @@ function dataOf(comparison: Comparison) {
           change: left && right ? relativeChange(left.took, right.took) : null,
         }))
       : null,
-    reversed,
     outputs: outputs ?? null,
     text: text ? { a: text[0], b: text[1] } : null,
   };
@@ -211,15 +210,12 @@ const tokenColumns: readonly SectionColumn<NodePair>[] = [
   { label: "b tokens", right: true, cell: ({ b }) => b?.tokens ?? null },
 ];
 
-function nodeSection(pairs: readonly NodePair[], reversed: Comparison["reversed"]): Section {
+function nodeSection(pairs: readonly NodePair[]): Section {
   const hasTokens = pairs.some(({ a, b }) => a?.tokens || b?.tokens);
   return {
     title: "Nodes",
     ...tableOf(hasTokens ? [...nodeColumns, ...tokenColumns] : nodeColumns, pairs),
     details: (row) => [...nodeDetails(pairs[row]?.a, "a: "), ...nodeDetails(pairs[row]?.b, "b: ")],
-    notes: reversed.map(
-      ({ before, after }) => `${before} ran before ${after} in a, but after it in b.`,
-    ),
   };
 }
 

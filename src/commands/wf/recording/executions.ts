@@ -16,9 +16,6 @@ export interface Executions {
   readonly took: number;
   readonly retries: number;
   readonly tokens: number | undefined;
-  /** Numbers of the events that began and ended the first of them. */
-  readonly beganWith: number;
-  readonly endedWith: number;
 }
 
 /** Sums up executions of a node, at least one. */
@@ -34,8 +31,6 @@ export function summaryOf(spans: readonly Span[]): Executions {
     took: sum(({ took }) => took),
     retries: sum(({ retries }) => retries),
     tokens: hasTokens ? sum(({ tokens = 0 }) => tokens) : undefined,
-    beganWith: spans[0]?.beganWith ?? 0,
-    endedWith: spans[0]?.endedWith ?? 0,
   };
 }
 
