@@ -60,7 +60,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "jq-wasm": /^output\//,
   ignore: /^commands\/kb\/sync\/walk\.ts$/,
   yaml: /^(output\/|lib\/formats\/yaml[\w-]*\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
-  "fastest-levenshtein": /^commands\/wf\/test\/answers\/similarity\.ts$/,
+  "fastest-levenshtein": /^commands\/wf\/test\/answers\/compare-answer\.ts$/,
   diff: /^commands\/wf\/test\/review\/review\.ts$/,
   "csv-stringify": /^lib\/formats\/csv\.ts$/,
   "csv-parse": /^(lib\/formats\/rows-file|sandbox\/readers\/csv)\.ts$/,

@@ -1,6 +1,6 @@
 /** How alike two answers are. */
 import { describe, expect, test } from "vitest";
-import { compareWords } from "../../../src/commands/wf/test/answers/similarity.ts";
+import { compareWords } from "../../../src/commands/wf/test/answers/compare-answer.ts";
 
 describe("the similarity", () => {
   test.each([

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { pressKey } from "../../../src/commands/wf/top/keys.ts";
-import type { TopView } from "../../../src/commands/wf/top/keys.ts";
+import { pressKey } from "../../../src/commands/wf/top/state.ts";
+import type { TopView, RunEvents, TopRun, TopState } from "../../../src/commands/wf/top/state.ts";
 import { topScreen, topText } from "../../../src/commands/wf/top/screen.ts";
-import type { RunEvents, TopRun, TopState } from "../../../src/commands/wf/top/state.ts";
 import { serverEvent } from "../../../src/lib/server-event.ts";
 import type { Cell, Report } from "../../../src/output/report-model.ts";
 import { RunTrace } from "../../../src/runs/trace.ts";

@@ -7,8 +7,7 @@ import type { Form, RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { outdatedNotice, readRunState } from "../runs/index.ts";
 import type { RunState } from "../runs/index.ts";
-import { ReplayDetector } from "./dedupe.ts";
-import { EventFilter, newFollowCounts } from "./event-filter.ts";
+import { ReplayDetector, EventFilter, newFollowCounts } from "./event-filter.ts";
 import type { FollowCounts } from "./event-filter.ts";
 import {
   explainError,

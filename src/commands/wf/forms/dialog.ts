@@ -9,14 +9,13 @@ import type { Form } from "../../../runs/outcome.ts";
 import { askChoice, askUntil } from "../../task/ask.ts";
 import type { Choice } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { formFields, checkValues, parseAssignments } from "./fields.ts";
+import { formFields, checkValues, parseAssignments, requireFiles } from "./fields.ts";
 import type { Field } from "./fields.ts";
 import { formAnswerer } from "./pauses.ts";
 import type { AnswerPause, SubmitOne } from "./pauses.ts";
 import { printForm } from "./print-forms.ts";
 import { checkAndSubmitForm, requireAction } from "./submission.ts";
 import type { SubmittedForm } from "./submission.ts";
-import { requireFiles } from "./files.ts";
 
 /** What is known of a submission before the dialog. */
 export interface KnownValues {

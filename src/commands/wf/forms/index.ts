@@ -1,8 +1,14 @@
 export { askField, promptsForForms, withoutChoices } from "./dialog.ts";
-export { appFields, checkValues, formFields, parseAssignments } from "./fields.ts";
-export type { Field } from "./fields.ts";
-export { assignedInputs, requireFiles, uploadInputFiles } from "./files.ts";
-export type { NamedInputs } from "./files.ts";
+export {
+  appFields,
+  checkValues,
+  formFields,
+  parseAssignments,
+  assignedInputs,
+  requireFiles,
+  uploadInputFiles,
+} from "./fields.ts";
+export type { Field, NamedInputs } from "./fields.ts";
 export { formAnswerer, readAnswers, submitWithAnswers } from "./pauses.ts";
 export type { AnswerPause, FormAnswer } from "./pauses.ts";
 export { noticeForms } from "./print-forms.ts";

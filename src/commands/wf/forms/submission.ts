@@ -2,8 +2,13 @@ import { ApiError, CliError, usage } from "../../../errors.ts";
 import { own } from "../../../lib/json.ts";
 import { getForm, submitForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
-import { checkValues, formFields, parseAssignments } from "./fields.ts";
-import { requireFiles, uploadInputFiles } from "./files.ts";
+import {
+  checkValues,
+  formFields,
+  parseAssignments,
+  requireFiles,
+  uploadInputFiles,
+} from "./fields.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** An action with the values of the form. */

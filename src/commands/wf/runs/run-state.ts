@@ -1,10 +1,12 @@
+import { join } from "node:path";
 import type { CallOptions } from "../../../api/calls.ts";
 import { getWorkflowRun } from "../../../operations/workflows.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
-import { loadRunEnd } from "./task-ids.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { attempt, isObject, tryParseJson } from "../../../lib/json.ts";
+import { eventFields } from "../../../lib/server-event.ts";
 
 /** Current state of a run. */
 export interface RunState extends RunOutcome {
@@ -34,3 +36,141 @@ export async function readRunState(
 /** Explains an outdated record. */
 export const outdatedNotice = (runId: string, { status, record }: RunState): string =>
   `run ${runId} ended with status ${status}, as its event stream reported; its record still shows ${record.status}`;
+
+/** Number of runs to keep; older ones are deleted. */
+const MAX_RUNS = 200;
+
+/** Facts about a run that only its event stream has (server §13). */
+interface SavedRun {
+  /** The task ID: a run can be stopped only by its task. */
+  readonly task?: string | undefined;
+  /** The end of a stopped run, whose record may show `running` forever. */
+  readonly end?: RunEnd | undefined;
+  /** The nodes at which it failed: the server has no nodes of an ended run (server §15.3). */
+  readonly failures?: readonly NodeFailure[] | undefined;
+  /** Absolute path of a recording. */
+  readonly recording?: string | undefined;
+  /** Whether it was paused when it was last followed: runs of chats are in no log (server §12). */
+  readonly paused?: boolean | undefined;
+  readonly base_url: string;
+}
+
+/** A node that failed, by its title, and why. */
+export interface NodeFailure {
+  readonly node: string;
+  readonly error: string;
+}
+
+type RunEnd = Pick<RunOutcome, "status" | "error">;
+
+/** One file per run, so that runs saved at the same time do not overwrite each other. */
+const directoryOf = ({ host }: Context) => join(host.directories.state, "runs");
+
+/** Saves facts about a run, beside those in its file. A directory that is not writable is not an error. */
+export async function saveRun(
+  run: string,
+  facts: Omit<SavedRun, "base_url">,
+  context: Context,
+): Promise<void> {
+  try {
+    const { files, now } = context.host;
+    const directory = directoryOf(context);
+    await files.makeDirectory(directory, 0o700);
+    const { names, saved, base_url } = await load(run, context);
+    const merged: SavedRun = { ...saved, ...facts, base_url };
+    if (saved && JSON.stringify(merged) === JSON.stringify(saved)) return;
+    const path = join(directory, `${now().getTime()}${suffixOf(run)}`);
+    await files.writeAtomic(path, `${JSON.stringify(merged)}\n`, 0o600);
+    // Another process may remove the same files.
+    for (const old of names.slice(MAX_RUNS - 1)) await files.remove(join(directory, old));
+  } catch (error) {
+    await context.trace(1, `failed to save the run: ${String(error)}`);
+  }
+}
+
+/** Returns the task ID of a run that was started or followed on this machine. */
+export async function loadTaskId(run: string, context: Context): Promise<string | undefined> {
+  const { saved } = await load(run, context).catch(() => ({ saved: undefined }));
+  return typeof saved?.task === "string" ? saved.task : undefined;
+}
+
+/** Returns the end of a run, if it was saved on this machine. */
+export async function loadRunEnd(run: string, context: Context): Promise<RunEnd | undefined> {
+  const { saved } = await load(run, context).catch(() => ({ saved: undefined }));
+  const { status, error } = eventFields(saved?.end);
+  return status === undefined ? undefined : { status, error };
+}
+
+/** What this machine knows about the nodes of a run that was followed or recorded on it. */
+export async function loadNodes(
+  run: string,
+  context: Context,
+): Promise<{ failures: readonly NodeFailure[]; recording: string | undefined }> {
+  const { saved } = await load(run, context).catch(() => ({ saved: undefined }));
+  const failures = Array.isArray(saved?.failures) ? saved.failures : [];
+  const recording = typeof saved?.recording === "string" ? saved.recording : undefined;
+  return { failures: failures.filter(isFailure), recording };
+}
+
+const isFailure = (value: unknown): value is NodeFailure =>
+  isObject(value) && typeof value["node"] === "string" && typeof value["error"] === "string";
+
+/** Returns the IDs of the runs on this server that were paused when they were last followed here. */
+export const pausedRuns = async (context: Context): Promise<readonly string[]> =>
+  [...(await savedRuns(context))].flatMap(([id, { paused }]) => (paused === true ? [id] : []));
+
+/** A run of this server that was started or followed on this machine. */
+interface KnownRun extends SavedRun {
+  /** When something about it was saved last. */
+  readonly savedAt: Date;
+}
+
+/** The saved runs of this server by ID, newest first: a run that was saved again has several files. */
+export async function savedRuns(context: Context): Promise<ReadonlyMap<string, KnownRun>> {
+  const base_url = await context.api.baseUrl();
+  const directory = directoryOf(context);
+  const runs = new Map<string, KnownRun>();
+  for (const name of await listedFiles(context)) {
+    const id = attempt(() => decodeURIComponent(name.replace(/^\d+-|\.json$/g, "")));
+    if (id === undefined || runs.has(id)) continue;
+    const saved = await readSaved(join(directory, name), context);
+    if (saved?.base_url !== base_url) continue;
+    runs.set(id, { ...saved, savedAt: new Date(Number.parseInt(name, 10)) });
+  }
+  return runs;
+}
+
+/** Names of the files of runs, newest first; empty if none was saved. */
+const listedFiles = async (context: Context): Promise<readonly string[]> =>
+  (await context.host.files.list(directoryOf(context)).catch(() => []))
+    .filter((name) => name.endsWith(".json"))
+    .reverse();
+
+/** The content of the file of a run; undefined for a damaged file. */
+async function readSaved(path: string, { host }: Context): Promise<SavedRun | undefined> {
+  const bytes = await host.files.read(path).catch(() => undefined);
+  const value = tryParseJson(new TextDecoder().decode(bytes));
+  return isObject(value) ? (value as unknown as SavedRun) : undefined;
+}
+
+/** Files of one run that are read, the newest: a run that is followed often has many. */
+const MAX_READ = 3;
+
+/** End of a file name, after the time. Run IDs may hold any character; throws on invalid Unicode. */
+const suffixOf = (run: string) => `-${encodeURIComponent(run)}.json`;
+
+/**
+ * Loads a run if it belongs to the current server, and the names of all files, newest first. A fact is
+ * that of the newest file with it: one that cannot be read does not hide the others.
+ */
+async function load(run: string, context: Context) {
+  const base_url = await context.api.baseUrl();
+  const names = await listedFiles(context);
+  let saved: SavedRun | undefined;
+  const ofRun = names.filter((each) => each.replace(/^\d+/, "") === suffixOf(run));
+  for (const name of ofRun.slice(0, MAX_READ)) {
+    const earlier = await readSaved(join(directoryOf(context), name), context);
+    if (earlier?.base_url === base_url) saved = { ...earlier, ...saved };
+  }
+  return { names, base_url, saved };
+}

@@ -3,10 +3,8 @@ import { counted } from "../../../lib/text.ts";
 import { left, right, noTable } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, TextPart } from "../../../output/report-model.ts";
 import type { NodeRun } from "../../../runs/trace.ts";
-import { selectedIndex, selectedRun } from "./keys.ts";
-import type { TopView } from "./keys.ts";
-import { currentNode, hourFigures, shownRuns } from "./state.ts";
-import type { RunEvents, TopRun, TopState } from "./state.ts";
+import { selectedIndex, selectedRun, currentNode, hourFigures, shownRuns } from "./state.ts";
+import type { TopView, RunEvents, TopRun, TopState } from "./state.ts";
 
 /** When and where the dashboard is shown. */
 export interface TopPlace {

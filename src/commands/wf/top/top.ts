@@ -4,12 +4,10 @@ import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { promptsForForms } from "../forms/index.ts";
 import { run as openRunPage } from "../app/index.ts";
-import { pressKey, selectedRun } from "./keys.ts";
-import type { TopAction, TopView } from "./keys.ts";
+import { pressKey, selectedRun, shownRuns } from "./state.ts";
+import type { TopAction, TopView, TopRun } from "./state.ts";
 import { RunMonitor } from "./monitor.ts";
 import { topScreen, topText } from "./screen.ts";
-import { shownRuns } from "./state.ts";
-import type { TopRun } from "./state.ts";
 
 /** ms between two reports that are printed one below the other. */
 const PRINT_INTERVAL = 10_000;

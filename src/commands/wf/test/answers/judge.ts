@@ -10,7 +10,7 @@ import type { SuiteAnswer, SuiteApp } from "./ask.ts";
 import type { Suite, SuiteJudge, SuiteTurn } from "../file/index.ts";
 import { sha256 } from "../../../../lib/sha256.ts";
 import { isObject } from "../../../../lib/json.ts";
-import { onlyJsonIn } from "./json-answer.ts";
+import { onlyJsonIn } from "./compare-answer.ts";
 
 /** What a judge said about an answer, and the tokens it used; or why that is not known. */
 export type Judgement = { readonly tokens: number | null } & (
