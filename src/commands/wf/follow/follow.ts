@@ -19,7 +19,8 @@ import {
 } from "./follow-errors.ts";
 import { openStream, recordedEnd } from "./open-stream.ts";
 import type { EventStream } from "./open-stream.ts";
-import { SilenceWatch } from "./silence.ts";
+import { watchSilence } from "./silence.ts";
+import type { SilenceWatch } from "./silence.ts";
 
 export interface FollowOptions {
   /** ID of the run; by default taken from the first event of `first`. */
@@ -177,7 +178,7 @@ class RunFollower {
 
   private watch(stream: EventStream, connection: Connection): SilenceWatch {
     const { context, filter } = this;
-    return new SilenceWatch(
+    return watchSilence(
       {
         contradiction: (signal) => this.readContradiction(connection, signal),
         leave(status) {

@@ -1,4 +1,5 @@
 export { newFollowCounts, NodeTracker } from "./event-filter.ts";
+export { noRunId } from "./follow-errors.ts";
 export { followMany } from "./follow-many.ts";
 export { followRun } from "./follow.ts";
 export type { FollowResult } from "./follow.ts";

@@ -17,6 +17,15 @@ interface SilenceOptions {
   readonly report: (seconds: number) => Promise<void>;
 }
 
+/** The watch of a stream. */
+export interface SilenceWatch {
+  /** Call when events arrived, while they are processed. */
+  readonly pause: () => void;
+  /** Call when waiting for the next event. */
+  readonly resume: () => void;
+  readonly stop: () => void;
+}
+
 /**
  * Watches a stream for silence. Pings are no sign of life: on some servers, a listener that leaves a
  * run silences all others, which then receive only pings although the run continues and ends (server
@@ -29,51 +38,25 @@ interface SilenceOptions {
  * silenced stream misses comes with a snapshot when the server closes it after five minutes, or with
  * the end of the run; either way a gap is announced.
  */
-export class SilenceWatch {
-  private readonly options: SilenceOptions;
-  private readonly host: Host;
-  private readonly stopped = new AbortController();
-  private lastEventAt: number;
-  private isPaused = false;
-  private wake = () => {};
-
-  constructor(options: SilenceOptions, host: Host) {
-    this.options = options;
-    this.host = host;
-    this.lastEventAt = host.elapsed();
-    // Fails only when the stream is closed or the process is interrupted, which the stream reports.
-    this.watch().catch(() => {});
-  }
-
-  /** Call when events arrived, while they are processed. */
-  pause(): void {
-    this.isPaused = true;
-  }
-
-  /** Call when waiting for the next event. */
-  resume(): void {
-    this.isPaused = false;
-    this.lastEventAt = this.host.elapsed();
-    this.wake();
-  }
-
-  stop(): void {
-    this.stopped.abort();
-    this.wake();
-  }
-
-  private async watch(): Promise<void> {
-    const { host } = this;
-    const { signal } = this.stopped;
-    let since = this.lastEventAt;
+export function watchSilence(
+  { contradiction, leave, report }: SilenceOptions,
+  host: Host,
+): SilenceWatch {
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  let lastEventAt = host.elapsed();
+  let isPaused = false;
+  let wake = () => {};
+  const watch = async (): Promise<void> => {
+    let since = lastEventAt;
     let interval = FIRST_CHECK;
     let checkAt = since + interval;
     let suspected = false;
     let noticeAfter = FIRST_NOTICE;
     while (!signal.aborted) {
-      if (this.isPaused) await new Promise<void>((resolve) => (this.wake = resolve));
-      if (this.lastEventAt !== since) {
-        since = this.lastEventAt;
+      if (isPaused) await new Promise<void>((resolve) => (wake = resolve));
+      if (lastEventAt !== since) {
+        since = lastEventAt;
         interval = FIRST_CHECK;
         checkAt = since + interval;
         suspected = false;
@@ -84,16 +67,30 @@ export class SilenceWatch {
         await host.sleep(remaining, signal);
         continue;
       }
-      const status = await this.options.contradiction(signal);
-      if (signal.aborted || this.isPaused || this.lastEventAt !== since) continue;
-      if (status !== undefined && suspected) return this.options.leave(status);
+      const status = await contradiction(signal);
+      if (signal.aborted || isPaused || lastEventAt !== since) continue;
+      if (status !== undefined && suspected) return leave(status);
       suspected = status !== undefined;
       interval = Math.min(MAX_CHECK, interval * 1.5);
       checkAt = host.elapsed() + (suspected ? GRACE : interval);
       const silence = host.elapsed() - since;
       if (suspected || silence < noticeAfter) continue;
       noticeAfter *= 5;
-      await this.options.report(Math.round(silence / 1000));
+      await report(Math.round(silence / 1000));
     }
-  }
+  };
+  // Fails only when the stream is closed or the process is interrupted, which the stream reports.
+  watch().catch(() => {});
+  return {
+    pause: () => (isPaused = true),
+    resume() {
+      isPaused = false;
+      lastEventAt = host.elapsed();
+      wake();
+    },
+    stop() {
+      stopped.abort();
+      wake();
+    },
+  };
 }

@@ -23,12 +23,7 @@ type Batch = readonly ServerEvent[];
 export const followDisplayed = (
   ...[options, context, counts]: Parameters<typeof followRun>
 ): ReturnType<typeof followRun> =>
-  pipe(
-    followRun(options, context, counts),
-    warnAboutGaps(context),
-    rememberRun(context),
-    rememberPauses(context),
-  );
+  pipe(followRun(options, context, counts), warnAboutGaps(context), rememberRun(context));
 
 /** Adds the text of forms, and warns where text may be missing. */
 function warnAboutGaps(context: Context): EventStage {
@@ -54,15 +49,24 @@ const gapNotice = ({ data, fields }: ServerEvent): string =>
 
 /**
  * Saves what the record of a run does not show: its task ID, so that the run can be stopped by its own
- * ID, that it was stopped (server §13), and the nodes at which it failed (server §15.3).
+ * ID, that it was stopped (server §13), the nodes at which it failed (server §15.3), and whether it is
+ * paused: the log has no runs of chats (server §12).
  */
 function rememberRun(context: Context): EventStage {
   let isSaved = false;
+  let isPaused = false;
   const keepsErrors = isOn(context.host.env["KB_KEEP_ERRORS"] || "1");
   let failures: readonly NodeFailure[] = [];
+  const savePause = async ({ event, fields: { workflow_run_id: run } }: ServerEvent) => {
+    const pauses = event === "workflow_paused";
+    if (isPaused === pauses || !/^workflow_(paused|started|finished)$/.test(event)) return;
+    isPaused = pauses;
+    if (run !== undefined) await saveRun(run, { paused: isPaused }, context);
+  };
   return {
     async batch(batch) {
       if (!isSaved) isSaved = await saveTask(batch, context);
+      for (const event of batch) await savePause(event);
       if (keepsErrors)
         failures = [...failures, ...failuresIn(batch, context)].slice(-MAX_SAVED_FAILURES);
       const last = batch.at(-1);
@@ -105,23 +109,6 @@ function failuresIn(batch: Batch, { host }: Context): readonly NodeFailure[] {
     const safe = host.secrets.masked(redactText(error));
     return [{ node, error: safe.slice(0, MAX_SAVED_ERROR) }];
   });
-}
-
-/** Saves whether a run is paused: the log has no runs of chats (server §12). */
-function rememberPauses(context: Context): EventStage {
-  let isPaused = false;
-  return {
-    async batch(batch) {
-      for (const { event, fields } of batch) {
-        const pauses = event === "workflow_paused";
-        if (isPaused === pauses || !/^workflow_(paused|started|finished)$/.test(event)) continue;
-        isPaused = pauses;
-        if (fields.workflow_run_id !== undefined)
-          await saveRun(fields.workflow_run_id, { paused: isPaused }, context);
-      }
-      return batch;
-    },
-  };
 }
 
 /** Prints a summary line when the events end, for whatever reason; none if they never began. */

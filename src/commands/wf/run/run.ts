@@ -19,7 +19,7 @@ import { isSuccess } from "../../../runs/status.ts";
 import { asEvents } from "../../task/command-spec.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";
-import { TextStream, followDisplayed, startStream } from "../follow/index.ts";
+import { TextStream, followDisplayed, noRunId, startStream } from "../follow/index.ts";
 import type { EventStream, FollowResult } from "../follow/index.ts";
 import {
   formAnswerer,
@@ -234,8 +234,5 @@ async function readIds(
       return { workflow_run_id, task_id };
     }
   }
-  throw new CliError("network", "lost the event stream before the run ID was received", {
-    sideEffect: "unknown",
-    hint: `the run may have started; check ${commandLine("wf logs")} before starting it again`,
-  });
+  throw noRunId("stream closed");
 }

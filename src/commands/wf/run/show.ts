@@ -1,6 +1,6 @@
 import { commandLine } from "../../../lib/command-line.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
-import { outdatedNotice, readRunState, loadNodes } from "../runs/index.ts";
+import { outdatedNotice, readRunState, loadRun } from "../runs/index.ts";
 import { noticeForms } from "../forms/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 
@@ -20,7 +20,7 @@ export async function* run(
 
 /** Says at which nodes a run failed, or how to learn it the next time: its record has no nodes. */
 async function noticeNodes(runId: string, context: Context): Promise<void> {
-  const { failures, recording } = await loadNodes(runId, context);
+  const { failures = [], recording } = await loadRun(runId, context);
   for (const { node, error } of failures) await context.notice(`node ${node} failed: ${error}`);
   const exists = recording !== undefined && (await context.host.files.stat(recording)) !== null;
   if (exists) {

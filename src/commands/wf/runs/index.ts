@@ -1,7 +1,7 @@
 export {
   outdatedNotice,
   readRunState,
-  loadNodes,
+  loadRun,
   pausedRuns,
   savedRuns,
   saveRun,

@@ -6,7 +6,6 @@ import { isEnded } from "../../../runs/status.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { attempt, isObject, tryParseJson } from "../../../lib/json.ts";
-import { eventFields } from "../../../lib/server-event.ts";
 
 /** Current state of a run. */
 export interface RunState extends RunOutcome {
@@ -27,7 +26,7 @@ export async function readRunState(
 ): Promise<RunState> {
   const record = await context.api.call(getWorkflowRun, { workflow_run_id }, options);
   const { status, error } = record;
-  const end = isEnded(status) ? undefined : await loadRunEnd(workflow_run_id, context);
+  const { end } = isEnded(status) ? {} : await loadRun(workflow_run_id, context);
   return end === undefined || status === "paused"
     ? { status, error, record, outdated: false }
     : { ...end, record, outdated: true };
@@ -88,32 +87,12 @@ export async function saveRun(
   }
 }
 
-/** Returns the task ID of a run that was started or followed on this machine. */
-export async function loadTaskId(run: string, context: Context): Promise<string | undefined> {
-  const { saved } = await load(run, context).catch(() => ({ saved: undefined }));
-  return typeof saved?.task === "string" ? saved.task : undefined;
-}
-
-/** Returns the end of a run, if it was saved on this machine. */
-export async function loadRunEnd(run: string, context: Context): Promise<RunEnd | undefined> {
-  const { saved } = await load(run, context).catch(() => ({ saved: undefined }));
-  const { status, error } = eventFields(saved?.end);
-  return status === undefined ? undefined : { status, error };
-}
-
-/** What this machine knows about the nodes of a run that was followed or recorded on it. */
-export async function loadNodes(
-  run: string,
-  context: Context,
-): Promise<{ failures: readonly NodeFailure[]; recording: string | undefined }> {
-  const { saved } = await load(run, context).catch(() => ({ saved: undefined }));
-  const failures = Array.isArray(saved?.failures) ? saved.failures : [];
-  const recording = typeof saved?.recording === "string" ? saved.recording : undefined;
-  return { failures: failures.filter(isFailure), recording };
-}
-
-const isFailure = (value: unknown): value is NodeFailure =>
-  isObject(value) && typeof value["node"] === "string" && typeof value["error"] === "string";
+/** What this machine knows about a run that was started or followed on it. */
+export const loadRun = (run: string, context: Context): Promise<Partial<SavedRun>> =>
+  load(run, context).then(
+    ({ saved = {} }) => saved,
+    () => ({}),
+  );
 
 /** Returns the IDs of the runs on this server that were paused when they were last followed here. */
 export const pausedRuns = async (context: Context): Promise<readonly string[]> =>
@@ -146,7 +125,7 @@ const listedFiles = async (context: Context): Promise<readonly string[]> =>
     .filter((name) => name.endsWith(".json"))
     .reverse();
 
-/** The content of the file of a run; undefined for a damaged file. */
+/** The content of the file of a run, as this program wrote it; undefined for a damaged file. */
 async function readSaved(path: string, { host }: Context): Promise<SavedRun | undefined> {
   const bytes = await host.files.read(path).catch(() => undefined);
   const value = tryParseJson(new TextDecoder().decode(bytes));
@@ -166,7 +145,7 @@ const suffixOf = (run: string) => `-${encodeURIComponent(run)}.json`;
 async function load(run: string, context: Context) {
   const base_url = await context.api.baseUrl();
   const names = await listedFiles(context);
-  let saved: SavedRun | undefined;
+  let saved: Partial<SavedRun> | undefined;
   const ofRun = names.filter((each) => each.replace(/^\d+/, "") === suffixOf(run));
   for (const name of ofRun.slice(0, MAX_READ)) {
     const earlier = await readSaved(join(directoryOf(context), name), context);

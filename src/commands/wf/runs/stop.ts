@@ -8,7 +8,7 @@ import { endingOf, finalOutcome } from "../../../runs/outcome.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { outdatedNotice, readRunState, loadTaskId, saveRun } from "./run-state.ts";
+import { outdatedNotice, readRunState, loadRun, saveRun } from "./run-state.ts";
 import type { stopParams } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isIdPrefix } from "../../../lib/text.ts";
@@ -70,7 +70,8 @@ export const chatStop = {
     { task_id: id }: { readonly task_id: string },
     context: Context,
   ): AsyncGenerator<unknown> {
-    yield await context.api.call(stopMessage, { task_id: (await loadTaskId(id, context)) ?? id });
+    const { task: task_id = id } = await loadRun(id, context);
+    yield await context.api.call(stopMessage, { task_id });
   },
 };
 
@@ -156,7 +157,7 @@ async function resolveTask(
 ): Promise<{ readonly task_id: string; readonly runId: string | undefined }> {
   if (runId !== undefined) return { task_id, runId };
   const id = isIdPrefix(task_id) ? await context.resolveId("run", task_id) : task_id;
-  const task = await loadTaskId(id, context);
+  const { task } = await loadRun(id, context);
   if (task !== undefined) return { task_id: task, runId: id };
   await rejectRunId(id, context);
   return { task_id: id, runId: undefined };

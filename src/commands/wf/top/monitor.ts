@@ -4,7 +4,7 @@ import type { WorkflowLog } from "../../../operations/workflows.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { warnIfUnlogged } from "../app/index.ts";
 import { isTransient, logOf } from "../logs/index.ts";
-import { loadNodes } from "../runs/index.ts";
+import { loadRun } from "../runs/index.ts";
 import { HOUR, isActive, topRun } from "./state.ts";
 import type { TopRun, TopState, RunEvents } from "./state.ts";
 import type { EventBatches } from "../../../api/sse.ts";
@@ -134,8 +134,8 @@ export class RunMonitor {
 
   /** The node at which a run failed, if it was followed on this machine. */
   async #recall(run: TopRun): Promise<void> {
-    const { failures } = await loadNodes(run.id, this.#context);
-    const failure = failures.at(-1);
+    const { failures } = await loadRun(run.id, this.#context);
+    const failure = failures?.at(-1);
     if (failure) this.#watched.set(run.id, new WatchedRun(run.status, failure.node));
   }
 
