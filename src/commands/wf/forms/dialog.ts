@@ -15,15 +15,10 @@ import { formAnswerer } from "./pauses.ts";
 import type { AnswerPause, SubmitOne } from "./pauses.ts";
 import { printForm } from "./print-forms.ts";
 import { checkAndSubmitForm, requireAction } from "./submission.ts";
-import type { SubmittedForm } from "./submission.ts";
+import type { Submission, SubmittedForm } from "./submission.ts";
 
 /** What is known of a submission before the dialog. */
-export interface KnownValues {
-  readonly action?: string | undefined;
-  readonly inputs: Readonly<Record<string, unknown>>;
-  /** Inputs as `name=value`. */
-  readonly assignments: readonly string[];
-}
+type KnownValues = Omit<Submission, "action"> & { readonly action?: string | undefined };
 
 const nothingKnown: KnownValues = { inputs: {}, assignments: [] };
 

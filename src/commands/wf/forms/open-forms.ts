@@ -3,6 +3,7 @@ import { CliError } from "../../../errors.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { eachEvent } from "../../../api/sse.ts";
 import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows.ts";
+import type { WorkflowLog } from "../../../operations/workflows.ts";
 import type { EventFields } from "../../../lib/server-event.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { openStream } from "../follow/index.ts";
@@ -24,16 +25,6 @@ interface OpenForm {
 /** A form; one that has expired can no longer be submitted, even while its run still waits. */
 export type ListedForm = OpenForm & { readonly status: "expired" | null };
 
-/** A run that may be paused. */
-interface PausedRun {
-  readonly run: string;
-  readonly by?: string | undefined;
-  /** The end user who may read its events. */
-  readonly user?: string | undefined;
-  /** Whether the server reported it as paused; otherwise it was paused when last seen here. */
-  readonly isLogged: boolean;
-}
-
 /** ms to wait for the pause in the events of a paused run. */
 const MAX_READ = 60_000;
 
@@ -44,8 +35,8 @@ const MAX_READ = 60_000;
  */
 export async function* openForms(since: number, context: Context): AsyncGenerator<OpenForm> {
   const { runs, incomplete } = await findPausedRuns(since, context);
-  const forms = mapConcurrent(runs, context.api.limitConcurrency(), (run) =>
-    readForms(run, context),
+  const forms = mapConcurrent(runs, context.api.limitConcurrency(), ([run, log]) =>
+    readForms(run, log, context),
   );
   for await (const each of forms) yield* each;
   if (incomplete) throw incomplete;
@@ -89,49 +80,45 @@ export async function readPause(
   return [];
 }
 
-const openForm = (run: string, user: string | undefined, fields: EventFields): OpenForm => ({
-  node: fields.node_title ?? fields.node_id ?? null,
-  run,
-  by: user ?? null,
-  expires: fields.expiration_time ?? null,
-  token: fields.form_token ?? null,
-});
-
+/** The runs that may be paused, with their rows of the log; others were paused when last seen here. */
 async function findPausedRuns(since: number, context: Context) {
-  const runs = new Map<string, PausedRun>();
+  const runs = new Map<string, WorkflowLog | undefined>();
   let incomplete: CliError | undefined;
   try {
     // The server cannot filter by this status (server §12).
     const filters = { created_at__after: timeOf(since) };
-    for await (const log of context.api.rows(listWorkflowLogs, filters)) {
-      if (log.workflow_run?.status !== "paused") continue;
-      const { id: run } = log.workflow_run;
-      const user = log.created_by_end_user?.session_id;
-      runs.set(run, { run, user, by: user ?? log.created_by_account?.email, isLogged: true });
-    }
+    for await (const log of context.api.rows(listWorkflowLogs, filters))
+      if (log.workflow_run?.status === "paused") runs.set(log.workflow_run.id, log);
   } catch (error) {
     if (!(error instanceof CliError) || error.kind !== "partial") throw error;
     incomplete = error;
   }
-  for (const run of await pausedRuns(context))
-    if (!runs.has(run)) runs.set(run, { run, isLogged: false });
-  return { runs: [...runs.values()], incomplete };
+  for (const run of await pausedRuns(context)) if (!runs.has(run)) runs.set(run, undefined);
+  return { runs: [...runs], incomplete };
 }
 
 /** The forms of a run, or a row without a node if the API does not show them. */
 async function readForms(
-  { run, by, user, isLogged }: PausedRun,
+  run: string,
+  log: WorkflowLog | undefined,
   context: Context,
 ): Promise<readonly OpenForm[]> {
+  // Only the end user that started a run may read its events.
+  const user = log?.created_by_end_user?.session_id;
+  const by = user ?? log?.created_by_account?.email ?? null;
   try {
     const pause = await readPause(run, context, user);
-    const forms = pause.map((fields) => openForm(run, user, fields));
-    if (!isLogged && forms.length === 0) await saveRun(run, { paused: false }, context);
-    return forms;
+    if (!log && pause.length === 0) await saveRun(run, { paused: false }, context);
+    return pause.map((fields) => ({
+      node: fields.node_title ?? fields.node_id ?? null,
+      run,
+      by,
+      expires: fields.expiration_time ?? null,
+      token: fields.form_token ?? null,
+    }));
   } catch (error) {
     if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
     // A run that was followed here may belong to another application or end user.
-    if (!isLogged) return [];
-    return [{ node: null, run, by: by ?? null, expires: null, token: null }];
+    return log ? [{ node: null, run, by, expires: null, token: null }] : [];
   }
 }
