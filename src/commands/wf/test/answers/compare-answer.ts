@@ -199,16 +199,22 @@ function wordsOf(original: string): Words {
   const text = original.normalize("NFKC");
   const keys: string[] = [];
   const starts: number[] = [];
-  for (let start = 0; start < text.length;) {
-    const end = pieceEnd(text, start);
-    for (const { segment, index, isWordLike } of segmenter.segment(text.slice(start, end))) {
-      if (!isWordLike) continue;
-      keys.push(segment.toLowerCase());
-      starts.push(start + index);
-    }
-    start = end;
+  for (const { segment, index, isWordLike } of segmentsOf(text)) {
+    if (!isWordLike) continue;
+    keys.push(segment.toLowerCase());
+    starts.push(index);
   }
   return keys.length > 0 ? { text, keys, starts } : { text, keys: [text.trim()], starts: [0] };
+}
+
+/** The words of a text and what is between them, of one piece after the other. */
+export function* segmentsOf(text: string): Generator<Intl.SegmentData> {
+  for (let start = 0; start < text.length;) {
+    const end = pieceEnd(text, start);
+    for (const each of segmenter.segment(text.slice(start, end)))
+      yield { ...each, index: start + each.index };
+    start = end;
+  }
 }
 
 /** Characters that are segmented at once: the time grows with the square of their number. */

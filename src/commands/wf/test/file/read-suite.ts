@@ -82,18 +82,13 @@ export interface Suite {
   readonly text: string;
 }
 
-interface SuiteText {
-  readonly values: SuiteValues;
-  readonly text: string;
-}
-
 /**
  * Reads a suite (YAML, or rows of CSV or JSON Lines; its keys: docs/test-suites.md). Throws `usage`
  * with the line of a mistake: an unknown key, a value of another type, a test without a name or with
  * that of another one.
  */
 export async function readSuite(path: string, files: Files): Promise<Suite> {
-  const { values, text } = await (isRowFile(path) ? rowsOf(path, files) : yamlValues(path, files));
+  const { values, text } = await (isRowFile(path) ? rowValues : yamlValues)(path, files);
   if (!values.tests?.length) throw mistake({ path, line: 1 }, "the suite has no tests");
   const { name = basename(path).replace(/\.(ya?ml|csv|jsonl|ndjson)$/i, ""), app, user } = values;
   return { name, path, app, user, tests: testsOf(values.tests, values.defaults), text };
@@ -113,19 +108,14 @@ export const filesIn = ({ tests }: Pick<Suite, "tests">): ReadonlySet<string> =>
 /** Whether a suite consists of rows; any other is YAML. */
 export const isRowFile = (path: string): boolean => /\.(csv|jsonl|ndjson)$/i.test(path);
 
-async function rowsOf(path: string, files: Files): Promise<SuiteText> {
-  const { tests, text } = await readRowTests(path, files, keysHint());
-  return { values: { from: { path, line: 1 }, tests }, text };
-}
-
-async function yamlValues(path: string, files: Files): Promise<SuiteText> {
+async function yamlValues(path: string, files: Files) {
   const { nodes, contents, text } = await readYamlNodes(path, files, {
     label: path,
     hint: "a suite is a YAML file with the key tests, or a file of rows: .csv, .jsonl",
     keysHint: keysHint(),
   });
-  const values = contents ? readValues("suite", nodes, contents) : { from: { path, line: 1 } };
-  return { values, text };
+  const none: SuiteValues = { from: { path, line: 1 } };
+  return { values: contents ? readValues("suite", nodes, contents) : none, text };
 }
 
 /** The tests with the values of all. Throws `usage` for a name that is missing or there twice. */
@@ -232,13 +222,6 @@ const keysHint = () => `run ${commandLine("wf test schema")} for the keys of a s
 const mistake = ({ path, line }: SuitePlace, problem: string) =>
   usage(`${path} line ${line}: ${problem}`, keysHint());
 
-/** A file, and what its mistakes hint at. */
-interface RowSource {
-  readonly path: string;
-  readonly keysHint: string;
-  readonly isCsv: boolean;
-}
-
 /** A column: a key of a test, or as in `judge.criteria` a key of the mapping there. */
 interface Column {
   readonly key: string;
@@ -250,33 +233,33 @@ interface Column {
  * Reads the tests of CSV or JSON Lines, one a row. A row without a name has that of its query, or its
  * number. Throws `usage` with the row and the column of a mistake.
  */
-export async function readRowTests(path: string, files: Files, keysHint: string) {
+async function rowValues(path: string, files: Files) {
   const stat = await files.stat(path);
   if (stat === null) throw usage(`${path}: file not found`);
   if (stat.isDirectory) throw usage(`${path}: is a directory`);
   const bytes = await files.read(path);
   const { rows, columns } = await readRowFile(path, bytes);
   for (const name of columns ?? []) columnOf(name, `${path} line 1`);
-  const source = { path, keysHint, isCsv: columns !== undefined };
   const tests: SuiteValues[] = [];
-  for (const row of rows) tests.push(await rowTest(row, source));
-  return { tests, text: new TextDecoder().decode(bytes) };
+  for (const row of rows) tests.push(await rowTest(row, path, columns !== undefined));
+  const values: SuiteValues = { from: { path, line: 1 }, tests };
+  return { values, text: new TextDecoder().decode(bytes) };
 }
 
-async function rowTest(row: FileRow, source: RowSource): Promise<SuiteValues> {
-  const from = { path: source.path, line: row.line };
+async function rowTest(row: FileRow, path: string, isCsv: boolean): Promise<SuiteValues> {
+  const from = { path, line: row.line };
   let test: SuiteValues = { from };
   for (const [name, cell] of Object.entries(row.values)) {
-    const place = `${source.path} ${rowPlace(row)}`;
+    const place = `${path} ${rowPlace(row)}`;
     const column = columnOf(name, place);
-    if (cell === null || (source.isCsv && cell === "")) continue;
-    if (source.isCsv && column.key === "inputs" && column.nested !== undefined) {
+    if (cell === null || (isCsv && cell === "")) continue;
+    if (isCsv && column.key === "inputs" && column.nested !== undefined) {
       // The form of the application gives the text its type.
       test = { ...test, assigned: { ...test.assigned, [column.nested]: String(cell) } };
       continue;
     }
-    const at = { ...from, place: `${place}, column ${name}`, keysHint: source.keysHint };
-    const { nodes, root } = await valueNodes(valueOf(cell, column, source.isCsv), at);
+    const at = { ...from, place: `${place}, column ${name}`, keysHint: keysHint() };
+    const { nodes, root } = await valueNodes(valueOf(cell, column, isCsv), at);
     test = merged(test, readValues("test", nodes, root));
   }
   const { name = test.query?.replace(/\s+/g, " ").trim() } = test;

@@ -30,7 +30,7 @@ export async function* run(
       all ? "--all cannot be used with --test" : "no test is named",
       "name tests with --test, or accept all changed answers with --all",
     );
-  const reviewed = await changedAnswers({ results, tests }, context);
+  const reviewed = await changedAnswers({ results, test: tests, baseline: undefined }, context);
   const { changed } = reviewed;
   const impossible = all ? undefined : changed.find(({ obstacle }) => obstacle !== undefined);
   if (impossible)

@@ -1,11 +1,13 @@
 import { usage } from "../../../../errors.ts";
 import { groupBy } from "../../../../lib/collect.ts";
 import { counted } from "../../../../lib/text.ts";
+import type { Input } from "../../../../operations/operation.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { readSavedResults } from "../index.ts";
 import type { TestResult } from "../index.ts";
 import { readSuite } from "../file/index.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "../file/index.ts";
+import type { testReviewParams } from "./command.ts";
 
 /** An answer of a test that differs from the expected ones. */
 export interface ChangedAnswer {
@@ -39,21 +41,12 @@ export interface ReviewedAnswers {
   readonly unanswered: number;
 }
 
-/** Which answers to compare, and with what. */
-interface ReviewOptions {
-  readonly results: string;
-  /** Earlier results to compare with, instead of the answers in the suites. */
-  readonly baseline?: string | undefined;
-  /** Only tests with these names; all if empty. */
-  readonly tests?: readonly string[] | undefined;
-}
-
 /**
  * Finds the answers that have changed. Throws `usage` if a file cannot be read, a test is not in its
  * suite any more, or a name is not that of a test.
  */
 export async function changedAnswers(
-  { results, baseline, tests: names = [] }: ReviewOptions,
+  { results, baseline, test: names = [] }: Input<typeof testReviewParams>,
   { host }: Context,
 ): Promise<ReviewedAnswers> {
   const saved = await readSavedResults("", results, host);

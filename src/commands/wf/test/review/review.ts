@@ -6,6 +6,7 @@ import { left, noTable, right } from "../../../../output/report-model.ts";
 import { askUntil } from "../../../task/ask.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import type { testReviewParams } from "./command.ts";
+import { segmentsOf } from "../answers/index.ts";
 import { readSuite } from "../file/index.ts";
 import { changedAnswers, restOf } from "./changed-answers.ts";
 import type { ChangedAnswer, ReviewedAnswers } from "./changed-answers.ts";
@@ -16,8 +17,7 @@ export async function* run(
   input: Input<typeof testReviewParams>,
   context: Context,
 ): AsyncGenerator<Report> {
-  const { results, baseline, test: tests } = input;
-  const reviewed = await changedAnswers({ results, baseline, tests }, context);
+  const reviewed = await changedAnswers(input, context);
   const { input: mayPrompt, terminal, typed } = context.options;
   const asks = mayPrompt && terminal && typed === undefined;
   if (asks && reviewed.changed.length > 0) yield* dialog(reviewed, context);
@@ -160,18 +160,12 @@ async function wordDiff(first: string, second: string): Promise<Parts> {
   });
 }
 
-const segmenter = new Intl.Segmenter("und", { granularity: "word" });
-
-/**
- * Words and punctuation, each with the white space behind it. Node 20 copies the whole text for every
- * segment, so it gets short pieces.
- */
+/** Words and punctuation, each with the white space behind it. */
 function wordsOf(text: string): string[] {
   const words: string[] = [];
-  for (const piece of text.match(/\s*[^]{1,200}?(?=\s|$)|[^]{1,400}/gu) ?? [])
-    for (const { segment } of segmenter.segment(piece))
-      if (segment.trim() !== "" || words.length === 0) words.push(segment);
-      else words.push((words.pop() ?? "") + segment);
+  for (const { segment } of segmentsOf(text))
+    if (segment.trim() !== "" || words.length === 0) words.push(segment);
+    else words.push((words.pop() ?? "") + segment);
   return words;
 }
 

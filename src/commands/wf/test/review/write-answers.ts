@@ -8,20 +8,10 @@ import { asText } from "../../../../operations/operation.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { MAX_YAML_SIZE } from "../../expect/index.ts";
 import { isRowFile } from "../file/index.ts";
-import type { Suite, SuiteTest } from "../file/index.ts";
+import type { ChangedAnswer } from "./changed-answers.ts";
 
 /** An answer that becomes the expected one of a test, or one more of several. */
-export interface AcceptedAnswer {
-  readonly suite: Suite;
-  readonly test: SuiteTest;
-  readonly answer: string;
-}
-
-/** A suite with its new text. */
-interface EditedSuite {
-  readonly path: string;
-  readonly text: string;
-}
+type AcceptedAnswer = Pick<ChangedAnswer, "suite" | "test" | "answer">;
 
 /**
  * Writes answers into their suites, each of which is replaced at once; the rest of it stays as it is.
@@ -32,7 +22,7 @@ export async function writeAnswers(
   { host }: Context,
   { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<void> {
-  const edited: EditedSuite[] = [];
+  const edited: { readonly path: string; readonly text: string }[] = [];
   for (const suite of new Set(accepted.map((each) => each.suite))) {
     const { path, text } = suite;
     const answers = accepted.filter((each) => each.suite === suite);
