@@ -56,7 +56,7 @@ export const workflowFeatures: readonly Feature[] = [
   tasks("chat text", () => import("./chat/command.ts"), {
     chat: () => import("./chat/chat.ts"),
     chatSend: () => import("./chat/send.ts"),
-    completionCreate: () => import("./chat/create-text.ts"),
+    completionCreate: async () => (await import("./chat/send.ts")).createText,
   }),
   tasks("annotation", () => import("./annotations/command.ts"), {
     replyEnable: async () => (await import("./annotations/reply.ts")).enable,

@@ -1,15 +1,17 @@
+import { requireField } from "../../../api/response.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject } from "../../../lib/json.ts";
 import { serverEvent } from "../../../lib/server-event.ts";
 import { getAppParameters } from "../../../operations/apps.ts";
 import { sendMessage, sendMessageBlocking } from "../../../operations/chats.ts";
 import type { ChatResponse } from "../../../operations/chats.ts";
+import { createCompletion, createCompletionBlocking } from "../../../operations/completions.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { finalOutcome, raiseOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { startStream } from "../follow/index.ts";
 import { assignedInputs, promptsForForms } from "../forms/index.ts";
-import type { chatParams } from "./command.ts";
+import type { chatParams, completionParams } from "./command.ts";
 import { ReplyPrinter, blockingFailure, citations, replyForm } from "./reply-events.ts";
 
 type ChatInput = Input<typeof chatParams>;
@@ -89,4 +91,35 @@ async function warnAboutFiles({ files }: ChatInput, context: Context): Promise<v
   await context.notice(
     "the application does not accept files with a message; the server drops them",
   );
+}
+
+type CompletionInput = Input<typeof completionParams>;
+
+/** `wf text create`: requests a completion, once. */
+export const createText = {
+  async *run(input: CompletionInput, context: Context): AsyncGenerator<unknown> {
+    const { blocking, ...rest } = input;
+    const body = { ...rest, inputs: await inputsOf(input, context) };
+    if (blocking) {
+      yield await context.api.call(createCompletionBlocking, body).catch((error: unknown) => {
+        throw blockingFailure(error);
+      });
+      return;
+    }
+    const printer = new ReplyPrinter(replyForm(context.options.format));
+    yield* printer.print(await startStream(createCompletion, body, context), context);
+  },
+};
+
+/** The query is an input if the form has a field of that name (server §18). */
+async function inputsOf(
+  input: CompletionInput,
+  context: Context,
+): Promise<Record<string, unknown>> {
+  const inputs = await assignedInputs(input, context);
+  const { query } = input;
+  if (query === undefined || "query" in inputs) return inputs;
+  const { user_input_form: form } = await context.api.call(getAppParameters, {});
+  const fields = requireField(form, "user_input_form").flatMap((field) => Object.values(field));
+  return fields.some(({ variable }) => variable === "query") ? { ...inputs, query } : inputs;
 }

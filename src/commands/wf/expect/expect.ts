@@ -49,18 +49,14 @@ export async function readExpectations(
 const isRequested = ({ checks, junit }: Expectations): boolean =>
   checks.length > 0 || junit !== undefined;
 
-/** The expectations about one run: a stage of its events, and the report after their end. */
-export interface EvaluationStage<Result extends FollowResult> extends EventStage<Result> {
-  readonly trace: RunTrace;
-  /** Checks the expectations and throws the outcome; call it after the last event. */
-  report(): Promise<void>;
-}
-
-/** Collects the trace of a run. If the run ends early, the JUnit file reports that. */
+/**
+ * A stage that collects the trace of a run. If the run ends early, the JUnit file reports that. Call
+ * `report` after the last event: it checks the expectations and throws the outcome.
+ */
 export function evaluate<Result extends FollowResult>(
   expectations: Expectations,
   context: Context,
-): EvaluationStage<Result> {
+): EventStage<Result> & { readonly trace: RunTrace; report(): Promise<void> } {
   const trace = new RunTrace();
   let followed: Result | undefined;
   const end = (result: Result) => {

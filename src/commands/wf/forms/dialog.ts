@@ -13,7 +13,7 @@ import { formFields, checkValues, parseAssignments, requireFiles } from "./field
 import type { Field } from "./fields.ts";
 import { formAnswerer } from "./pauses.ts";
 import type { AnswerPause, SubmitOne } from "./pauses.ts";
-import { printForm } from "./print-forms.ts";
+import { printForm } from "./open-forms.ts";
 import { checkAndSubmitForm, requireAction } from "./submission.ts";
 import type { Submission, SubmittedForm } from "./submission.ts";
 

@@ -11,6 +11,6 @@ export {
 export type { Field, NamedInputs } from "./fields.ts";
 export { formAnswerer, readAnswers, submitWithAnswers } from "./pauses.ts";
 export type { AnswerPause, FormAnswer } from "./pauses.ts";
-export { noticeForms } from "./print-forms.ts";
+export { noticeForms } from "./open-forms.ts";
 export { checkAndSubmitForm, requireAction } from "./submission.ts";
 export { assignedInput } from "./command.ts";

@@ -1,5 +1,5 @@
 import { timeOf } from "../../../api/time-windows.ts";
-import { CliError } from "../../../errors.ts";
+import { CliError, ApiError } from "../../../errors.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { eachEvent } from "../../../api/sse.ts";
 import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows.ts";
@@ -8,6 +8,11 @@ import type { EventFields } from "../../../lib/server-event.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { openStream } from "../follow/index.ts";
 import { pausedRuns, saveRun } from "../runs/index.ts";
+import { localClock } from "../../../lib/numbers.ts";
+import { getForm } from "../../../operations/forms.ts";
+import type { HumanInputForm } from "../../../operations/forms.ts";
+import { expiryText, formText } from "../../../lib/form-text.ts";
+import { formIn, submitCommand } from "../../../runs/outcome.ts";
 
 /** A form that a paused run is waiting for. */
 interface OpenForm {
@@ -120,5 +125,35 @@ async function readForms(
     if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
     // A run that was followed here may belong to another application or end user.
     return log ? [{ node: null, run, by, expires: null, token: null }] : [];
+  }
+}
+
+/** Prints the text of a form and when it expires. */
+export async function printForm(
+  form: HumanInputForm,
+  { host, options }: Context,
+  print: Context["notice"],
+): Promise<void> {
+  for (const line of formText(form.form_content).split("\n")) await print(`  ${line}`);
+  const { expiration_time: expires } = form;
+  if (expires === null || expires === undefined) return;
+  const clock = localClock(options.timeZone());
+  const format = (date: Date) => clock(date.getTime() / 1000);
+  await print(`  ${expiryText(new Date(expires * 1000), host.now(), format)}`);
+}
+
+/** Prints the forms that a run is waiting for, with the commands that submit them. */
+export async function noticeForms(run: string, context: Context): Promise<void> {
+  try {
+    for (const form of (await readPause(run, context)).flatMap(formIn)) {
+      await context.notice(`waiting for form ${form.node ?? form.token}:`);
+      const full = await context.api.call(getForm, { form_token: form.token });
+      await printForm(full, context, context.notice);
+      await context.notice(submitCommand(form));
+    }
+  } catch (error) {
+    // The run of another end user, or a form that was submitted meanwhile: the record was shown.
+    if (!(error instanceof ApiError) || error.response.status >= 500) throw error;
+    await context.notice(`its form cannot be shown: ${error.message}`);
   }
 }

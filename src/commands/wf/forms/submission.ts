@@ -23,7 +23,7 @@ export interface Submission {
 export interface SubmittedForm {
   readonly form_token: string;
   readonly action: string;
-  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly inputs: Record<string, unknown>;
 }
 
 /**
@@ -53,9 +53,9 @@ export async function checkAndSubmitForm(
   if (missing) {
     throw usage(`missing form input ${missing.variable}`, `add --input ${missing.variable}=…`);
   }
-  const inputs = await uploadInputFiles(all, context);
-  await sendOnce({ form_token, action, inputs }, context);
-  return { form_token, action, inputs };
+  const submitted = { form_token, action, inputs: await uploadInputFiles(all, context) };
+  await sendOnce(submitted, context);
+  return submitted;
 }
 
 /** Throws `usage` for an action that the form does not have. */
@@ -73,14 +73,7 @@ export function requireAction({ user_actions }: HumanInputForm, action: string):
  * it is open the request is sent again, which cannot count twice (server §14). A second attempt that
  * is rejected because the form was submitted confirms the first one.
  */
-async function sendOnce(
-  body: {
-    readonly form_token: string;
-    readonly action: string;
-    readonly inputs: Record<string, unknown>;
-  },
-  context: Context,
-): Promise<void> {
+async function sendOnce(body: SubmittedForm, context: Context): Promise<void> {
   const { form_token } = body;
   for (let attempt = 1; ; attempt++) {
     try {

@@ -8,7 +8,5 @@ export {
   warnIfKeywordTruncated,
 } from "./query.ts";
 export type { LoggedRun, LogQuery } from "./query.ts";
-export { logsOfFile } from "./read-file.ts";
-export type { FiledLog } from "./read-file.ts";
 export { logFields, logFilters, statusFilter } from "./filters.ts";
 export type { LogFilters } from "./filters.ts";

@@ -16,43 +16,31 @@ import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { runParams } from "./command.ts";
 
-/** Inputs from the command line or a row. */
-export interface RawInputs {
-  /** As `name=value`. */
-  readonly input?: readonly string[] | undefined;
-  readonly inputs?: unknown;
-}
+/** Inputs as `name=value` and as an object. */
+type RawInputs = Pick<RunInput, "input" | "inputs">;
 
 export type MakeInputs = (raw: RawInputs, from?: NamedInputs) => Promise<Record<string, unknown>>;
 
-/** The input form of an application. */
-export interface InputForm {
-  readonly fields: readonly Field[];
-  /**
-   * Parses and checks inputs, before anything is sent or uploaded. Throws `usage` for an unknown,
-   * missing or invalid input, and `unsupported` if the key does not belong to a workflow.
-   */
-  readonly makeInputs: MakeInputs;
-}
-
-/** Reads the input form of the workflow. */
-export async function readInputForm(context: Context): Promise<InputForm> {
+/**
+ * Reads the input form of the workflow. `makeInputs` parses and checks inputs of the command line or a
+ * row, before anything is sent or uploaded; it throws `usage` for an unknown, missing or invalid input,
+ * and `unsupported` if the key does not belong to a workflow.
+ */
+export async function readInputForm(context: Context) {
   const fields = await readFields(context);
-  return {
-    fields,
-    async makeInputs({ input = [], inputs }, from) {
-      try {
-        const values = parseAssignments(input, fields, isObject(inputs) ? inputs : {});
-        checkValues(fields, values);
-        await requireFiles(values, context, from);
-        return values;
-      } catch (error) {
-        // With the key of another type of application, that is the actual mistake.
-        await requireKind("workflow", context);
-        throw error;
-      }
-    },
+  const makeInputs: MakeInputs = async ({ input = [], inputs }, from) => {
+    try {
+      const values = parseAssignments(input, fields, isObject(inputs) ? inputs : {});
+      checkValues(fields, values);
+      await requireFiles(values, context, from);
+      return values;
+    } catch (error) {
+      // With the key of another type of application, that is the actual mistake.
+      await requireKind("workflow", context);
+      throw error;
+    }
   };
+  return { fields, makeInputs };
 }
 
 async function readFields(context: Context): Promise<readonly Field[]> {

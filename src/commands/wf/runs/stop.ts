@@ -76,7 +76,11 @@ export const chatStop = {
 };
 
 /** Returns the final status from the record or the event stream; throws `failure` without either. */
-async function waitForEnd(runId: string, listener: EndListener, context: Context): Promise<string> {
+async function waitForEnd(
+  runId: string,
+  listener: ReturnType<typeof listenForEnd>,
+  context: Context,
+): Promise<string> {
   const check = async () => {
     // Taken before the record is read, which may be updated after the event.
     const outcome = listener.outcome();
@@ -100,26 +104,18 @@ async function waitForEnd(runId: string, listener: EndListener, context: Context
   );
 }
 
-/** The event stream of a run that is about to be stopped. */
-interface EndListener {
-  /** Resolves when the stream is open, or could not be opened. */
-  readonly attached: Promise<unknown>;
-  /** The outcome, once an event announced it. */
-  outcome(): RunOutcome | undefined;
-  close(): void;
-}
-
-/** Listens to a run. The first event of its snapshot shows that it is subscribed (server §15.3). */
-function listenForEnd(workflow_run_id: string, context: Context): EndListener {
+/**
+ * Listens to a run that is about to be stopped. The first event of its snapshot shows that it is
+ * subscribed (server §15.3).
+ */
+function listenForEnd(workflow_run_id: string, context: Context) {
   let outcome: RunOutcome | undefined;
   const closed = new AbortController();
   const { signal } = closed;
   const input = { workflow_run_id, include_state_snapshot: true };
   const listen = async (onEvent: () => void) => {
-    for await (const batch of await context.api.open(streamRunEvents, input, {
-      retries: 0,
-      signal,
-    })) {
+    const events = await context.api.open(streamRunEvents, input, { retries: 0, signal });
+    for await (const batch of events) {
       onEvent();
       for (const event of batch) outcome ??= finalOutcome(event, true);
       if (outcome) return;
@@ -133,7 +129,9 @@ function listenForEnd(workflow_run_id: string, context: Context): EndListener {
   });
   const timeout = context.host.sleep(MAX_ATTACH, signal).catch(() => {});
   return {
+    /** Resolves when the stream is open, or could not be opened. */
     attached: Promise.race([first, timeout]),
+    /** The outcome, once an event announced it. */
     outcome: () => outcome,
     close: () => closed.abort(),
   };

@@ -20,28 +20,25 @@ import { sum } from "../../../lib/numbers.ts";
 
 type ResultInput = Input<typeof resultParams>;
 
-/** Prints and judges the outcome of tests; calls `onWritten` once its files are written. */
-export type Conclude = (
-  outcome: SuiteOutcome,
-  onWritten?: () => Promise<void>,
-) => AsyncGenerator<Report>;
-
 const DEFAULT_LEVEL = 0.05;
 
 /**
  * Reads the baseline and prepares the files to write, before anything is asked. The returned function
- * yields the report, writes the files, and throws what ended the run, otherwise `partial` if a test
+ * yields the report, writes the files, calls `onWritten`, and throws what ended the run, otherwise `partial` if a test
  * could not be judged, and otherwise `gate` if one failed; with a baseline, if one is broken, or did
  * not meet an expectation that it met before.
  */
 export async function prepareConclusion(
   { baseline: path, level = DEFAULT_LEVEL, save, junit }: ResultInput,
   context: Context,
-): Promise<Conclude> {
+) {
   const { host } = context;
   const baseline = path === undefined ? undefined : await readSuiteBaseline(path, host);
   if (!context.options.dryRun) await prepareOutputs({ save, junit }, host);
-  return async function* conclude(outcome, onWritten) {
+  return async function* conclude(
+    outcome: SuiteOutcome,
+    onWritten?: () => Promise<void>,
+  ): AsyncGenerator<Report> {
     const { tests, stopped } = outcome;
     const compared = baseline && compareSuites(tests, baseline.tests, level);
     const against = baseline && compared && { file: baseline.file, compared };

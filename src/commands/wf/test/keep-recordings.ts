@@ -15,18 +15,13 @@ type KeepInput = Pick<Input<typeof testRunParams>, "keep" | "keep_to" | "redact"
 const DEFAULT_DIRECTORY = "wf-test-recordings";
 
 /** The recordings of a command's runs. */
-export interface Keeper {
-  /** Records one run of a test; its events are written once it is known whether they are kept. */
-  tape(run: PlannedRun): Tape;
-  /** The first error of writing a recording. */
-  readonly problem: CliError | undefined;
-}
+export type Keeper = NonNullable<Awaited<ReturnType<typeof openKeeper>>>;
 
 /**
  * Opens the directory of --keep and checks that it can be written. Throws usage or failure before
  * anything is asked. Undefined if nothing is kept.
  */
-export async function openKeeper(input: KeepInput, context: Context): Promise<Keeper | undefined> {
+export async function openKeeper(input: KeepInput, context: Context) {
   const { keep, keep_to: directory = DEFAULT_DIRECTORY, redact = false } = input;
   if (keep === undefined) {
     const flag = input.redact ? "--redact" : "--keep-to";
@@ -50,7 +45,10 @@ export async function openKeeper(input: KeepInput, context: Context): Promise<Ke
     }
   };
   return {
-    tape: (run) => new Tape(join(directory, nameOf(run)), { keep, redact, write, context }),
+    /** Records one run of a test; its events are written once it is known whether they are kept. */
+    tape: (run: PlannedRun) =>
+      new Tape(join(directory, nameOf(run)), { keep, redact, write, context }),
+    /** The first error of writing a recording. */
     get problem() {
       return problem;
     },

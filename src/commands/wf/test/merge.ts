@@ -8,19 +8,14 @@ import type { Context } from "../../task/command-spec.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { testMergeParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
-import type { SkippedTest, TestSelection } from "./plan-runs.ts";
-import type { TestResult } from "./results.ts";
+import type { SuiteOutcome, TestResult } from "./results.ts";
 import { haveTexts, notResults, readSavedResults } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
 
 /** A saved run of one shard; that of all tests is the only shard. */
-interface SavedShard {
+interface SavedShard extends SuiteOutcome {
   readonly file: string;
   readonly shard: Shard;
-  readonly selection: TestSelection;
-  readonly skipped: readonly SkippedTest[];
-  readonly tests: readonly TestResult[];
-  readonly stopped: CliError | undefined;
 }
 
 /**
