@@ -1,17 +1,28 @@
 import { parse } from "csv-parse/sync";
-import { cellBudget, labelledRows } from "./limits.ts";
+import { budget } from "./limits.ts";
 
-/** Reads CSV: a part for each row. */
-export function readCsv(bytes: Uint8Array): Iterable<string> {
-  const spend = cellBudget();
-  const rows = parse(new TextDecoder().decode(bytes), {
+/**
+ * Reads CSV as the server does: a part for each row below the first, with the headers of its columns,
+ * `name: Ada;age: 36` (server §9.2). Cells and rows without text are omitted.
+ */
+export function* readCsv(bytes: Uint8Array): Generator<string> {
+  const spend = budget(1_000_000, "a table in it has more than a million cells");
+  const [header = [], ...rows] = parse(new TextDecoder().decode(bytes), {
     bom: true,
     relax_column_count: true,
     relax_quotes: true,
+    skip_records_with_empty_values: true,
     on_record(cells: string[]) {
       spend(cells.length);
       return cells;
     },
   });
-  return labelledRows(rows.map((cells) => new Map(cells.entries())));
+  for (const cells of rows) {
+    const labelled = cells.flatMap((cell, column) => {
+      const [label = "", text] = [header[column]?.trim(), cell.trim()];
+      if (text === "") return [];
+      return label === "" ? text : `${label}: ${text}`;
+    });
+    yield labelled.join(";");
+  }
 }

@@ -2,7 +2,7 @@ import { Parser } from "htmlparser2";
 import { UnreadableFile } from "./limits.ts";
 
 /** Which elements of a format show text, and where its lines end; names have no prefix. */
-export interface Markup {
+interface Markup {
   /** HTML is not: its elements need no end. */
   readonly isXml: boolean;
   /** Elements whose content is not shown. */
@@ -20,79 +20,70 @@ const INLINE = words(
     "span strong sub sup td th time tt u var wbr",
 );
 
-/** Web pages, and the chapters of books. */
-export const HTML: Markup = {
+/** Reads a web page. */
+export const readHtml = textReader({
   isXml: false,
   hidden: words("script style template noscript"),
   breaksLine: (name) => !INLINE.has(name),
-};
+});
 
-/** XML of any kind: a line for the text of each element. */
-export const XML: Markup = { isXml: true, hidden: new Set(), breaksLine: () => true };
+/** Reads XML of any kind: a line for the text of each element. */
+export const readXml = textReader({ isXml: true, hidden: new Set(), breaksLine: () => true });
 
-const OFFICE_LINES = words("p br cr");
+const WORD_LINES = words("p br cr");
 
-/** What Word, PowerPoint and Excel write; hidden are copies for older versions, and reading aids. */
-export const OFFICE: Markup = {
+/** Reads a text of Word; hidden are copies for older versions. */
+export const readWordXml = textReader({
   isXml: true,
-  hidden: words("Fallback rPh"),
-  texts: words("t v"),
-  breaksLine: (name) => OFFICE_LINES.has(name),
-};
+  hidden: words("Fallback"),
+  texts: words("t"),
+  breaksLine: (name) => WORD_LINES.has(name),
+});
 
-/** What to do with the elements and the shown texts of a document, in their order. */
-interface Visitor {
-  readonly open?: (name: string, attributes: Readonly<Record<string, string>>) => void;
-  readonly close?: (name: string) => void;
-  readonly text: (text: string) => void;
+/** Makes a reader of a text in UTF-8, which has one part. */
+function textReader(markup: Markup) {
+  return (bytes: Uint8Array) => [shownText(new TextDecoder().decode(bytes), markup)] as const;
 }
 
 /** The parser searches the open elements at each tag: many thousands would take it minutes. */
 const MAX_DEPTH = 500;
 
-const localName = (name: string) => name.slice(name.indexOf(":") + 1);
-
-/** Visits a document; throws UnreadableFile if its elements are nested too deeply. */
-export function walk(source: string, markup: Markup, { open, close, text }: Visitor): void {
-  const { isXml, hidden, texts } = markup;
-  let [depth, hiding, innermost] = [0, 0, ""];
-  const visitor = {
-    onopentag(name: string, attributes: Readonly<Record<string, string>>) {
-      if (++depth > MAX_DEPTH) throw new UnreadableFile("its elements are nested too deeply");
-      innermost = localName(name);
-      if (hidden.has(innermost)) hiding++;
-      open?.(innermost, attributes);
-    },
-    onclosetag(name: string) {
-      depth--;
-      innermost = "";
-      if (hidden.has(localName(name))) hiding--;
-      close?.(localName(name));
-    },
-    ontext(part: string) {
-      if (hiding === 0 && (texts?.has(innermost) ?? true)) text(part);
-    },
-  };
-  new Parser(visitor, { xmlMode: isXml, recognizeSelfClosing: true }).end(source);
-}
-
 /** Elements that keep the words beside them apart. */
 const SPACES = words("td th tab");
 
-/** The text of a document, without empty lines. */
-export function shownText(source: string, markup: Markup): string {
+/** The text of a document, without empty lines; throws UnreadableFile if its elements are nested too deeply. */
+function shownText(source: string, { isXml, hidden, texts, breaksLine }: Markup): string {
   const lines: string[] = [];
-  let line = "";
+  let [line, depth, hiding, innermost] = ["", 0, 0, ""];
   const endLine = () => {
     const text = line.replace(/\s+/g, " ").trim();
     if (text !== "") lines.push(text);
     line = "";
   };
   const breakLine = (name: string) => {
-    if (markup.breaksLine(name)) endLine();
+    if (breaksLine(name)) endLine();
     else if (SPACES.has(name)) line += " ";
   };
-  walk(source, markup, { open: breakLine, close: breakLine, text: (part) => (line += part) });
+  const visitor = {
+    onopentag(name: string) {
+      if (++depth > MAX_DEPTH) throw new UnreadableFile("its elements are nested too deeply");
+      innermost = localName(name);
+      if (hidden.has(innermost)) hiding++;
+      breakLine(innermost);
+    },
+    onclosetag(name: string) {
+      depth--;
+      innermost = "";
+      if (hidden.has(localName(name))) hiding--;
+      breakLine(localName(name));
+    },
+    ontext(part: string) {
+      if (hiding === 0 && (texts?.has(innermost) ?? true)) line += part;
+    },
+  };
+  new Parser(visitor, { xmlMode: isXml, recognizeSelfClosing: true }).end(source);
   endLine();
   return lines.join("\n");
 }
+
+const localName = (name: string) => name.slice(name.indexOf(":") + 1);

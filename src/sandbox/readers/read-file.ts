@@ -1,6 +1,6 @@
 import { budget, UnreadableFile } from "./limits.ts";
 
-/** The text of a file in parts that are chunked separately: pages, rows, chapters. */
+/** The text of a file in parts that are chunked separately: pages, rows. */
 export type FileText =
   | { readonly parts: readonly string[] }
   /** Why it has none, as a sentence. */
@@ -12,14 +12,11 @@ type Reader = (bytes: Uint8Array) => Iterable<string> | Promise<readonly string[
 /** The readers by extension. They are loaded with the first file that needs them. */
 const READERS: Readonly<Record<string, () => Promise<Reader>>> = {
   csv: async () => (await import("./csv.ts")).readCsv,
-  docx: async () => (await import("./packed-documents.ts")).readDocx,
-  epub: async () => (await import("./packed-documents.ts")).readEpub,
-  htm: async () => (await import("./packed-documents.ts")).readHtml,
-  html: async () => (await import("./packed-documents.ts")).readHtml,
+  docx: async () => (await import("./docx.ts")).readDocx,
+  htm: async () => (await import("./markup.ts")).readHtml,
+  html: async () => (await import("./markup.ts")).readHtml,
   pdf: async () => (await import("./pdf.ts")).readPdf,
-  pptx: async () => (await import("./packed-documents.ts")).readPptx,
-  xlsx: async () => (await import("./xlsx.ts")).readXlsx,
-  xml: async () => (await import("./packed-documents.ts")).readXml,
+  xml: async () => (await import("./markup.ts")).readXml,
 };
 
 /** Characters of the text of a file. */

@@ -106,7 +106,7 @@ export function fileResponse({ files }: KnowledgeContext, id: string): BytesRepl
 const TEXT_EXTENSIONS = "txt md markdown mdx html htm csv vtt properties".split(" ");
 
 /**
- * The text of a stored file in parts that are chunked separately: pages, rows, chapters. Throws
+ * The text of a stored file in parts that are chunked separately: pages, rows. Throws
  * HttpError with the reason if there is no file, or no text in it.
  */
 export function textParts(file: StoredFileRow | undefined): readonly string[] {
