@@ -10,7 +10,7 @@ import { atLeast } from "../../src/sandbox/protocol/handler.ts";
 import { createRouter } from "../../src/sandbox/http/router.ts";
 import { countCharacters } from "../../src/lib/text.ts";
 import { splitIntoChunks } from "../../src/sandbox/knowledge/indexing/chunking.ts";
-import { parseMetadataFilter } from "../../src/sandbox/knowledge/retrieval/metadata-filter.ts";
+import { parseMetadataFilter } from "../../src/sandbox/knowledge/retrieval/retrieve.ts";
 import { parseProcessRule } from "../../src/sandbox/knowledge/records/settings.ts";
 import { extractKeywords, matchAny, tokenize } from "../../src/sandbox/models/words.ts";
 import { uniqueNames } from "../../src/sandbox/knowledge/documents.ts";

@@ -26,10 +26,9 @@ import { fillShape, appError } from "./records/shapes.ts";
 import type { RunEvent } from "../protocol/fill.ts";
 import { storeRun, startRun, drawAnswer } from "./start-run.ts";
 import { ruleModel } from "../models/rule-model.ts";
-import { newAnswer } from "./answer.ts";
 import type { ModelConfig } from "./definitions/app-features.ts";
 import { conversationOf, openTurn, type SentMessage, type Turn, turnLine } from "./turn.ts";
-import { writeAnswer } from "./write-answer.ts";
+import { newAnswer, writeAnswer } from "./write-answer.ts";
 
 /** Sending and stopping of chat messages. */
 export const messageHandlers = {

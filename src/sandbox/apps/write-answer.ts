@@ -1,25 +1,89 @@
 import type { Passage } from "../knowledge/retrieval/retrieve.ts";
-import type { TextModel } from "../models/language-model.ts";
+import {
+  type Completion,
+  type Prompt,
+  type TextModel,
+  wholeReply,
+} from "../models/language-model.ts";
 import { ModelError, unlessModelFails } from "../models/model-error.ts";
-import { zeroUsage } from "../models/tokens.ts";
-import type { StoredAnnotation } from "./records/runs-store.ts";
+import type { RuleAnswer } from "../models/rule-model.ts";
+import { addUsage, noUsage, type Usage, zeroUsage } from "../models/tokens.ts";
+import type { RunEvent } from "../protocol/fill.ts";
+import { account } from "../protocol/ids.ts";
+import { spaced } from "../protocol/response.ts";
 import { findAnnotation } from "./annotation-reply.ts";
 import { messageFiles } from "./app-files.ts";
-import { citationsOf, citationsOfAnswer } from "./records/citations.ts";
 import type { AppContext } from "./context.ts";
 import { nameConversation } from "./conversations.ts";
-import { messageEvent } from "./records/shapes.ts";
-import type { RunEvent } from "../protocol/fill.ts";
-import { writeAsAgent } from "./agent.ts";
-import {
-  type Answer,
-  answerMetadata,
-  sendPieces,
-  type Writing,
-  promptOf,
-  searchedText,
-} from "./answer.ts";
+import type { Tool } from "./definitions/app-features.ts";
+import { citationsOf, citationsOfAnswer } from "./records/citations.ts";
+import type { Citation, RunStore, StoredAnnotation, StoredThought } from "./records/runs-store.ts";
+import { fillShape, messageEvent } from "./records/shapes.ts";
+import { outputText } from "./records/templates.ts";
 import type { Turn } from "./turn.ts";
+
+/** The answer to a message while it is written. */
+interface Answer {
+  text: string;
+  usage: Usage | undefined;
+  citations: readonly Citation[];
+  readonly thoughts: StoredThought[];
+  /** What answered in the place of the model. */
+  annotation: StoredAnnotation | undefined;
+  /** Why the model failed. */
+  error: ModelError | undefined;
+}
+
+/** What writes an answer. */
+interface Writing {
+  readonly turn: Turn;
+  readonly answer: Answer;
+  readonly model: TextModel;
+  /** The answer of rules. */
+  readonly drawn: RuleAnswer | undefined;
+  /** Aborted when the message is stopped, or its reader has left. */
+  readonly signal: AbortSignal;
+}
+
+export const newAnswer = (): Answer => ({
+  text: "",
+  usage: undefined,
+  citations: [],
+  thoughts: [],
+  annotation: undefined,
+  error: undefined,
+});
+
+/**
+ * Sends the pieces of a reply, after `first` when the model does not fail at once, and an empty one
+ * at its end. Returns the whole reply; throws ModelError.
+ */
+async function* sendPieces(
+  { turn: { message }, answer }: Writing,
+  event: "message" | "agent_message",
+  reply: AsyncGenerator<string, Completion>,
+  first?: () => RunEvent,
+): AsyncGenerator<RunEvent, Completion> {
+  let piece = await reply.next();
+  if (first) yield first();
+  for (; !piece.done; piece = await reply.next()) {
+    answer.text += piece.value;
+    yield messageEvent(event, { message, text: piece.value });
+  }
+  yield messageEvent(event, { message, text: "" });
+  return piece.value;
+}
+
+/** What the model of a basic application is asked: a completion has its text in the instructions. */
+function promptOf({ app, config, message }: Turn, passages: readonly Passage[]): Prompt {
+  const instructions = config.pre_prompt.replace(/\{\{(\w+)\}\}/g, (_, name: string) =>
+    outputText(message.inputs[name]),
+  );
+  const contents = passages.map(({ segment }) => segment.content);
+  return app.mode === "completion"
+    ? { user: instructions, passages: contents }
+    : { system: instructions, user: message.query, passages: contents };
+}
 
 /**
  * Writes the answer to a message: the events of its stream. A message that is stopped ends like any
@@ -54,7 +118,13 @@ export async function* writeAnswer(
     yield messageEvent("error", { code: error.code, text: error.streamText });
     return;
   }
-  const metadata = answerMetadata(answer, (records.now() - started) / 1000);
+  const { annotation, usage } = answer;
+  const metadata = fillShape("answer metadata", {
+    ...answer,
+    annotation_reply: annotation ? { id: annotation.id, account } : null,
+    // One that was stopped has used nothing (server §18).
+    usage: usage ?? noUsage((records.now() - started) / 1000),
+  });
   const files = messageFiles(records, message, origin, "sent file");
   yield messageEvent("message_end", { message, metadata, files: files.length > 0 ? files : null });
 }
@@ -66,7 +136,8 @@ async function* writeText(context: AppContext, writing: Writing): AsyncGenerator
   // Completions are not compared with annotations: their text is in the inputs.
   if (app.mode !== "completion") answer.annotation = findAnnotation(context, app, message.query);
   if (answer.annotation) return yield* quoteAnnotation(context, writing, answer.annotation);
-  if (agent_mode) return yield* writeAsAgent(context.records, writing, agent_mode);
+  if (agent_mode?.strategy === "react") return yield* reason(context.records, writing);
+  if (agent_mode) return yield* callTools(context.records, writing, agent_mode.tools);
   const passages = passagesFor(context, turn);
   answer.citations = drawn ? citationsOfAnswer(drawn, "api") : citationsOf(passages, "api");
   const reply = model.stream(promptOf(turn, passages), signal);
@@ -96,7 +167,8 @@ function passagesFor({ retrieve }: AppContext, { config, message }: Turn): reado
   if (!settings) return [];
   const minScore = settings.score_threshold_enabled ? settings.score_threshold : 0;
   const datasets = settings.datasets.datasets.map(({ dataset }) => dataset.id);
-  const query = searchedText(config, message);
+  const { dataset_query_variable: variable } = config;
+  const query = variable ? outputText(message.inputs[variable]) : message.query;
   const found = unlessModelFails(() => retrieve(datasets, query, settings.top_k)) ?? [];
   // Chunks of economy have no scores (server §6.1).
   return found.filter(
@@ -119,3 +191,76 @@ function saveAnswer(context: AppContext, { message, names }: Turn, answer: Answe
     if (names && !error) nameConversation(context, conversation_id, query);
   });
 }
+
+/** Calls tools until the model answers without one: a round for each call (server §18). */
+async function* callTools(
+  records: RunStore,
+  writing: Writing,
+  tools: readonly Tool[],
+): AsyncGenerator<RunEvent> {
+  const { turn, answer, model, signal } = writing;
+  let observation: string | undefined;
+  for (;;) {
+    const thought = newThought(records, writing);
+    const prompt = {
+      ...promptOf(turn, []),
+      tools: tools.map(({ tool_name }) => tool_name),
+      ...(observation !== undefined && { observation }),
+    };
+    const reply = yield* sendPieces(writing, "agent_message", model.stream(prompt, signal), () =>
+      thoughtEvent(thought),
+    );
+    answer.usage = answer.usage ? addUsage(answer.usage, reply.usage) : reply.usage;
+    const tool = tools.find(({ tool_name }) => tool_name === reply.tool);
+    thought.thought = reply.text;
+    if (tool) {
+      thought.tool = tool.tool_name;
+      thought.tool_labels = { [tool.tool_name]: tool.sandbox.label };
+      thought.tool_input = spaced({ [tool.tool_name]: {} });
+    }
+    yield thoughtEvent(thought);
+    if (!tool) return;
+    observation = tool.sandbox.output;
+    thought.observation = spaced({ [tool.tool_name]: observation });
+    yield thoughtEvent(thought);
+    answer.text += "\n"; // never sent (server §18)
+  }
+}
+
+/** What the model says before its final answer, and how the server sends that: by character. */
+const REASON = "I know enough.";
+const REASON_PIECES = [" ", ...REASON, "\n", "\n", "", "", ""];
+
+/** Answers at once as ReAct does; its calls of tools were not recorded. */
+async function* reason(records: RunStore, writing: Writing): AsyncGenerator<RunEvent> {
+  const { turn, answer, model, signal } = writing;
+  const thought = newThought(records, writing);
+  const { text, usage } = await wholeReply(model.stream(promptOf(turn, []), signal));
+  yield thoughtEvent(thought);
+  for (const piece of [...REASON_PIECES, text]) {
+    yield messageEvent("agent_message", { message: turn.message, text: piece });
+  }
+  thought.thought = `${REASON}${text}`;
+  thought.tool_input = spaced({ "Final Answer": text });
+  answer.text = text;
+  answer.usage = usage;
+}
+
+/** Begins a round. */
+function newThought(records: RunStore, { answer: { thoughts } }: Writing): StoredThought {
+  const thought: StoredThought = {
+    id: records.newId(),
+    position: thoughts.length + 1,
+    thought: "",
+    tool: "",
+    tool_labels: {},
+    tool_input: "",
+    observation: "",
+    created_at: records.now(),
+  };
+  thoughts.push(thought);
+  return thought;
+}
+
+const thoughtEvent = (thought: StoredThought): RunEvent =>
+  messageEvent("agent_thought", { thought });

@@ -1,8 +1,19 @@
+/** Loops and iterations: rounds of their inner nodes. */
+import { addUsage, type Usage, zeroUsage } from "../../models/tokens.ts";
+import { runEvent } from "../../protocol/fill.ts";
+import type { AnyNode, NodeOf } from "../definitions/node-types.ts";
+import { roundsEvent } from "../records/shapes.ts";
 import { variableAt } from "../records/templates.ts";
-import { type NodeContext, type NodeResult, result } from "./node.ts";
-import type { NodeOf } from "../definitions/node-types.ts";
-import { beginRound, beginRounds, endRounds, playRound, type Rounds } from "./rounds.ts";
 import { holds, joined } from "./if-else.ts";
+import {
+  completeNode,
+  type Container,
+  newExecution,
+  type NodeContext,
+  type NodeResult,
+  result,
+  secondsSince,
+} from "./node.ts";
 
 /** The output of each round; a failed one has none. */
 type Output = { readonly value: unknown } | { readonly error: string };
@@ -17,9 +28,8 @@ export async function executeIteration(
   // Nothing reports an iteration over an empty list (server §15.5).
   if (items.length === 0) return result({ outputs: { output: [] } });
   const rounds = beginRounds(context, node, { iterator_selector: items }, items.length);
-  const play = node.is_parallel ? playSideBySide : playInTurn;
-  const outputs = await play(rounds, node, items);
-  const mode = modeOf(node);
+  const outputs = await playRounds(rounds, node, items);
+  const { error_handle_mode: mode = "terminated" } = node;
   const kept = outputs.flatMap((output) => {
     if ("value" in output) return [output.value];
     return mode === "continue-on-error" ? [null] : [];
@@ -31,58 +41,47 @@ export async function executeIteration(
   });
 }
 
-/** What the failure of a round does. */
-const modeOf = ({ error_handle_mode = "terminated" }: NodeOf<"iteration">) => error_handle_mode;
-
 const firstError = (outputs: readonly Output[]): string | null => {
   for (const output of outputs) if ("error" in output) return output.error;
   return null;
 };
 
-async function playInTurn(
+/**
+ * Plays a round for each item. Parallel ones are all reported at once, though only `parallel_nums` run
+ * at a time (server §15.5).
+ */
+async function playRounds(
   rounds: Rounds,
   node: NodeOf<"iteration">,
   items: readonly unknown[],
 ): Promise<Output[]> {
-  const { variables } = rounds.context.run.progress;
-  const outputs: Output[] = [];
-  for (const [index, item] of items.entries()) {
-    beginRound(rounds, index);
-    variables[node.id] = { item, index };
-    const end = await playRound(rounds, index, undefined);
-    outputs.push(outputOf(node, end));
-    if (end.error !== null && modeOf(node) === "terminated") break;
-    rounds.durations[index] = end.seconds;
-  }
-  return outputs;
-}
-
-/** All rounds are reported at once, though only `parallel_nums` run at a time (server §15.5). */
-async function playSideBySide(
-  rounds: Rounds,
-  node: NodeOf<"iteration">,
-  items: readonly unknown[],
-): Promise<Output[]> {
-  for (const index of items.keys()) beginRound(rounds, index);
+  const { is_parallel = false, parallel_nums = 10, error_handle_mode = "terminated" } = node;
+  const { variables: shared } = rounds.context.run.progress;
+  if (is_parallel) for (const index of items.keys()) beginRound(rounds, index);
   const outputs: Output[] = [];
   const queue = [...items.entries()];
   const work = async () => {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const [index, item] = next;
-      const end = await playRound(rounds, index, { item });
-      outputs[index] = outputOf(node, end);
-      rounds.durations[index] = end.seconds;
-      if (end.error !== null && modeOf(node) === "terminated") queue.length = 0;
+      if (!is_parallel) {
+        beginRound(rounds, index);
+        shared[node.id] = { item, index };
+      }
+      const { variables, error, seconds } = await playRound(
+        rounds,
+        index,
+        is_parallel ? { item } : undefined,
+      );
+      outputs[index] =
+        error === null ? { value: variableAt(variables, node.output_selector) } : { error };
+      const isLast = error !== null && error_handle_mode === "terminated";
+      if (isLast) queue.length = 0;
+      if (is_parallel || !isLast) rounds.durations[index] = seconds;
     }
   };
-  await Promise.all(Array.from({ length: node.parallel_nums ?? 10 }, work));
+  await Promise.all(Array.from({ length: is_parallel ? parallel_nums : 1 }, work));
   return outputs.filter(Boolean);
 }
-
-const outputOf = (
-  { output_selector }: NodeOf<"iteration">,
-  { variables, error }: Awaited<ReturnType<typeof playRound>>,
-): Output => (error === null ? { value: variableAt(variables, output_selector) } : { error });
 
 /**
  * Repeats the inner nodes until the conditions hold, or `loop_count` times. Its variables are its
@@ -115,4 +114,135 @@ export async function executeLoop(context: NodeContext, node: NodeOf<"loop">): P
       completed_reason: broken ? "loop_break" : "loop_completed",
     },
   });
+}
+
+/** The rounds of a loop or iteration, while they are played. */
+interface Rounds {
+  readonly context: NodeContext;
+  readonly node: Container;
+  readonly since: number;
+  readonly inputs: object;
+  /** The number of rounds that events report: of a loop, the limit. */
+  readonly length: number;
+  /** Seconds by round. */
+  readonly durations: Record<string, number>;
+  /** Tokens and prices so far; undefined without a model. */
+  usage: Usage | undefined;
+}
+
+/** How a round ended: with the variables of its nodes, or the error of one. */
+interface RoundEnd {
+  readonly variables: NodeContext["run"]["progress"]["variables"];
+  readonly error: string | null;
+  readonly seconds: number;
+}
+
+/** Reports that a loop or iteration begins. */
+function beginRounds(
+  context: NodeContext,
+  node: Container,
+  inputs: object,
+  length: number,
+): Rounds {
+  const since = context.records.now();
+  const metadata = { [`${node.type}_length`]: length };
+  context.publish(roundsEvent(node.type, "started", { node, since, metadata, inputs }));
+  return { context, node, since, inputs, length, durations: {}, usage: undefined };
+}
+
+/** Reports that a round begins. */
+function beginRound({ context, node }: Rounds, index: number): void {
+  const since = context.records.now();
+  const pre_loop_output = node.type === "loop" ? {} : undefined;
+  context.publish(roundsEvent(node.type, "next", { node, index, since, pre_loop_output }));
+}
+
+/**
+ * Executes the inner nodes once, one after the other. Beside other rounds a node is reported when it
+ * ends, and the variables that it changes are those of the round.
+ */
+async function playRound(
+  rounds: Rounds,
+  index: number,
+  besideOthers: { readonly item: unknown } | undefined,
+): Promise<RoundEnd> {
+  const { node: container } = rounds;
+  const context = besideOthers ? ownVariables(rounds, besideOthers.item, index) : rounds.context;
+  const { run, records, publish } = context;
+  const since = records.now();
+  const { variables } = run.progress;
+  let error: string | null = null;
+  for (const node of innerNodes(context, container)) {
+    const execution = newExecution(records, node, container);
+    const begin = () => {
+      run.progress.executions.push(execution);
+      publish(runEvent("node_started", { execution }));
+    };
+    if (!besideOthers) begin();
+    const outcome = await context.execute(context, node, execution);
+    if (outcome.status === "paused") throw new Error(`a form inside of the node ${container.id}`);
+    completeNode(context, execution, outcome);
+    if (besideOthers) begin();
+    publish(runEvent("node_finished", { execution, result: inRound(outcome, container, index) }));
+    variables[node.id] = outcome.outputs;
+    const { usage } = outcome;
+    if (usage) rounds.usage = rounds.usage ? addUsage(rounds.usage, usage) : usage;
+    if (outcome.status !== "failed") continue;
+    ({ error } = outcome);
+    break;
+  }
+  return { variables, error, seconds: secondsSince(context, since) };
+}
+
+/** Reports the end of a loop or iteration; its result is a failure if there is an error. */
+function endRounds(
+  { context, node, since, inputs, length, durations, usage }: Rounds,
+  end: {
+    readonly outputs: Record<string, unknown>;
+    readonly error: string | null;
+    readonly metadata?: object;
+  },
+): NodeResult {
+  const { outputs, error } = end;
+  const { total_tokens, total_price, currency } = usage ?? zeroUsage;
+  const status = error === null ? "succeeded" : "failed";
+  const metadata = {
+    total_tokens,
+    total_price,
+    currency,
+    [`${node.type}_duration_map`]: durations,
+    ...end.metadata,
+  };
+  const elapsed = secondsSince(context, since);
+  const times = { since, elapsed, finished: context.records.now() };
+  const values = { node, inputs, outputs, length, metadata, status, ...times };
+  context.publish(roundsEvent(node.type, "completed", values));
+  return { status, inputs, process: {}, outputs, error, metadata: null, ...(usage && { usage }) };
+}
+
+/** The result of an inner node tells its round (server §15.5). */
+const inRound = (outcome: NodeResult, { type, id }: Container, index: number): NodeResult => ({
+  ...outcome,
+  metadata: { ...outcome.metadata, [`${type}_id`]: id, [`${type}_index`]: index },
+});
+
+/** The context of a round that runs beside others: its variables are its own. */
+function ownVariables({ context, node }: Rounds, item: unknown, index: number): NodeContext {
+  const { run } = context;
+  const variables = { ...run.progress.variables, [node.id]: { item, index } };
+  return { ...context, run: { ...run, progress: { ...run.progress, variables } } };
+}
+
+/** The inner nodes in the order of the edges; without the node that marks the start. */
+function innerNodes({ app }: NodeContext, { id }: Container): AnyNode[] {
+  const { nodes = [], edges = [] } = app ?? {};
+  const inner = nodes.filter(({ parentId }) => parentId === id);
+  const ordered: AnyNode[] = [];
+  let next = inner.find(({ id }) => !edges.some(({ target }) => target === id));
+  while (next && !ordered.includes(next)) {
+    ordered.push(next);
+    const last = next.id;
+    next = inner.find((node) => edges.some((e) => e.source === last && e.target === node.id));
+  }
+  return ordered.filter(({ type }) => type !== "loop-start" && type !== "iteration-start");
 }

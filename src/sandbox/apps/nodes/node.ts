@@ -83,7 +83,7 @@ export type Executor<Type extends NodeType> = (
   execution: Execution,
 ) => Outcome | Promise<Outcome>;
 
-type Container = NodeOf<"loop" | "iteration">;
+export type Container = NodeOf<"loop" | "iteration">;
 
 /** Live streams have no node events for loops and iterations (server §15.5). */
 export const isContainer = (node: AnyNode): node is Container =>

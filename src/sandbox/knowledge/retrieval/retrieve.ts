@@ -1,15 +1,17 @@
+import { isObject } from "../../../lib/json.ts";
+import { compares } from "../../protocol/comparisons.ts";
 import type {
   DatasetRow,
   KnowledgeContext,
   ChildChunkRow,
   DocumentRow,
+  MetadataValue,
   SegmentRow,
 } from "../records/knowledge-store.ts";
 import { isHighQuality, indexTableOf } from "../indexing/embedding.ts";
 import { advanceIndexing } from "../indexing/indexing.ts";
 import { DEFAULT_SETTINGS, type SearchSettings } from "../records/settings.ts";
 import { documentMetadata } from "../records/metadata-values.ts";
-import { parseMetadataFilter } from "./metadata-filter.ts";
 import { type Hit, rankHits } from "./rank.ts";
 
 /** A chunk that was found for an application. */
@@ -114,5 +116,20 @@ function documentFilter(
     const accepted = known.get(id) ?? check(id);
     known.set(id, accepted);
     return accepted;
+  };
+}
+
+/** Reports whether a document with these values, by name, matches. */
+type MetadataFilter = (values: Readonly<Record<string, MetadataValue | undefined>>) => boolean;
+
+/** Parses `metadata_filtering_conditions`; undefined if every document matches (server §6). */
+export function parseMetadataFilter(sent: unknown): MetadataFilter | undefined {
+  if (!isObject(sent) || !Array.isArray(sent["conditions"])) return undefined;
+  const conditions = sent["conditions"].filter(isObject);
+  if (conditions.length === 0) return undefined;
+  return (values) => {
+    const matches = ({ name, comparison_operator, value }: Readonly<Record<string, unknown>>) =>
+      compares(String(comparison_operator), values[String(name)] ?? null, value ?? "");
+    return sent["logical_operator"] === "or" ? conditions.some(matches) : conditions.every(matches);
   };
 }
