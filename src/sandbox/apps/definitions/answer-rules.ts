@@ -88,11 +88,6 @@ interface RulesApp {
   readonly inputs?: readonly string[];
 }
 
-/** Named in usage and in the details of nodes; it is never called. */
-const model = { provider: "langgenius/stub/stub", name: "stub-chat" };
-
-const basicModes: readonly string[] = ["chat", "completion"];
-
 /** The application of a file of rules, in the shape of an exported one. */
 export function exportOfRules(file: RulesApp): object {
   const { name, mode = "chat", description = "Answers by the rules of a file." } = file;
@@ -100,15 +95,26 @@ export function exportOfRules(file: RulesApp): object {
   const app = { name, description, mode };
   const features = { retriever_resource: { enabled: true } };
   const field = (variable: string) => ({ variable, label: variable, required: false });
-  if (basicModes.includes(mode)) {
+  // Named in usage and in the details of nodes; it is never called.
+  const model = { provider: "langgenius/stub/stub", name: "stub-chat" };
+  if (mode === "chat" || mode === "completion") {
     const user_input_form = inputs.map((input) => ({ paragraph: field(input) }));
     const pre_prompt = inputs.map((input) => `{{${input}}}`).join("\n");
     return { app, model_config: { model, pre_prompt, user_input_form, ...features } };
   }
+  const asked = inputs.map((input) => `{{#start.${input}#}}`);
+  const text = [...asked, ...(mode === "workflow" ? [] : ["{{#sys.query#}}"])].join("\n");
+  const prompt_template = [{ role: "user", text }];
+  const variables = inputs.map((input) => ({ ...field(input), type: "paragraph" }));
+  const outputs = [{ variable: "text", value_selector: ["model", "text"] }];
+  const end =
+    mode === "workflow"
+      ? { type: "end", title: "End", outputs }
+      : { type: "answer", title: "Answer", answer: "{{#model.text#}}" };
   const nodes = [
-    startNode(inputs.map((input) => ({ ...field(input), type: "paragraph" }))),
-    modelNode(inputs, mode),
-    mode === "workflow" ? endNode : answerNode,
+    { id: "start", data: { type: "start", title: "Start", variables } },
+    { id: "model", data: { type: "llm", title: "Model", model, prompt_template } },
+    { id: "end", data: end },
   ];
   const edges = [
     { source: "start", target: "model" },
@@ -116,29 +122,3 @@ export function exportOfRules(file: RulesApp): object {
   ];
   return { app, workflow: { features, graph: { nodes, edges } } };
 }
-
-const startNode = (variables: readonly object[]) => ({
-  id: "start",
-  data: { type: "start", title: "Start", variables },
-});
-
-const modelNode = (inputs: readonly string[], mode: string) => {
-  const asked = inputs.map((input) => `{{#start.${input}#}}`);
-  const text = [...asked, ...(mode === "workflow" ? [] : ["{{#sys.query#}}"])].join("\n");
-  const prompt_template = [{ role: "user", text }];
-  return { id: "model", data: { type: "llm", title: "Model", model, prompt_template } };
-};
-
-const endNode = {
-  id: "end",
-  data: {
-    type: "end",
-    title: "End",
-    outputs: [{ variable: "text", value_selector: ["model", "text"] }],
-  },
-};
-
-const answerNode = {
-  id: "end",
-  data: { type: "answer", title: "Answer", answer: "{{#model.text#}}" },
-};

@@ -2,14 +2,13 @@ import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseDuration } from "../../../lib/numbers.ts";
 import { isObject, own } from "../../../lib/json.ts";
 import { isErrorKind, modelErrorKinds } from "../../models/model-error.ts";
-import type { CitedText, RuleAnswer } from "../../models/rule-model.ts";
+import type { RuleAnswer } from "../../models/rule-model.ts";
 import { countTokens } from "../../models/tokens.ts";
 import {
-  type AnswerRule,
   type AnswerRules,
+  exportOfRules,
   folded,
   type QuestionPattern,
-  exportOfRules,
   ruleModes,
 } from "./answer-rules.ts";
 
@@ -89,24 +88,6 @@ const durationText: ReadValue<number> = (value, path) => {
   throw new RuleMistake(path, "expected a duration such as 300ms or 2s");
 };
 
-/** An answer as a file has it. */
-interface WrittenAnswer {
-  readonly answer: string;
-  readonly weight: number;
-  readonly cites: readonly Partial<CitedText>[];
-  readonly tokens: number | Partial<NonNullable<RuleAnswer["tokens"]>>;
-  readonly delay: number;
-  readonly error: string;
-  readonly status: number;
-}
-
-/** A rule as a file has it: with one answer, or several to draw from. */
-interface WrittenRule extends WrittenAnswer {
-  readonly question: QuestionPattern;
-  readonly after: QuestionPattern;
-  readonly answers: readonly Partial<WrittenAnswer>[];
-}
-
 /** Part of a question as `/pattern/flags`, or a whole one. */
 const pattern: ReadValue<QuestionPattern> = (value, path) => {
   const source = plainText(value, path);
@@ -129,30 +110,33 @@ const errorWord: ReadValue<string> = (value, path) => {
   throw new RuleMistake(path, `expected the error of a model: one of ${kinds}`);
 };
 
-const readCited = mapping<CitedText>({
+const numberFromTo = (min: number, max: number, what: string, whole: boolean) =>
+  numberThat(
+    what,
+    (number) => number >= min && number <= max && (!whole || Number.isInteger(number)),
+  );
+
+const readCited = mapping({
   knowledge_base: plainText,
   document: plainText,
   text: plainText,
-  score: numberThat("a number from 0 to 1", (score) => score >= 0 && score <= 1),
+  score: numberFromTo(0, 1, "a number from 0 to 1", false),
 });
 
-const readCount = numberThat("a whole number", (count) => Number.isInteger(count) && count >= 0);
+const readCount = numberFromTo(0, Infinity, "a whole number", true);
 const readTokens = mapping({ prompt: readCount, completion: readCount });
 
-const answerKeys: ReadKeys<WrittenAnswer> = {
+const answerKeys = {
   answer: plainText,
   weight: numberThat("a number above 0", (weight) => weight > 0),
   cites: listOf((value, path) =>
     typeof value === "string" ? { document: value } : readCited(value, path),
   ),
-  tokens: (value, path) =>
+  tokens: (value: unknown, path: RulePath) =>
     typeof value === "number" ? readCount(value, path) : readTokens(value, path),
   delay: durationText,
   error: errorWord,
-  status: numberThat(
-    "a status from 400 to 599",
-    (status) => Number.isInteger(status) && status >= 400 && status <= 599,
-  ),
+  status: numberFromTo(400, 599, "a status from 400 to 599", true),
 };
 
 const readAnswer = mapping(answerKeys);
@@ -160,7 +144,7 @@ const readAnswers = listOf((value, path) =>
   typeof value === "string" ? { answer: value } : readAnswer(value, path),
 );
 
-const readRule = mapping<WrittenRule>({
+const readRule = mapping({
   question: pattern,
   after: pattern,
   answers: readAnswers,
@@ -173,46 +157,46 @@ const readFile = mapping({
   mode: oneOfWords(ruleModes),
   inputs: listOf(plainText),
   knowledge_base: plainText,
-  rules: listOf<AnswerRule>((value, path) => {
-    const rule = readRule(value, path);
-    const { question, after, answers, ...single } = rule;
+  rules: listOf((value, path) => {
+    const { question, after, answers, ...single } = readRule(value, path);
     if (!question) throw new RuleMistake(path, "the rule has no question");
     if (answers && Object.keys(single).length > 0)
       throw new RuleMistake(path, "the rule has both answers and the keys of one");
-    return { question, after, answers: (answers ?? [single]).map((each) => completed(each, path)) };
+    return { question, after, answers: answers ?? [single], path };
   }),
   otherwise: readAnswers,
 });
 
-/** An answer with the defaults of the keys that it omits. */
+/** An answer with the defaults of the keys that it omits, some of which its file sets. */
 function completed(
-  written: Partial<WrittenAnswer>,
-  path: Parameters<typeof readAnswers>[1],
+  written: ReturnType<typeof readAnswer>,
+  knowledge_base: string,
+  path: RulePath,
 ): RuleAnswer {
-  const { answer, weight = 1, cites = [], tokens, delay = 0, error, status } = written;
+  const { answer, error, status } = written;
   if (answer === undefined && error === undefined && status === undefined)
     throw new RuleMistake(path, "an answer needs the key answer, error or status");
   const text = answer ?? "";
   return {
-    answer: text,
-    weight,
-    cites: cites.map(
-      ({ knowledge_base = "", document = "", score = 0.9, text: passage = text }) => ({
-        knowledge_base,
-        document,
-        score,
-        text: passage,
-      }),
-    ),
-    tokens: tokensOf(tokens, text),
-    delay,
+    weight: 1,
+    delay: 0,
     error,
     status,
+    ...written,
+    answer: text,
+    cites: (written.cites ?? []).map((cited) => ({
+      document: "",
+      score: 0.9,
+      text,
+      ...cited,
+      knowledge_base: cited.knowledge_base || knowledge_base,
+    })),
+    tokens: tokensOf(written.tokens, text),
   };
 }
 
 /** A number of tokens is that of prompt and answer together. */
-function tokensOf(tokens: WrittenAnswer["tokens"] | undefined, answer: string) {
+function tokensOf(tokens: ReturnType<typeof readAnswer>["tokens"], answer: string) {
   if (tokens === undefined) return undefined;
   const counted = countTokens(answer);
   if (typeof tokens !== "number") return { prompt: 0, completion: counted, ...tokens };
@@ -226,21 +210,15 @@ function tokensOf(tokens: WrittenAnswer["tokens"] | undefined, answer: string) {
  */
 export function readAnswerRules(value: unknown, name: string): object {
   const file = readFile(value, []);
-  const {
-    rules = [],
-    knowledge_base = "Handbook",
-    otherwise = [{ answer: "I do not know." }],
-  } = file;
-  const inKnowledgeBase = (answer: RuleAnswer): RuleAnswer => ({
-    ...answer,
-    cites: answer.cites.map((cited) => ({
-      ...cited,
-      knowledge_base: cited.knowledge_base || knowledge_base,
+  const { knowledge_base = "Handbook", otherwise = [{ answer: "I do not know." }] } = file;
+  const complete = (answers: typeof otherwise, path: RulePath) =>
+    answers.map((answer) => completed(answer, knowledge_base, path));
+  const rules: AnswerRules = {
+    rules: (file.rules ?? []).map(({ answers, path, ...rule }) => ({
+      ...rule,
+      answers: complete(answers, path),
     })),
-  });
-  const read: AnswerRules = {
-    rules: rules.map((rule) => ({ ...rule, answers: rule.answers.map(inKnowledgeBase) })),
-    otherwise: otherwise.map((each) => inKnowledgeBase(completed(each, ["otherwise"]))),
+    otherwise: complete(otherwise, ["otherwise"]),
   };
-  return { ...exportOfRules({ ...file, name }), rules: read };
+  return { ...exportOfRules({ ...file, name }), rules };
 }
