@@ -1,5 +1,27 @@
 import { parseDuration } from "../../lib/numbers.ts";
 
+/** Makes a parser of values; it throws an Error with what it expects. */
+const valueLike =
+  <T>(pattern: RegExp, expected: string, read: (text: string) => T) =>
+  (text = ""): T => {
+    if (!pattern.test(text)) throw new Error(expected);
+    return read(text);
+  };
+
+const status = valueLike(/^[45]\d\d$/, "expected a status from 400 to 599", Number);
+const count = valueLike(/^\d+$/, "expected a whole number", Number);
+
+function milliseconds(text = ""): number {
+  const duration = parseDuration(text);
+  if (duration === undefined) throw new Error("expected a duration such as 3s or 250ms");
+  return duration;
+}
+
+function nothing(text: string | undefined): true {
+  if (text !== undefined) throw new Error("does not take a value");
+  return true;
+}
+
 /** The actions of a fault, each with the parser of its value: a status, ms, a count or a rate. */
 const actions = {
   /** Returns a JSON error of the server; the request is not handled. */
@@ -17,7 +39,7 @@ const actions = {
   /** Sends nothing after this number of events with data; without a value not even the headers. */
   silence: (text: string | undefined) => (text === undefined ? 0 : count(text)),
   /** Sends the body at this rate, in bytes per second. */
-  drip: rate,
+  drip: valueLike(/^0*[1-9]\d*$/, "must be at least 1", Number),
   /** Returns the metadata of documents as text, or null without any, as some builds do. */
   "plain-metadata": nothing,
   /** Sends this Content-Length whatever the size of the body, even with a 204. */
@@ -31,7 +53,7 @@ const actions = {
   /** Takes this long to look up an end user, so that several of one name are created (server §2.1). */
   "split-users": milliseconds,
   /** Imitates this version of the server. */
-  version: versionNumber,
+  version: valueLike(/^\d+\.\d+\.\d+$/, "expected a value such as 1.13.0", String),
 } as const satisfies Record<string, (text: string | undefined) => unknown>;
 
 type Action = keyof typeof actions;
@@ -99,10 +121,10 @@ function parseValue<T>(
 
 /** The faults that a server injects; counts the requests that each one matches. */
 export class Faults {
-  #matched: Map<Fault, number>;
+  readonly #matched = new Map<Fault, number>();
 
   constructor(faults: readonly Fault[]) {
-    this.#matched = new Map(faults.map((fault) => [fault, 0]));
+    this.add(faults);
   }
 
   /** Each fault with the number of requests that it has matched. */
@@ -112,7 +134,8 @@ export class Faults {
 
   /** Replaces all faults; their counts begin at 0. */
   set(faults: readonly Fault[]): void {
-    this.#matched = new Map(faults.map((fault) => [fault, 0]));
+    this.#matched.clear();
+    this.add(faults);
   }
 
   /** Adds faults after those that there are. */
@@ -139,22 +162,8 @@ export function matchesRequest(
   path: string,
 ): boolean {
   if (expected !== "*" && expected !== method) return false;
-  const parts = pattern.split("*");
-  return matchesParts(parts, path) || matchesParts(parts, path.replace(/^\/v1/, ""));
-}
-
-/** Reports whether a text consists of the parts, in order, with any characters between them. */
-function matchesParts([first = "", ...rest]: readonly string[], text: string): boolean {
-  const last = rest.pop();
-  if (last === undefined) return text === first;
-  if (!text.startsWith(first) || !text.endsWith(last)) return false;
-  let end = first.length;
-  for (const part of rest) {
-    const start = text.indexOf(part, end);
-    if (start === -1) return false;
-    end = start + part.length;
-  }
-  return end <= text.length - last.length;
+  const parts = pattern.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^(?:/v1)?${parts.join(".*")}$`, "s").test(path);
 }
 
 const isAction = (name: string): name is Action => Object.hasOwn(actions, name);
@@ -162,39 +171,4 @@ const isAction = (name: string): name is Action => Object.hasOwn(actions, name);
 function splitAssignment(text: string): [name: string, value: string | undefined] {
   const index = text.indexOf("=");
   return index === -1 ? [text, undefined] : [text.slice(0, index), text.slice(index + 1)];
-}
-
-function count(text: string | undefined): number {
-  if (!/^\d+$/.test(text ?? "")) throw new Error("expected a whole number");
-  return Number(text);
-}
-
-function rate(text: string | undefined): number {
-  const bytes = count(text);
-  if (bytes === 0) throw new Error("must be at least 1");
-  return bytes;
-}
-
-function status(text: string | undefined): number {
-  const code = count(text);
-  if (code < 400 || code > 599) throw new Error("expected a status from 400 to 599");
-  return code;
-}
-
-function milliseconds(text: string | undefined): number {
-  const duration = parseDuration(text ?? "");
-  if (duration === undefined) throw new Error("expected a duration such as 3s or 250ms");
-  return duration;
-}
-
-function nothing(text: string | undefined): true {
-  if (text !== undefined) throw new Error("does not take a value");
-  return true;
-}
-
-function versionNumber(text: string | undefined): string {
-  if (text === undefined || !/^\d+\.\d+\.\d+$/.test(text)) {
-    throw new Error("expected a value such as 1.13.0");
-  }
-  return text;
 }
