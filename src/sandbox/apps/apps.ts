@@ -5,7 +5,8 @@ import { raise } from "../protocol/errors.ts";
 import { bindHandlers } from "../protocol/handler.ts";
 import type { LanguageModel } from "../models/language-model.ts";
 import type { ModelAccess } from "../models/catalog.ts";
-import { openRunStore, type RunStoreDependencies } from "./records/runs-store.ts";
+import { openRunStore } from "./records/runs-store.ts";
+import type { Basics } from "../storage/sqlite.ts";
 import { annotationReplyHandlers, shownSettings } from "./annotation-reply.ts";
 import { annotationHandlers } from "./annotations.ts";
 import type { InputField } from "./definitions/app-features.ts";
@@ -24,8 +25,7 @@ import { fillShape, appError } from "./records/shapes.ts";
 export type Apps = ReturnType<typeof openApps>;
 
 /** What the application side needs. */
-interface AppDependencies
-  extends RunStoreDependencies, Omit<EngineOptions, "records" | "channels" | "model"> {
+interface AppDependencies extends Basics, Omit<EngineOptions, "records" | "channels" | "model"> {
   readonly model: LanguageModel | undefined;
   readonly models: ModelAccess;
   /** Determines the answers that rules draw. */

@@ -3,7 +3,6 @@ import { raise } from "../protocol/errors.ts";
 import { atLeast } from "../protocol/handler.ts";
 import {
   type ChildChunkRow,
-  deleteChild,
   getDataset,
   type KnowledgeContext,
   type KnowledgeHandlers,
@@ -57,7 +56,7 @@ export const childChunkHandlers = {
   },
 
   deleteChildChunk(context, input) {
-    deleteChild(context, getChild(context, input).id);
+    context.child_chunks.delete({ id: getChild(context, input).id });
     return { status: 204 };
   },
 } satisfies Partial<KnowledgeHandlers<typeof operations>>;

@@ -60,7 +60,7 @@ export function checkNewContents(
 }
 
 function checkBlank(segments: readonly SegmentContent[]): void {
-  const problem = { reason: "Value error, Content is empty", type: "value_error" };
+  const problem = { type: "value_error", about: "Content is empty" } as const;
   const problems = segments.flatMap(({ content: value }, index) =>
     value?.trim() === "" ? [{ ...problem, field: `segments.${index}.content`, value }] : [],
   );

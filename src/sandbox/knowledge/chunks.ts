@@ -9,7 +9,6 @@ import { extractKeywords } from "../models/words.ts";
 import { account } from "../protocol/ids.ts";
 import {
   type DatasetRow,
-  deleteSegments,
   type DocumentRow,
   getDataset,
   type KnowledgeContext,
@@ -89,7 +88,7 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
   deleteChunk(context, input) {
     requireCredentials(context, getDataset(context, input.dataset_id), "dataset unavailable");
     const [{ id }, document] = getSegment(context, input);
-    deleteSegments(context, "id", id);
+    context.segments.delete({ id });
     updateWordCount(context, document.id);
     return { status: 204 };
   },
@@ -134,7 +133,7 @@ function createChunk(
   const [row] = getSegment(context, { dataset_id, document_id, segment_id });
   const error = attemptIndexing(context, dataset, [row, document], true);
   // The response shows a chunk that failed, though it is not stored (server §9.7).
-  if (error !== undefined) deleteSegments(context, "id", segment_id);
+  if (error !== undefined) context.segments.delete({ id: segment_id });
   const failure = error === undefined ? {} : failed(context, error);
   const respond = openResponses(context, document);
   return respond({ ...row, keywords: row.keywords ?? [], ...failure });

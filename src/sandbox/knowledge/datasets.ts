@@ -1,13 +1,13 @@
 import { isUuid } from "../../lib/text.ts";
 import { isObject } from "../../lib/json.ts";
 import type * as operations from "../../operations/knowledge.ts";
+import type { InputOf } from "../../operations/operation.ts";
 import { internalServerError } from "../protocol/errors.ts";
 import { type Call, atLeast } from "../protocol/handler.ts";
 import { checkFlag, pageFields, parsePage } from "../protocol/page-params.ts";
 import { account } from "../protocol/ids.ts";
 import {
   type DatasetRow,
-  removeDocument,
   getDataset,
   type KnowledgeContext,
   type KnowledgeHandlers,
@@ -54,10 +54,7 @@ export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
   },
 
   createKnowledgeBase(context, input, call) {
-    checkNul(input.name);
-    if (context.datasets.find({ name: input.name })) {
-      throw knowledgeError("dataset name taken by another");
-    }
+    checkName(context, input.name);
     const embedding = chooseEmbedding(context, input.indexing_technique, input);
     if (input.provider === "external") checkExternal(input);
     const id = context.newId();
@@ -101,9 +98,8 @@ export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
   updateKnowledgeBase(context, input, call) {
     const dataset = getDataset(context, input.dataset_id);
     const { id } = dataset;
-    if (input.name !== undefined) checkName(context, dataset, input.name);
+    if (input.name !== undefined) checkName(context, input.name, dataset);
     const embedding = switchEmbedding(context, dataset, input);
-    if (dataset.provider === "external") checkExternalChange(input);
     const permission = input.permission ?? dataset.permission;
     const members = memberIds(input.partial_member_list) ?? dataset.members;
     const partial_member_list = permission === "partial_members" ? members : [];
@@ -126,12 +122,8 @@ export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
   },
 
   deleteKnowledgeBase(context, input) {
-    const { id: dataset_id } = getDataset(context, input.dataset_id);
-    const { datasets, documents, process_rules, metadata_fields, tag_bindings } = context;
-    for (const document of documents.list({ dataset_id })) removeDocument(context, document);
-    for (const table of [process_rules, metadata_fields, tag_bindings])
-      table.delete({ dataset_id });
-    datasets.delete({ id: dataset_id });
+    const { id } = getDataset(context, input.dataset_id);
+    context.datasets.delete({ id });
     return { status: 204 };
   },
 
@@ -204,33 +196,22 @@ function datasetResponse(
   });
 }
 
-function checkNul(text: string): void {
-  if (!text.includes("\0")) return;
-  throw knowledgeError("name with NUL");
-}
-
-function checkName({ datasets }: KnowledgeContext, dataset: DatasetRow, name: string): void {
-  checkNul(name);
-  if ((datasets.find({ name }) ?? dataset).id !== dataset.id) {
-    throw knowledgeError("dataset name taken");
-  }
-}
-
-interface External {
-  readonly external_knowledge_api_id?: string | undefined;
-  readonly external_knowledge_id?: string | undefined;
+/** Throws HttpError for a name that a knowledge base cannot get; `renamed` has one. */
+function checkName({ datasets }: KnowledgeContext, name: string, renamed?: DatasetRow): void {
+  if (name.includes("\0")) throw knowledgeError("name with NUL");
+  const other = datasets.find({ name });
+  if (!other || other.id === renamed?.id) return;
+  throw knowledgeError(renamed ? "dataset name taken" : "dataset name taken by another");
 }
 
 /** No external knowledge API exists; without an ID the server creates an unusable knowledge base. */
-function checkExternal({ external_knowledge_api_id, external_knowledge_id }: External): void {
+function checkExternal({
+  external_knowledge_api_id,
+  external_knowledge_id,
+}: InputOf<typeof operations.createKnowledgeBase>): void {
   if (!external_knowledge_api_id) return;
   if (!external_knowledge_id) throw knowledgeError("external knowledge missing");
   throw knowledgeError("external API missing");
-}
-
-function checkExternalChange({ external_knowledge_api_id, external_knowledge_id }: External): void {
-  if (!external_knowledge_id) throw knowledgeError("external knowledge ID missing");
-  if (!external_knowledge_api_id) throw knowledgeError("external API ID missing");
 }
 
 function memberIds(sent: unknown): string[] | undefined {

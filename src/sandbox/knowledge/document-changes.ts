@@ -1,6 +1,5 @@
 import {
   type DatasetRow,
-  deleteSegments,
   type DocumentRow,
   getDataset,
   requireDocument,
@@ -184,7 +183,7 @@ function requeue(
   changes: Changes<DocumentRow>,
 ): string {
   const now = context.now();
-  deleteSegments(context, "document_id", id);
+  context.segments.delete({ document_id: id });
   if (content) context.files.delete({ id: file_id });
   const queued = { indexing_status: "waiting", queued_at: now, updated_at: now } as const;
   const ended = { completed_at: null, stopped_at: null };

@@ -7,7 +7,6 @@ import { pageFields, parsePage } from "../protocol/page-params.ts";
 import { validationError } from "../protocol/validation.ts";
 import {
   type DatasetRow,
-  removeDocument,
   type DocumentRow,
   getDataset,
   requireDocument,
@@ -77,9 +76,11 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
   updateDocumentByText(context, input, call) {
     const { name = "", text } = input;
     if (text && input.name === undefined) {
-      const reason = "Value error, name is required when text is provided";
-      const problem = { field: "", reason, type: "value_error", value: call.body };
-      throw validationError("DocumentTextUpdate", problem);
+      const problem = {
+        type: "value_error",
+        about: "name is required when text is provided",
+      } as const;
+      throw validationError("DocumentTextUpdate", { field: "", value: call.body, ...problem });
     }
     const content = text ? () => addText(context, name, text) : undefined;
     return batchResponse(context, call, input, updateDocument(context, input, content));
@@ -91,7 +92,7 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
   deleteDocument(context, input) {
     const document = requireDocument(context, input, "document to delete missing");
     if (document.archived) throw knowledgeError("document archived");
-    removeDocument(context, document);
+    context.documents.delete({ id: document.id });
     return { status: 204 };
   },
 

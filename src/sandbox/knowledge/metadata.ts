@@ -53,7 +53,6 @@ export const metadataHandlers: KnowledgeHandlers<typeof operations> = {
     const field = context.metadata_fields.find({ dataset_id, id: metadata_id });
     if (field) {
       changeValues(context, field, (_value, others) => others);
-      context.metadata_bindings.delete({ field_id: field.id });
       context.metadata_fields.delete({ id: field.id });
     }
     return { status: 204 };

@@ -33,7 +33,6 @@ export const tagHandlers: KnowledgeHandlers<typeof operations> = {
 
   deleteTag(context, { tag_id }) {
     const { id } = getTag(context, tag_id);
-    context.tag_bindings.delete({ tag_id: id });
     context.tags.delete({ id });
     return { status: 204 };
   },
@@ -93,8 +92,8 @@ function checkTarget({ datasets }: KnowledgeContext, id: string, action: "bind" 
 }
 
 function tagsMissing(model: string, value: unknown) {
-  const reason = "Value error, Tag IDs is required.";
-  return validationError(model, { field: "tag_ids", reason, type: "value_error", value });
+  const problem = { type: "value_error", about: "Tag IDs is required." } as const;
+  return validationError(model, { field: "tag_ids", value, ...problem });
 }
 
 /** Old servers fail to validate the count in their own response, after the write (server §10). */

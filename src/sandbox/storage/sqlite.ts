@@ -1,4 +1,5 @@
 import type { Database, Statement } from "node-sqlite3-wasm";
+import type { Clock } from "../protocol/handler.ts";
 
 /** The value of a column or of a `?`. */
 export type SqlValue = string | number | bigint | Uint8Array | null;
@@ -86,6 +87,15 @@ export class Store {
       // finalize() reports the failure of the statement again
     }
   }
+}
+
+/** What both sides of the sandbox need. */
+export interface Basics {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Makes a UUID. */
+  readonly newId: () => string;
 }
 
 /** Opens a database file, or one in memory if `file` is null. */

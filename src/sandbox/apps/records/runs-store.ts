@@ -1,7 +1,6 @@
-import type { Clock } from "../../protocol/handler.ts";
 import type { RuleAnswer } from "../../models/rule-model.ts";
 import type { Usage } from "../../models/tokens.ts";
-import type { Store } from "../../storage/sqlite.ts";
+import type { Basics } from "../../storage/sqlite.ts";
 import { column, defineTable, openTables, type RecordOf } from "../../storage/table.ts";
 
 const { key, text, integer, json, oneOf, optional } = column;
@@ -219,17 +218,8 @@ export type StoredFile = Row<"app_files">;
 
 export type RunStore = ReturnType<typeof openRunStore>;
 
-/** What the records of runs need. */
-export interface RunStoreDependencies {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly random: () => number;
-  /** Makes a UUID. */
-  readonly newId: () => string;
-}
-
 /** Opens the tables of the applications. */
-export function openRunStore({ store, clock, random, newId }: RunStoreDependencies) {
+export function openRunStore({ store, clock, random, newId }: Basics) {
   /** ms since 1970. */
   const now = () => clock.now().getTime();
   const tables = openTables(store, definitions);

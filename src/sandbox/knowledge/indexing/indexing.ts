@@ -3,7 +3,6 @@ import { countCharacters } from "../../../lib/text.ts";
 import { raise, HttpError } from "../../protocol/errors.ts";
 import {
   type DatasetRow,
-  deleteSegments,
   type DocumentRow,
   getDataset,
   type KnowledgeContext,
@@ -104,7 +103,7 @@ function splitDocument(
 ): void {
   const { dataset_id, id: document_id } = document;
   const chunks = chunksOf(context, dataset, document);
-  deleteSegments(context, "document_id", document_id);
+  context.segments.delete({ document_id });
   for (const [index, { content, answer = null, children }] of chunks.entries()) {
     const position = index + 1;
     // Recorded: the answers of generated questions are not counted.

@@ -6,7 +6,6 @@ import {
   type KnowledgeContext,
   type SegmentRow,
   type ChildChunkRow,
-  deleteChildren,
   type DocumentRow,
 } from "../records/knowledge-store.ts";
 import { isHighQuality, indexTableOf, indexWords, vectorFor } from "./embedding.ts";
@@ -109,7 +108,7 @@ export function remakeChildren(
   { rule_id }: DocumentRow,
   { id, content }: Pick<SegmentRow, "id" | "content">,
 ): void {
-  deleteChildren(context, id);
+  context.child_chunks.delete({ segment_id: id });
   const rule = context.process_rules.find({ id: rule_id })?.rule;
   if (rule) addChildren(context, id, splitChildren(content, rule), context.now());
 }

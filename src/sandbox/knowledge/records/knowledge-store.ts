@@ -1,11 +1,11 @@
 import type { LanguageModel } from "../../models/language-model.ts";
 import type { ModelAccess } from "../../models/catalog.ts";
 import { raise } from "../../protocol/errors.ts";
-import type { Clock, Handlers } from "../../protocol/handler.ts";
+import type { Handlers } from "../../protocol/handler.ts";
 import type { ProcessRule, SearchSettings } from "./settings.ts";
 import { knowledgeError } from "./responses.ts";
 import type { FileText } from "../../readers/read-file.ts";
-import type { Store } from "../../storage/sqlite.ts";
+import type { Basics } from "../../storage/sqlite.ts";
 import { column, defineTable, openTables, type RecordOf } from "../../storage/table.ts";
 
 const { key, text, oneOf, integer, flag, bytes, json, optional } = column;
@@ -170,6 +170,22 @@ export type ChildChunkRow = RecordOf<typeof tables.child_chunks>;
 export type FieldRow = RecordOf<typeof tables.metadata_fields>;
 export type TagRow = RecordOf<typeof tables.tags>;
 
+/** The rows of other tables that are deleted with one, which is `old` in their conditions. */
+const belongings = [
+  ["datasets", "documents", "dataset_id = old.id"],
+  ["datasets", "process_rules", "dataset_id = old.id"],
+  ["datasets", "metadata_fields", "dataset_id = old.id"],
+  ["datasets", "tag_bindings", "dataset_id = old.id"],
+  ["tags", "tag_bindings", "tag_id = old.id"],
+  ["metadata_fields", "metadata_bindings", "field_id = old.id"],
+  ["documents", "metadata_bindings", "document_id = old.id"],
+  ["documents", "files", "id = old.file_id"],
+  ["documents", "segments", "document_id = old.id"],
+  ["segments", "child_chunks", "segment_id = old.id"],
+  ["segments", WORD_TABLES.segments, "rowid = old.rowid"],
+  ["child_chunks", WORD_TABLES.child_chunks, "rowid = old.rowid"],
+] as const;
+
 /** What the handlers of knowledge bases share. */
 export type KnowledgeContext = ReturnType<typeof createContext>;
 
@@ -177,12 +193,7 @@ export type KnowledgeContext = ReturnType<typeof createContext>;
 export type KnowledgeHandlers<Rows> = Handlers<Rows, KnowledgeContext>;
 
 /** What the knowledge side of the sandbox needs. */
-export interface KnowledgeDependencies {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly random: () => number;
-  /** Makes a UUID. */
-  readonly newId: () => string;
+export interface KnowledgeDependencies extends Basics {
   /** The language model; undefined if the server has no models at all. */
   readonly model: LanguageModel | undefined;
   readonly models: ModelAccess;
@@ -197,9 +208,15 @@ export function createContext(dependencies: KnowledgeDependencies) {
     const columns = "words, tokenize = 'unicode61'";
     store.run(`CREATE VIRTUAL TABLE IF NOT EXISTS ${name} USING fts5(${columns})`);
   }
+  const opened = openTables(store, tables);
+  store.transaction(() => {
+    for (const [owner, table, where] of belongings)
+      store.run(`CREATE TRIGGER IF NOT EXISTS ${table}_of_${owner} AFTER DELETE ON ${owner}
+        BEGIN DELETE FROM ${table} WHERE ${where}; END`);
+  });
   return {
     ...dependencies,
-    ...openTables(store, tables),
+    ...opened,
     /** ms since 1970. */
     now: () => clock.now().getTime(),
     /** When the locks of documents end, by document ID; the server does not store them either. */
@@ -222,45 +239,6 @@ export const requireDocument = (
 /** Returns the newest process rule of a knowledge base; it has none before its first document. */
 export const latestRule = ({ process_rules }: KnowledgeContext, dataset_id: string) =>
   process_rules.list({ dataset_id }, "rowid DESC LIMIT 1")[0];
-
-/** Deletes segments with their child chunks and their words in the index. */
-export function deleteSegments(
-  { store }: KnowledgeContext,
-  by: "document_id" | "id",
-  value: string,
-): void {
-  const which = `${by} = ?`;
-  const children = `segment_id IN (SELECT id FROM segments WHERE ${which})`;
-  deleteIndexed(store, "child_chunks", children, value);
-  deleteIndexed(store, "segments", which, value);
-}
-
-/** Deletes the child chunks of a segment with their words in the index. */
-export const deleteChildren = ({ store }: KnowledgeContext, segmentId: string): void =>
-  deleteIndexed(store, "child_chunks", "segment_id = ?", segmentId);
-
-/** Deletes a child chunk with its words in the index. */
-export const deleteChild = ({ store }: KnowledgeContext, id: string): void =>
-  deleteIndexed(store, "child_chunks", "id = ?", id);
-
-function deleteIndexed(
-  store: Store,
-  table: keyof typeof WORD_TABLES,
-  where: string,
-  value: string,
-): void {
-  const rows = `SELECT rowid FROM ${table} WHERE ${where}`;
-  store.run(`DELETE FROM ${WORD_TABLES[table]} WHERE rowid IN (${rows})`, value);
-  store.run(`DELETE FROM ${table} WHERE ${where}`, value);
-}
-
-/** Deletes a document with its segments, bindings and file. */
-export function removeDocument(context: KnowledgeContext, document: DocumentRow): void {
-  deleteSegments(context, "document_id", document.id);
-  context.metadata_bindings.delete({ document_id: document.id });
-  context.files.delete({ id: document.file_id });
-  context.documents.delete({ id: document.id });
-}
 
 /** The value of a metadata field of a document. */
 export type MetadataValue = string | number | null;
