@@ -52,32 +52,25 @@ export const audioHandlers: AppHandlers<typeof operations> = {
 const SAMPLE_RATE = 8000;
 const SECONDS_PER_WORD = 0.1;
 
-/**
- * Speaks a text: a WAV with a short silence for each word, 8-bit mono. Throws ModelError for the mark
- * `tts-error`.
- */
-export function speak(text: string): Uint8Array<ArrayBuffer> {
+/** The header of a WAV of 8-bit mono, before the length of its samples; its own length is at 4. */
+const WAV_HEADER = Buffer.concat([
+  Buffer.from("RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0", "latin1"),
+  new Uint8Array(Uint32Array.of(SAMPLE_RATE, SAMPLE_RATE).buffer), // and bytes per second
+  Buffer.from("\x01\0\x08\0data", "latin1"),
+]);
+
+/** Speaks a text: a short silence for each word. Throws ModelError for the mark `tts-error`. */
+export function speak(text: string): Uint8Array {
   const marks = new Marks(text);
   const error = marks.text("tts-error");
   if (error !== undefined) throw new ModelError(errorKind(error));
   const words = marks.rest.split(/\s+/u).filter(Boolean).length;
   const samples = Math.round(Math.max(1, words) * SECONDS_PER_WORD * SAMPLE_RATE);
-  const wav = new DataView(new ArrayBuffer(44 + samples));
-  const ascii = (offset: number, label: string) =>
-    [...label].forEach((letter, index) => wav.setUint8(offset + index, letter.charCodeAt(0)));
-  ascii(0, "RIFF");
-  wav.setUint32(4, 36 + samples, true);
-  ascii(8, "WAVEfmt ");
-  wav.setUint32(16, 16, true); // bytes of the format
-  wav.setUint16(20, 1, true); // PCM
-  wav.setUint16(22, 1, true); // channels
-  wav.setUint32(24, SAMPLE_RATE, true);
-  wav.setUint32(28, SAMPLE_RATE, true); // bytes per second
-  wav.setUint16(32, 1, true); // bytes per sample
-  wav.setUint16(34, 8, true); // bits per sample
-  ascii(36, "data");
-  wav.setUint32(40, samples, true);
-  return new Uint8Array(wav.buffer).fill(128, 44);
+  const wav = Buffer.alloc(44 + samples, 128);
+  WAV_HEADER.copy(wav);
+  wav.writeUInt32LE(36 + samples, 4);
+  wav.writeUInt32LE(samples, 40);
+  return wav;
 }
 
 /** Bytes of a recording that may hold a mark. */

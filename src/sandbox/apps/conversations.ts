@@ -223,8 +223,8 @@ const firstPage = (
 const nameMissing = (body: unknown) =>
   validationError("ConversationRenamePayload", {
     field: "",
-    reason: "Value error, name is required when auto_generate is false",
     type: "value_error",
+    about: "name is required when auto_generate is false",
     value: body,
   });
 

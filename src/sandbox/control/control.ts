@@ -11,7 +11,8 @@ export interface Controlled {
   readonly faults: Faults;
   readonly requests: RequestHistory;
   readonly models: ModelAccess;
-  health(): Health;
+  /** The state of the sandbox. */
+  health(): object;
   /** Returns to the state at the start; throws ControlError if the data are kept. */
   reset(): Promise<void>;
 }

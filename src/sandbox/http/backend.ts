@@ -59,7 +59,8 @@ export class Backend {
 
   constructor(options: SandboxOptions, store: Store) {
     const { seed, server: version = "1.14.2", indexingDelay = 300, onError = () => {} } = options;
-    const { clock, step } = clockOf(options);
+    const { clock, step } =
+      seed === undefined ? { clock: options.clock, step: () => {} } : steppedClock(options);
     const random = seed === undefined ? (options.random ?? Math.random) : seededRandom(seed);
     const model = options.models ? new LanguageModel(clock, random) : undefined;
     const common = { store, clock, random, newId: idSource(random), model, models: this.models };
@@ -154,12 +155,6 @@ export async function openBackend(options: SandboxOptions): Promise<Backend> {
   return new Backend(options, await openStore(file));
 }
 
-function clockOf({ seed, clock }: SandboxOptions) {
-  if (seed === undefined) return { clock, step: () => {} };
-  const stepped = steppedClock((ms, signal) => clock.sleep(ms, signal));
-  return { clock: stepped, step: stepped.step };
-}
-
 function toResponse(reply: Reply, method: string, version: string): SandboxResponse {
   if ("stream" in reply) {
     const caching = method === "GET" ? { "Cache-Control": "no-cache" } : {};
@@ -220,24 +215,18 @@ export interface SandboxOptions {
 const START = Date.parse("2026-01-01T00:00:00Z");
 const STEP = 1000;
 
-/** A clock that only requests and sleeps move on, so that it does not depend on the speed of a client. */
-export interface SteppedClock extends Clock {
-  /** Moves the clock on for a request. */
-  step(): void;
-}
-
-/** Creates the clock; its sleeps take their real time. */
-export function steppedClock(sleep: Clock["sleep"]): SteppedClock {
+/** A clock that only requests and sleeps move on: it does not depend on the speed of a client. */
+function steppedClock({ clock }: SandboxOptions) {
   let time = START;
-  return {
+  const stepped: Clock = {
     now: () => new Date(time),
     async sleep(ms, signal) {
       const end = time + ms;
-      await sleep(ms, signal);
+      await clock.sleep(ms, signal);
       time = Math.max(time, end);
     },
-    step: () => void (time += STEP),
   };
+  return { clock: stepped, step: () => void (time += STEP) };
 }
 
 /** Returns a generator of numbers from 0 to 1 that a seed determines (mulberry32). */

@@ -2,7 +2,13 @@ import { isObject } from "../../lib/json.ts";
 import type { AnyOperation, Param } from "../../operations/operation.ts";
 import { internalServerError, invalidParam, HttpError } from "../protocol/errors.ts";
 import type { ReceivedFile, ReceivedPart, ReceivedRequest } from "../protocol/handler.ts";
-import { type Rule, validationError, validate, validateFields } from "../protocol/validation.ts";
+import {
+  type Rule,
+  type ValidationProblem,
+  validationError,
+  validate,
+  validateFields,
+} from "../protocol/validation.ts";
 import data from "./request-models.json" with { type: "json" };
 import type { Match } from "./router.ts";
 
@@ -149,11 +155,10 @@ const requestModel = (operationId: string): RequestModel =>
 /** Validates a body or the JSON part of a form by the rows that share the route of `row`; throws HttpError with the server's text. */
 function checkBody(row: AnyOperation, rows: readonly AnyOperation[], body: unknown): void {
   const model = requestModel(row.id);
-  const reason = `Input should be a valid dictionary or instance of ${model.body}`;
-  const problems = isObject(body)
+  const problems: readonly ValidationProblem[] = isObject(body)
     ? // The fields of the model come first, in its order.
       validateFields({ ...model.fields, ...bodyRules(rows), ...model.fields }, body, "")
-    : [{ field: "", value: body, type: "model_type", reason }];
+    : [{ field: "", value: body, type: "model_type", about: model.body }];
   if (problems.length === 0) return;
   const error = validationError(model.body, ...problems);
   // One route has its own error format (server §3).

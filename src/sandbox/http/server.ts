@@ -4,13 +4,7 @@ import { type LockOwner, takeLock } from "../../host/lock.ts";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import {
-  ControlError,
-  type Controlled,
-  controlResponse,
-  isControl,
-  type Health,
-} from "../control/control.ts";
+import { ControlError, type Controlled, controlResponse, isControl } from "../control/control.ts";
 import { RequestHistory, type RequestRecord } from "../control/request-history.ts";
 import type { ModelAccess } from "../models/catalog.ts";
 import { appKey, KNOWLEDGE_KEY } from "../protocol/ids.ts";
@@ -141,10 +135,10 @@ class SandboxServer implements Sandbox, Controlled {
     this.faults.set(faults);
   }
 
-  health(): Health {
+  health(): object {
     return {
       status: "ok",
-      version: this.#version,
+      version: this.#version, // of the server that it imitates
       base_url: `${this.origin}/v1`,
       models: this.#options.models ?? false,
       knowledge_key: KNOWLEDGE_KEY,
@@ -153,6 +147,7 @@ class SandboxServer implements Sandbox, Controlled {
         mode,
         key: appKey(name),
       })),
+      // Of what is stored, and of the requests since the start.
       counts: { ...this.#backend.counts(), requests: this.requests.total },
       faults: this.faults.all.map(([{ text }]) => text),
     };

@@ -1,6 +1,7 @@
 import { isObject } from "../../lib/json.ts";
 import { countCharacters, counted } from "../../lib/text.ts";
 import { HttpError } from "./errors.ts";
+import texts from "./validation-errors.json" with { type: "json" };
 
 /** The rule for a value: a shape of the operations table, with lengths of text and lists. */
 export interface Rule {
@@ -32,8 +33,8 @@ export function validateFields(
 export function validate(rule: Rule, value: unknown, field: string): ValidationProblem[] {
   // Optional fields of the server's models accept null, unless they have a default value.
   if (value === null && !rule.required && !rule.filled) return [];
-  const problem = checks[rule.kind](value, rule);
-  if (problem) return [{ field, value, ...problem }];
+  const found = checks[rule.kind](value, rule);
+  if (found) return [{ field, value, ...found }];
   if (isObject(value)) return validateFields(rule.fields ?? {}, value, field);
   if (!Array.isArray(value) || !rule.of) return [];
   // Fields may be null, items of lists may not.
@@ -49,63 +50,44 @@ const checks: Record<Rule["kind"], (value: unknown, rule: Rule) => Problem | und
   number: checkNumber,
   integer: checkNumber,
   list: checkList,
-  object: (value) => (isObject(value) ? undefined : { type: "dict_type" }),
+  object: (value) => (isObject(value) ? undefined : problem("dict_type")),
 };
 
-function checkText(value: unknown, { choices, length }: Rule): Problem | undefined {
-  if (choices) {
-    if (choices.some((choice) => choice === value)) return undefined;
-    return { type: "literal_error", reason: `Input should be ${joinChoices(choices)}` };
-  }
-  if (typeof value !== "string") return { type: "string_type" };
-  const limit = exceededLimit(countCharacters(value), length, "character");
-  return limit && { type: `string_${limit.type}`, reason: `String should have ${limit.text}` };
+function checkText(value: unknown, { choices, length: [min, max = Infinity] = [0] }: Rule) {
+  if (choices?.some((choice) => choice === value)) return undefined;
+  if (choices) return problem("literal_error", joinChoices(choices));
+  if (typeof value !== "string") return problem("string_type");
+  const length = countCharacters(value);
+  if (length < min) return problem("string_too_short", counted(min, "character"));
+  return length > max ? problem("string_too_long", counted(max, "character")) : undefined;
 }
 
-function checkList(value: unknown, { length }: Rule): Problem | undefined {
-  if (!Array.isArray(value)) return { type: "list_type" };
-  const limit = exceededLimit(value.length, length, "item");
-  const reason = `List should have ${limit?.text} after validation, not ${value.length}`;
-  return limit && { type: limit.type, reason };
+function checkList(value: unknown, { length: [min, max = Infinity] = [0] }: Rule) {
+  if (!Array.isArray(value)) return problem("list_type");
+  const { length } = value;
+  const about = (limit: number) => `${counted(limit, "item")} after validation, not ${length}`;
+  if (length < min) return problem("too_short", about(min));
+  return length > max ? problem("too_long", about(max)) : undefined;
 }
 
-/** Returns the limit that a length exceeds, e.g. "at most 1 item". */
-function exceededLimit(
-  length: number,
-  [min, max = Infinity]: Rule["length"] & {} = [0],
-  noun: string,
-): { readonly type: string; readonly text: string } | undefined {
-  if (length < min) return { type: "too_short", text: `at least ${counted(min, noun)}` };
-  if (length > max) return { type: "too_long", text: `at most ${counted(max, noun)}` };
-  return undefined;
-}
-
-function checkFlag(value: unknown): Problem | undefined {
+function checkFlag(value: unknown) {
   if (typeof value === "boolean" || value === 0 || value === 1) return undefined;
-  if (typeof value !== "string") return { type: "bool_type" };
+  if (typeof value !== "string") return problem("bool_type");
   const isWord = /^(true|false|t|f|yes|no|y|n|on|off|1|0)$/i.test(value);
-  return isWord ? undefined : { type: "bool_parsing" };
+  return isWord ? undefined : problem("bool_parsing");
 }
 
 /** Accepts text with a number. */
-function checkNumber(value: unknown, { kind, range }: Rule): Problem | undefined {
+function checkNumber(value: unknown, { kind, range: [min, max] = [-Infinity, Infinity] }: Rule) {
   const prefix = kind === "integer" ? "int" : "float";
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
   const isWhole = kind === "number" || Number.isInteger(number);
-  if (typeof value === "string" && !(Number.isFinite(number) && isWhole)) {
-    return { type: `${prefix}_parsing` as const };
-  }
-  if (typeof number !== "number") return { type: `${prefix}_type` as const };
-  if (!isWhole) return { type: "int_from_float" };
-  const [min, max] = range ?? [-Infinity, Infinity];
-  const reason = "Input should be";
-  if (number < min) {
-    return { type: "greater_than_equal", reason: `${reason} greater than or equal to ${min}` };
-  }
-  if (number > max) {
-    return { type: "less_than_equal", reason: `${reason} less than or equal to ${max}` };
-  }
-  return undefined;
+  if (typeof value === "string" && !(Number.isFinite(number) && isWhole))
+    return problem(`${prefix}_parsing`);
+  if (typeof number !== "number") return problem(`${prefix}_type`);
+  if (!isWhole) return problem("int_from_float");
+  if (number < min) return problem("greater_than_equal", String(min));
+  return number > max ? problem("less_than_equal", String(max)) : undefined;
 }
 
 /** Formats choices as `'a', 'b' or 'c'`. */
@@ -115,29 +97,19 @@ function joinChoices(choices: readonly string[]): string {
   return quoted.length === 0 ? last : `${quoted.join(", ")} or ${last}`;
 }
 
-/** pydantic's fixed error texts by error type. */
-const REASONS = {
-  missing: "Field required",
-  string_type: "Input should be a valid string",
-  bool_type: "Input should be a valid boolean",
-  bool_parsing: "Input should be a valid boolean, unable to interpret input",
-  int_type: "Input should be a valid integer",
-  int_parsing: "Input should be a valid integer, unable to parse string as an integer",
-  int_from_float: "Input should be a valid integer, got a number with a fractional part",
-  float_type: "Input should be a valid number",
-  float_parsing: "Input should be a valid number, unable to parse string as a number",
-  list_type: "Input should be a valid list",
-  dict_type: "Input should be a valid dictionary",
-  model_attributes_type: "Input should be a valid dictionary or object to extract fields from",
-} as const;
+/** What is wrong with a value: pydantic's type of the error, and what its text is about. */
+interface Problem {
+  readonly type: keyof typeof texts;
+  readonly about?: string;
+}
 
-/** What is wrong with a value; `reason` is required for types without a fixed text. */
-export type Problem =
-  | { readonly type: keyof typeof REASONS; readonly reason?: undefined }
-  | { readonly type: string; readonly reason: string };
+const problem = (type: Problem["type"], about = ""): Problem => ({ type, about });
 
 /** An invalid field by its dotted path, which is empty for the body itself. */
-export type ValidationProblem = Problem & { readonly field: string; readonly value: unknown };
+export interface ValidationProblem extends Problem {
+  readonly field: string;
+  readonly value: unknown;
+}
 
 /** The error of a body, query or response that does not fit its model (server §3). */
 export function validationError(
@@ -145,9 +117,8 @@ export function validationError(
   ...problems: readonly ValidationProblem[]
 ): HttpError {
   const errors = problems.length === 1 ? "error" : "errors";
-  const lines = problems.flatMap((problem) => {
-    const { field, type, value } = problem;
-    const reason = problem.reason ?? REASONS[problem.type];
+  const lines = problems.flatMap(({ field, type, value, about = "" }) => {
+    const reason = texts[type].replace("{about}", () => about);
     return [
       ...(field === "" ? [] : [field]),
       `  ${reason} [type=${type}, input_value=${pythonRepr(value)}, input_type=${pythonType(value)}]`,

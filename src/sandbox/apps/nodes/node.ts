@@ -90,7 +90,11 @@ export const isContainer = (node: AnyNode): node is Container =>
   node.type === "loop" || node.type === "iteration";
 
 /** Creates the execution of a node. */
-export const newExecution = (records: RunStore, node: AnyNode, parent?: AnyNode): Execution => ({
+export const newExecution = (
+  records: RunStore,
+  node: Pick<Execution, "type" | "title"> & Pick<AnyNode, "id">,
+  parent?: AnyNode,
+): Execution => ({
   id: records.newId(),
   nodeId: node.id,
   type: node.type,

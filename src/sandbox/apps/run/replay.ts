@@ -1,7 +1,7 @@
 /** Runs of applications that replay a recording. */
 import { isObject } from "../../../lib/json.ts";
-import type { Execution, StoredRun } from "../records/runs-store.ts";
-import type { RunContext } from "../nodes/node.ts";
+import type { StoredRun } from "../records/runs-store.ts";
+import { newExecution, type RunContext } from "../nodes/node.ts";
 import type { RecordingEvent } from "../definitions/given-apps.ts";
 import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 
@@ -62,7 +62,9 @@ function ownData(
 function noteExecution({ run: { progress }, records }: RunContext, name: string, data: JsonObject) {
   if (name === "node_started") {
     progress.steps++;
-    progress.executions.push(executionOf(data, records.now()));
+    const { id, node_id, node_type: type, title } = data;
+    const node = { id: String(node_id), type: String(type), title: String(title) };
+    progress.executions.push({ ...newExecution(records, node), id: String(id) });
   }
   if (name !== "node_finished") return;
   const execution = progress.executions.find(({ id }) => id === data["id"]);
@@ -71,20 +73,6 @@ function noteExecution({ run: { progress }, records }: RunContext, name: string,
   execution.elapsed = Number(data["elapsed_time"] ?? 0);
   execution.finishedAt = records.now();
 }
-
-const executionOf = (data: JsonObject, startedAt: number): Execution => ({
-  id: String(data["id"]),
-  nodeId: String(data["node_id"]),
-  type: String(data["node_type"]),
-  title: String(data["title"]),
-  startedAt,
-  finishedAt: null,
-  elapsed: 0,
-  status: "running",
-  handle: null,
-  iteration: null,
-  loop: null,
-});
 
 /** The statuses of a run that has ended. */
 const ends = ["succeeded", "partial-succeeded", "failed", "stopped"] as const;
