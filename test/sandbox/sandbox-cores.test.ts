@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { operations } from "../../src/operations/index.ts";
 import { outputText, renderTemplate } from "../../src/sandbox/apps/records/templates.ts";
 import { Faults, parseFault } from "../../src/sandbox/protocol/faults.ts";
-import { isoTime } from "../../src/sandbox/apps/logs.ts";
+import { isoTime } from "../../src/sandbox/apps/runs.ts";
 import { pythonRepr, pythonType } from "../../src/sandbox/protocol/validation.ts";
 import { jsonResponse } from "../../src/sandbox/protocol/response.ts";
 import { atLeast } from "../../src/sandbox/protocol/handler.ts";

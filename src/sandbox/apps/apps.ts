@@ -7,8 +7,7 @@ import type { LanguageModel } from "../models/language-model.ts";
 import type { ModelAccess } from "../models/catalog.ts";
 import { openRunStore } from "./records/runs-store.ts";
 import type { Basics } from "../storage/sqlite.ts";
-import { annotationReplyHandlers, shownSettings } from "./annotation-reply.ts";
-import { annotationHandlers } from "./annotations.ts";
+import { annotationHandlers, shownSettings } from "./annotations.ts";
 import type { InputField } from "./definitions/app-features.ts";
 import { fileHandlers } from "./app-files.ts";
 import { audioHandlers } from "./audio.ts";
@@ -114,7 +113,6 @@ const handlers: AppHandlers<typeof appRows> = {
   ...completionHandlers,
   ...conversationHandlers,
   ...annotationHandlers,
-  ...annotationReplyHandlers,
   ...audioHandlers,
   ...fileHandlers,
 };

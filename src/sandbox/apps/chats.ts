@@ -4,7 +4,7 @@ import { raise, HttpError } from "../protocol/errors.ts";
 import type { Reply } from "../protocol/handler.ts";
 import type { StoredEndUser, StoredRun } from "./records/runs-store.ts";
 import { unlessModelFails } from "../models/model-error.ts";
-import { findAnnotation } from "./annotation-reply.ts";
+import { findAnnotation } from "./annotations.ts";
 import { fileLookup } from "./app-files.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import {
@@ -26,7 +26,6 @@ import { fillShape, appError } from "./records/shapes.ts";
 import type { RunEvent } from "../protocol/fill.ts";
 import { storeRun, startRun, drawAnswer } from "./start-run.ts";
 import { ruleModel } from "../models/rule-model.ts";
-import type { ModelConfig } from "./definitions/app-features.ts";
 import { conversationOf, openTurn, type SentMessage, type Turn, turnLine } from "./turn.ts";
 import { newAnswer, writeAnswer } from "./write-answer.ts";
 
@@ -96,19 +95,12 @@ export const completionHandlers: AppHandlers<typeof completions> = {
   },
 };
 
-interface NewMessage {
-  readonly query: string;
-  readonly inputs: Readonly<Record<string, unknown>>;
-  readonly conversation_id?: string | undefined;
-  readonly files?: unknown;
-}
-
 /** Stores a message and the run that replies to it. */
 function addMessage(
   context: AppContext,
   app: AppDefinition,
   endUser: StoredEndUser,
-  message: NewMessage,
+  message: SentMessage & { readonly inputs: StoredRun["inputs"] },
 ): StoredRun {
   const { records } = context;
   const { query, inputs } = message;
@@ -141,18 +133,11 @@ function addMessage(
   return run;
 }
 
-/** A basic application that is called, and by whom. */
-interface Caller {
-  readonly app: AppDefinition;
-  readonly config: ModelConfig;
-  readonly user: string;
-}
-
 /** Answers a message to a basic application, streaming or blocking. Throws HttpError. */
 export async function replyToMessage(
   context: AppContext,
   call: AppCall,
-  { app, config, user }: Caller,
+  { app, config, user }: Pick<Turn, "app" | "config"> & { readonly user: string },
   sent: SentMessage,
 ): Promise<Reply> {
   const { records } = context;

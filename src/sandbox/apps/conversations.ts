@@ -16,6 +16,7 @@ import { storedCitations } from "./records/citations.ts";
 import { type AppContext, requireChat, type AppHandlers, type AppCall } from "./context.ts";
 import { shownForms, submission } from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
+import { typeName } from "./records/templates.ts";
 import { runEvent } from "../protocol/fill.ts";
 
 /** Conversations, their messages and variables. */
@@ -227,14 +228,6 @@ const nameMissing = (body: unknown) =>
     about: "name is required when auto_generate is false",
     value: body,
   });
-
-/** The server's name for the type of a value. */
-function typeName(value: unknown): string {
-  if (Array.isArray(value)) return "array[any]";
-  if (value === null) return "none";
-  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "float";
-  return typeof value;
-}
 
 function messageResponse(
   records: RunStore,

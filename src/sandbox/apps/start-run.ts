@@ -37,14 +37,6 @@ interface Start {
 
 type Inputs = Readonly<Record<string, unknown>>;
 
-/** What a run of a chatflow has beside its inputs. */
-interface ChatTurn {
-  readonly query: string;
-  readonly dialogue: number;
-  readonly files: readonly object[];
-  readonly conversation: { readonly id: string; readonly variables: Record<string, string> };
-}
-
 /** Validates the inputs, starts the run, and streams its events or waits until it ends or pauses. */
 export async function startRun(context: AppContext, call: AppCall, start: Start): Promise<Reply> {
   const { records, engine, channels, clock } = context;
@@ -80,7 +72,13 @@ export const closesAtOnce = (version: string) =>
 interface NewRun {
   readonly app: AppDefinition;
   readonly inputs: Inputs;
-  readonly chat?: ChatTurn;
+  /** What a run of a chatflow has beside its inputs. */
+  readonly chat?: {
+    readonly query: string;
+    readonly dialogue: number;
+    readonly files: readonly object[];
+    readonly conversation: { readonly id: string; readonly variables: Record<string, string> };
+  };
 }
 
 /** Stores a run that has not started yet; of a chatflow, with the IDs of its conversation and message. */

@@ -11,7 +11,7 @@ import { addUsage, noUsage, type Usage, zeroUsage } from "../models/tokens.ts";
 import type { RunEvent } from "../protocol/fill.ts";
 import { account } from "../protocol/ids.ts";
 import { spaced } from "../protocol/response.ts";
-import { findAnnotation } from "./annotation-reply.ts";
+import { findAnnotation } from "./annotations.ts";
 import { messageFiles } from "./app-files.ts";
 import type { AppContext } from "./context.ts";
 import { nameConversation } from "./conversations.ts";

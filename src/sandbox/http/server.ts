@@ -187,7 +187,10 @@ class SandboxServer implements Sandbox, Controlled {
       this.#options.onError?.(error, `${received.method} ${received.path}`);
     };
     try {
-      if (isControl(received)) return await this.#control(received, response, signal);
+      if (isControl(received)) {
+        const sending = { plan: {}, clock: this.#backend.clock, signal };
+        return await sendResponse(await controlResponse(this, received), response, sending);
+      }
       await this.#connections.enter(signal);
       const record = this.#record(received, response, client);
       const plan = this.faults.plan(received.method, pathOf(received));
@@ -201,15 +204,6 @@ class SandboxServer implements Sandbox, Controlled {
       report(error);
       response.destroy();
     }
-  }
-
-  async #control(
-    request: ReceivedRequest,
-    response: ServerResponse,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { clock } = this.#backend;
-    await sendResponse(await controlResponse(this, request), response, { plan: {}, clock, signal });
   }
 
   /** Records a request of the platform until its response has ended. */
@@ -299,10 +293,7 @@ export function lockDirectory(directory: string, owner: LockOwner): () => void {
   return lock.release;
 }
 
-/**
- * The response to what a handler threw. An error of the sandbox itself is reported, and has a code
- * that no server has.
- */
+/** The response to what a handler threw; an error of the sandbox itself has a code that no server has. */
 function toHttpError(error: unknown, report: (error: unknown) => void): HttpError {
   if (error instanceof HttpError) return error;
   if (error instanceof UnstorableValue) return internalServerError();

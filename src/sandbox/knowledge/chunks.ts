@@ -1,45 +1,43 @@
-import type * as operations from "../../operations/chunks.ts";
+import { valueAt } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/text.ts";
-import { internalServerError } from "../protocol/errors.ts";
-import { atLeast } from "../protocol/handler.ts";
-import { pageFields } from "../protocol/page-params.ts";
+import type * as operations from "../../operations/chunks.ts";
 import { ModelError } from "../models/model-error.ts";
 import { countTokens } from "../models/tokens.ts";
 import { extractKeywords } from "../models/words.ts";
+import { HttpError, internalServerError, raise } from "../protocol/errors.ts";
+import { atLeast, type Call } from "../protocol/handler.ts";
 import { account } from "../protocol/ids.ts";
+import { numberParam, pageFields, type PageParams, parsePage } from "../protocol/page-params.ts";
+import { validationError } from "../protocol/validation.ts";
 import {
+  indexTableOf,
+  indexWords,
+  isHighQuality,
+  requireCredentials,
+  vectorFor,
+  withModelErrors,
+} from "./indexing/embedding.ts";
+import {
+  addChild,
+  addSegment,
+  embedSegment,
+  indexSegmentWords,
+  remakeChildren,
+} from "./indexing/segments.ts";
+import {
+  type ChildChunkRow,
   type DatasetRow,
   type DocumentRow,
   getDataset,
   type KnowledgeContext,
+  type KnowledgeHandlers,
   requireDocument,
   type SegmentRow,
-  type KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
-import type { Changes } from "../storage/table.ts";
-import { childChunkHandlers, childResponse, listChildren } from "./child-chunks.ts";
-import {
-  checkNewContents,
-  getSegment,
-  parseSegmentPage,
-  type SegmentContent,
-  segmentIn,
-  type SegmentPlace,
-  segmentsIn,
-} from "./chunk-requests.ts";
-import {
-  remakeChildren,
-  addSegment,
-  embedSegment,
-  indexSegmentWords,
-} from "./indexing/segments.ts";
-import { isHighQuality, requireCredentials, indexTableOf } from "./indexing/embedding.ts";
 import { knowledgeError, toResponse } from "./records/responses.ts";
 
 /** Chunks and their child chunks. */
 export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
-  ...childChunkHandlers,
-
   listChunks(context, input, call) {
     const document = requireDocument(context, input);
     requireCredentials(context, getDataset(context, input.dataset_id), "provider not initialized");
@@ -64,7 +62,7 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
     if (!document.enabled) throw knowledgeError("document of chunks disabled");
     const dataset = getDataset(context, document.dataset_id);
     requireCredentials(context, dataset, "provider not initialized");
-    const segments = segmentsIn(call.body);
+    const segments = valueAt(call.body, "segments") as readonly SegmentContent[]; // validated
     checkNewContents(document, segments, call);
     const data = segments.map((sent) => createChunk(context, dataset, document, sent));
     updateWordCount(context, document.id);
@@ -80,7 +78,7 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
     const dataset = getDataset(context, input.dataset_id);
     requireCredentials(context, dataset, "dataset unavailable");
     const found = getSegment(context, input);
-    changeChunk(context, dataset, found, segmentIn(call.body));
+    changeChunk(context, dataset, found, valueAt(call.body, "segment") as SegmentContent);
     updateWordCount(context, input.document_id);
     return showSegment(context, input);
   },
@@ -90,6 +88,47 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
     const [{ id }, document] = getSegment(context, input);
     context.segments.delete({ id });
     updateWordCount(context, document.id);
+    return { status: 204 };
+  },
+
+  listChildChunks(context, input, call) {
+    const [{ id }] = getSegment(context, input);
+    // Unlike other lists, this one ignores invalid numbers and echoes the limit that it applies.
+    const page = Math.max(1, parseInteger(call.query.get("page"), 1));
+    const limit = Math.min(100, Math.max(1, parseInteger(call.query.get("limit"), 20)));
+    const keyword = input.keyword?.toLowerCase() ?? "";
+    const matches = listChildren(context, id).filter(({ content }) =>
+      content.toLowerCase().includes(keyword),
+    );
+    const data = matches.slice((page - 1) * limit, page * limit).map(childResponse);
+    const total = matches.length;
+    const total_pages = Math.ceil(total / limit) || Number(atLeast(call.version, "1.15.0"));
+    return { json: { data, total, total_pages, page, limit } };
+  },
+
+  createChildChunk(context, input) {
+    const [{ id: segment_id }] = getSegment(context, input);
+    const { content } = input;
+    const dataset = getDataset(context, input.dataset_id);
+    requireCredentials(context, dataset, "provider not initialized");
+    const vector = withModelErrors(() => vectorFor(dataset, content)); // 400 (server §9.7)
+    const position = context.child_chunks.max("position", { segment_id }) + 1;
+    const child = { segment_id, position, content, type: "customized", vector } as const;
+    return { json: { data: childResponse(addChild(context, child, context.now())) } };
+  },
+
+  updateChildChunk(context, input) {
+    const child = getChild(context, input);
+    const { content } = input;
+    const vector = withModelErrors(() => vectorFor(getDataset(context, input.dataset_id), content));
+    const changes = { content, type: "customized", vector, updated_at: context.now() } as const;
+    context.child_chunks.update({ id: child.id }, changes);
+    indexWords(context, "child_chunks", child.id, content);
+    return { json: { data: childResponse({ ...child, ...changes }) } };
+  },
+
+  deleteChildChunk(context, input) {
+    context.child_chunks.delete({ id: getChild(context, input).id });
     return { status: 204 };
   },
 };
@@ -128,15 +167,16 @@ function createChunk(
   const answer = answerIn(sent, document);
   const position = context.segments.max("position", { document_id }) + 1;
   const given = { content, answer, keywords: keywords?.length ? keywords : null };
-  const segment = { dataset_id, document_id, position, ...given, counted: counted(given) };
+  const counted = content + (answer ?? "");
+  const segment = { dataset_id, document_id, position, ...given, counted };
   const segment_id = addSegment(context, dataset, segment, context.now());
   const [row] = getSegment(context, { dataset_id, document_id, segment_id });
   const error = attemptIndexing(context, dataset, [row, document], true);
   // The response shows a chunk that failed, though it is not stored (server §9.7).
   if (error !== undefined) context.segments.delete({ id: segment_id });
+  const shown = { ...row, keywords: row.keywords ?? [] };
   const failure = error === undefined ? {} : failed(context, error);
-  const respond = openResponses(context, document);
-  return respond({ ...row, keywords: row.keywords ?? [], ...failure });
+  return openResponses(context, document)({ ...shown, ...failure });
 }
 
 /** What the server reports for a question that changes without its answer (server §9.8). */
@@ -159,19 +199,21 @@ function changeChunk(
     return segments.update({ id }, { answer, ...failed(context, ANSWER_LOST) });
   const now = context.now();
   const enabled = change.enabled ?? row.enabled;
+  const changed = { updated_at: now, indexing_at: now, completed_at: now };
+  const text = content + (answer ?? "");
   const newKeywords = isChanged && row.keywords !== null ? extractKeywords(content) : undefined;
   segments.update(
     { id },
     {
       content,
       answer,
-      word_count: countCharacters(counted({ content, answer })),
+      word_count: countCharacters(text),
       keywords: change.keywords ?? newKeywords,
       enabled,
       disabled_at: enabled ? null : (row.disabled_at ?? now),
       summary: change.summary ?? undefined,
-      ...(isChanged && changedContent(context)),
-      ...(isChanged && embeds && { tokens: countTokens(counted({ content, answer })) }),
+      ...(isChanged && { ...changed, updated_by: account.id, status: "completed", error: null }),
+      ...(isChanged && embeds && { tokens: countTokens(text) }),
     },
   );
   indexSegmentWords(context, id);
@@ -186,15 +228,6 @@ const answerIn = (
   { doc_form }: DocumentRow,
   stored: Pick<SegmentRow, "answer"> = { answer: null },
 ) => (doc_form === "qa_model" ? answer : stored.answer);
-
-const counted = ({ content, answer }: Pick<SegmentRow, "content" | "answer">): string =>
-  content + (answer ?? "");
-
-function changedContent(context: KnowledgeContext): Changes<SegmentRow> {
-  const now = context.now();
-  const times = { updated_at: now, indexing_at: now, completed_at: now };
-  return { ...times, updated_by: account.id, status: "completed", error: null };
-}
 
 /**
  * Embeds a stored chunk, or its child chunks, which are first made again if `remakes`. Returns the
@@ -234,3 +267,84 @@ const updateWordCount = ({ store }: KnowledgeContext, documentId: string) =>
   );
 
 const STATUSES = new Set(["waiting", "indexing", "completed", "error", "paused", "re_segment"]);
+
+/** The IDs of a chunk. */
+interface SegmentPlace {
+  readonly dataset_id: string;
+  readonly document_id: string;
+  readonly segment_id: string;
+}
+
+/** The contents of a chunk in a request; undefined fields stay unchanged. */
+interface SegmentContent {
+  readonly content?: string;
+  readonly answer?: string | null;
+  readonly keywords?: readonly string[] | null;
+  readonly enabled?: boolean;
+  readonly summary?: string | null;
+  readonly regenerate_child_chunks?: boolean;
+}
+
+/** Returns a chunk and its document; throws 404. */
+function getSegment(
+  context: KnowledgeContext,
+  place: SegmentPlace,
+): [row: SegmentRow, document: DocumentRow] {
+  const document = requireDocument(context, place);
+  const row = context.segments.find({ id: place.segment_id, document_id: document.id });
+  return [row ?? raise(knowledgeError("chunk missing")), document];
+}
+
+/** Throws 400 for the contents of new chunks; since 1.15 blank content is a validation error. */
+function checkNewContents(
+  { doc_form }: DocumentRow,
+  segments: readonly SegmentContent[],
+  { version }: Call,
+): void {
+  if (atLeast(version, "1.15.0")) checkBlank(segments);
+  for (const { content, answer } of segments) {
+    if (!content?.trim()) throw knowledgeError("chunk content empty");
+    if (doc_form !== "qa_model") continue;
+    if (!answer) throw knowledgeError("chunk answer missing");
+    if (!answer.trim()) throw knowledgeError("chunk answer empty");
+  }
+}
+
+function checkBlank(segments: readonly SegmentContent[]): void {
+  const problem = { type: "value_error", about: "Content is empty" } as const;
+  const problems = segments.flatMap(({ content: value }, index) =>
+    value?.trim() === "" ? [{ ...problem, field: `segments.${index}.content`, value }] : [],
+  );
+  if (problems.length === 0) return;
+  const { message: error } = validationError("SegmentCreatePayload", ...problems);
+  throw new HttpError(400, "", error, { error });
+}
+
+/** The page of a list of chunks; since 1.15 text is ignored, and numbers below 1 are rejected (server §5). */
+function parseSegmentPage(call: Call): PageParams {
+  if (!atLeast(call.version, "1.15.0")) return parsePage(call, "SegmentListQuery");
+  const query = new URLSearchParams(call.query);
+  for (const name of ["page", "limit"] as const) {
+    if (!/^-?\d+$/.test(query.get(name) ?? "")) query.delete(name);
+    numberParam(query, "SegmentListQuery", name, [1, Infinity]);
+  }
+  return parsePage({ ...call, query }, "SegmentListQuery");
+}
+
+const childResponse = (row: ChildChunkRow) => toResponse("child_chunk", row);
+
+const listChildren = ({ child_chunks }: KnowledgeContext, segment_id: string) =>
+  child_chunks.list({ segment_id }, "position");
+
+function getChild(
+  context: KnowledgeContext,
+  place: SegmentPlace & { readonly child_chunk_id: string },
+): ChildChunkRow {
+  const [{ id: segment_id }] = getSegment(context, place);
+  const child = context.child_chunks.find({ id: place.child_chunk_id, segment_id });
+  return child ?? raise(knowledgeError("child chunk missing"));
+}
+
+function parseInteger(text: string | null, defaultValue: number): number {
+  return text !== null && /^-?\d+$/.test(text) ? Number(text) : defaultValue;
+}

@@ -30,21 +30,17 @@ export interface ProcessingOptions extends EmbeddingChoice {
   readonly original_document_id?: string | undefined;
 }
 
-interface NewContent {
-  readonly storeContent: () => FileContent;
-  /** Applies if neither the request nor the knowledge base has a rule. */
-  readonly defaultRule?: ProcessRule;
-}
-
 /** Creates a document, or replaces the enabled one with the same name; returns its ID. */
 export function createDocument(
   context: KnowledgeContext,
-  dataset: DatasetRow,
   processing: ProcessingOptions,
-  { storeContent, defaultRule }: NewContent,
+  storeContent: () => FileContent,
+  /** Applies if neither the request nor the knowledge base has a rule. */
+  defaultRule?: ProcessRule,
 ): string {
   const { documents } = context;
-  const { id: dataset_id } = dataset;
+  const { dataset_id } = processing;
+  const dataset = getDataset(context, dataset_id);
   const doc_form = documentForm(dataset, processing);
   completeDataset(context, dataset, processing, doc_form);
   const rule_id = storeRule(context, dataset, processing.process_rule, defaultRule);

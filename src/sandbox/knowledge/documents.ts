@@ -57,8 +57,7 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
     const dataset = getDataset(context, input.dataset_id);
     if (input.indexing_technique === undefined) throw missingTechnique(dataset, call);
     const storeContent = () => addText(context, input.name, input.text);
-    const content = { storeContent, defaultRule: automaticRule };
-    const id = createDocument(context, dataset, input, content);
+    const id = createDocument(context, input, storeContent, automaticRule);
     return batchResponse(context, call, input, id);
   },
 
@@ -69,7 +68,7 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
     // On this route, the error of a rejected file has no text (server §3).
     const storeContent = () => addUpload(context, file, () => knowledgeError("file rejected"));
     const doc_form = input.doc_form ?? dataset.doc_form ?? "text_model";
-    const id = createDocument(context, dataset, { ...input, doc_form }, { storeContent });
+    const id = createDocument(context, { ...input, doc_form }, storeContent);
     return batchResponse(context, call, input, id);
   },
 

@@ -36,17 +36,21 @@ export const pipelineHandlers: KnowledgeHandlers<typeof operations> = {
     return { json };
   },
 
-  runDatasourceNode({ clock }, { dataset_id, node_id, datasource_type, inputs }, call) {
-    const node = findDatasource(requirePipeline(dataset_id), node_id);
-    const run = { node, datasource_type, inputs: inputs as DocumentSource["inputs"] }; // validated
-    return { stream: lines(runDatasource(run, clock, call.signal)) };
+  runDatasourceNode({ clock }, input, call) {
+    const node = findDatasource(requirePipeline(input.dataset_id), input.node_id);
+    return { stream: lines(runDatasource(node, input, clock, call.signal)) };
   },
 
   runPipeline(context, input, call) {
     const pipeline = requirePipeline(input.dataset_id);
     const error = typeError(input.datasource_type);
     if (error !== undefined) throw knowledgeError("pipeline failed", { error });
-    const sources = sourcesOf(input);
+    const { datasource_type, start_node_id } = input;
+    // Validated with the request.
+    const inputs = input.inputs as DocumentSource["inputs"];
+    const list = input.datasource_info_list as readonly DocumentSource["datasource_info"][];
+    const common = { datasource_type, start_node_id, inputs };
+    const sources = list.map((datasource_info) => ({ ...common, datasource_info }));
     if (input.is_published) {
       return { json: addDocuments(context, pipeline, sources), utf8: true };
     }
@@ -73,24 +77,6 @@ const requirePipeline = (dataset_id: string): Pipeline =>
 
 async function* lines(events: Iterable<object> | AsyncIterable<object>): AsyncGenerator<string> {
   for await (const event of events) yield dataLine(event);
-}
-
-/** What a run is to read; its fields were validated with the request. */
-function sourcesOf(input: {
-  readonly datasource_type: string;
-  readonly start_node_id: string;
-  readonly inputs: unknown;
-  readonly datasource_info_list: unknown;
-}): readonly DocumentSource[] {
-  const { datasource_type, start_node_id } = input;
-  const inputs = input.inputs as DocumentSource["inputs"];
-  const list = input.datasource_info_list as readonly DocumentSource["datasource_info"][];
-  return list.map((datasource_info) => ({
-    datasource_type,
-    datasource_info,
-    start_node_id,
-    inputs,
-  }));
 }
 
 /** What a draft reads: the first source. Throws 500 with the server's texts, some of them Python's. */
@@ -148,22 +134,14 @@ const PAGE_DELAY = 200;
 /** An event of a data source; the last one is `datasource_completed` or `datasource_error`. */
 type DatasourceEvent = Readonly<Record<string, unknown>> & { readonly event: string };
 
-/** A request to run one data source. */
-interface DatasourceRun {
-  /** undefined if the pipeline has no such data source. */
-  readonly node: PipelineNodeOf<"datasource"> | undefined;
-  /** As sent: any text. */
-  readonly datasource_type: string;
-  readonly inputs: Readonly<Record<string, unknown>>;
-}
-
 /** Runs one data source: a crawler invents pages, and the others cannot be run (server §18). */
-export async function* runDatasource(
-  { node, datasource_type, inputs }: DatasourceRun,
+async function* runDatasource(
+  node: PipelineNodeOf<"datasource"> | undefined,
+  { datasource_type, inputs }: { readonly datasource_type: string; readonly inputs: unknown },
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<DatasourceEvent> {
-  const url = String(inputs["url"] ?? "");
+  const url = String(valueAt(inputs, "url") ?? "");
   const error = typeError(datasource_type) ?? nodeError(node, url);
   const total = node?.sandbox?.pages;
   if (error !== undefined || total === undefined) {
@@ -181,7 +159,7 @@ export async function* runDatasource(
 }
 
 /** The text for a type that no server has; undefined for others. */
-export const typeError = (type: string): string | undefined =>
+const typeError = (type: string): string | undefined =>
   (DATASOURCE_TYPES as readonly string[]).includes(type)
     ? undefined
     : `'${type}' is not a valid DatasourceProviderType`;

@@ -11,18 +11,15 @@ interface ComparedQuestion {
 /** Whether a question matches. */
 export type QuestionPattern = (question: ComparedQuestion) => boolean;
 
-/** Questions, and the answers to them. */
-export interface AnswerRule {
-  readonly question: QuestionPattern;
-  /** What an earlier message of the conversation must match. */
-  readonly after: QuestionPattern | undefined;
-  /** One of them is drawn; at least one. */
-  readonly answers: readonly RuleAnswer[];
-}
-
 /** The rules of an application: the first that matches answers. */
 export interface AnswerRules {
-  readonly rules: readonly AnswerRule[];
+  readonly rules: readonly {
+    readonly question: QuestionPattern;
+    /** What an earlier message of the conversation must match. */
+    readonly after: QuestionPattern | undefined;
+    /** One of them is drawn; at least one. */
+    readonly answers: readonly RuleAnswer[];
+  }[];
   /** The answers to all other questions. */
   readonly otherwise: readonly RuleAnswer[];
 }
@@ -79,17 +76,16 @@ function drawOne(answers: readonly RuleAnswer[], chance: number): RuleAnswer {
 /** The kinds of application that can answer by rules. */
 export const ruleModes = ["chat", "advanced-chat", "workflow", "completion"] as const;
 
-/** What a file of rules says about its application. */
-interface RulesApp {
+/**
+ * The application of a file of rules, in the shape of an exported one. Its inputs are named `query` by
+ * default, unless messages are sent.
+ */
+export function exportOfRules(file: {
   readonly name: string;
   readonly mode?: (typeof ruleModes)[number];
   readonly description?: string;
-  /** Names of the inputs (default: `query`, unless messages are sent). */
   readonly inputs?: readonly string[];
-}
-
-/** The application of a file of rules, in the shape of an exported one. */
-export function exportOfRules(file: RulesApp): object {
+}): object {
   const { name, mode = "chat", description = "Answers by the rules of a file." } = file;
   const { inputs = mode.endsWith("chat") ? [] : ["query"] } = file;
   const app = { name, description, mode };

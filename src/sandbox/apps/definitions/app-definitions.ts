@@ -2,29 +2,12 @@
  * The applications of the sandbox, in the shape of exported ones. What a node cannot really do here,
  * such as a request to another server, is below its key `sandbox`.
  */
-import agent from "../applications/agent.json" with { type: "json" };
-import ask from "../applications/ask.json" with { type: "json" };
-import assistant from "../applications/assistant.json" with { type: "json" };
-import batch from "../applications/batch.json" with { type: "json" };
-import broken from "../applications/broken.json" with { type: "json" };
-import chat from "../applications/chat.json" with { type: "json" };
-import chatReview from "../applications/chat-review.json" with { type: "json" };
-import completion from "../applications/completion.json" with { type: "json" };
-import convo from "../applications/convo.json" with { type: "json" };
-import echo from "../applications/echo.json" with { type: "json" };
-import flaky from "../applications/flaky.json" with { type: "json" };
-import grader from "../applications/grader.json" with { type: "json" };
-import inputs from "../applications/inputs.json" with { type: "json" };
-import loop from "../applications/loop.json" with { type: "json" };
-import retry from "../applications/retry.json" with { type: "json" };
-import review from "../applications/review.json" with { type: "json" };
-import slow from "../applications/slow.json" with { type: "json" };
-import summarize from "../applications/summarize.json" with { type: "json" };
-import tolerant from "../applications/tolerant.json" with { type: "json" };
-import triage from "../applications/triage.json" with { type: "json" };
-import twoReviews from "../applications/two-reviews.json" with { type: "json" };
 import answers from "../applications/answers.json" with { type: "json" };
-import write from "../applications/write.json" with { type: "json" };
+import chats from "../applications/chats.json" with { type: "json" };
+import failures from "../applications/failures.json" with { type: "json" };
+import forms from "../applications/forms.json" with { type: "json" };
+import plain from "../applications/plain.json" with { type: "json" };
+import withModels from "../applications/with-models.json" with { type: "json" };
 import {
   type AppFeatures,
   type InputField,
@@ -100,29 +83,12 @@ function defineApp({ app, workflow, model_config, recording, rules }: ExportedAp
 }
 
 const exported: readonly unknown[] = [
-  agent,
+  ...plain,
+  ...failures,
+  ...forms,
+  ...chats,
+  ...withModels,
   readAnswerRules(answers, "answers"),
-  ask,
-  assistant,
-  batch,
-  broken,
-  chat,
-  chatReview,
-  completion,
-  convo,
-  echo,
-  flaky,
-  grader,
-  inputs,
-  loop,
-  retry,
-  review,
-  slow,
-  summarize,
-  tolerant,
-  triage,
-  twoReviews,
-  write,
 ];
 
 /** The applications of a sandbox, by name: its own ones, and those given as exported files. */

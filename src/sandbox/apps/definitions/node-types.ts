@@ -26,12 +26,6 @@ interface ModelChoice {
   readonly name: string;
 }
 
-/** A text of a prompt, with variables. */
-interface PromptText {
-  readonly role: "system" | "user" | "assistant";
-  readonly text: string;
-}
-
 /** What only the sandbox reads: how long a node takes, in seconds. */
 interface Duration {
   readonly seconds?: number;
@@ -97,7 +91,11 @@ interface NodeData {
   /** Asks a language model. */
   readonly llm: ErrorHandling & {
     readonly model: ModelChoice;
-    readonly prompt_template: readonly PromptText[];
+    /** Texts with variables. */
+    readonly prompt_template: readonly {
+      readonly role: "system" | "user" | "assistant";
+      readonly text: string;
+    }[];
     /** The result of a knowledge node, which fills `{{#context#}}`. */
     readonly context?: { readonly enabled: boolean; readonly variable_selector?: Selector | [] };
     readonly vision?: { readonly enabled: boolean };

@@ -2,13 +2,19 @@
 import { runEvent } from "../../protocol/fill.ts";
 import { fillShape } from "../records/shapes.ts";
 import { endOutputs } from "../records/run-events.ts";
-import { renderTemplate, valueAtSelector, outputText, variableAt } from "../records/templates.ts";
+import {
+  renderTemplate,
+  valueAtSelector,
+  outputText,
+  typeName,
+  variableAt,
+} from "../records/templates.ts";
 import type { Execution } from "../records/runs-store.ts";
 import { executeCode, executeTemplate, executeRequest } from "./code.ts";
 import { executeHumanInput } from "./human-input.ts";
 import { executeBranch } from "./if-else.ts";
 import { executeIteration, executeLoop } from "./loops.ts";
-import { executeModel } from "./llm.ts";
+import { executeClassifier, executeModel } from "./llm.ts";
 import {
   completeNode,
   type Execute,
@@ -20,7 +26,6 @@ import {
   wait,
 } from "./node.ts";
 import type { AnyNode, ErrorHandling, NodeType, NodeOf } from "../definitions/node-types.ts";
-import { executeClassifier } from "./question-classifier.ts";
 import { HttpError } from "../../protocol/errors.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { zeroUsage } from "../../models/tokens.ts";
@@ -144,7 +149,7 @@ const operations: Readonly<Record<string, (old: unknown, value: unknown) => unkn
 };
 
 /** Changes variables. Its inputs are its own definition (server §15.5). */
-export async function executeAssigner(
+async function executeAssigner(
   context: NodeContext,
   node: NodeOf<"assigner">,
 ): Promise<NodeResult> {
@@ -168,28 +173,27 @@ export async function executeAssigner(
       const changes = { value: outputText(new_value), updated_at: records.now() };
       records.conversation_variables.update(variable, changes);
     }
-    return { name, selector, value_type: valueType(new_value), new_value };
+    return { name, selector, value_type: typeName(new_value), new_value };
   });
   return result({ inputs, process: { ...process, __updated_variables: updated } });
-}
-
-function valueType(value: unknown): string {
-  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "float";
-  if (Array.isArray(value)) return "array[any]";
-  return typeof value;
 }
 
 /** Passages that a node asks for if it does not say how many. */
 const TOP_K = 4;
 
 /** Searches knowledge bases. A search that fails leaves no trace but an empty result (server §13). */
-export function executeKnowledge(
-  context: NodeContext,
+function executeKnowledge(
+  { run, retrieve }: NodeContext,
   node: NodeOf<"knowledge-retrieval">,
 ): NodeResult {
-  const { variables } = context.run.progress;
-  const query = outputText(variableAt(variables, node.query_variable_selector));
-  const found = search(context, node, query);
+  const { query_variable_selector, dataset_ids, multiple_retrieval_config } = node;
+  const query = outputText(variableAt(run.progress.variables, query_variable_selector));
+  let found: ReturnType<NodeContext["retrieve"]> = [];
+  try {
+    found = retrieve(dataset_ids, query, multiple_retrieval_config?.top_k ?? TOP_K);
+  } catch (error) {
+    if (!(error instanceof ModelError || error instanceof HttpError)) throw error;
+  }
   const { total_tokens, total_price, currency } = zeroUsage;
   return result({
     inputs: { query },
@@ -202,17 +206,4 @@ export function executeKnowledge(
     metadata: { total_tokens, total_price, currency },
     citations: citationsOf(found, "workflow"),
   });
-}
-
-function search(
-  { retrieve }: NodeContext,
-  { dataset_ids, multiple_retrieval_config }: NodeOf<"knowledge-retrieval">,
-  query: string,
-): ReturnType<NodeContext["retrieve"]> {
-  try {
-    return retrieve(dataset_ids, query, multiple_retrieval_config?.top_k ?? TOP_K);
-  } catch (error) {
-    if (error instanceof ModelError || error instanceof HttpError) return [];
-    throw error;
-  }
 }

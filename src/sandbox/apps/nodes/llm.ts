@@ -1,12 +1,15 @@
+/** Nodes that ask a model. */
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { type Completion, type Prompt, wholeReply } from "../../models/language-model.ts";
 import { ModelError } from "../../models/model-error.ts";
+import { tokenize } from "../../models/words.ts";
 import { outputText, renderTemplate, variableAt } from "../records/templates.ts";
-import { modelFailure, type NodeContext, type NodeResult, result } from "./node.ts";
 import type { NodeOf, Selector } from "../definitions/node-types.ts";
+import examples from "./classifier-prompts.json" with { type: "json" };
+import { modelFailure, type NodeContext, type NodeResult, result } from "./node.ts";
 
 /** A message to a model, as `process_data.prompts` shows it (server §15.5). */
-export interface PromptMessage {
+interface PromptMessage {
   readonly role: string;
   readonly text: string;
   readonly files: readonly object[];
@@ -33,27 +36,27 @@ export async function executeModel(context: NodeContext, node: NodeOf<"llm">): P
 }
 
 /** The names of a model, as inputs and process data of nodes have them. */
-export const namesOf = ({ model }: NodeOf<"llm" | "question-classifier">) => ({
+const namesOf = ({ model }: NodeOf<"llm" | "question-classifier">) => ({
   model_provider: model.provider,
   model_name: model.name,
 });
 
 /** What the model is asked: the last message of the user; the others are only counted. */
-export function askedIn(prompts: readonly PromptMessage[]): Prompt {
+function askedIn(prompts: readonly PromptMessage[]): Prompt {
   const asked = prompts.findLast(({ role, text }) => role === "user" && text !== "");
   const others = prompts.filter((prompt) => prompt !== asked).map(({ text }) => text);
   return { system: others.join(""), user: asked?.text ?? "" };
 }
 
 /** What nodes with a model report about the call. */
-export const processOf = (
+const processOf = (
   node: NodeOf<"llm" | "question-classifier">,
   prompts: readonly PromptMessage[],
   { usage }: Completion,
 ) => ({ model_mode: "chat", prompts, usage, finish_reason: "stop", ...namesOf(node) });
 
 /** Tokens and price in the metadata of a node. */
-export const costOf = ({ usage }: Completion) => ({
+const costOf = ({ usage }: Completion) => ({
   total_tokens: usage.total_tokens,
   total_price: usage.total_price,
   currency: usage.currency,
@@ -171,3 +174,65 @@ const shownFiles = (files: readonly object[]): object[] =>
     data: "data:image...[TRUNCATED]...",
     detail: "high",
   }));
+
+/** Lets the model choose a class; the run takes the branch with its ID. */
+export async function executeClassifier(
+  { run, model, signal }: NodeContext,
+  node: NodeOf<"question-classifier">,
+): Promise<NodeResult> {
+  if (!model) throw new Error("the sandbox runs without models");
+  const query = outputText(variableAt(run.progress.variables, node.query_variable_selector));
+  const inputs = { query, ...namesOf(node) };
+  const messages = classifierPrompts(node, query);
+  try {
+    const completion = await wholeReply(model.stream(askedIn(messages), signal));
+    const index = chosenClass(node, query, completion.text);
+    const chosen = node.classes[index];
+    if (!chosen) throw new Error(`the node ${node.id} has no classes`);
+    return result({
+      inputs,
+      process: processOf(node, messages, completion),
+      outputs: {
+        class_name: chosen.name,
+        class_label: `CLASS ${index + 1}`,
+        class_id: chosen.id,
+        usage: completion.usage,
+      },
+      metadata: costOf(completion),
+      usage: completion.usage,
+      handle: chosen.id,
+    });
+  } catch (error) {
+    if (error instanceof ModelError) return modelFailure(error, inputs);
+    throw error;
+  }
+}
+
+/** The server's prompt: instructions, two examples, and the question with the classes. */
+function classifierPrompts(node: NodeOf<"question-classifier">, query: string): PromptMessage[] {
+  const categories = node.classes.map(({ id, name }) => ({ category_id: id, category_name: name }));
+  const asked = `
+    {"input_text": ["${query}"],
+    "categories": ${JSON.stringify(categories)},
+    "classification_instructions": ["${node.instruction ?? ""}"]}
+`;
+  return [...examples, { role: "user", text: asked }].map((prompt) => ({ ...prompt, files: [] }));
+}
+
+/**
+ * The index of the class that a reply names. A reply without one, as the model of the sandbox gives
+ * it without marks, means the class with a word of the question; otherwise the first.
+ */
+function chosenClass(
+  { classes }: NodeOf<"question-classifier">,
+  query: string,
+  reply: string,
+): number {
+  const sent = tryParseJson(reply);
+  const category = isObject(sent) ? sent["category_id"] : undefined;
+  const named = classes.findIndex(({ id }) => id === category);
+  if (named !== -1) return named;
+  const asked = new Set(tokenize(query));
+  const alike = classes.findIndex(({ name }) => tokenize(name).some((word) => asked.has(word)));
+  return Math.max(0, alike);
+}

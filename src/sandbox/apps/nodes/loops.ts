@@ -130,13 +130,6 @@ interface Rounds {
   usage: Usage | undefined;
 }
 
-/** How a round ended: with the variables of its nodes, or the error of one. */
-interface RoundEnd {
-  readonly variables: NodeContext["run"]["progress"]["variables"];
-  readonly error: string | null;
-  readonly seconds: number;
-}
-
 /** Reports that a loop or iteration begins. */
 function beginRounds(
   context: NodeContext,
@@ -165,7 +158,7 @@ async function playRound(
   rounds: Rounds,
   index: number,
   besideOthers: { readonly item: unknown } | undefined,
-): Promise<RoundEnd> {
+) {
   const { node: container } = rounds;
   const context = besideOthers ? ownVariables(rounds, besideOthers.item, index) : rounds.context;
   const { run, records, publish } = context;

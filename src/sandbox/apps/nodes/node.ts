@@ -68,13 +68,8 @@ export interface NodeResult {
   readonly citations?: readonly Citation[];
 }
 
-/** The node is waiting for a form to be submitted. */
-interface Waiting {
-  readonly status: "paused";
-  readonly form: StoredForm;
-}
-
-export type Outcome = NodeResult | Waiting;
+/** The end of a node, or the form that it waits for. */
+export type Outcome = NodeResult | { readonly status: "paused"; readonly form: StoredForm };
 
 /** Executes the nodes of one type. */
 export type Executor<Type extends NodeType> = (

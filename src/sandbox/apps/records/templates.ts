@@ -38,3 +38,11 @@ export function outputText(value: unknown): string {
   if (!Array.isArray(value)) return JSON.stringify(value, null, 2);
   return value.map((item) => `- ${typeof item === "string" ? item : pythonText(item)}`).join("\n");
 }
+
+/** The server's name for the type of a value. */
+export function typeName(value: unknown): string {
+  if (value === null) return "none";
+  if (Array.isArray(value)) return "array[any]";
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "float";
+  return typeof value;
+}

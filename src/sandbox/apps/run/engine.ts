@@ -16,11 +16,6 @@ const STOP_DELAY = 300;
 /** ms until a worker picks up a run with several forms. */
 const PICK_UP_DELAY = 20;
 
-interface ActiveRun {
-  readonly run: StoredRun;
-  readonly control: AbortController;
-}
-
 /** What the engine needs. */
 export interface EngineOptions {
   readonly applications: Applications;
@@ -38,7 +33,10 @@ export interface EngineOptions {
 /** Runs applications in the background: stores runs in `records`, publishes events to `channels`. */
 export class Engine {
   readonly #options: EngineOptions;
-  readonly #active = new Map<string, ActiveRun>();
+  readonly #active = new Map<
+    string,
+    { readonly run: StoredRun; readonly control: AbortController }
+  >();
   /** IDs of runs that a worker is about to resume. */
   readonly #pickedUp = new Set<string>();
   readonly #closing = new AbortController();

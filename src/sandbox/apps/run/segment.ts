@@ -161,17 +161,14 @@ interface StepEnd extends Step {
   readonly outcome: Outcome;
 }
 
-/** How the nodes of a segment ended: one failed, or all that could be reached ended or wait. */
-interface BranchesEnd {
-  readonly failed?: NodeResult;
-  readonly forms: readonly StoredForm[];
-}
-
 /**
  * Executes the nodes of a run that may begin, and those after them. Branches run side by side. The
  * first node that fails ends them all.
  */
-async function runBranches(context: RunContext, app: AppDefinition): Promise<BranchesEnd> {
+async function runBranches(
+  context: RunContext,
+  app: AppDefinition,
+): Promise<{ readonly failed?: NodeResult; readonly forms: readonly StoredForm[] }> {
   const { run, records } = context;
   const others = new AbortController();
   const text = openText(context, app);

@@ -28,9 +28,11 @@ interface NodeResult {
 }
 
 /** A node that has ended; without a result, the reason why it failed. */
-export type Step =
-  | { readonly node: PipelineNode; readonly result: NodeResult; readonly error: null }
-  | { readonly node: PipelineNode; readonly result?: undefined; readonly error: string };
+interface Step {
+  readonly node: PipelineNode;
+  readonly result?: NodeResult;
+  readonly error: string | null;
+}
 
 /** A run while its nodes are executed. */
 interface PipelineRun {
@@ -43,10 +45,10 @@ interface PipelineRun {
 }
 
 /** The icon of uploads in events. */
-export const FILE_ICON = "https://assets.dify.ai/images/File%20Upload.svg";
+const FILE_ICON = "https://assets.dify.ai/images/File%20Upload.svg";
 
 /** Executes the nodes in turn, from the start node of the source until the last one, or one that fails. */
-export function executePipeline(
+function executePipeline(
   context: KnowledgeContext,
   pipeline: Pipeline,
   source: DocumentSource,
@@ -182,20 +184,16 @@ function fileOf({ context, source, origin }: PipelineRun): object {
   });
 }
 
-/** A run of a draft: it only shows what a published pipeline would index, and is stored nowhere. */
-interface DraftRun {
-  readonly events: readonly object[];
-  /** The response if no events are wanted. */
-  readonly response: object;
-}
-
-/** Runs the draft of a pipeline; it takes no time. `origin` is that of the URLs of files. */
+/**
+ * Runs the draft of a pipeline: it only shows what a published one would index, is stored nowhere and
+ * takes no time. `origin` is that of the URLs of files, `response` for those who want no events.
+ */
 export function runDraft(
   context: KnowledgeContext,
   pipeline: Pipeline,
   source: DocumentSource,
   origin: string,
-): DraftRun {
+) {
   const id = context.newId();
   const task_id = context.newId();
   const now = context.now();

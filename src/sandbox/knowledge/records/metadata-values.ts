@@ -1,20 +1,6 @@
 import { own } from "../../../lib/json.ts";
 import { account, toSeconds } from "../../protocol/ids.ts";
-import type {
-  DatasetRow,
-  DocumentRow,
-  FieldRow,
-  KnowledgeContext,
-  MetadataValue,
-} from "./knowledge-store.ts";
-
-/** A row of a document's `doc_metadata`. */
-export interface DocumentField {
-  readonly id: string;
-  readonly name: string;
-  readonly type: string;
-  readonly value: MetadataValue;
-}
+import type { DatasetRow, DocumentRow, FieldRow, KnowledgeContext } from "./knowledge-store.ts";
 
 /** The fields that the server fills in. */
 export const builtInFields = [
@@ -36,7 +22,7 @@ export function documentMetadata(
   { metadata_fields }: KnowledgeContext,
   { built_in }: DatasetRow,
   document: DocumentRow,
-): DocumentField[] {
+) {
   const custom = metadata_fields
     .select(
       `JOIN metadata_bindings ON field_id = id WHERE document_id = ?
