@@ -1,7 +1,7 @@
 /** The sandbox as a stand-in for tests: its control routes, deterministic start, and addresses. */
 import { request } from "node:http";
 import { expect, test } from "vitest";
-import { RequestHistory } from "../../src/sandbox/control/request-history.ts";
+import { RequestHistory } from "../../src/sandbox/control/control.ts";
 import { originOf } from "../../src/sandbox/http/receive.ts";
 import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { temporaryDirectory } from "../lib/support.ts";

@@ -9,7 +9,6 @@ import { openRunStore } from "./records/runs-store.ts";
 import type { Basics } from "../storage/sqlite.ts";
 import { annotationHandlers, shownSettings } from "./annotations.ts";
 import type { InputField } from "./definitions/app-features.ts";
-import { fileHandlers } from "./app-files.ts";
 import { audioHandlers } from "./audio.ts";
 import { completionHandlers, messageHandlers } from "./chats.ts";
 import { type AppCall, type AppContext, type AppHandlers, requireApp } from "./context.ts";
@@ -18,6 +17,7 @@ import { Engine, type EngineOptions } from "./run/engine.ts";
 import { Channels } from "./run/event-stream.ts";
 import { formHandlers, runHandlers } from "./runs.ts";
 import { RuleDraws } from "./definitions/answer-rules.ts";
+import { fileHandlers } from "./inputs.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 
 /** The application side of the sandbox. */

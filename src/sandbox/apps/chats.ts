@@ -5,7 +5,6 @@ import type { Reply } from "../protocol/handler.ts";
 import type { StoredEndUser, StoredRun } from "./records/runs-store.ts";
 import { unlessModelFails } from "../models/model-error.ts";
 import { findAnnotation } from "./annotations.ts";
-import { fileLookup } from "./app-files.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import {
   type AppContext,
@@ -20,13 +19,13 @@ import {
   type AppCall,
 } from "./context.ts";
 import { nameConversation, openConversation, variablesOf } from "./conversations.ts";
-import { resolveFile } from "./input-form.ts";
 import { messageMetadata } from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 import type { RunEvent } from "../protocol/fill.ts";
 import { storeRun, startRun, drawAnswer } from "./start-run.ts";
 import { ruleModel } from "../models/rule-model.ts";
 import { conversationOf, openTurn, type SentMessage, type Turn, turnLine } from "./turn.ts";
+import { fileLookup, resolveFile } from "./inputs.ts";
 import { newAnswer, writeAnswer } from "./write-answer.ts";
 
 /** Sending and stopping of chat messages. */

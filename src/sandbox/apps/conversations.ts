@@ -11,12 +11,12 @@ import type {
   StoredMessage,
 } from "./records/runs-store.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
-import { messageFiles } from "./app-files.ts";
 import { storedCitations } from "./records/citations.ts";
 import { type AppContext, requireChat, type AppHandlers, type AppCall } from "./context.ts";
 import { shownForms, submission } from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 import { typeName } from "./records/templates.ts";
+import { messageFiles } from "./inputs.ts";
 import { runEvent } from "../protocol/fill.ts";
 
 /** Conversations, their messages and variables. */

@@ -2,7 +2,6 @@ import { type Reply, atLeast } from "../protocol/handler.ts";
 import { HttpError, statusError } from "../protocol/errors.ts";
 import { dataLine } from "../protocol/response.ts";
 import type { StoredAnnotation, StoredEndUser, StoredRun } from "./records/runs-store.ts";
-import { fileLookup } from "./app-files.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import {
   type AppContext,
@@ -12,7 +11,6 @@ import {
   type AppCall,
 } from "./context.ts";
 import { endEvents, eventStream } from "./run/event-stream.ts";
-import { validateInputs } from "./input-form.ts";
 import { nodesOf } from "./definitions/node-types.ts";
 import { PING, liveLine, messageMetadata } from "./records/run-events.ts";
 import { citationsOfAnswer } from "./records/citations.ts";
@@ -20,6 +18,7 @@ import { fillShape } from "./records/shapes.ts";
 import { type RunEvent, runEvent } from "../protocol/fill.ts";
 import { isObject } from "../../lib/json.ts";
 import type { RuleAnswer } from "../models/rule-model.ts";
+import { fileLookup, validateInputs } from "./inputs.ts";
 import { outputText } from "./records/templates.ts";
 
 /** A request that starts a run. */

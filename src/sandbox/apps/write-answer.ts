@@ -12,7 +12,6 @@ import type { RunEvent } from "../protocol/fill.ts";
 import { account } from "../protocol/ids.ts";
 import { spaced } from "../protocol/response.ts";
 import { findAnnotation } from "./annotations.ts";
-import { messageFiles } from "./app-files.ts";
 import type { AppContext } from "./context.ts";
 import { nameConversation } from "./conversations.ts";
 import type { Tool } from "./definitions/app-features.ts";
@@ -20,6 +19,7 @@ import { citationsOf, citationsOfAnswer } from "./records/citations.ts";
 import type { Citation, RunStore, StoredAnnotation, StoredThought } from "./records/runs-store.ts";
 import { fillShape, messageEvent } from "./records/shapes.ts";
 import { outputText } from "./records/templates.ts";
+import { messageFiles } from "./inputs.ts";
 import type { Turn } from "./turn.ts";
 
 /** The answer to a message while it is written. */

@@ -1,10 +1,9 @@
 /** Routes to watch and control a running sandbox; they need no key, and faults do not affect them. */
 import { isObject, tryParseJson } from "../../lib/json.ts";
 import { type Faults, matchesRequest, parseFault } from "../protocol/faults.ts";
-import { pathOf, type ReceivedRequest } from "../protocol/handler.ts";
+import { type Clock, pathOf, type ReceivedRequest } from "../protocol/handler.ts";
 import { plainResponse, type SandboxResponse } from "../protocol/response.ts";
 import { isModelName, PROVIDER, hasCredentials, type ModelAccess } from "../models/catalog.ts";
-import type { RequestHistory, RequestRecord } from "./request-history.ts";
 
 /** What the routes act on. */
 export interface Controlled {
@@ -205,3 +204,88 @@ function table(rows: readonly (readonly string[])[], hasHead = false): string {
 
 const escaped = (text: string) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+/** A request as the sandbox shows it: without its headers, which hold the key. */
+export interface RequestRecord {
+  /** When it came in, ISO. */
+  readonly time: string;
+  readonly method: string;
+  /** Encoded, without the query. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** Application of the key; null on knowledge routes and for an unknown key. */
+  readonly app: string | null;
+  /** ID of the knowledge base in the path. */
+  readonly dataset: string | null;
+  /** JSON of the body, or the fields of a form; null if it is neither, or too large. */
+  readonly body: unknown;
+  /** Length of the body in bytes. */
+  readonly size: number;
+  /** Null until the response begins, and if there was none. */
+  status: number | null;
+  /** Duration until the response ended, in ms; null until then. */
+  ms: number | null;
+}
+
+/** Number of requests that the sandbox remembers, and the length of a body that it shows, in bytes. */
+const MAX_RECORDS = 500;
+const MAX_BODY = 32 * 1024;
+
+/** The last requests, oldest first. */
+export class RequestHistory {
+  readonly #clock: Clock;
+  readonly #records: RequestRecord[] = [];
+  #total = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get records(): readonly RequestRecord[] {
+    return this.#records;
+  }
+
+  /** Number of all requests, with those that were forgotten. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Adds a request. */
+  add(request: ReceivedRequest, app: string | null): RequestRecord {
+    const path = pathOf(request);
+    const record: RequestRecord = {
+      time: this.#clock.now().toISOString(),
+      method: request.method,
+      path,
+      query: Object.fromEntries(new URLSearchParams(request.path.slice(path.length + 1))),
+      app,
+      dataset: /^\/v1\/datasets\/([0-9a-f-]{36})(?:\/|$)/.exec(path)?.[1] ?? null,
+      body: shownBody(request),
+      size: request.body.byteLength,
+      status: null,
+      ms: null,
+    };
+    this.#total++;
+    this.#records.push(record);
+    if (this.#records.length > MAX_RECORDS) this.#records.shift();
+    return record;
+  }
+
+  /** Notes that the response to a request has ended. */
+  end(record: RequestRecord): void {
+    record.ms = this.#clock.now().getTime() - Date.parse(record.time);
+  }
+}
+
+const decoder = new TextDecoder();
+
+function shownBody({ parts, body }: ReceivedRequest): unknown {
+  if (body.byteLength === 0) return null;
+  const text = (bytes: Uint8Array) => (bytes.byteLength > MAX_BODY ? null : decoder.decode(bytes));
+  if (parts.length === 0) return tryParseJson(text(body) ?? "") ?? null;
+  return parts.map(({ name, filename, type, bytes }) =>
+    filename === undefined
+      ? { name, text: text(bytes) }
+      : { name, filename, type, size: bytes.byteLength },
+  );
+}

@@ -26,7 +26,7 @@ import {
   type SandboxResponse,
   utf8JsonResponse,
 } from "../protocol/response.ts";
-import type { RequestRecord } from "../control/request-history.ts";
+import type { RequestRecord } from "../control/control.ts";
 import type { AppCall } from "../apps/context.ts";
 
 /** A request for the platform, and how to handle it. */

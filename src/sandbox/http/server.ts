@@ -4,8 +4,14 @@ import { type LockOwner, takeLock } from "../../host/lock.ts";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { ControlError, type Controlled, controlResponse, isControl } from "../control/control.ts";
-import { RequestHistory, type RequestRecord } from "../control/request-history.ts";
+import {
+  ControlError,
+  type Controlled,
+  controlResponse,
+  isControl,
+  RequestHistory,
+  type RequestRecord,
+} from "../control/control.ts";
 import type { ModelAccess } from "../models/catalog.ts";
 import { appKey, KNOWLEDGE_KEY } from "../protocol/ids.ts";
 import { type HostNames, originOf, receive } from "./receive.ts";

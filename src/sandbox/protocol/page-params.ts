@@ -1,5 +1,5 @@
 import { type Call, atLeast } from "./handler.ts";
-import { validationError, validate } from "./validation.ts";
+import { type Rule, validationError, validate } from "./validation.ts";
 
 /** What a query without them means. */
 const defaults = { page: 1, limit: 20 };
@@ -14,19 +14,19 @@ export function numberParam(
   name: keyof typeof defaults,
   range: readonly [min: number, max: number],
 ): number {
-  const text = query.get(name);
-  if (text === null) return defaults[name];
-  const problems = validate({ kind: "integer", range }, text, name);
-  if (problems.length > 0) throw validationError(model, ...problems);
-  return Number(text);
+  return Number(validParam(query, model, name, { kind: "integer", range }) ?? defaults[name]);
 }
 
 /** Throws HttpError for a flag of the query that is not a boolean; since 1.15 (server §5). */
 export function checkFlag({ query, version }: Call, name: string, model: string): void {
+  if (atLeast(version, "1.15.0")) validParam(query, model, name, { kind: "flag" });
+}
+
+function validParam(query: URLSearchParams, model: string, name: string, rule: Rule) {
   const text = query.get(name);
-  if (text === null || !atLeast(version, "1.15.0")) return;
-  const problems = validate({ kind: "flag" }, text, name);
+  const problems = text === null ? [] : validate(rule, text, name);
   if (problems.length > 0) throw validationError(model, ...problems);
+  return text;
 }
 
 /** The page of a knowledge list. */

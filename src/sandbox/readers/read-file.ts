@@ -42,12 +42,9 @@ export async function readFile(
     }
     return { parts };
   } catch (error) {
-    return { problem: `The ${extension} file cannot be read: ${reasonOf(error)}.` };
+    const message = error instanceof Error ? error.message : String(error);
+    const reason =
+      error instanceof UnreadableFile ? message : `it is damaged (${message.replace(/\.$/, "")})`;
+    return { problem: `The ${extension} file cannot be read: ${reason}.` };
   }
 }
-
-const reasonOf = (error: unknown): string =>
-  error instanceof UnreadableFile ? error.message : `it is damaged (${messageOf(error)})`;
-
-const messageOf = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");

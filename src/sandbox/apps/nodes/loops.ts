@@ -30,6 +30,7 @@ export async function executeIteration(
   const rounds = beginRounds(context, node, { iterator_selector: items }, items.length);
   const outputs = await playRounds(rounds, node, items);
   const { error_handle_mode: mode = "terminated" } = node;
+  const failed = outputs.find((output) => "error" in output);
   const kept = outputs.flatMap((output) => {
     if ("value" in output) return [output.value];
     return mode === "continue-on-error" ? [null] : [];
@@ -37,14 +38,9 @@ export async function executeIteration(
   const isFlat = node.flatten_output && kept.every(Array.isArray);
   return endRounds(rounds, {
     outputs: { output: isFlat ? kept.flat() : kept },
-    error: mode === "terminated" ? firstError(outputs) : null,
+    error: mode === "terminated" ? (failed?.error ?? null) : null,
   });
 }
-
-const firstError = (outputs: readonly Output[]): string | null => {
-  for (const output of outputs) if ("error" in output) return output.error;
-  return null;
-};
 
 /**
  * Plays a round for each item. Parallel ones are all reported at once, though only `parallel_nums` run
