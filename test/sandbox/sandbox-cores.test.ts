@@ -12,7 +12,7 @@ import { countCharacters } from "../../src/lib/text.ts";
 import { splitIntoChunks } from "../../src/sandbox/knowledge/indexing/chunking.ts";
 import { parseMetadataFilter } from "../../src/sandbox/knowledge/retrieval/retrieve.ts";
 import { parseProcessRule } from "../../src/sandbox/knowledge/records/settings.ts";
-import { extractKeywords, matchAny, tokenize } from "../../src/sandbox/models/words.ts";
+import { extractKeywords, tokenize } from "../../src/sandbox/models/words.ts";
 import { uniqueNames } from "../../src/sandbox/knowledge/documents.ts";
 import {
   createContext,
@@ -118,13 +118,6 @@ test.each([
   ["?!", []],
 ])("tokenize(%j) is %j", (text, expected) => {
   expect(tokenize(text)).toEqual(expected);
-});
-
-test.each([
-  [["a", "b", "a"], '"a" OR "b"'],
-  [[], undefined],
-])("matchAny(%j) is %s", (words, expected) => {
-  expect(matchAny(words)).toBe(expected);
 });
 
 test("extractKeywords lists frequent words first, without stop words", () => {

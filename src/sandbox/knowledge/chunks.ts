@@ -64,7 +64,7 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
     requireCredentials(context, dataset, "provider not initialized");
     const segments = valueAt(call.body, "segments") as readonly SegmentContent[]; // validated
     checkNewContents(document, segments, call);
-    const data = segments.map((sent) => createChunk(context, dataset, document, sent));
+    const data = segments.map((sent) => createChunk({ context, dataset, document }, sent));
     updateWordCount(context, document.id);
     return { json: { data, doc_form: document.doc_form } };
   },
@@ -77,8 +77,9 @@ export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
   updateChunk(context, input, call) {
     const dataset = getDataset(context, input.dataset_id);
     requireCredentials(context, dataset, "dataset unavailable");
-    const found = getSegment(context, input);
-    changeChunk(context, dataset, found, valueAt(call.body, "segment") as SegmentContent);
+    const [row, document] = getSegment(context, input);
+    const change = valueAt(call.body, "segment") as SegmentContent; // validated
+    changeChunk({ context, dataset, document }, row, change);
     updateWordCount(context, input.document_id);
     return showSegment(context, input);
   },
@@ -155,13 +156,16 @@ function openResponses(context: KnowledgeContext, { rule_id }: DocumentRow) {
     });
 }
 
+/** Where a chunk is. */
+interface ChunkPlace {
+  readonly context: KnowledgeContext;
+  readonly dataset: DatasetRow;
+  readonly document: DocumentRow;
+}
+
 /** Stores a new chunk as the last of its document; returns it as the response shows it. */
-function createChunk(
-  context: KnowledgeContext,
-  dataset: DatasetRow,
-  document: DocumentRow,
-  sent: SegmentContent,
-): object {
+function createChunk(place: ChunkPlace, sent: SegmentContent): object {
+  const { context, dataset, document } = place;
   const { dataset_id, id: document_id } = document;
   const { content = "", keywords } = sent;
   const answer = answerIn(sent, document);
@@ -171,7 +175,7 @@ function createChunk(
   const segment = { dataset_id, document_id, position, ...given, counted };
   const segment_id = addSegment(context, dataset, segment, context.now());
   const [row] = getSegment(context, { dataset_id, document_id, segment_id });
-  const error = attemptIndexing(context, dataset, [row, document], true);
+  const error = attemptIndexing(place, row, true);
   // The response shows a chunk that failed, though it is not stored (server §9.7).
   if (error !== undefined) context.segments.delete({ id: segment_id });
   const shown = { ...row, keywords: row.keywords ?? [] };
@@ -183,12 +187,8 @@ function createChunk(
 const ANSWER_LOST = 'can only concatenate str (not "NoneType") to str';
 
 /** Changes a chunk. One that cannot be indexed ends in error, with its new content (server §9.7). */
-function changeChunk(
-  context: KnowledgeContext,
-  dataset: DatasetRow,
-  [row, document]: readonly [SegmentRow, DocumentRow],
-  change: SegmentContent,
-): void {
+function changeChunk(place: ChunkPlace, row: SegmentRow, change: SegmentContent): void {
+  const { context, dataset, document } = place;
   const { segments } = context;
   const { id } = row;
   const content = change.content || row.content; // the server takes empty content for none
@@ -218,7 +218,7 @@ function changeChunk(
   );
   indexSegmentWords(context, id);
   const remakes = change.regenerate_child_chunks === true;
-  const error = attemptIndexing(context, dataset, [{ ...row, content }, document], remakes);
+  const error = attemptIndexing(place, { ...row, content }, remakes);
   if (error !== undefined) segments.update({ id }, failed(context, error));
 }
 
@@ -234,9 +234,8 @@ const answerIn = (
  * model's text if it fails.
  */
 function attemptIndexing(
-  context: KnowledgeContext,
-  dataset: DatasetRow,
-  [segment, document]: readonly [SegmentRow, DocumentRow],
+  { context, dataset, document }: ChunkPlace,
+  segment: SegmentRow,
   remakes: boolean,
 ): string | undefined {
   try {

@@ -22,17 +22,6 @@ function splitWords(text: string): string[] {
 export const tokenize = (text: string): string[] =>
   splitWords(text.normalize("NFKC")).map((word) => word.toLowerCase());
 
-/** Returns an FTS5 query for any of the words, or undefined without words. */
-export const matchAny = (words: readonly string[]): string | undefined => joinWords(words, "OR");
-
-/** Returns an FTS5 query for all of the words, or undefined without words. */
-export const matchAll = (words: readonly string[]): string | undefined => joinWords(words, "AND");
-
-function joinWords(words: readonly string[], by: "AND" | "OR"): string | undefined {
-  if (words.length === 0) return undefined;
-  return [...new Set(words)].map((word) => `"${word}"`).join(` ${by} `);
-}
-
 const STOP_WORDS = new Set(
   "a an and are as at be by for from has in is it of on or that the this to was were will with".split(
     " ",

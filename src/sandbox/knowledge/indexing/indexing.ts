@@ -70,6 +70,15 @@ function summarize({ documents, segments, model }: KnowledgeContext, { id }: Doc
   }
 }
 
+/** A document while it is indexed. */
+interface Job {
+  readonly context: KnowledgeContext;
+  readonly dataset: DatasetRow;
+  readonly document: DocumentRow;
+  /** When its stage began or it ended, ms since 1970. */
+  readonly time: number;
+}
+
 function advance(context: KnowledgeContext, document: DocumentRow): void {
   const { documents, indexingDelay } = context;
   const { id, dataset_id, queued_at, source } = document;
@@ -79,30 +88,27 @@ function advance(context: KnowledgeContext, document: DocumentRow): void {
   if (source && !(isDone && canRun(dataset_id, source))) return;
   const stage = STAGES.findLast(([, share]) => age >= share * indexingDelay)?.[0] ?? "waiting";
   const time = queued_at + age;
+  const job = { context, dataset, document, time };
   try {
     if (stage === "indexing" && document.indexing_status !== "indexing") {
-      splitDocument(context, dataset, document, time);
+      splitDocument(job);
     }
-    if (isDone) embedDocument(context, dataset, document, time);
+    if (isDone) embedDocument(job);
   } catch (error) {
     if (!(error instanceof HttpError || error instanceof ModelError)) throw error;
     const text = error instanceof ModelError ? error.runText : error.message;
     const failed = { error: text, stopped_at: time, updated_at: time };
     return documents.update({ id }, { indexing_status: "error", ...failed });
   }
-  if (isDone) complete(context, dataset, document, time);
+  if (isDone) complete(job);
   else documents.update({ id }, { indexing_status: stage });
 }
 
 /** Splits the text of a document into stored chunks; throws HttpError with the reason if it cannot. */
-function splitDocument(
-  context: KnowledgeContext,
-  dataset: DatasetRow,
-  document: DocumentRow,
-  time: number,
-): void {
+function splitDocument(job: Job): void {
+  const { context, dataset, document, time } = job;
   const { dataset_id, id: document_id } = document;
-  const chunks = chunksOf(context, dataset, document);
+  const chunks = chunksOf(job);
   context.segments.delete({ document_id });
   for (const [index, { content, answer = null, children }] of chunks.entries()) {
     const position = index + 1;
@@ -125,12 +131,7 @@ export function requeueForEmbedding(context: KnowledgeContext, dataset_id: strin
 }
 
 /** Embeds the chunks of a document. If the model fails, none of them is enabled (server §9.6). */
-function embedDocument(
-  context: KnowledgeContext,
-  dataset: DatasetRow,
-  { id }: DocumentRow,
-  time: number,
-): void {
+function embedDocument({ context, dataset, document: { id }, time }: Job): void {
   if (!isHighQuality(dataset)) return;
   const { segments } = context;
   try {
@@ -148,19 +149,13 @@ function embedDocument(
 }
 
 /** A chunk of a document; of a question-and-answer document, a question with its answer. */
-interface DocumentChunk extends TextChunk {
-  readonly answer?: string;
-}
+type DocumentChunk = TextChunk & { readonly answer?: string };
 
 /**
  * The chunks of a document by its form. If the model makes no questions, or the rule of a hierarchical
  * document has no child chunks, there are none, and the document ends as completed (server §9.8).
  */
-function chunksOf(
-  context: KnowledgeContext,
-  dataset: DatasetRow,
-  document: DocumentRow,
-): readonly DocumentChunk[] {
+function chunksOf({ context, dataset, document }: Job): readonly DocumentChunk[] {
   const { model } = context;
   if (document.source) {
     const contents = pipelineChunks(context, document.dataset_id, document.source);
@@ -195,12 +190,8 @@ function splitFile(
   return texts.flatMap((text) => splitIntoChunks(text, rule));
 }
 
-function complete(
-  { store, documents, segments }: KnowledgeContext,
-  dataset: DatasetRow,
-  document: DocumentRow,
-  time: number,
-): void {
+function complete({ context, dataset, document, time }: Job): void {
+  const { store, documents, segments } = context;
   const { id: document_id } = document;
   const embeds = isHighQuality(dataset);
   const sum = "SELECT ifnull(sum(tokens), 0) AS tokens FROM segments WHERE document_id = ?";

@@ -3,7 +3,7 @@ import { catalogOf } from "../../models/catalog.ts";
 import { similarity } from "../../models/embedding.ts";
 import { Marks } from "../../models/marks.ts";
 import { errorKind, ModelError } from "../../models/model-error.ts";
-import { overlap, matchAll, matchAny, tokenize } from "../../models/words.ts";
+import { overlap, tokenize } from "../../models/words.ts";
 import { type DatasetRow, type KnowledgeContext, WORD_TABLES } from "../records/knowledge-store.ts";
 import {
   embedFor,
@@ -35,6 +35,8 @@ interface Row {
 
 /** A search in a knowledge base. */
 export interface Search {
+  readonly context: KnowledgeContext;
+  readonly dataset: DatasetRow;
   readonly query: string;
   readonly settings: SearchSettings;
   /** Whether a document may be found. */
@@ -45,8 +47,8 @@ export interface Search {
  * The best `top_k` chunks or child chunks for a query, best first, down to the threshold. Those of
  * economy are always found by their words, whatever the method. Throws ModelError.
  */
-export function rankHits(context: KnowledgeContext, dataset: DatasetRow, search: Search): Hit[] {
-  const { query, settings } = search;
+export function rankHits(search: Search): Hit[] {
+  const { context, dataset, settings } = search;
   const { search_method, top_k, score_threshold_enabled, score_threshold } = settings;
   const isKeywordSearch = search_method === "keyword_search";
   const minScore = score_threshold_enabled && !isKeywordSearch ? (score_threshold ?? 0) : 0;
@@ -54,39 +56,32 @@ export function rankHits(context: KnowledgeContext, dataset: DatasetRow, search:
   if (!isKeywordSearch) requireCredentials(context, dataset);
   if (embeds && top_k < 1) throw invalidParam("top_k must be a positive integer");
   // Economy has no vectors; a server without models searches its words for any method.
-  if (context.model && !isKeywordSearch) requireVectors(context, dataset, search_method);
-  const found = embeds
-    ? findByMethod(context, dataset, query, settings)
-    : findByWords(context, dataset, query);
-  return rerankHits(dataset, readHits(context, dataset, found, search), search)
+  if (context.model && !isKeywordSearch) requireVectors(search);
+  const found = embeds ? findByMethod(search) : findByWords(search, "OR");
+  return rerankHits(search, readHits(search, found))
     .filter(({ score }) => score >= minScore)
     .map((hit) => (isKeywordSearch ? { ...hit, score: 0 } : hit));
 }
 
 /** Reads the first `top_k` rows that are accepted. */
-function readHits(
-  { store }: KnowledgeContext,
-  dataset: DatasetRow,
-  found: readonly Row[],
-  { settings, accepts }: Search,
-): Hit[] {
+function readHits({ context, dataset, settings, accepts }: Search, found: readonly Row[]): Hit[] {
   const { table, rows } = indexTableOf(dataset);
   const sql = `SELECT ${table}.id, ${table}.content, segments.id AS segment_id, segments.document_id
     FROM ${rows} WHERE ${table}.rowid = ?`;
   const hits: Hit[] = [];
   for (const { rowid, score } of found) {
     if (hits.length >= settings.top_k) break;
-    const row = store.get<Omit<Hit, "score">>(sql, rowid);
+    const row = context.store.get<Omit<Hit, "score">>(sql, rowid);
     if (row && accepts(row.document_id)) hits.push({ ...row, score });
   }
   return hits;
 }
 
 /** Throws 400 with the text of the database if no document was embedded yet (server §8). */
-function requireVectors(context: KnowledgeContext, dataset: DatasetRow, method: string): void {
+function requireVectors({ context, dataset, settings }: Search): void {
   if (storedDimensions(context, dataset) !== undefined) return;
   const table = dataset.id.replaceAll("-", "_");
-  throw method === "full_text_search"
+  throw settings.search_method === "full_text_search"
     ? knowledgeError("no table of words", { table, cut: table.slice(0, 12) })
     : knowledgeError("no vectors", { table });
 }
@@ -94,43 +89,17 @@ function requireVectors(context: KnowledgeContext, dataset: DatasetRow, method: 
 /** Full-text scores of a database are about this much lower than our shares of words (server §6.1). */
 const RANK_SCALE = 0.2;
 
-function findByMethod(
-  context: KnowledgeContext,
-  dataset: DatasetRow,
-  query: string,
-  settings: SearchSettings,
-): Row[] {
-  switch (settings.search_method) {
-    case "keyword_search":
-      return []; // no keywords are stored (server §6.1)
-    case "full_text_search":
-      return scaled(findByWords(context, dataset, query, matchAll), RANK_SCALE);
-    case "hybrid_search":
-      return findByBoth(context, dataset, query, settings);
-    default:
-      return findByMeaning(context, dataset, query);
+function findByMethod(search: Search): Row[] {
+  const { search_method, weights } = search.settings;
+  if (search_method === "keyword_search") return []; // no keywords are stored (server §6.1)
+  if (search_method === "full_text_search") {
+    const found = findByWords(search, "AND");
+    return found.map(({ rowid, score }) => ({ rowid, score: score * RANK_SCALE }));
   }
-}
-
-const scaled = (found: readonly Row[], by: number): Row[] =>
-  found.map(({ rowid, score }) => ({ rowid, score: score * by }));
-
-/** Of equal scores, the oldest first. */
-const bestFirst = (found: readonly Row[]): Row[] =>
-  found.toSorted((a, b) => b.score - a.score || a.rowid - b.rowid);
-
-/** Without weights, the scores are those of the vectors. */
-function findByBoth(
-  context: KnowledgeContext,
-  dataset: DatasetRow,
-  query: string,
-  { weights }: SearchSettings,
-): Row[] {
-  const byMeaning = findByMeaning(context, dataset, query);
-  if (!weights) return byMeaning;
-  const words = new Map(
-    findByWords(context, dataset, query).map(({ rowid, score }) => [rowid, score]),
-  );
+  const byMeaning = findByMeaning(search);
+  // Without weights, the scores are those of the vectors.
+  if (search_method !== "hybrid_search" || !weights) return byMeaning;
+  const words = new Map(findByWords(search, "OR").map(({ rowid, score }) => [rowid, score]));
   const forMeaning = weights.vector_setting?.vector_weight ?? 0;
   const forWords = weights.keyword_setting?.keyword_weight ?? 0;
   return bestFirst(
@@ -141,12 +110,16 @@ function findByBoth(
   );
 }
 
+/** Of equal scores, the oldest first. */
+const bestFirst = (found: readonly Row[]): Row[] =>
+  found.toSorted((a, b) => b.score - a.score || a.rowid - b.rowid);
+
 /** The chunks that a search may find. */
 const SEARCHABLE = `segments.dataset_id = ?1 AND segments.enabled AND segments.status = 'completed'
   AND documents.enabled AND NOT documents.archived AND documents.indexing_status = 'completed'`;
 
 /** Ranks all chunks by the similarity of their vectors to that of the query. */
-function findByMeaning(context: KnowledgeContext, dataset: DatasetRow, query: string): Row[] {
+function findByMeaning({ context, dataset, query }: Search): Row[] {
   const asked = embedFor(dataset, query);
   const ours = asked.length;
   const stored = storedDimensions(context, dataset) ?? ours;
@@ -167,15 +140,10 @@ function findByMeaning(context: KnowledgeContext, dataset: DatasetRow, query: st
  * Finds chunks with any or all of the words, best first; words are weighted by all stored chunks. The score
  * of the best one is the share of the words it contains, those of others are in proportion.
  */
-function findByWords(
-  { store }: KnowledgeContext,
-  dataset: DatasetRow,
-  text: string,
-  match = matchAny,
-): Row[] {
-  const words = tokenize(text);
-  const query = match(words);
-  if (query === undefined) return [];
+function findByWords({ context, dataset, query }: Search, by: "AND" | "OR"): Row[] {
+  const { store } = context;
+  const words = [...new Set(tokenize(query))];
+  if (words.length === 0) return [];
   const { table, rows } = indexTableOf(dataset);
   const wordTable = WORD_TABLES[table];
   const found = store.all<{ readonly rowid: number; readonly rank: number }>(
@@ -185,24 +153,19 @@ function findByWords(
      WHERE ${wordTable} MATCH ?2 AND ${SEARCHABLE}
      ORDER BY rank, ${table}.rowid`,
     dataset.id,
-    query,
+    words.map((word) => `"${word}"`).join(` ${by} `),
   );
   const [best] = found; // bm25 is negative, lowest for the best match
   if (!best) return [];
   const sql = `SELECT words FROM ${wordTable} WHERE rowid = ?`;
   const stored = store.get<{ readonly words: string }>(sql, best.rowid)?.words ?? "";
   const bestWords = new Set(stored.split(" "));
-  const unique = [...new Set(words)];
-  const top = unique.filter((word) => bestWords.has(word)).length / unique.length;
+  const top = words.filter((word) => bestWords.has(word)).length / words.length;
   return found.map(({ rowid, rank }) => ({ rowid, score: (top * rank) / best.rank }));
 }
 
 /** Reranks the hits if the settings name a model for it; without one, the server reranks nothing. */
-function rerankHits(
-  dataset: DatasetRow,
-  hits: readonly Hit[],
-  { query, settings }: Search,
-): readonly Hit[] {
+function rerankHits({ dataset, query, settings }: Search, hits: readonly Hit[]): readonly Hit[] {
   const name = settings.reranking_model?.reranking_model_name;
   if (!isHighQuality(dataset) || !settings.reranking_enable || !name) return hits;
   // Recorded: the provider rejects a model that it does not know as a bad request.

@@ -79,7 +79,7 @@ export function findChunks(
   settings: SearchSettings,
 ): FoundChunk[] {
   const accepts = documentFilter(context, dataset, settings);
-  const hits = rankHits(context, dataset, { query, settings, accepts });
+  const hits = rankHits({ context, dataset, query, settings, accepts });
   const byChildren = indexTableOf(dataset).table === "child_chunks";
   const segmentIds = new Set(hits.map(({ segment_id }) => segment_id));
   return [...segmentIds].flatMap((id) => {
