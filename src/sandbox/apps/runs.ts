@@ -11,14 +11,13 @@ import type { SqlValue } from "../storage/sqlite.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import {
   type AppContext,
-  closing,
   requireApp,
   requireUser,
   stopMode,
   type AppHandlers,
   type AppCall,
 } from "./context.ts";
-import { endEvents, eventStream } from "./run/event-stream.ts";
+import { endEvents } from "./run/event-stream.ts";
 import { isNodeDone } from "./records/graph.ts";
 import {
   finishedLine,
@@ -28,7 +27,7 @@ import {
   formNode,
 } from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
-import { storeRun, closesAtOnce, knownLines, startRun } from "./start-run.ts";
+import { storeRun, knownLines, startRun, streamRun } from "./start-run.ts";
 import { isObject } from "../../lib/json.ts";
 import type * as forms from "../../operations/forms.ts";
 
@@ -103,18 +102,15 @@ function attach(
   run: StoredRun,
   call: AppCall,
 ): AsyncIterable<string> {
-  const { records, channels, engine, clock } = context;
+  const { records, engine } = context;
   if (run.finished_at !== null) return knownLines([finishedLine(run)]);
 
   const flag = (name: string) => call.query.get(name)?.toLowerCase() === "true";
   const continueOnPause = flag("continue_on_pause");
-  const signal = closing(context, call);
-  const subscription = channels.subscribe(run.id, call.version, call.plan.lose);
-  const common = { closesAtOnce: closesAtOnce(call.version) };
   if (!flag("include_state_snapshot")) {
     const endsOn = continueOnPause ? endEvents.never : endEvents.pause;
     const isActive = () => engine.activeRun(run.id) !== undefined;
-    return eventStream(subscription, { ...common, endsOn, isActive }, clock, signal);
+    return streamRun(context, call, run.id, { endsOn, isActive });
   }
   const { message_id } = run;
   const answer = message_id && (records.messages.find({ id: message_id })?.answer ?? "");
@@ -123,13 +119,11 @@ function attach(
     .list({ run_id: run.id }, "expires_at")
     .filter(({ node_id }) => !isNodeDone(run, node_id));
   const events = snapshotEvents(run, { app, waiting, answer, version: call.version });
-  const rules = {
-    ...common,
+  return streamRun(context, call, run.id, {
     first: events.map((event) => replayedLine(run, event)),
     endsOn: continueOnPause ? endEvents.finish : endEvents.pause,
     ended: run.status === "paused" && !continueOnPause,
-  };
-  return eventStream(subscription, rules, clock, signal);
+  });
 }
 
 /** Forms of paused runs. */

@@ -10,7 +10,7 @@ import {
   requireNodeModels,
   type AppCall,
 } from "./context.ts";
-import { endEvents, eventStream } from "./run/event-stream.ts";
+import { endEvents, eventStream, type StreamRules } from "./run/event-stream.ts";
 import { nodesOf } from "./definitions/node-types.ts";
 import { PING, liveLine, messageMetadata } from "./records/run-events.ts";
 import { citationsOfAnswer } from "./records/citations.ts";
@@ -38,7 +38,7 @@ type Inputs = Readonly<Record<string, unknown>>;
 
 /** Validates the inputs, starts the run, and streams its events or waits until it ends or pauses. */
 export async function startRun(context: AppContext, call: AppCall, start: Start): Promise<Reply> {
-  const { records, engine, channels, clock } = context;
+  const { records, engine } = context;
   const { app, user, inputs, add, respond } = start;
   requireNodeModels(context, app);
   let run: StoredRun;
@@ -54,19 +54,25 @@ export async function startRun(context: AppContext, call: AppCall, start: Start)
     const { data = {} } = await engine.run(run, "initial", call.version);
     return { json: respond(run, data), utf8: true };
   }
-  const subscription = channels.subscribe(run.id, call.version);
-  const rules = {
-    endsOn: endEvents.pause,
-    isActive: () => engine.activeRun(run.id) !== undefined,
-    closesAtOnce: closesAtOnce(call.version),
-  };
-  const stream = eventStream(subscription, rules, clock, closing(context, call));
+  const isActive = () => engine.activeRun(run.id) !== undefined;
+  const stream = streamRun(context, call, run.id, { endsOn: endEvents.pause, isActive });
   void engine.run(run, "initial", call.version);
   return { stream };
 }
 
-export const closesAtOnce = (version: string) =>
-  !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
+/** Streams the events of a run from now on to the client of a request. */
+export function streamRun(
+  context: AppContext,
+  call: AppCall,
+  runId: string,
+  rules: StreamRules,
+): AsyncIterable<string> {
+  const { version, plan } = call;
+  const subscription = context.channels.subscribe(runId, version, plan.lose);
+  const closesAtOnce = !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
+  const all = { ...rules, closesAtOnce };
+  return eventStream(subscription, all, context.clock, closing(context, call));
+}
 
 interface NewRun {
   readonly app: AppDefinition;
@@ -142,48 +148,24 @@ function rejectedStart(
   call: AppCall,
   context: AppContext,
 ): Reply {
-  const { records, channels, clock } = context;
   const isRejection = error instanceof HttpError && error.code === "invalid_param";
   if (!isRejection || !isStreaming(call) || !atLeast(call.version, "1.14.0")) throw error;
-  const id = records.newId();
-  if (atLeast(call.version, "1.15.0")) {
-    const events = rejectedEvents(
-      { id, app: app.name, error: error.message },
-      inputs,
-      records.now(),
-    );
-    const lines = events.map(({ event, data }) =>
-      dataLine({ event, task_id: id, workflow_run_id: id, data }),
-    );
-    return { stream: knownLines([PING, ...lines]) };
+  const id = context.records.newId();
+  if (!atLeast(call.version, "1.15.0")) {
+    const first = [dataLine({ event: "error", message: error.message, status: 500 })];
+    return { stream: streamRun(context, call, id, { first, endsOn: endEvents.never }) };
   }
-  const first = [dataLine({ event: "error", message: error.message, status: 500 })];
-  const rules = { first, endsOn: endEvents.never };
-  const subscription = channels.subscribe(id, call.version);
-  return { stream: eventStream(subscription, rules, clock, closing(context, call)) };
-}
-
-/** The events of a run that is stored nowhere, because its inputs are invalid (server §13). */
-function rejectedEvents(
-  rejected: Pick<StoredRun, "id" | "app" | "error">,
-  inputs: unknown,
-  since: number,
-): readonly RunEvent[] {
+  const since = context.records.now();
   const counts = { elapsed_time: 0, total_tokens: 0, total_steps: 0, exceptions_count: 1 };
   const nobody = { end_user_id: null, session_id: null };
-  const run = {
-    ...rejected,
-    ...counts,
-    ...nobody,
-    status: "failed",
-    outputs: null,
-    finished_at: since,
-  };
-  const { event, data } = runEvent("workflow_finished", { run, since });
-  return [
-    runEvent("workflow_started", { run, inputs, since, reason: "initial" }),
-    { event, data: { ...data, created_by: {} } },
-  ];
+  const ended = { status: "failed", error: error.message, outputs: null, finished_at: since };
+  const run = { id, app: app.name, ...counts, ...nobody, ...ended };
+  const { data: started } = runEvent("workflow_started", { run, inputs, since, reason: "initial" });
+  const { data: finished } = runEvent("workflow_finished", { run, since });
+  const line = (event: string, data: object) =>
+    dataLine({ event, task_id: id, workflow_run_id: id, data });
+  const end = line("workflow_finished", { ...finished, created_by: {} });
+  return { stream: knownLines([PING, line("workflow_started", { ...started }), end]) };
 }
 
 /** A stream of lines that are known. */

@@ -68,13 +68,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   return server;
 }
 
-/** A request while it is served. */
-interface Exchange extends PlatformRequest {
-  readonly record: RequestRecord;
-  /** Reports an error of the sandbox itself. */
-  readonly report: (error: unknown) => void;
-}
-
 class SandboxServer implements Sandbox, Controlled {
   port = 0;
   readonly knowledgeKey = KNOWLEDGE_KEY;
@@ -203,8 +196,14 @@ class SandboxServer implements Sandbox, Controlled {
       if (plan.reset) return void request.socket.resetAndDestroy();
       const version = plan.version ?? this.#version;
       const origin = `http://${received.headers["host"]}`;
-      const exchange = { request: received, record, plan, version, origin, signal, report };
-      await this.#reply(exchange, response);
+      if (plan.silence === 0) return;
+      const backend = this.#backend;
+      const { clock } = backend;
+      if (plan.delay !== undefined) await clock.sleep(plan.delay, signal);
+      const platformRequest = { request: received, plan, version, origin, signal };
+      const reply = await answerRequest(backend, platformRequest, report);
+      record.status = reply.status;
+      await sendResponse(reply, response, { plan, clock, signal });
     } catch (error) {
       // The client disconnected, or a stream failed: no error can be sent.
       report(error);
@@ -234,17 +233,6 @@ class SandboxServer implements Sandbox, Controlled {
       this.#options.onResponse?.(record);
     });
     return record;
-  }
-
-  /** Responds to a request, with its faults. */
-  async #reply(exchange: Exchange, response: ServerResponse): Promise<void> {
-    const { plan, signal } = exchange;
-    const { clock } = this.#backend;
-    if (plan.silence === 0) return;
-    if (plan.delay !== undefined) await clock.sleep(plan.delay, signal);
-    const reply = await answerRequest(this.#backend, exchange, exchange.report);
-    exchange.record.status = reply.status;
-    await sendResponse(reply, response, { plan, clock, signal });
   }
 }
 
