@@ -183,15 +183,13 @@ export function findAnnotation(
   const vectors = tryToEmbed(context, settings, [query, ...all.map(({ question }) => question)]);
   if (vectors instanceof HttpError) return undefined;
   const [asked, ...questions] = vectors;
-  const scores = questions.map((vector) => (asked ? scoreOf(asked, vector) : 0));
+  // Rounded to the precision of vectors: equal questions have 1.
+  const scores = questions.map((each) => (asked ? Number(similarity(asked, each).toFixed(6)) : 0));
   const best = Math.max(...scores);
   const found = best < settings.threshold ? undefined : all[scores.indexOf(best)];
   if (found) records.annotations.update({ id: found.id }, { hit_count: found.hit_count + 1 });
   return found;
 }
-
-/** The similarity of two vectors, rounded to their precision: equal questions have 1. */
-const scoreOf = (a: Float32Array, b: Float32Array) => Number(similarity(a, b).toFixed(6));
 
 /** The vectors of texts, or why they cannot be embedded. */
 function tryToEmbed(

@@ -8,7 +8,6 @@ import type { ModelAccess } from "../models/catalog.ts";
 import { openRunStore } from "./records/runs-store.ts";
 import type { Basics } from "../storage/sqlite.ts";
 import { annotationHandlers, shownSettings } from "./annotations.ts";
-import type { InputField } from "./definitions/app-features.ts";
 import { audioHandlers } from "./audio.ts";
 import { completionHandlers, messageHandlers } from "./chats.ts";
 import { type AppCall, type AppContext, type AppHandlers, requireApp } from "./context.ts";
@@ -77,7 +76,13 @@ const infoHandlers: AppHandlers<typeof operations> = {
 
   getAppParameters(context, _input, call) {
     const { name, inputs, features } = requireApp(call);
-    const defaults = fillShape("parameters", { user_input_form: inputs.map(inputControl) });
+    // The fields of the input form, in the server's order.
+    const user_input_form = inputs.map(
+      ({ label, options = [], required = false, type, variable, ...rest }) => ({
+        [type]: { label, options, required, type, variable, ...rest },
+      }),
+    );
+    const defaults = fillShape("parameters", { user_input_form });
     const own = Object.keys(defaults).filter((name) => Object.hasOwn(features, name));
     const offered = Object.fromEntries(own.map((name) => [name, features[name]]));
     return { json: { ...defaults, ...offered, annotation_reply: shownSettings(context, name) } };
@@ -92,18 +97,6 @@ const infoHandlers: AppHandlers<typeof operations> = {
     return { json: fillShape("end user", user ?? raise(appError("end user missing"))) };
   },
 };
-
-/** A field of the input form in the server's order. */
-function inputControl({
-  label,
-  options = [],
-  required = false,
-  type,
-  variable,
-  ...rest
-}: InputField) {
-  return { [type]: { label, options, required, type, variable, ...rest } };
-}
 
 const handlers: AppHandlers<typeof appRows> = {
   ...infoHandlers,

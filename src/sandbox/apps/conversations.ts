@@ -43,7 +43,11 @@ export const conversationHandlers = {
     const { records } = context;
     const conversation = requireConversation(records, call, input);
     const { id } = conversation;
-    if (!input.auto_generate && !input.name) throw nameMissing(call.body);
+    if (!input.auto_generate && !input.name) {
+      const about = "name is required when auto_generate is false";
+      const problem = { field: "", type: "value_error", about, value: call.body } as const;
+      throw validationError("ConversationRenamePayload", problem);
+    }
     const first = records.messages.find({ conversation_id: id });
     const changes = input.auto_generate
       ? { name: titleOf(context, first?.query ?? "") ?? conversation.name }
@@ -220,14 +224,6 @@ const firstPage = (
   has_more: rows.length > limit,
   data: rows.slice(0, limit).map((row) => fillShape(shape, { ...row })),
 });
-
-const nameMissing = (body: unknown) =>
-  validationError("ConversationRenamePayload", {
-    field: "",
-    type: "value_error",
-    about: "name is required when auto_generate is false",
-    value: body,
-  });
 
 function messageResponse(
   records: RunStore,

@@ -42,9 +42,12 @@ export function openTurn(
 ): Turn {
   const findFile = fileLookup(records, endUser);
   const { query, conversation_id, auto_generate_name = true } = sent;
-  // A conversation keeps the inputs of its first message.
   const known = findConversation(records, endUser, conversation_id);
-  const inputs = known?.inputs ?? allInputs(app, sent.inputs, findFile);
+  // A conversation keeps the inputs of its first message; those that were not sent are null.
+  const inputs = known?.inputs ?? {
+    ...Object.fromEntries(app.inputs.map(({ variable }) => [variable, null])),
+    ...validateInputs(app, sent.inputs, findFile),
+  };
   const files = acceptedFiles(app, sent.files, findFile);
   return records.store.transaction(() => {
     const { id } = known ?? openConversation(records, app, endUser, { query, inputs });
@@ -70,16 +73,6 @@ export function openTurn(
     return { app, config, endUser, message, task_id: records.newId(), origin: call.origin, names };
   });
 }
-
-/** The validated inputs; those that were not sent are null. */
-const allInputs = (
-  app: AppDefinition,
-  sent: unknown,
-  findFile: FileLookup,
-): Record<string, unknown> => ({
-  ...Object.fromEntries(app.inputs.map(({ variable }) => [variable, null])),
-  ...validateInputs(app, sent, findFile),
-});
 
 /** The files of a message; they are dropped if the application accepts none (server §18). */
 function acceptedFiles(app: AppDefinition, sent: unknown, findFile: FileLookup): object[] {

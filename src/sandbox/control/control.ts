@@ -38,8 +38,13 @@ const routes: Readonly<Record<string, Route>> = {
     json({ data: filterRecords(requests.records, request), total: requests.total }),
   "GET /_sandbox/faults": ({ faults }) => faultList(faults),
   "POST /_sandbox/faults"({ faults }, { body }) {
-    const lines = new TextDecoder().decode(body).split("\n");
-    faults.add(lines.filter((line) => line.trim() !== "").map(readFault));
+    const lines = new TextDecoder()
+      .decode(body)
+      .split("\n")
+      .filter((line) => line.trim() !== "");
+    const read = (line: string) =>
+      reported(`fault ${JSON.stringify(line)}`, () => parseFault(line));
+    faults.add(lines.map(read));
     return faultList(faults);
   },
   "DELETE /_sandbox/faults"({ faults }) {
@@ -86,9 +91,6 @@ const json = (value: unknown, status = 200): SandboxResponse =>
 
 const faultList = ({ all }: Faults): SandboxResponse =>
   json({ data: all.map(([{ text }, matched]) => ({ fault: text, matched })) });
-
-const readFault = (text: string) =>
-  reported(`fault ${JSON.stringify(text)}`, () => parseFault(text));
 
 /** Runs `work`; reports an error in the request with its reason. */
 function reported<T>(what: string, work: () => T): T {

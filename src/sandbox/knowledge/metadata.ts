@@ -68,7 +68,8 @@ export const metadataHandlers: KnowledgeHandlers<typeof operations> = {
   },
 
   setDocumentMetadata(context, { dataset_id, operation_data }) {
-    for (const operation of operationsIn(operation_data)) {
+    // Validated with the request.
+    for (const operation of operation_data as readonly SetOperation[]) {
       const document = context.documents.find({ dataset_id, id: operation.document_id });
       // The values of earlier documents stay.
       setValues(
@@ -91,9 +92,6 @@ interface SetOperation {
   }[];
   readonly partial_update?: boolean;
 }
-
-// The body was validated against the row.
-const operationsIn = (sent: unknown) => sent as readonly SetOperation[];
 
 function setValues(
   { store, documents, metadata_bindings }: KnowledgeContext,

@@ -54,7 +54,13 @@ export const pipelineHandlers: KnowledgeHandlers<typeof operations> = {
     if (input.is_published) {
       return { json: addDocuments(context, pipeline, sources), utf8: true };
     }
-    const source = draftSource(pipeline, sources);
+    // A draft reads the first source; some of the server's texts are Python's.
+    const [source] = sources;
+    if (!source) throw knowledgeError("pipeline failed", { error: "list index out of range" });
+    if (!findDatasource(pipeline, start_node_id)) {
+      const text = `Root node id ${start_node_id} not found in the graph`;
+      throw knowledgeError("pipeline failed", { error: text });
+    }
     const { events, response } = runDraft(context, pipeline, source, call.origin);
     const isStreaming = valueAt(call.body, "response_mode") === "streaming";
     return isStreaming ? { stream: lines(events) } : { json: response, utf8: true };
@@ -77,14 +83,6 @@ const requirePipeline = (dataset_id: string): Pipeline =>
 
 async function* lines(events: Iterable<object> | AsyncIterable<object>): AsyncGenerator<string> {
   for await (const event of events) yield dataLine(event);
-}
-
-/** What a draft reads: the first source. Throws 500 with the server's texts, some of them Python's. */
-function draftSource(pipeline: Pipeline, [source]: readonly DocumentSource[]): DocumentSource {
-  if (!source) throw knowledgeError("pipeline failed", { error: "list index out of range" });
-  const { start_node_id: id } = source;
-  if (findDatasource(pipeline, id)) return source;
-  throw knowledgeError("pipeline failed", { error: `Root node id ${id} not found in the graph` });
 }
 
 /** Creates a document for each source; a worker runs the pipeline for each. Returns the response. */

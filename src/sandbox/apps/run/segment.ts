@@ -46,7 +46,10 @@ export async function runSegment(context: RunContext, reason: SegmentReason): Pr
   records.saveRun(run);
 
   if (app.recording) return replayRun(context, app.recording);
-  const inputs = segmentInputs(run, reason);
+  const count = run.inputs["sys.dialogue_count"];
+  // A resumed chatflow counts its dialogue once more (recorded).
+  const counted = reason === "resumption" && typeof count === "number";
+  const inputs = { ...run.inputs, ...(counted && { "sys.dialogue_count": count + 1 }) };
   context.publish(runEvent("workflow_started", { run, inputs, since: startedAt, reason }));
   const { failed, forms } = await runBranches(context, app);
   if (failed) return endRun(context, "failed", failed.error);
@@ -132,13 +135,6 @@ async function pauseRun(context: RunContext, forms: readonly StoredForm[]): Prom
   });
   for (const event of events) publish(event);
   return events.at(-1) as RunEvent; // workflow_paused
-}
-
-/** A resumed chatflow counts its dialogue once more (recorded). */
-function segmentInputs(run: StoredRun, reason: SegmentReason): StoredRun["inputs"] {
-  const count = run.inputs["sys.dialogue_count"];
-  if (reason === "initial" || typeof count !== "number") return run.inputs;
-  return { ...run.inputs, "sys.dialogue_count": count + 1 };
 }
 
 /** Outputs of a run: those of its end nodes, or the joined answers of a chatflow. */

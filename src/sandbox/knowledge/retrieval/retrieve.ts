@@ -29,34 +29,32 @@ export type Retrieve = (
   topK: number,
 ) => readonly Passage[];
 
-/** Applications search economy by keywords, whatever the knowledge base says. */
-const settingsOf = (dataset: DatasetRow): SearchSettings => {
-  const settings = dataset.retrieval_model ?? DEFAULT_SETTINGS;
-  return isHighQuality(dataset) ? settings : { ...settings, search_method: "keyword_search" };
-};
-
-/** Whether a knowledge base has a document to search; the server leaves out those without. */
-const hasDocuments = ({ documents }: KnowledgeContext, { id: dataset_id }: DatasetRow): boolean =>
-  documents.count({ dataset_id, indexing_status: "completed", enabled: true, archived: false }) > 0;
+const searchable = { indexing_status: "completed", enabled: true, archived: false } as const;
 
 /** Returns the search for applications. */
 export const openRetrieve =
   (context: KnowledgeContext): Retrieve =>
   (wanted, query, topK) => {
     context.store.transaction(() => advanceIndexing(context));
-    return context.datasets
-      .select("ORDER BY rowid")
-      .filter(({ id, name }) => wanted.some((each) => ["*", id, name].includes(each)))
-      .filter((dataset) => hasDocuments(context, dataset))
-      .flatMap((dataset) => {
-        const settings = { ...settingsOf(dataset), top_k: topK };
-        return findChunks(context, dataset, query, settings).map((found) => ({
-          dataset,
-          ...found,
-        }));
-      })
-      .sort((a, b) => b.score - a.score)
-      .slice(0, topK);
+    return (
+      context.datasets
+        .select("ORDER BY rowid")
+        .filter(({ id, name }) => wanted.some((each) => ["*", id, name].includes(each)))
+        // The server leaves out those without a document to search.
+        .filter(({ id: dataset_id }) => context.documents.count({ dataset_id, ...searchable }) > 0)
+        .flatMap((dataset) => {
+          const stored = dataset.retrieval_model ?? DEFAULT_SETTINGS;
+          // Economy is searched by keywords, whatever the knowledge base says.
+          const method = isHighQuality(dataset) ? stored.search_method : "keyword_search";
+          const settings = { ...stored, search_method: method, top_k: topK };
+          return findChunks(context, dataset, query, settings).map((found) => ({
+            dataset,
+            ...found,
+          }));
+        })
+        .sort((a, b) => b.score - a.score)
+        .slice(0, topK)
+    );
   };
 
 /** A chunk that was found. */
