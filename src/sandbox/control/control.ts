@@ -11,7 +11,7 @@ export interface Controlled {
   readonly requests: RequestHistory;
   readonly models: ModelAccess;
   /** The state of the sandbox. */
-  health(): object;
+  health(): Health;
   /** Returns to the state at the start; throws ControlError if the data are kept. */
   reset(): Promise<void>;
 }

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
+  type Health,
   ControlError,
   type Controlled,
   controlResponse,
@@ -134,10 +135,10 @@ class SandboxServer implements Sandbox, Controlled {
     this.faults.set(faults);
   }
 
-  health(): object {
+  health(): Health {
     return {
       status: "ok",
-      version: this.#version, // of the server that it imitates
+      version: this.#version,
       base_url: `${this.origin}/v1`,
       models: this.#options.models ?? false,
       knowledge_key: KNOWLEDGE_KEY,
@@ -146,7 +147,6 @@ class SandboxServer implements Sandbox, Controlled {
         mode,
         key: appKey(name),
       })),
-      // Of what is stored, and of the requests since the start.
       counts: { ...this.#backend.counts(), requests: this.requests.total },
       faults: this.faults.all.map(([{ text }]) => text),
     };

@@ -7,7 +7,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { parseYaml, type Yaml } from "../../../lib/formats/yaml.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import type { Input } from "../../../operations/operation.ts";
-import type { RequestRecord } from "../../../sandbox/control/request-history.ts";
+import type { RequestRecord } from "../../../sandbox/control/control.ts";
 import type { Sandbox } from "../../../sandbox/http/server.ts";
 import type { Fault } from "../../../sandbox/protocol/faults.ts";
 import { SilentExit } from "../../task/command-spec.ts";
