@@ -162,8 +162,25 @@ export function matchesRequest(
   path: string,
 ): boolean {
   if (expected !== "*" && expected !== method) return false;
-  const parts = pattern.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"));
-  return new RegExp(`^(?:/v1)?${parts.join(".*")}$`, "s").test(path);
+  const parts = pattern.split("*");
+  return matchesParts(parts, path) || matchesParts(parts, path.replace(/^\/v1/, ""));
+}
+
+/**
+ * Reports whether a text consists of the parts, in order, with any characters between them. Linear, unlike a
+ * regular expression with as many `.*`.
+ */
+function matchesParts([first = "", ...rest]: readonly string[], text: string): boolean {
+  const last = rest.pop();
+  if (last === undefined) return text === first;
+  if (!text.startsWith(first) || !text.endsWith(last)) return false;
+  let end = first.length;
+  for (const part of rest) {
+    const start = text.indexOf(part, end);
+    if (start === -1) return false;
+    end = start + part.length;
+  }
+  return end <= text.length - last.length;
 }
 
 const isAction = (name: string): name is Action => Object.hasOwn(actions, name);
