@@ -440,6 +440,102 @@ describe("a server that does not keep what others keep", () => {
   });
 });
 
+describe("kb doc rename --each", () => {
+  const rows = async (text: string) => {
+    const path = join(folder, "names.csv");
+    await writeFile(path, text);
+    return path;
+  };
+  beforeEach(async () => {
+    for (const name of ["a.md", "b.md", "c.md"]) await add(name, `text of ${name}`);
+    await done("doc", "wait", kb);
+  });
+
+  test("renames each row, and fails those that cannot be", async () => {
+    await done("doc", "disable", kb, "b.md");
+    const path = await rows("doc,name\na.md,1.md\nb.md,2.md\nc.md,3.md\n");
+    const ran = await rename("--each", path, "-o", "json");
+    expect(ran.exit).toBe(10);
+    expect(JSON.parse(ran.out)).toMatchObject([
+      { row: 1, status: "ok" },
+      { row: 2, status: "failed", error: expect.stringContaining("is disabled") as string },
+      { row: 3, status: "ok" },
+    ]);
+    expect(await names()).toEqual(["1.md", "3.md", "b.md", ""]);
+    // The same file continues with the ids of the first time.
+    await done("doc", "enable", kb, "b.md");
+    const again = await rename("--each", path, "-o", "json");
+    expect(again.exit, again.err).toBe(0);
+    expect(again.err).toContain("resuming: 2 of 3 rows already done");
+    expect(await names()).toEqual(["1.md", "2.md", "3.md", ""]);
+    for (const name of ["a", "b", "c"]) {
+      const number = { a: 1, b: 2, c: 3 }[name];
+      expect(await contentOf(`${number}.md`)).toBe(`text of ${name}.md`);
+    }
+  });
+
+  test.each<[string, string, number, RegExp]>([
+    [
+      "a name twice",
+      "doc,name\na.md,1.md\nb.md,1.md\n",
+      2,
+      /row 2.*another row has the name "1\.md"/,
+    ],
+    ["a swap", "doc,name\nc.md,1.md\na.md,b.md\nb.md,a.md\n", 2, /row \d.*swaps or chains names/],
+    ["a chain", "doc,name\na.md,1.md\nb.md,a.md\n", 2, /row \d.*swaps or chains names/],
+    [
+      "an unknown document",
+      "doc,name\na.md,1.md\nz.md,2.md\n",
+      3,
+      /row 2 \(line 3\), column doc: .*not found; no changes were made$/m,
+    ],
+    ["a missing column", "doc\na.md\n", 2, /column name not found/],
+    ["an unknown column", "doc,name,x\na.md,1.md,2\n", 2, /unknown column "x"/],
+  ])("%s: nothing is sent", async (_, text, exit, message) => {
+    const path = await rows(text);
+    const since = server.seen.length;
+    const ran = await rename("--each", path);
+    expect(ran).toMatchObject({ exit, out: "", err: expect.stringMatching(message) as string });
+    expect(writesSince(since)).toEqual([]);
+  });
+
+  test("edited chunks of a row need --yes before any row is sent", async () => {
+    await done("chunk", "update", kb, "b.md", await chunkId("b.md", 1), "--content", "edited");
+    const path = await rows("doc,name\na.md,1.md\nb.md,2.md\n");
+    const since = server.seen.length;
+    const refused = await rename("--each", path);
+    expect(refused.exit).toBe(2);
+    expect(refused.err).toContain(
+      "row 2 (line 3): confirmation required: Rename b.md to 2.md and lose chunk 1 (edited)?",
+    );
+    expect(writesSince(since)).toEqual([]);
+    expect((await rename("--each", path, "--yes")).exit).toBe(0);
+    expect(await names()).toEqual(["1.md", "2.md", "c.md", ""]);
+  });
+
+  test("a row whose response was lost is not repeated, but finished", async () => {
+    const path = await rows("doc,name\na.md,1.md\nb.md,2.md\n");
+    server.sandbox.setFaults([parseFault("POST /datasets/*/update-by-text cut-bytes=0 times=1")]);
+    const lost = await rename("--each", path, "--concurrency", "1", "-o", "json");
+    expect(lost.exit).toBe(10);
+    expect(JSON.parse(lost.out)).toMatchObject([{ status: "unknown" }, { status: "ok" }]);
+    const since = server.seen.length;
+    const again = await rename("--each", path, "-o", "json");
+    expect(again.exit, again.err).toBe(0);
+    expect(writesSince(since)).toEqual([]);
+    expect(await names()).toEqual(["1.md", "2.md", "c.md", ""]);
+  });
+
+  test("a dry run shows the requests of all rows and sends none", async () => {
+    const path = await rows("doc,name\na.md,1.md\nb.md,2.md\n");
+    const since = server.seen.length;
+    const ran = await rename("--each", path, "--dry-run");
+    expect(ran.exit, ran.err).toBe(0);
+    expect(ran.out.match(/^POST .*update-by-text$/gm)).toHaveLength(2);
+    expect(writesSince(since)).toEqual([]);
+  });
+});
+
 test("doc update with a name alone names the command for it", async () => {
   await add("a.md", "text");
   const since = server.seen.length;

@@ -77,7 +77,7 @@ export const docRename = task({
   action: "rename document {kb}/{doc} to {name}",
   summary: "Rename a document and reindex it",
   about:
-    "The server takes a new name only together with the content, so the content is downloaded and sent\nagain. Metadata, chunking rule and language are kept. The document is split into chunks again: if\nchunks were edited, added, disabled or removed by hand, the command names them and asks. A document\nfrom a file keeps its extension.",
+    "The server takes a new name only together with the content, so the content is downloaded and sent\nagain. Metadata, chunking rule and language are kept. The document is split into chunks again: if\nchunks were edited, added, disabled or removed by hand, the command names them and asks. A document\nfrom a file keeps its extension. With --each, the columns are doc and name.",
   params: renameParams,
   returns: record("name was=previous_name status=indexing_status id"),
   sends: [
@@ -92,10 +92,11 @@ export const docRename = task({
   wraps: updateDocumentByText,
   effect: "writes",
   confirms: true,
+  each: {},
   exits: ["unsupported", "remote-failed"],
   examples: [
     "kb doc rename Handbook leave.md holidays.md",
-    "kb doc rename Handbook leave.md holidays.md --yes --no-wait",
+    "kb doc rename Handbook --each names.csv --yes",
   ],
 });
 

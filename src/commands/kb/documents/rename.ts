@@ -7,7 +7,7 @@ import { countCharacters, counted, decodeText, firstNames } from "../../../lib/t
 import { listChunks } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import type { Checked } from "../../../operations/operation.ts";
-import type { Context } from "../../task/command-spec.ts";
+import type { Context, RowWork } from "../../task/command-spec.ts";
 import { readContents } from "./contents.ts";
 import { responseValues } from "./field-values.ts";
 import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.ts";
@@ -24,14 +24,45 @@ export async function* run(input: RenameInput, context: Context): AsyncGenerator
   yield await finishRename(rename, context);
 }
 
+/** The same for the rows of a file. */
+export const rowWork = (context: Context): RowWork<RenameInput, Rename> => {
+  const renamed = new Set<string>();
+  const earlier = new Set<string>();
+  let isNoticed = false;
+  return {
+    async check(input) {
+      const key = `${input.dataset_id} ${input.name}`;
+      if (renamed.has(key)) throw usage(`another row has the name ${JSON.stringify(input.name)}`);
+      renamed.add(key);
+      const rename = await checkRename(input, context, ({ name }) => {
+        const now = `${input.dataset_id} ${name}`;
+        if (now === key) return;
+        if (renamed.has(now) || earlier.has(key)) throw dependentRows(input.name);
+        earlier.add(now);
+      });
+      if (!isNoticed && syncedPath(rename.before)) {
+        isNoticed = true;
+        await context.notice(syncNotice);
+      }
+      return rename;
+    },
+    send: async (rename) => (await finishRename(rename, context)).id,
+  };
+};
+
 /**
  * Reads what a rename depends on and refuses one that the server rejects or that would lose something.
  * A rename sends the whole content again (server §9.4), so the server splits it into chunks again:
  * changes of chunks by hand are lost, which needs a confirmation.
  */
-async function checkRename(input: RenameInput, context: Context): Promise<Rename> {
+async function checkRename(
+  input: RenameInput,
+  context: Context,
+  compare?: (before: DocumentDetail) => void,
+): Promise<Rename> {
   const rename = await readRename(input, context);
   const { before } = rename;
+  compare?.(before);
   if (before.name === input.name) return rename;
   requireAvailable(before, input);
   requireFile(before);
@@ -41,6 +72,13 @@ async function checkRename(input: RenameInput, context: Context): Promise<Rename
   await confirmLosses(rename, context);
   return rename;
 }
+
+/** Rows are sent side by side, and a document cannot take a name before another one has lost it. */
+const dependentRows = (name: string): CliError =>
+  usage(
+    `swaps or chains names: a document gets the name ${JSON.stringify(name)}, or has a name, that belongs to another row`,
+    "rename these documents to names that none has, then with a second file to the intended ones",
+  );
 
 /** Reads the document and what of it would be lost. */
 async function readRename(input: RenameInput, context: Context): Promise<Rename> {
@@ -127,7 +165,7 @@ async function confirmLosses(
 
 /**
  * Makes a checked rename, verifies that nothing was lost, and waits for indexing. The document is read
- * again before, because a prompt takes its time.
+ * again before, because a prompt or the rows before it take their time.
  */
 async function finishRename(checked: Rename, context: Context): Promise<object> {
   const { input } = checked;
