@@ -204,7 +204,7 @@ export const following: Scenario = {
     {
       name: "a silent line is trusted",
       file: "src/commands/wf/follow/silence.ts",
-      from: "return this.options.leave(status);",
+      from: "return leave(status);",
       to: "return;",
     },
     {
