@@ -1,4 +1,4 @@
-import { CliError } from "../errors.ts";
+import { CliError, reasonOf } from "../errors.ts";
 import { checkBeforeRetrying } from "./api-error.ts";
 import type { HttpRequest } from "./request.ts";
 
@@ -99,6 +99,7 @@ const kinds: readonly Kind[] = [
     words: ({ message }) => `invalid HTTP response: ${message}`,
     hint: "check the port of the base URL, and whether it starts with http:// or https://",
   },
+  { codes: /^E[MN]FILE$/, words: reasonOf, unsent: true },
   // Which of these is reported depends on timing; they mean the same.
   { codes: /^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, words: "connection reset" },
   { codes: /^Z_BUF_ERROR$/, words: "incomplete compressed data" },

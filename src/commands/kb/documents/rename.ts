@@ -16,8 +16,16 @@ import { replaceFile } from "./replace.ts";
 import { incomplete, verifiedRename } from "./verify-rename.ts";
 import type { DocumentDetail, Rename, RenameInput, SentContent } from "./verify-rename.ts";
 
+/** A renamed document. */
+interface RenamedDocument {
+  readonly id: string;
+  readonly name: string;
+  readonly previous_name: string;
+  readonly indexing_status: string;
+}
+
 /** Renames a document. */
-export async function* run(input: RenameInput, context: Context): AsyncGenerator<object> {
+export async function* run(input: RenameInput, context: Context): AsyncGenerator<RenamedDocument> {
   const rename = await checkRename(input, context);
   if (rename.before.name === input.name) await context.notice("it already has this name");
   else if (syncedPath(rename.before)) await context.notice(syncNotice);
@@ -167,7 +175,7 @@ async function confirmLosses(
  * Makes a checked rename, verifies that nothing was lost, and waits for indexing. The document is read
  * again before, because a prompt or the rows before it take their time.
  */
-async function finishRename(checked: Rename, context: Context): Promise<object> {
+async function finishRename(checked: Rename, context: Context): Promise<RenamedDocument> {
   const { input } = checked;
   const { document_id, name, no_wait } = input;
   const rename = await readRename(input, context);
