@@ -21,6 +21,8 @@ export const delays = {
   run: { first: 500, max: 10_000, factor: 1.5 },
   /** The record of a run that was stopped. */
   stop: { first: 300, max: 300, factor: 1 },
+  /** The stored message after its stream was lost. */
+  message: { first: 500, max: 2000, factor: 2 },
   /** The log of runs that is followed. */
   logs: { first: 2000, max: 2000, factor: 1 },
   /** A lock that another process holds. */

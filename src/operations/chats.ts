@@ -237,20 +237,13 @@ export const renameConversation = wfOperation({
 
 export const listConversationVariables = wfOperation({
   id: "getConversationVariables",
-  command: "wf conversation variables <conversation>",
   action: "list variables of conversation {conversation}",
-  summary: "List the variables of a conversation",
   route: "GET /conversations/{conversation_id}/variables",
-  // The server's filter by name fails (server §18).
   params: {
     conversation_id,
     user: userInQuery,
   },
   returns: cursor<{ readonly name: string }>("last_id", variableColumns),
-  examples: [
-    "wf conversation variables $CONVERSATION",
-    "wf conversation variables $CONVERSATION -o name",
-  ],
 });
 
 export const setConversationVariable = wfOperation({

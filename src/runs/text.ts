@@ -56,6 +56,7 @@ export class RunTexts {
         return this.#piece(fields.from_variable_selector, fields.answer);
       case "text_replace":
       case "message_replace":
+      case "_answer":
         return { kind: "all", text: fields.text ?? fields.answer ?? "" };
       case "node_started":
         this.#running.set(node, new Map());

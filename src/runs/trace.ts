@@ -130,6 +130,9 @@ export class RunTrace {
       this.citations = citedDocuments(metadata);
       this.tokens ??= numberAt(metadata, "usage.total_tokens");
     },
+    _answer: ({ metadata }) => {
+      this.citations = citedDocuments(metadata);
+    },
     error: ({ message }) => {
       this.status = "failed";
       this.error = message;

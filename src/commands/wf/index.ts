@@ -53,10 +53,11 @@ export const workflowFeatures: readonly Feature[] = [
   tasks("top", () => import("./top/command.ts"), {
     workflowTop: () => import("./top/top.ts"),
   }),
-  tasks("chat text", () => import("./chat/command.ts"), {
+  tasks("chat text conversation", () => import("./chat/command.ts"), {
     chat: () => import("./chat/chat.ts"),
     chatSend: () => import("./chat/send.ts"),
     completionCreate: async () => (await import("./chat/send.ts")).createText,
+    conversationVariables: () => import("./chat/variables.ts"),
   }),
   tasks("annotation", () => import("./annotations/command.ts"), {
     replyEnable: async () => (await import("./annotations/reply.ts")).enable,

@@ -109,6 +109,8 @@ const details: Readonly<Record<string, Parts>> = {
   workflow_finished: runOutcome,
   error: ({ code, message }) => [code, message],
   _gap: ({ missing }) => [missing && `missing: ${missing.join(", ")}`],
+  // The text is printed below.
+  _answer: nothing,
   agent_thought: ({ tool, tool_input, observation }) => [
     tool,
     tool_input,
@@ -204,7 +206,7 @@ export const isSilent = ({ event, fields }: ServerEvent): boolean =>
 /** Text that replaces the displayed text. An empty text of a snapshot does not (server §15.6). */
 export function replacement({ event, fields }: ServerEvent): Part {
   if (event === "text_replace") return fields.text;
-  return /^(message|message_replace)$/.test(event) ? fields.answer : undefined;
+  return /^(message|message_replace|_answer)$/.test(event) ? fields.answer : undefined;
 }
 
 /** Whether all of a run's answer was displayed; if not, the outputs at its end supply the rest. */

@@ -169,6 +169,7 @@ export class RunView {
       this.#final += linesBelow(event, this.#answer.isWhole, this.#style);
       this.#printRun(event);
     },
+    _answer: this.#replaceText,
     message: this.#replaceText,
     message_replace: this.#replaceText,
     text_replace: this.#replaceText,

@@ -88,3 +88,23 @@ test("a response without audio is not written and exits with 9", async () => {
   expect(await against({ "POST /v1/text-to-audio": sound }, line)).toMatchObject({ exit: 0 });
   expect(readFileSync(path, "utf8")).toBe("ID3");
 });
+
+test("--variable-name filters on the client, because the filter of the server fails", async () => {
+  const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
+  const rows = ["mood", "name"].map((name) => ({
+    id: name,
+    name,
+    value_type: "string",
+    value: "x",
+  }));
+  const ran = await against(
+    {
+      [`GET /v1/conversations/${id}/variables?`]: (socket, before, request) =>
+        (request.includes("variable_name")
+          ? json({ code: "unknown", message: "Internal Server Error", status: 500 }, 500)
+          : json({ limit: 100, has_more: false, data: rows }))(socket, before, request),
+    },
+    ["wf", "conversation", "variables", id, "--variable-name", "mood", "-o", "name"],
+  );
+  expect([ran.exit, ran.out], ran.err).toEqual([0, "mood\n"]);
+});

@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { eventsText, inTurn, json, recorded, runServer, streaming } from "../../lib/run-server.ts";
+import {
+  eventsText,
+  inTurn,
+  json,
+  lost,
+  recorded,
+  runServer,
+  streaming,
+} from "../../lib/run-server.ts";
 import type { Route } from "../../lib/run-server.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
@@ -197,19 +205,63 @@ test("a model whose rate is limited (since 1.16) exits with 7, says what is stor
   expect(JSON.parse(err)).toMatchObject({ error: { exit: 7, retryable: true, changed: "yes" } });
 });
 
-describe("after a lost stream, the message is never sent twice", () => {
+describe("a reply whose stream was lost is read from the server; the message is never sent twice", () => {
+  const events = eventsOf("chat-model.json: message, streaming, with citations");
+  const whole = events.map(({ answer }) => String(answer ?? "")).join("");
+  const message = (answer: string, more: object = {}) => ({
+    id: events[0]?.["message_id"],
+    answer,
+    status: "normal",
+    error: null,
+    retriever_resources: [
+      { position: 1, document_name: "leave.md", dataset_name: "HQ", score: 0.5 },
+    ],
+    ...more,
+  });
+  const stored = (...data: readonly object[]): Route => json({ data, has_more: false, limit: 20 });
+  const routesOf = (how: "close" | "break", ...looks: readonly Route[]) => ({
+    "POST /v1/chat-messages": partOf(events.slice(0, 5), how),
+    "GET /v1/messages": inTurn(...looks),
+  });
   const posts = (requests: readonly string[]) => requests.filter((each) => each.startsWith("POST"));
 
   test.each(["close", "break"] as const)("of a chat app: %s", async (how) => {
-    const events = eventsOf("chat-model.json: message, streaming, with citations");
-    const ran = await against({ "POST /v1/chat-messages": partOf(events.slice(0, 5), how) }, send);
-    expect(ran.exit).toBe(13);
-    expect(ran.out).not.toBe("");
-    expect(ran.err).toContain("\nthe message was stored\n");
-    expect(ran.err).toContain(
+    // The message exists from the start, its text once it is complete; reading it may fail.
+    const looks = [stored(message("")), lost, stored(message(whole))];
+    const shown = await against(routesOf(how, ...looks), send);
+    expect(shown.exit, shown.err).toBe(0);
+    expect(shown.out).toContain(whole.split("\n").at(-1));
+    expect(posts(shown.requests)).toHaveLength(1);
+    const asJson = await against(routesOf(how, ...looks), [...send, "-o", "json"]);
+    expect([asJson.exit, (JSON.parse(asJson.out) as { answer: string }).answer]).toEqual([
+      0,
+      whole,
+    ]);
+    const lines = await against(routesOf(how, ...looks), [...send, "-o", "jsonl"]);
+    expect(JSON.parse(lines.out.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({
+      event: "_answer",
+      conversation_id: conversation,
+      answer: whole,
+    });
+  });
+
+  test("exits with 13 within seconds if the server has no answer, with 9 if it failed", async () => {
+    const waits: number[] = [];
+    const never = await against(routesOf("break", stored(message(""))), send, { waits });
+    expect(never.exit).toBe(13);
+    expect(waits.reduce((sum, each) => sum + each, 0)).toBeLessThan(5000);
+    expect(never.out).not.toBe("");
+    expect(never.err).toContain("\nthe message was stored\n");
+    expect(never.err).toContain(
       `hint: the server stores an answer only if its stream is read to the end; \`wf conversation messages ${conversation}\` shows whether it was\n`,
     );
-    expect(posts(ran.requests)).toHaveLength(1);
+    expect(posts(never.requests)).toHaveLength(1);
+    const failed = stored(message("", { status: "error", error: "Rate limit reached" }));
+    const ran = await against(routesOf("break", failed), send);
+    expect([ran.exit, ran.err]).toEqual([
+      9,
+      expect.stringContaining("error: the reply failed: Rate limit reached"),
+    ]);
   });
 
   test("a completion cannot be read again: 13", async () => {

@@ -1,5 +1,10 @@
 import { getAppParameters } from "../../../operations/apps.ts";
-import { sendMessage, sendMessageBlocking } from "../../../operations/chats.ts";
+import {
+  listConversationVariables,
+  listMessages,
+  sendMessage,
+  sendMessageBlocking,
+} from "../../../operations/chats.ts";
 import { createCompletion, createCompletionBlocking } from "../../../operations/completions.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import { getForm, submitForm } from "../../../operations/forms.ts";
@@ -67,7 +72,15 @@ export const chat = task({
   params: conversationParams,
   returns: pastEvents,
   output: () => textChunks,
-  sends: [getAppParameters, streamRunEvents, getWorkflowRun, getForm, submitForm, uploadFile],
+  sends: [
+    getAppParameters,
+    listMessages,
+    streamRunEvents,
+    getWorkflowRun,
+    getForm,
+    submitForm,
+    uploadFile,
+  ],
   wraps: sendMessage,
   effect: "writes",
   exits: ["paused", "remote-failed", "partial", "cut"],
@@ -84,6 +97,7 @@ export const chatSend = task({
   output: (input, format) => replyOutput(input, format, sendMessageBlocking.returns),
   sends: [
     sendMessageBlocking,
+    listMessages,
     streamRunEvents,
     getWorkflowRun,
     getForm,
@@ -98,5 +112,23 @@ export const chatSend = task({
     "wf --app chat chat send 'How many days of leave do I have?'",
     "wf --app chat chat send 'And in the first year?' --conversation-id $CONVERSATION",
     "wf --app chat chat send Hello --blocking --jq .answer",
+  ],
+});
+
+export const conversationVariables = task({
+  command: "wf conversation variables <conversation>",
+  tool: {},
+  summary: "List the variables of a conversation",
+  params: {
+    ...listConversationVariables.params,
+    variable_name: local.text("Only the variable with this name", { length: [1, 255] }),
+  },
+  returns: listConversationVariables.returns,
+  pages: true,
+  wraps: listConversationVariables,
+  effect: "reads",
+  examples: [
+    "wf conversation variables $CONVERSATION",
+    "wf conversation variables $CONVERSATION --variable-name mood",
   ],
 });

@@ -1,11 +1,14 @@
 import { isQuotaCode } from "../../../api/api-error.ts";
 import type { EventBatches, EventStage } from "../../../api/sse.ts";
 import { ApiError, CliError } from "../../../errors.ts";
+import { backoff, delays } from "../../../lib/backoff.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, valueAt } from "../../../lib/json.ts";
 import { pipe, resultOfStream } from "../../../lib/pipe.ts";
+import { serverEvent } from "../../../lib/server-event.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import type { AnswerMetadata, ChatResponse } from "../../../operations/chats.ts";
+import { listMessages } from "../../../operations/chats.ts";
+import type { AnswerMetadata, ChatResponse, Message } from "../../../operations/chats.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import { TextSoFar, textOfOutputs } from "../../../runs/text.ts";
@@ -20,10 +23,14 @@ interface ReplyEnd {
   readonly outcome?: RunOutcome | undefined;
 }
 
+/** How often to read the stored message: its answer is there at once or never (server §18). */
+const MAX_POLLS = 3;
+
 /**
- * Yields the events of a reply to its end; never sends the message twice. A run behind the reply is
- * followed as in `wf run`, even if the connection is lost. Throws `remote-failed` if the reply failed,
- * and `cut` if its end is unknown.
+ * Yields the events of a reply to its end, even if the connection is lost; never sends the message
+ * twice. A run behind the reply is followed as in `wf run`; otherwise the stored message is read and
+ * yielded as an event `_answer`. Throws `remote-failed` if the reply failed, and `cut` if its end is
+ * unknown.
  */
 async function* replyEvents(
   { events, close }: EventStream,
@@ -144,10 +151,7 @@ async function* resume(first: readonly ServerEvent[], events: EventBatches): Eve
   yield* events;
 }
 
-/**
- * A reply without a run ends with `message_end` (server §15.5). After a lost connection nothing has the
- * rest: only the stream stores the answer (server §18).
- */
+/** A reply without a run ends with `message_end` (server §15.5). */
 async function* replyWithoutRun(events: EventBatches, context: Context): EventBatches {
   const reply = new ReplyCollector();
   let reason = "stream closed";
@@ -164,7 +168,48 @@ async function* replyWithoutRun(events: EventBatches, context: Context): EventBa
       throw error;
     reason = error.message;
   }
+  yield* storedReply(reply, reason, context);
+}
+
+/** Reads the stored message and yields its text if it differs from the text received. */
+async function* storedReply(reply: ReplyCollector, reason: string, context: Context): EventBatches {
+  const conversation_id = reply.id("conversation_id");
+  const message_id = reply.id("message_id");
+  if (conversation_id === undefined || message_id === undefined) throw replyLost(reason, reply);
+  await context.notice(`${reason}; reading the stored message`);
+  for (let attempt = 0; attempt < MAX_POLLS; attempt++) {
+    await context.pause(backoff(attempt, delays.message));
+    const message = await readMessage(conversation_id, message_id, context);
+    if (message?.status === "error") throw replyFailed(message.error, reply);
+    if (message === undefined || message.answer === "") continue;
+    const { answer, retriever_resources } = message;
+    const data = {
+      event: "_answer",
+      conversation_id,
+      message_id,
+      answer,
+      metadata: { retriever_resources },
+    };
+    if (answer !== reply.text()) yield [serverEvent(data)];
+    return;
+  }
   throw replyLost(reason, reply);
+}
+
+/** A message among the newest of a conversation; undefined if it cannot be read now. */
+async function readMessage(
+  conversation_id: string,
+  id: string,
+  context: Context,
+): Promise<Message | undefined> {
+  try {
+    const messages = await context.api.call(listMessages, { conversation_id });
+    return messages.find((message) => message.id === id);
+  } catch (error) {
+    if (context.signal.aborted || !(error instanceof CliError)) throw error;
+    await context.trace(1, error.message);
+    return undefined;
+  }
 }
 
 /** The model or the application failed; message and conversation are stored nevertheless. */
@@ -255,6 +300,7 @@ export class ReplyCollector {
       this.metadata = fields.metadata as unknown as AnswerMetadata; // as the server sends it
     if (kind === "workflow_finished") this.fullText = textOfOutputs(event) ?? this.fullText;
     if (kind === "workflow_paused") this.paused = data["data"];
+    if (kind === "_answer") this.fullText = fields.answer;
   }
 
   text(): string {
