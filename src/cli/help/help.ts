@@ -16,7 +16,7 @@ import { topicNames } from "./topic-names.ts";
 export interface HelpStyle {
   /** Columns of the terminal. */
   readonly width: number;
-  /** Without exit codes and requests: what -h shows. */
+  /** What -h shows: without exit codes and requests, and without the summaries of a program's commands. */
   readonly brief?: boolean;
 }
 
@@ -34,7 +34,7 @@ export function helpFor(
     words.every((word, index) => command.words[index] === word),
   );
   return renderPage(
-    path.length === 0 ? programPage(program, below) : groupPage(words, below),
+    path.length === 0 ? programPage(program, below, brief) : groupPage(words, below),
     width,
   );
 }
@@ -184,16 +184,15 @@ const abouts: Readonly<Record<string, string>> = {
   wf: "Run and follow the workflows of a Dify-compatible platform, and read their logs.",
 };
 
-function programPage(program: string, commands: readonly Command[]): HelpBlock[] {
+/** The page of a program; the brief one fits a terminal of 24 rows. */
+function programPage(program: string, commands: readonly Command[], brief: boolean): HelpBlock[] {
+  const groups = commandGroups[program] ?? [];
   const rows = new Map(childRows([program], commands));
   return [
     abouts[program] ?? "",
     { lines: [`Usage: ${program} <command> [flags]`] },
     `Sign in with \`${program} login\`, or try it without an account: \`${program} sandbox -- sh\`.`,
-    ...(commandGroups[program] ?? []).map(([title, words]): HelpBlock => ({
-      title,
-      rows: words.map((word): HelpRow => [word, rows.get(word) ?? ""]),
-    })),
+    { title: "Commands", rows: groups.map(([title, words]) => [title, words.join(", ")]) },
     {
       title: "More help",
       rows: [
@@ -202,6 +201,12 @@ function programPage(program: string, commands: readonly Command[]): HelpBlock[]
         [`${program} help --json`, "all commands as JSON; --compact: a short list"],
       ],
     },
+    ...(brief
+      ? []
+      : groups.map(([title, words]): HelpBlock => ({
+          title,
+          rows: words.map((word): HelpRow => [word, rows.get(word) ?? ""]),
+        }))),
   ];
 }
 

@@ -115,7 +115,7 @@ class LineParser {
 
   private help(path: readonly string[]): ParsedLine {
     const flag = this.words.find((word) => ["-h", "--help", "--"].includes(word));
-    return { kind: "help", path, brief: flag === "-h" };
+    return { kind: "help", path, brief: flag === "-h" || this.words.length === 0 };
   }
 
   private unknownWord(path: readonly string[], word: string): ParsedLine {
