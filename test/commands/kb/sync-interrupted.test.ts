@@ -95,6 +95,9 @@ test("on another machine, names what an interrupted sync probably left", async (
   expect(ran.out).toContain("probably left by an interrupted sync; --adopt replaces it");
   const line = `kb sync ${kb} '${dir}' --include '*.md' --prune --adopt`;
   expect(ran.err).toContain(`hint: \`${line}\``);
+  expect(ran.err).toContain(
+    "1 document that no sync marked has no file here: gone.md; an interrupted sync may have left it",
+  );
   const adopted = ["kb", "sync", kb, dir, "--include", "*.md", "--prune", "--adopt"];
   await server.done(adopted, other);
   expect(await contents()).toEqual({ "a.md": "edited", "gone.md": "gone", "kept.md": "kept" });

@@ -1,10 +1,11 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { firstNames } from "../../../lib/text.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { contentHashes, readKbState, syncFields } from "../documents/index.ts";
-import type { KbState } from "../documents/index.ts";
+import type { DocumentState, KbState } from "../documents/index.ts";
 import { ambiguousContent, change, makeDocuments, planDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
+import { uploadKind } from "./file-kinds.ts";
 import { openSyncJournal } from "./made-journal.ts";
 import type { SyncJournal } from "./made-journal.ts";
 import { isUnsupported, parsePrefix, presenceIn, requireDistinctNames } from "./local-files.ts";
@@ -129,9 +130,11 @@ async function* syncWith(
   const documents = await journal.withMarks(state.documents);
   const ambiguous = ambiguousContent(files, documents);
   const hashes = await contentHashes(dataset_id, ambiguous, context);
-  const rules = { source, prune, adopt, rewrite, mayExist: presenceIn(entries, prefix) };
+  const mayExist = presenceIn(entries, prefix);
+  const rules = { source, prune, adopt, rewrite, mayExist };
   const changes = planDocuments(files, { documents, hashes }, rules);
   await noticeUnused(scanned.files, input.match ? patterns : [], entries, context);
+  if (prune) await noticeUnmarked(documents, changes, { prefix, mayExist }, context);
   requireTechnique(changes, state, dataset_id);
   const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
   await confirmDeletes(changes, owned.length, input, context);
@@ -160,6 +163,39 @@ const adoptLine = ({ dataset_id, directory, ...flags }: SyncInput): string =>
     match: flags.match,
     shard: flags.shard,
   });
+
+/**
+ * Names documents that --prune keeps although an interrupted sync of another machine may have left them:
+ * the API made them, no sync marked them, and they have the name of a file that does not exist.
+ */
+async function noticeUnmarked(
+  documents: readonly DocumentState[],
+  changes: readonly DocumentChange[],
+  {
+    prefix,
+    mayExist,
+  }: {
+    readonly prefix: string | undefined;
+    readonly mayExist: (path: string) => boolean;
+  },
+  { notice }: Context,
+): Promise<void> {
+  const planned = new Set(changes.map(({ id }) => id));
+  const names = documents
+    .filter((each) => each.from_api && each.metadata[syncFields.path] === undefined)
+    .filter(({ id }) => !planned.has(id))
+    .map(({ name }) => name)
+    .filter((name) => {
+      const path = name.replaceAll("∕", "/");
+      const isBelow = prefix === undefined || path.startsWith(`${prefix}/`);
+      return isBelow && uploadKind(path) !== undefined && !mayExist(path);
+    });
+  if (names.length === 0) return;
+  const isOne = names.length === 1;
+  const what = `${counted(names.length, "document")} that no sync marked ${isOne ? "has" : "have"} no file here`;
+  const maybe = `an interrupted sync may have left ${isOne ? "it" : "them"}`;
+  await notice(`${what}: ${firstNames(names)}; ${maybe}`);
+}
 
 /** The result of a file that cannot become a document. */
 const unfitRow = (file: SkippedFile): Change =>
