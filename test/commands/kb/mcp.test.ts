@@ -325,7 +325,7 @@ describe("untrusted text", () => {
   });
 });
 
-describe("resources", () => {
+describe("resources and prompts", () => {
   test("documents are resources with templates", async () => {
     const { client } = reader;
     const { resourceTemplates } = await client.listResourceTemplates();
@@ -348,6 +348,20 @@ describe("resources", () => {
     );
     await expect(client.readResource({ uri: "file:///etc/passwd" })).rejects.toThrow(
       "not the URI of a document",
+    );
+  });
+
+  test("prompts have the words of the user", async () => {
+    const { client } = reader;
+    const { prompts } = await client.listPrompts();
+    expect(prompts.map(({ name }) => name)).toEqual(["answer", "find_gaps"]);
+    const values = { kb: "Handbook", question: "How long is leave?" };
+    const { messages } = await client.getPrompt({ name: "answer", arguments: values });
+    expect(messages).toMatchObject([
+      { role: "user", content: { text: expect.stringContaining("How long is leave?") } },
+    ]);
+    await expect(client.getPrompt({ name: "answer", arguments: { kb: "x" } })).rejects.toThrow(
+      "question is required",
     );
   });
 });

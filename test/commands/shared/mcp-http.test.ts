@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 
 describe.each(protocols)("protocol %s", (protocol) => {
-  test("tools, resources and errors", async () => {
+  test("tools, resources, prompts and errors", async () => {
     const { client: connected, use, fail } = await client(kb, negotiation(protocol));
     expect(connected.getNegotiatedProtocolVersion()).toBe(protocol);
     expect((await connected.listTools()).tools.map(({ name }) => name)).toContain("search");
@@ -46,6 +46,7 @@ describe.each(protocols)("protocol %s", (protocol) => {
     expect((await fail("show", { kb: "Nope" })).error).toMatchObject({ exit_name: "not-found" });
     const { contents } = await connected.readResource({ uri: "kb://Handbook/leave.md" });
     expect(JSON.stringify(contents)).toContain("30 days of leave");
+    expect((await connected.listPrompts()).prompts).toHaveLength(2);
   });
 
   test("a run reports its progress and asks the user", async () => {

@@ -11,6 +11,13 @@ export {
 export type { ToolCallOf } from "./results.ts";
 export { objectSchema, orNull } from "./schema.ts";
 export { serveClients } from "./serve.ts";
-export type { ClientRequest, Offer, OfferedResources, OfferedTool, UserReply } from "./tool.ts";
+export type {
+  ClientRequest,
+  Offer,
+  OfferedPrompt,
+  OfferedResources,
+  OfferedTool,
+  UserReply,
+} from "./tool.ts";
 export { readingTool } from "./tool.ts";
 export { mcpAddress, mcpClient, mcpConfigSpec } from "./params.ts";

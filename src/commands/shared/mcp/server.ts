@@ -14,6 +14,7 @@ import type {
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
 import { CliError, internalError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
+import { own } from "../../../lib/json.ts";
 import type { ProgressStep } from "../../../output/report-model.ts";
 import { version } from "../../../lib/version.ts";
 import { mapTexts } from "../../../redact/text.ts";
@@ -34,19 +35,21 @@ export interface ServerSetting {
 /** A server for one connection, or for one request over HTTP. */
 export function newServer(setting: ServerSetting): Server {
   const { program, offer, verifyState } = setting;
-  const { resources } = offer;
+  const { prompts, resources } = offer;
   const server = new Server(
     { name: program, title: offer.title, version },
     {
       instructions: offer.instructions,
       capabilities: {
         tools: {},
+        ...(prompts.length > 0 && { prompts: {} }),
         ...(resources && { resources: {} }),
       },
       ...(verifyState && { requestState: { verify: verifyState } }),
     },
   );
   setToolHandlers(server, setting);
+  if (prompts.length > 0) setPromptHandlers(server, setting);
   if (resources) setResourceHandlers(server, setting);
   return server;
 }
@@ -55,10 +58,7 @@ function setToolHandlers(server: Server, setting: ServerSetting): void {
   const { offer, host, toolCall } = setting;
   server.setRequestHandler("tools/list", () => ({
     // Their schemas are JSON by type, which the type of the package describes in more detail.
-    tools: offer.tools.map((tool) => {
-      const { call: _, ...definition } = tool;
-      return definition;
-    }) as never,
+    tools: offer.tools.map(withoutFunctions) as never,
   }));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const { name, arguments: values = {} } = params;
@@ -73,6 +73,12 @@ function setToolHandlers(server: Server, setting: ServerSetting): void {
   });
 }
 
+/** A tool or a prompt as clients see it. */
+const withoutFunctions = <T extends object>(offered: T): T =>
+  Object.fromEntries(
+    Object.entries(offered).filter(([, value]) => typeof value !== "function"),
+  ) as T;
+
 const validators = new WeakMap<OfferedTool, ReturnType<AjvJsonSchemaValidator["getValidator"]>>();
 
 /** Throws usage for arguments that the schema of a tool does not allow. */
@@ -86,6 +92,25 @@ function checkArguments(tool: OfferedTool, values: Readonly<Record<string, unkno
   validators.set(tool, validate);
   const { valid, errorMessage = "" } = validate(values);
   if (!valid) throw usage(`invalid arguments: ${errorMessage.replace(/\bdata[/ ]/g, "")}`, takes);
+}
+
+function setPromptHandlers(server: Server, { offer, host }: ServerSetting): void {
+  server.setRequestHandler("prompts/list", () => ({
+    prompts: offer.prompts.map(withoutFunctions),
+  }));
+  server.setRequestHandler("prompts/get", ({ params }) => {
+    const { name, arguments: values = {} } = params;
+    const prompt = offer.prompts.find((each) => each.name === name);
+    if (!prompt)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Prompt ${name} not found`);
+    const missing = prompt.arguments?.find(
+      (argument) => argument.required && !own(values, argument.name),
+    );
+    if (missing)
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `${missing.name} is required`);
+    const text = host.secrets.masked(prompt.text(values));
+    return { messages: [{ role: "user", content: { type: "text", text } }] };
+  });
 }
 
 function setResourceHandlers(server: Server, { offer: { resources }, host }: ServerSetting): void {

@@ -2,6 +2,7 @@ import type {
   CallToolResult,
   InputRequiredResult,
   ListResourcesResult,
+  Prompt,
   ReadResourceResult,
   ResourceTemplateType,
   ToolAnnotations,
@@ -50,6 +51,11 @@ export const readingTool: ToolAnnotations = {
   openWorldHint: false,
 };
 
+/** A prompt that a server offers; a missing value is an empty text. */
+export interface OfferedPrompt extends Prompt {
+  readonly text: (values: Readonly<Record<string, string>>) => string;
+}
+
 /** The documents that a server offers as resources. Its functions throw CliError. */
 export interface OfferedResources {
   readonly templates: readonly ResourceTemplateType[];
@@ -63,5 +69,6 @@ export interface Offer {
   /** How to use it, for models. */
   readonly instructions: string;
   readonly tools: readonly OfferedTool[];
+  readonly prompts: readonly OfferedPrompt[];
   readonly resources?: OfferedResources | undefined;
 }

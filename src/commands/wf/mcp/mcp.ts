@@ -98,6 +98,7 @@ export async function run(
     title: "Applications",
     instructions: instructions(applications),
     tools,
+    prompts: [],
   };
   const verifyState: typeof codec.verify = (state, request) => codec.verify(state, request);
   const server = { program: "wf", offer, host: context.host, toolCall, verifyState };
