@@ -351,6 +351,20 @@ describe("resources and prompts", () => {
     );
   });
 
+  test.each([
+    ["kb", "hand", {}, ["Handbook"]],
+    ["document", "le", { kb: "Handbook" }, ["leave.md"]],
+    ["document", "", { kb: "Handbook" }, ["guides/parking (new).md", "leave.md"]],
+    ["document", "x", {}, []],
+  ])("%s %j is completed", async (name, value, others, expected) => {
+    const { completion } = await reader.client.complete({
+      ref: { type: "ref/resource", uri: "kb://{kb}/{document}" },
+      argument: { name, value },
+      context: { arguments: others },
+    });
+    expect(completion.values).toEqual(expected);
+  });
+
   test("prompts have the words of the user", async () => {
     const { client } = reader;
     const { prompts } = await client.listPrompts();
@@ -363,6 +377,9 @@ describe("resources and prompts", () => {
     await expect(client.getPrompt({ name: "answer", arguments: { kb: "x" } })).rejects.toThrow(
       "question is required",
     );
+    const ref = { type: "ref/prompt", name: "answer" } as const;
+    const argument = { name: "kb", value: "S" };
+    expect((await client.complete({ ref, argument })).completion.values).toEqual(["Secret"]);
   });
 });
 

@@ -22,7 +22,7 @@ import type { kbMcpParams } from "./command.ts";
 import { documentsOf } from "./documents.ts";
 import type { Documents } from "./documents.ts";
 import { permitFor, readAllowed } from "./limits.ts";
-import { resourcesOf } from "./resources.ts";
+import { completeName, resourcesOf } from "./resources.ts";
 import { readTool } from "./read-tool.ts";
 import { searchTool } from "./search-tool.ts";
 
@@ -69,6 +69,7 @@ export async function run(
     tools,
     prompts,
     resources: resourcesOf(documents),
+    complete: completeName(documents),
   };
   await serveClients({ program: "kb", offer, host: context.host, toolCall }, http, context);
 }

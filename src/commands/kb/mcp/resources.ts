@@ -1,6 +1,6 @@
 import { asText } from "../../../operations/operation.ts";
 import { untrustedMark, untrustedText } from "../../shared/mcp/index.ts";
-import type { ClientRequest, OfferedResources } from "../../shared/mcp/index.ts";
+import type { ClientRequest, Offer, OfferedResources } from "../../shared/mcp/index.ts";
 import { readChunk } from "./documents.ts";
 import type { Documents } from "./documents.ts";
 import type { AllowedBase } from "./limits.ts";
@@ -71,7 +71,7 @@ async function basesOf(
 
 async function documentNames(
   documents: Documents,
-  values: { readonly kb: string },
+  values: { readonly kb: string; readonly keyword?: string },
   request: ClientRequest,
 ): Promise<string[]> {
   const { rows } = await documents.list("doc list", values, request, { limit: MAX_LISTED });
@@ -90,3 +90,20 @@ async function textOf(
   const rest = total - rows.length;
   return [...texts, ...(rest > 0 ? [`(${rest} more chunks: use the tool read)`] : [])].join("\n\n");
 }
+
+/** Completes names of knowledge bases and documents. */
+export const completeName =
+  (documents: Documents): Offer["complete"] =>
+  async (argument, text, { kb }, request) => {
+    if (argument === "kb") {
+      const names = (await basesOf(documents, request)).map(({ name }) => name);
+      return names.filter((name) => startsWith(name, text));
+    }
+    if (argument !== "document" || kb === undefined) return [];
+    const filter = text === "" ? {} : { keyword: text };
+    const names = await documentNames(documents, { kb, ...filter }, request);
+    return names.filter((name) => startsWith(name, text));
+  };
+
+const startsWith = (name: string, text: string) =>
+  name.toLowerCase().startsWith(text.toLowerCase());

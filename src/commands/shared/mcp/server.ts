@@ -44,6 +44,7 @@ export function newServer(setting: ServerSetting): Server {
         tools: {},
         ...(prompts.length > 0 && { prompts: {} }),
         ...(resources && { resources: {} }),
+        ...((resources ?? prompts.length > 0) && { completions: {} }),
       },
       ...(verifyState && { requestState: { verify: verifyState } }),
     },
@@ -51,6 +52,7 @@ export function newServer(setting: ServerSetting): Server {
   setToolHandlers(server, setting);
   if (prompts.length > 0) setPromptHandlers(server, setting);
   if (resources) setResourceHandlers(server, setting);
+  if (resources ?? prompts.length > 0) setCompletionHandler(server, setting);
   return server;
 }
 
@@ -128,6 +130,22 @@ function setResourceHandlers(server: Server, { offer: { resources }, host }: Ser
       masked(await resources.read(params.uri, requestOf(context, server, host)), host),
     ),
   );
+}
+
+function setCompletionHandler(server: Server, { offer, host }: ServerSetting): void {
+  server.setRequestHandler("completion/complete", async ({ params }, context) => {
+    const { argument, context: others } = params;
+    const request = requestOf(context, server, host);
+    const values = await protocolErrors(() =>
+      offer.complete(argument.name, argument.value, others?.arguments ?? {}, request),
+    );
+    // The protocol allows so many.
+    const shown = values.slice(0, 100);
+    return masked(
+      { completion: { values: shown, total: values.length, hasMore: values.length > 100 } },
+      host,
+    );
+  });
 }
 
 /** Requests without a result for errors have errors of the protocol. */

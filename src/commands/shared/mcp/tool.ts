@@ -1,5 +1,6 @@
 import type {
   CallToolResult,
+  CompleteResult,
   InputRequiredResult,
   ListResourcesResult,
   Prompt,
@@ -71,4 +72,11 @@ export interface Offer {
   readonly tools: readonly OfferedTool[];
   readonly prompts: readonly OfferedPrompt[];
   readonly resources?: OfferedResources | undefined;
+  /** Values that begin with a text, for an argument of a prompt or a template. */
+  complete(
+    argument: string,
+    text: string,
+    others: Readonly<Record<string, string>>,
+    request: ClientRequest,
+  ): Promise<CompleteResult["completion"]["values"]>;
 }

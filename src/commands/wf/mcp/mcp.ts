@@ -99,6 +99,7 @@ export async function run(
     instructions: instructions(applications),
     tools,
     prompts: [],
+    complete: () => Promise.resolve([]),
   };
   const verifyState: typeof codec.verify = (state, request) => codec.verify(state, request);
   const server = { program: "wf", offer, host: context.host, toolCall, verifyState };
