@@ -21,11 +21,16 @@ async function cluster(options: Parameters<typeof testSandbox>[0] = {}) {
       .trim()
       .split("\n")
       .sort();
-  return { env: { KB_BASE_URL, KB_KEY }, mounts: { "/handbook": volume }, volume, names };
+  const mounts = { "/handbook": volume };
+  return { sandbox: server.sandbox, env: { KB_BASE_URL, KB_KEY }, mounts, volume, names };
 }
 
 test("a killed pod is replaced; the finishing job deletes what has no file", async () => {
-  const { env, mounts, volume, names } = await cluster();
+  const { sandbox, env, mounts, volume, names } = await cluster();
+  // Some files are there at once; the others take longer than this process takes to kill a pod.
+  sandbox.setFaults([
+    parseFault("POST /datasets/*/document/create-by-file delay=4s skip=3 times=9"),
+  ]);
   writeFileSync(join(volume, "former.md"), "This page will be removed.\n");
   // Each of three shards is killed when it has said what became of its first file.
   const kills = (index: number, attempt: number) => attempt === 0 && index < 3;
