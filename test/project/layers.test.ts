@@ -10,6 +10,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   lib: ["errors"],
   errors: ["lib"],
   operations: ["lib"],
+  splitting: ["lib"],
   redact: ["lib"],
   host: ["lib", "redact", "errors"],
   api: ["operations", "errors", "lib"],
@@ -18,6 +19,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   output: ["operations", "host", "runs", "lib", "errors"],
   commands: [
     "operations",
+    "splitting",
     "api",
     "host",
     "config",
@@ -27,7 +29,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "errors",
     "output/report-model",
   ],
-  sandbox: ["operations", "lib", "host/lock"],
+  sandbox: ["operations", "splitting", "lib", "host/lock"],
   cli: [
     "operations",
     "api",

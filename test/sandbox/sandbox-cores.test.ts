@@ -6,12 +6,10 @@ import { Faults, parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { isoTime } from "../../src/sandbox/apps/runs.ts";
 import { pythonRepr, pythonType } from "../../src/sandbox/protocol/validation.ts";
 import { jsonResponse } from "../../src/sandbox/protocol/response.ts";
-import { atLeast } from "../../src/sandbox/protocol/handler.ts";
+import { atLeast } from "../../src/lib/version.ts";
 import { createRouter } from "../../src/sandbox/http/router.ts";
 import { countCharacters } from "../../src/lib/text.ts";
-import { splitIntoChunks } from "../../src/sandbox/knowledge/indexing/chunking.ts";
 import { parseMetadataFilter } from "../../src/sandbox/knowledge/retrieval/retrieve.ts";
-import { parseProcessRule } from "../../src/sandbox/knowledge/records/settings.ts";
 import { extractKeywords, tokenize } from "../../src/sandbox/models/words.ts";
 import { uniqueNames } from "../../src/sandbox/knowledge/documents.ts";
 import {
@@ -127,36 +125,6 @@ test("extractKeywords lists frequent words first, without stop words", () => {
     "sells",
     "Desk",
   ]);
-});
-
-const rule = (mode: "custom" | "hierarchical", segmentation: object, more: object = {}) =>
-  parseProcessRule({ mode, rules: { pre_processing_rules: [], segmentation, ...more } });
-
-test.each([
-  ["a\n\nb", parseProcessRule({ mode: "automatic" }), [["a\n\nb"]]],
-  ["- a###, b", rule("custom", { separator: "###", max_tokens: 50 }), [["- a"], ["b"]]],
-  [
-    "a. b\n\nc",
-    rule(
-      "hierarchical",
-      { separator: "\n\n", max_tokens: 50 },
-      { subchunk_segmentation: { separator: ". ", max_tokens: 50 } },
-    ),
-    [
-      ["a. b", "a", "b"],
-      ["c", "c"],
-    ],
-  ],
-])("splitIntoChunks(%j) returns content and children", (text, processRule, expected) => {
-  const chunks = splitIntoChunks(text, processRule);
-  expect(chunks.map(({ content, children }) => [content, ...children])).toEqual(expected);
-});
-
-test("splitIntoChunks rejects a length below 50 tokens", () => {
-  const short = rule("custom", { separator: "\n", max_tokens: 49 });
-  expect(() => splitIntoChunks("a", short)).toThrow(
-    "Custom segment length should be between 50 and 4000.",
-  );
 });
 
 test.each([

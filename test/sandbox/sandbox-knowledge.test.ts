@@ -67,9 +67,17 @@ describe("a text document", () => {
     [
       "again if a part is too long, with an overlap",
       numbered(10, 69),
-      // A word is two tokens: thirty fill a chunk, the next one repeats two.
-      custom({ separator: "###", max_tokens: 60, chunk_overlap: 4 }),
-      [numbered(10, 39), numbered(38, 67), numbered(66, 69)],
+      // Servers before 1.16.1 lose the spaces: ten words of six characters fill a chunk, the next one repeats one.
+      custom({ separator: "###", max_tokens: 60, chunk_overlap: 6 }),
+      [
+        [10, 19],
+        [19, 28],
+        [28, 37],
+        [37, 46],
+        [46, 55],
+        [55, 64],
+        [64, 69],
+      ].map(([first = 0, last = 0]) => numbered(first, last).replaceAll(" ", "")),
     ],
     [
       "after spaces, URLs and addresses are removed",

@@ -190,9 +190,9 @@ describe("an upload", () => {
       error: "The sandbox cannot extract text from this file type.",
       chunks: [],
     });
-    expect(await uploaded("prices.csv", utf8("a,b\n1,2\n"), false)).toEqual({
+    expect(await uploaded("prices.csv", utf8("a, b\n1, 2\n"), false)).toEqual({
       error: null,
-      chunks: ["a,b\n1,2"],
+      chunks: ["a, b\n1, 2"],
     });
   });
 

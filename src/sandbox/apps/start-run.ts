@@ -1,4 +1,5 @@
-import { type Reply, atLeast } from "../protocol/handler.ts";
+import { atLeast } from "../../lib/version.ts";
+import type { Reply } from "../protocol/handler.ts";
 import { HttpError, statusError } from "../protocol/errors.ts";
 import { dataLine } from "../protocol/response.ts";
 import type { StoredAnnotation, StoredEndUser, StoredRun } from "./records/runs-store.ts";

@@ -9,13 +9,13 @@ import { idSource } from "../protocol/ids.ts";
 import { openStore, type Store } from "../storage/sqlite.ts";
 import { authorize, createRouter } from "./router.ts";
 import type { FaultPlan, Fault } from "../protocol/faults.ts";
+import { atLeast } from "../../lib/version.ts";
 import {
   type Clock,
   type Handler,
   type Reply,
   pathOf,
   type ReceivedRequest,
-  atLeast,
 } from "../protocol/handler.ts";
 import { HttpError } from "../protocol/errors.ts";
 import { parseRequest } from "./request-body.ts";
@@ -67,7 +67,7 @@ export class Backend {
     this.clock = clock;
     this.step = step;
     this.#store = store;
-    this.#knowledge = openKnowledge({ ...common, indexingDelay });
+    this.#knowledge = openKnowledge({ ...common, indexingDelay, version });
     const { retrieve } = this.#knowledge;
     const applications = readApplications(options.applications);
     this.applications = [...applications.values()];

@@ -3,7 +3,8 @@ import { isObject } from "../../lib/json.ts";
 import type * as operations from "../../operations/knowledge.ts";
 import type { InputOf } from "../../operations/operation.ts";
 import { internalServerError } from "../protocol/errors.ts";
-import { type Call, atLeast } from "../protocol/handler.ts";
+import { atLeast } from "../../lib/version.ts";
+import type { Call } from "../protocol/handler.ts";
 import { checkFlag, pageFields, parsePage } from "../protocol/page-params.ts";
 import { account } from "../protocol/ids.ts";
 import {

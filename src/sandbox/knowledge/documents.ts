@@ -2,7 +2,8 @@ import { zipSync } from "fflate";
 import { own } from "../../lib/json.ts";
 import type * as operations from "../../operations/documents.ts";
 import { internalServerError, noFileUploaded, type HttpError } from "../protocol/errors.ts";
-import { type Call, type Reply, atLeast } from "../protocol/handler.ts";
+import { atLeast } from "../../lib/version.ts";
+import type { Call, Reply } from "../protocol/handler.ts";
 import { pageFields, parsePage } from "../protocol/page-params.ts";
 import { validationError } from "../protocol/validation.ts";
 import {

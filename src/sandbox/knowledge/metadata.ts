@@ -2,7 +2,8 @@ import { isObject } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/text.ts";
 import type * as operations from "../../operations/metadata.ts";
 import { raise } from "../protocol/errors.ts";
-import { type Reply, atLeast } from "../protocol/handler.ts";
+import { atLeast } from "../../lib/version.ts";
+import type { Reply } from "../protocol/handler.ts";
 import { validationError } from "../protocol/validation.ts";
 import {
   type DocumentRow,

@@ -1,6 +1,7 @@
 import type * as operations from "../../operations/tags.ts";
 import { internalServerError, raise } from "../protocol/errors.ts";
-import { type Call, atLeast } from "../protocol/handler.ts";
+import { atLeast } from "../../lib/version.ts";
+import type { Call } from "../protocol/handler.ts";
 import { validationError } from "../protocol/validation.ts";
 import { isUuid } from "../../lib/text.ts";
 import type { KnowledgeContext, TagRow, KnowledgeHandlers } from "./records/knowledge-store.ts";

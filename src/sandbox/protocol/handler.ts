@@ -92,14 +92,6 @@ export interface ReceivedFile {
   readonly text?: FileText | undefined;
 }
 
-/** Compares versions such as `1.14.2` number by number. */
-export function atLeast(version: string, minimum: string): boolean {
-  const numbers = (text: string) => text.split(".").map(Number);
-  const [actual, required] = [numbers(version), numbers(minimum)];
-  const index = required.findIndex((number, each) => (actual[each] ?? 0) !== number);
-  return index === -1 || (actual[index] ?? 0) > (required[index] ?? 0);
-}
-
 /** A part of a multipart form, as received. */
 export interface ReceivedPart {
   readonly name: string;

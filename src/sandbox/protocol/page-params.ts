@@ -1,4 +1,5 @@
-import { type Call, atLeast } from "./handler.ts";
+import { atLeast } from "../../lib/version.ts";
+import type { Call } from "./handler.ts";
 import { type Rule, validationError, validate } from "./validation.ts";
 
 /** What a query without them means. */

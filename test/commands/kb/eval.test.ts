@@ -868,24 +868,24 @@ describe("the example handbook", async () => {
     const [first] = (JSON.parse(ran.out) as Evaluation).settings;
     const missed = first?.questions.filter(({ rank, missing }) => rank !== 1 || missing.length > 0);
     expect(missed?.map(({ id, rank, missing }) => [id, rank, missing])).toEqual([
+      [null, 2, []],
       ["hotel", null, ["travel-and-expenses.md"]],
-      ["holidays", 2, ["osaka-leave.md"]],
-      ["spain", 5, []],
-      ["stolen", 3, []],
+      ["holidays", 1, ["osaka-leave.md"]],
+      ["stolen", null, ["equipment.md", "Theft is also reported to the police"]],
     ]);
-    // Twenty at rank 1 of 1 expected; hotel nothing; holidays at 2 of 2; spain at 5, stolen at 3 of 1.
+    // Twenty at rank 1 of 1 expected; one at 2; hotel and stolen nothing; holidays at 1 of 2.
     expect(first?.figures).toMatchObject({
-      "recall@1": 0.833333, // 20 / 24
-      "recall@3": 0.895833, // (20 + 1/2 + 1) / 24
-      "recall@5": 0.9375, // (20 + 1/2 + 1 + 1) / 24
+      "recall@1": 0.854167, // (20 + 1/2) / 24
+      "recall@3": 0.895833, // (20 + 1 + 1/2) / 24
+      "recall@5": 0.895833,
       "precision@3": 0.305556, // (20/3 + 1/3 + 1/3) / 24
-      "precision@5": 0.191667, // (20/5 + 1/5 + 1/5 + 1/5) / 24
+      "precision@5": 0.183333, // (20/5 + 1/5 + 1/5) / 24
+      "hit_rate@1": 0.875, // 21 / 24
       "hit_rate@3": 0.916667, // 22 / 24
-      "hit_rate@5": 0.958333, // 23 / 24
-      // holidays: (1/log2(3)) / (1 + 1/log2(3)) = 0.386853; spain: 1/log2(6) = 0.386853; stolen: 1/2
-      "ndcg@3": 0.870286, // (20 + 0.386853 + 0.5) / 24
-      "ndcg@5": 0.886404, // (20 + 0.386853 + 0.386853 + 0.5) / 24
-      mrr: 0.876389, // (20 + 1/2 + 1/5 + 1/3) / 24
+      // the second: 1/log2(3) = 0.630930; holidays: 1 / (1 + 1/log2(3)) = 0.613147
+      "ndcg@3": 0.88517, // (20 + 0.630930 + 0.613147) / 24
+      "ndcg@5": 0.88517,
+      mrr: 0.895833, // (20 + 1/2 + 1) / 24
     });
   });
 
@@ -893,7 +893,7 @@ describe("the example handbook", async () => {
     const before = join(folder, "handbook.json");
     expect((await evaluated("--top-k", "5", "--save", before)).exit).toBe(0);
     const again = await evaluated(
-      ...`--top-k 5 -o md --fail-if recall@5<0.9 --fail-if mrr.change<-0.02`.split(" "),
+      ...`--top-k 5 -o md --fail-if recall@5<0.85 --fail-if mrr.change<-0.02`.split(" "),
       "--baseline",
       before,
     );

@@ -1,4 +1,5 @@
-import { atLeast } from "../../protocol/handler.ts";
+import { atLeast } from "../../../lib/version.ts";
+
 import type { StoredForm } from "../records/runs-store.ts";
 import { submission } from "../records/run-events.ts";
 import { runEvent } from "../../protocol/fill.ts";

@@ -1,4 +1,5 @@
-import { type Clock, atLeast } from "../../protocol/handler.ts";
+import { atLeast } from "../../../lib/version.ts";
+import type { Clock } from "../../protocol/handler.ts";
 import { ConnectionDropped } from "../../protocol/errors.ts";
 import type { StoredRun } from "../records/runs-store.ts";
 import { liveLine, PING } from "../records/run-events.ts";

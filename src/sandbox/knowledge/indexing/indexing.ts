@@ -8,7 +8,7 @@ import {
   type KnowledgeContext,
   type ProcessingStage,
 } from "../records/knowledge-store.ts";
-import { splitIntoChunks, type TextChunk } from "./chunking.ts";
+import { type ProcessRule, splitIntoChunks, type TextChunk } from "../../../splitting/split.ts";
 import { knowledgeError } from "../records/responses.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { canRun, pipelineChunks } from "../pipelines/execute.ts";
@@ -110,7 +110,7 @@ function splitDocument(job: Job): void {
   const { dataset_id, id: document_id } = document;
   const chunks = chunksOf(job);
   context.segments.delete({ document_id });
-  for (const [index, { content, answer = null, children }] of chunks.entries()) {
+  for (const [index, { content, answer = null, children = [] }] of chunks.entries()) {
     const position = index + 1;
     // Recorded: the answers of generated questions are not counted.
     const text = { content, answer, keywords: null, counted: content };
@@ -159,7 +159,7 @@ function chunksOf({ context, dataset, document }: Job): readonly DocumentChunk[]
   const { model } = context;
   if (document.source) {
     const contents = pipelineChunks(context, document.dataset_id, document.source);
-    return contents.map((content) => ({ content, children: [] }));
+    return contents.map((content) => ({ content }));
   }
   const chunks = splitFile(context, document);
   if (!model || !isHighQuality(dataset)) return chunks;
@@ -169,25 +169,32 @@ function chunksOf({ context, dataset, document }: Job): readonly DocumentChunk[]
         (attempt(() => model.questions(content)) ?? []).map(({ question, answer }) => ({
           content: question,
           answer,
-          children: [],
         })),
       );
     case "hierarchical_model":
-      return chunks.filter(({ children }) => children.length > 0);
+      return chunks.filter(({ children = [] }) => children.length > 0);
     default:
       return chunks;
   }
 }
 
 function splitFile(
-  { files, process_rules }: KnowledgeContext,
+  { files, process_rules, version }: KnowledgeContext,
   { file_id, rule_id }: DocumentRow,
 ): TextChunk[] {
   const parts = textParts(files.find({ id: file_id }));
   const { rule } = process_rules.find({ id: rule_id }) ?? raise(knowledgeError("rule missing"));
+  checkLength(rule);
   // A parent that is the whole document spans its pages.
   const texts = rule.rules.parent_mode === "full-doc" ? [parts.join("\n")] : parts;
-  return texts.flatMap((text) => splitIntoChunks(text, rule));
+  return texts.flatMap((text) => splitIntoChunks(text.replace(/\r\n?/g, "\n"), rule, version));
+}
+
+/** Throws 400 for chunks that are too short or too long; the server checks this when it splits (server §6.2). */
+function checkLength({ mode, rules }: ProcessRule): void {
+  const { max_tokens } = rules.segmentation;
+  if (mode === "automatic" || rules.parent_mode === "full-doc") return;
+  if (max_tokens < 50 || max_tokens > 4000) throw knowledgeError("chunk length invalid");
 }
 
 function complete({ context, dataset, document, time }: Job): void {

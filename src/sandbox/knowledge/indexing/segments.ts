@@ -9,7 +9,7 @@ import {
   type DocumentRow,
 } from "../records/knowledge-store.ts";
 import { isHighQuality, indexTableOf, indexWords, vectorFor } from "./embedding.ts";
-import { splitChildren } from "./chunking.ts";
+import { splitChildren } from "../../../splitting/split.ts";
 
 /** A chunk to store; if `keywords` is null, they are extracted from the content. */
 export type NewSegment = Pick<
@@ -110,5 +110,5 @@ export function remakeChildren(
 ): void {
   context.child_chunks.delete({ segment_id: id });
   const rule = context.process_rules.find({ id: rule_id })?.rule;
-  if (rule) addChildren(context, id, splitChildren(content, rule), context.now());
+  if (rule) addChildren(context, id, splitChildren(content, rule, context.version), context.now());
 }

@@ -2,7 +2,8 @@ import type { LanguageModel } from "../../models/language-model.ts";
 import type { ModelAccess } from "../../models/catalog.ts";
 import { raise } from "../../protocol/errors.ts";
 import type { Handlers } from "../../protocol/handler.ts";
-import type { ProcessRule, SearchSettings } from "./settings.ts";
+import type { ProcessRule } from "../../../splitting/split.ts";
+import type { SearchSettings } from "./settings.ts";
 import { knowledgeError } from "./responses.ts";
 import type { FileText } from "../../readers/read-file.ts";
 import type { Basics } from "../../storage/sqlite.ts";
@@ -199,6 +200,8 @@ export interface KnowledgeDependencies extends Basics {
   readonly models: ModelAccess;
   /** ms from an upload until it is indexed. */
   readonly indexingDelay: number;
+  /** Server version to imitate. */
+  readonly version: string;
 }
 
 /** Opens the tables of the knowledge bases. */

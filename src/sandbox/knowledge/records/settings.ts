@@ -1,24 +1,7 @@
 import { isObject } from "../../../lib/json.ts";
+import type { ProcessRule, Segmentation } from "../../../splitting/split.ts";
 import { knowledgeError, withDefaults } from "./responses.ts";
 import shapes from "./shapes.json" with { type: "json" };
-
-/** Length and separator of chunks. */
-export interface Segmentation {
-  readonly separator: string;
-  readonly max_tokens: number;
-  readonly chunk_overlap: number;
-}
-
-/** How a text is split into chunks; automatic rules are spelled out. */
-export interface ProcessRule {
-  readonly mode: "automatic" | "custom" | "hierarchical";
-  readonly rules: {
-    readonly pre_processing_rules: readonly { readonly id: string; readonly enabled: boolean }[];
-    readonly segmentation: Segmentation;
-    readonly parent_mode: "full-doc" | "paragraph" | null;
-    readonly subchunk_segmentation: Segmentation | null;
-  };
-}
 
 export const automaticRule: ProcessRule = {
   mode: "automatic",
