@@ -39,8 +39,9 @@ test("a knowledge base with documents is deleted by its typed name alone", async
   await done("create", "Handbuch für alle", "--indexing-technique", "economy");
   await done("doc", "add", "Handbuch für alle", "a.md", "--text", "word ".repeat(300));
   await done("doc", "wait", "Handbuch für alle");
+  // Of 1,500 characters: three chunks of 499 and one of 149, which repeat 50.
   const question = [
-    "Delete knowledge base Handbuch für alle: 1 document, 1,499 words? This cannot be",
+    "Delete knowledge base Handbuch für alle: 1 document, 1,646 words? This cannot be",
     "    undone.",
   ];
   const no = onPty("kb", ["delete", "Handbuch für alle"], env);

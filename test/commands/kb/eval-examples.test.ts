@@ -18,14 +18,7 @@ test("hybrid search finds misspelt questions that full-text search misses", asyn
   const { out } = await done([...command, ...methods, ...weight, "--jq", figures]);
   const exact = ["as written", "as written, too"];
   const inflected = ["sabaticals", "accepting"];
-  const misspelt = [
-    "osciloscope",
-    "pasphrases",
-    "comander",
-    "compny",
-    "Europen",
-    "safty",
-  ];
+  const misspelt = ["osciloscope", "pasphrases", "comander", "compny", "Europen", "safty"];
   const found = out
     .trim()
     .split("\n")
