@@ -5,6 +5,7 @@ import { isNotStarted, parseErrorBody, plainMessage, retryAfterOf } from "./erro
 import type { ErrorResponse, ErrorBody } from "./error-body.ts";
 import { commandLine } from "../lib/command-line.ts";
 import { shortened } from "../lib/text.ts";
+import { atLeast } from "../lib/version.ts";
 
 /** The request that failed. `row` is absent for `api`. */
 export interface RequestContext {
@@ -304,7 +305,7 @@ function missingRoute({ headers }: ErrorResponse, context: RequestContext): Expl
     return { kind: "unsupported", text: NOT_API, hint: CHECK_BASE_URL };
   }
   const since = context.row?.since;
-  if (since !== undefined && isOlderThan(version, since)) {
+  if (since !== undefined && !atLeast(version, since)) {
     return {
       kind: "unsupported",
       text: `the server is version ${version}; this command needs ${since} or later`,
@@ -318,13 +319,4 @@ function missingRoute({ headers }: ErrorResponse, context: RequestContext): Expl
       ? "check the path, and that its IDs are UUIDs"
       : "check the base URL: most servers expose the API under /v1, as in https://example.com/v1",
   };
-}
-
-/** Whether version `a` is lower than `b`. Compares numbers, ignores suffixes. */
-export function isOlderThan(a: string, b: string): boolean {
-  const numbersIn = (text: string) =>
-    text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0);
-  const [left, right] = [numbersIn(a), numbersIn(b)];
-  const at = [0, 1, 2].find((index) => (left[index] ?? 0) !== (right[index] ?? 0));
-  return at !== undefined && (left[at] ?? 0) < (right[at] ?? 0);
 }

@@ -5,10 +5,11 @@ export const version = "0.1.0";
 export const versionLine = (program: string, platform: string): string =>
   `${program} ${version} (node ${platform})\n`;
 
-/** Compares versions such as `1.14.2` number by number. */
+/** Whether a version such as `1.14.2` is a minimum or higher. Compares numbers, ignores suffixes. */
 export function atLeast(version: string, minimum: string): boolean {
-  const numbers = (text: string) => text.split(".").map(Number);
-  const [actual, required] = [numbers(version), numbers(minimum)];
-  const index = required.findIndex((number, each) => (actual[each] ?? 0) !== number);
-  return index === -1 || (actual[index] ?? 0) > (required[index] ?? 0);
+  const numbersIn = (text: string) =>
+    text.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0);
+  const [actual, required] = [numbersIn(version), numbersIn(minimum)];
+  const at = [0, 1, 2].find((index) => (actual[index] ?? 0) !== (required[index] ?? 0));
+  return at === undefined || (actual[at] ?? 0) > (required[at] ?? 0);
 }

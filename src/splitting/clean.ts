@@ -1,4 +1,4 @@
-import { pastAll, isSpace } from "./spaces.ts";
+import { endOfCharacters, isSpace } from "./spaces.ts";
 
 /** What a process rule does to a text before it is split; steps have the API's names. */
 export type CleaningSteps = readonly { readonly id: string; readonly enabled: boolean }[];
@@ -32,8 +32,8 @@ function withoutAddresses(text: string): string {
   for (let at = text.indexOf("@"); at >= 0; at = text.indexOf("@", at + 1)) {
     let start = at;
     while (start > done && /[\w.+-]/.test(text.charAt(start - 1))) start--;
-    const dot = pastAll(text, at + 1, /[a-zA-Z0-9-]/);
-    const end = pastAll(text, dot + 1, /[a-zA-Z0-9.-]/);
+    const dot = endOfCharacters(text, at + 1, /[a-zA-Z0-9-]/);
+    const end = endOfCharacters(text, dot + 1, /[a-zA-Z0-9.-]/);
     if (start === at || dot === at + 1 || text[dot] !== "." || end === dot + 1) continue;
     result += text.slice(done, start);
     done = end;

@@ -31,13 +31,14 @@ export function splitIntoChunks(text: string, rule: ProcessRule, version: string
   const { segmentation, parent_mode, pre_processing_rules } = rule.rules;
   const isOld = !atLeast(version, "1.16.1");
   // The one parent of a whole document stays as it is.
-  if (parent_mode === "full-doc")
+  if (parent_mode === "full-doc") {
     return [{ content: text, children: splitChildren(text, rule, version) }];
+  }
   const clean = cleanText(text, pre_processing_rules, isOld);
   if (rule.mode === "hierarchical") {
     return withoutPeriods(splitAtSeparator(clean, segmentation, isOld)).map((content) => ({
       content,
-      children: splitChildren(content, rule, version),
+      children: childrenOf(content, rule, isOld),
     }));
   }
   const chunks =
@@ -50,14 +51,12 @@ export function splitIntoChunks(text: string, rule: ProcessRule, version: string
 }
 
 /** Splits a chunk into child chunks; there are none unless the rule is hierarchical. */
-export function splitChildren(
-  content: string,
-  { mode, rules }: ProcessRule,
-  version: string,
-): string[] {
-  if (mode !== "hierarchical") return [];
+export const splitChildren = (content: string, rule: ProcessRule, version: string): string[] =>
+  rule.mode === "hierarchical" ? childrenOf(content, rule, !atLeast(version, "1.16.1")) : [];
+
+function childrenOf(content: string, { rules }: ProcessRule, isOld: boolean): string[] {
   const segmentation = rules.subchunk_segmentation ?? rules.segmentation;
-  return withoutPeriods(splitAtSeparator(content, segmentation, !atLeast(version, "1.16.1")));
+  return withoutPeriods(splitAtSeparator(content, segmentation, isOld));
 }
 
 /** Parents and children without the full stop that they may start with; empty ones are dropped. */

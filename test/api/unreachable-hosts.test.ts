@@ -47,3 +47,10 @@ test.each(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"])(
     expect(["connect", "read", "write"].map(failed)).toEqual([true, false, false]);
   },
 );
+
+// Nor this one: the process would have no descriptor left for its answer.
+test.each(["EMFILE", "ENFILE"])("%s is named as too many open files", (code) => {
+  expect(networkError(Object.assign(new Error(), { code, syscall: "connect" }))?.words).toMatch(
+    /^too many open files/,
+  );
+});

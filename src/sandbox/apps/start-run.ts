@@ -158,9 +158,9 @@ function rejectedStart(
   }
   const since = context.records.now();
   const counts = { elapsed_time: 0, total_tokens: 0, total_steps: 0, exceptions_count: 1 };
-  const nobody = { end_user_id: null, session_id: null };
+  const withoutUser = { end_user_id: null, session_id: null };
   const ended = { status: "failed", error: error.message, outputs: null, finished_at: since };
-  const run = { id, app: app.name, ...counts, ...nobody, ...ended };
+  const run = { id, app: app.name, ...counts, ...withoutUser, ...ended };
   const { data: started } = runEvent("workflow_started", { run, inputs, since, reason: "initial" });
   const { data: finished } = runEvent("workflow_finished", { run, since });
   const line = (event: string, data: object) =>

@@ -3,7 +3,7 @@ import { own } from "../../lib/json.ts";
 type Compare = (value: unknown, expected: unknown) => boolean;
 
 const text = (value: unknown): string =>
-  typeof value === "string" ? value : JSON.stringify(value ?? "");
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 
 const texts =
   (test: (value: string, expected: string) => boolean): Compare =>

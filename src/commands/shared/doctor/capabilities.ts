@@ -1,8 +1,8 @@
-import { isOlderThan } from "../../../api/api-error.ts";
 import { readText } from "../../../api/exchange.ts";
 import { ApiError, CliError } from "../../../errors.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { atLeast } from "../../../lib/version.ts";
 import { listAnnotations } from "../../../operations/annotations.ts";
 import { getAppInfo } from "../../../operations/apps.ts";
 import { listFeedback } from "../../../operations/chats.ts";
@@ -162,5 +162,5 @@ function fromVersion(since: string, version: string | undefined): Verdict {
   if (version === undefined)
     return { supported: "unknown", how: "cannot be tested without a write" };
   const how = `the server has version ${version} (since ${since})`;
-  return { supported: isOlderThan(version, since) ? "no" : "yes", how };
+  return { supported: atLeast(version, since) ? "yes" : "no", how };
 }

@@ -1,4 +1,4 @@
-import { isOlderThan, limitedKeyHint } from "../../../api/api-error.ts";
+import { limitedKeyHint } from "../../../api/api-error.ts";
 import {
   profilePath,
   profileRisk,
@@ -14,7 +14,7 @@ import type { Host } from "../../../host/host.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
-import { version } from "../../../lib/version.ts";
+import { atLeast, version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { maskKey } from "../../../redact/keys.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -175,8 +175,7 @@ function checkVersion(serverVersion: string | undefined): CheckResult {
       "a proxy may have removed it; hints for older servers are not available",
     );
   }
-  if (!isOlderThan(serverVersion, REQUIRED_VERSION))
-    return ok("server", `version ${serverVersion}`);
+  if (atLeast(serverVersion, REQUIRED_VERSION)) return ok("server", `version ${serverVersion}`);
   const next = `update it: event streams, forms and document replacement need ${REQUIRED_VERSION}`;
   return warning("server", `version ${serverVersion}`, next);
 }
