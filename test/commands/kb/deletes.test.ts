@@ -54,6 +54,7 @@ describe("the prompt before a delete", () => {
     expect(await exists(kb)).toBe(true);
     await done("create", "Goes", "--indexing-technique", "economy");
     await done("doc", "add", "Goes", "a.md", "--text", "a");
+    await done("doc", "wait", "Goes");
     const deleted = await asked(["delete", "Goes"], " Goes ");
     expect(deleted.exit).toBe(0);
     expect(deleted.err).toContain("\nDeleted knowledge base Goes (1 document, 1 word)\n");

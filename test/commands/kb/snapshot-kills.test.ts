@@ -117,7 +117,12 @@ test("the numbers of requests above are all there are", async () => {
   for (const command of ["import", "copy"] as const) {
     const before = server.seen.length;
     await server.done(commands[command](`all of ${command}`), { folder: home });
-    expect(server.seen.length - before).toBe(counts[command]);
+    const sent = server.seen.slice(before).map(({ method, path }) => `${method} ${path}`);
+    // How often documents are listed until they are indexed depends on the machine.
+    const repeats = (request: string, index: number) =>
+      request.startsWith("GET ") && request === sent[index - 1];
+    const once = sent.filter((request, index) => !repeats(request, index));
+    expect(once).toHaveLength(counts[command]);
   }
 });
 

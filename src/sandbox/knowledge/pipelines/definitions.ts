@@ -140,6 +140,8 @@ export const findDatasource = ({ nodes }: Pipeline, id: string) =>
  * templates of the web console. One whose name is taken is not created.
  */
 export function addPipelineBases({ store, datasets, now }: KnowledgeContext): void {
+  // They are older than those that are created next: the order within a second is random (server §8).
+  const created_at = now() - 1000;
   store.transaction(() => {
     for (const { dataset_id: id, name, description, index } of pipelines) {
       if (datasets.find({ id }) ?? datasets.find({ name })) continue;
@@ -156,8 +158,8 @@ export function addPipelineBases({ store, datasets, now }: KnowledgeContext): vo
         doc_form: index.chunk_structure,
         retrieval_model: index.retrieval_model,
         built_in: false,
-        created_at: now(),
-        updated_at: now(),
+        created_at,
+        updated_at: created_at,
       });
     }
   });
