@@ -9,12 +9,14 @@ import { parseArgs } from "node:util";
 import { createVitest } from "vitest/node";
 import config from "../vitest.config.mjs";
 import { bugs, fileOf, planted } from "./planted/bugs.mjs";
-import { root } from "./prepare.mjs";
+import { prepare, root } from "./prepare.mjs";
 
 const text = { type: "string" };
 const { values: options } = parseArgs({
   options: { only: { ...text, multiple: true }, sample: text, seed: text },
 });
+
+prepare(); // some tests start the programs
 
 /** Bugs that are tested by one start of vitest, each of which keeps all of the code in memory. */
 const AT_ONCE = 8;
