@@ -18,6 +18,8 @@ const exits: Readonly<Record<string, number>> = {
   "400 no_file_uploaded": 5,
   "400 too_many_files": 5,
   "400 bad_request_key_error": 5,
+  "400 no_audio_uploaded": 5,
+  "400 speech_to_text_disabled": 5,
   // An error of a model or its provider: it is not the caller's key, and the code covers limits and wrong keys.
   "400 completion_request_error": 5,
   "400 provider_not_initialize": 5,
@@ -53,6 +55,8 @@ const exitsByTitle: Readonly<Record<string, number>> = {
   "older-1.12.1.json: list tags: the refused one is there": 1,
   "older-1.12.1.json: list tags after the rename": 1,
   "metadata.json: rename unknown field": 1,
+  "1.16/metadata.json: rename unknown field": 1,
+  "1.16/differences.json: rename unknown field": 1,
   // Too many at once (server §4).
   "1.15/misc.json: run over the limit of the application, streaming": 7,
 };

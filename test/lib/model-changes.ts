@@ -19,4 +19,4 @@ const changes: Readonly<Record<string, (models: ModelAccess) => void>> = {
 
 /** Changes the models as before this exchange of the recording `model-change`. */
 export const changeModels = (name: string, models: ModelAccess): void =>
-  changes[name.replace(/^model-change: /, "")]?.(models);
+  changes[name.replace(/^(1\.16\/)?model-change: /, "")]?.(models);

@@ -164,7 +164,7 @@ describe("a file", () => {
   test("is rejected together with a second one", async () => {
     const { call, base } = await openTestSandbox();
     const form = fileForm("a.txt", "x");
-    form.append("file", new Blob(["y"]), "b.txt");
+    form.append("file2", new Blob(["y"]), "b.txt");
     const response = await call("POST", `/datasets/${await base()}/document/create-by-file`, form);
     expect([response.status, response.code]).toEqual([400, "too_many_files"]);
   });

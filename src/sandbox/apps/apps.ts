@@ -1,5 +1,6 @@
 import type * as operations from "../../operations/apps.ts";
 import { appRows } from "../../operations/index.ts";
+import { atLeast } from "../../lib/version.ts";
 import { appKey } from "../protocol/ids.ts";
 import { raise } from "../protocol/errors.ts";
 import { bindHandlers } from "../protocol/handler.ts";
@@ -75,14 +76,16 @@ const infoHandlers: AppHandlers<typeof operations> = {
   },
 
   getAppParameters(context, _input, call) {
-    const { name, inputs, features } = requireApp(call);
+    const { name, mode, inputs, features } = requireApp(call);
     // The fields of the input form, in the server's order.
     const user_input_form = inputs.map(
       ({ label, options = [], required = false, type, variable, ...rest }) => ({
         [type]: { label, options, required, type, variable, ...rest },
       }),
     );
-    const defaults = fillShape("parameters", { user_input_form });
+    const { version } = call;
+    const opening_statement = mode === "workflow" && atLeast(version, "1.16.0") ? null : "";
+    const defaults = fillShape("parameters", { user_input_form, opening_statement, version });
     const own = Object.keys(defaults).filter((name) => Object.hasOwn(features, name));
     const offered = Object.fromEntries(own.map((name) => [name, features[name]]));
     return { json: { ...defaults, ...offered, annotation_reply: shownSettings(context, name) } };

@@ -1,5 +1,6 @@
 import type * as operations from "../../operations/audio.ts";
 import { raise, HttpError, WorkerFailure } from "../protocol/errors.ts";
+import { atLeast } from "../../lib/version.ts";
 import { Marks } from "../models/marks.ts";
 import { errorKind, ModelError } from "../models/model-error.ts";
 import { requireApp, requireDefaultModel, type AppHandlers } from "./context.ts";
@@ -15,8 +16,10 @@ const AUDIO_TYPES = ["audio/mp3", "audio/m4a", "audio/wav", "audio/amr", "audio/
 export const audioHandlers: AppHandlers<typeof operations> = {
   transcribeAudio(context, _input, call) {
     const { features } = requireApp(call);
-    if (!features.speech_to_text?.enabled) throw appError("speech to text off");
-    const file = call.files.get("file") ?? raise(appError("audio missing"));
+    const isNew = atLeast(call.version, "1.16.0"); // has codes of its own (server §18)
+    if (!features.speech_to_text?.enabled)
+      throw appError(isNew ? "speech to text disabled" : "speech to text off");
+    const file = call.files.get("file") ?? raise(appError(isNew ? "no audio" : "audio missing"));
     const [type = ""] = file.type.split(";");
     if (!AUDIO_TYPES.includes(type)) throw appError("audio type");
     if (file.bytes.byteLength > MAX_AUDIO) throw appError("audio too large");

@@ -1,5 +1,8 @@
 import type * as operations from "../../operations/chats.ts";
 import { internalServerError, raise, type HttpError } from "../protocol/errors.ts";
+import { isUuid } from "../../lib/text.ts";
+import { atLeast } from "../../lib/version.ts";
+import { zeroUsage } from "../models/tokens.ts";
 import { numberParam } from "../protocol/page-params.ts";
 import { validationError } from "../protocol/validation.ts";
 import { unlessModelFails } from "../models/model-error.ts";
@@ -130,6 +133,26 @@ function requireConversation(
   );
 }
 
+/**
+ * Throws 404 for a message to a conversation that the end user does not have, and 400 for what is no ID;
+ * servers before 1.16 begin another one (server §18).
+ */
+export function requireKnown(
+  { records }: AppContext,
+  { version }: Pick<AppCall, "version">,
+  endUser: StoredEndUser,
+  id: string | undefined,
+): void {
+  if (!id || !atLeast(version, "1.16.0")) return;
+  if (!isUuid(id)) {
+    const about = "conversation_id must be a valid UUID";
+    const problem = { field: "conversation_id", type: "value_error", about, value: id } as const;
+    throw validationError("ChatRequestPayload", problem);
+  }
+  if (findConversation(records, endUser, id)) return;
+  throw appError("conversation of message missing");
+}
+
 /** The title that the model gives to a question; undefined if it fails, or there is none. */
 const titleOf = ({ model }: AppContext, question: string): string | undefined =>
   unlessModelFails(() => model?.title(question));
@@ -151,7 +174,7 @@ function beginningOf(query: string): string {
 }
 
 /**
- * Returns the conversation of a message. An unknown ID silently creates a conversation (server §18),
+ * Returns the conversation of a message. An unknown ID creates a conversation (server §18),
  * which is named by the beginning of the message until `nameConversation`.
  */
 export function openConversation(
@@ -225,22 +248,36 @@ const firstPage = (
   data: rows.slice(0, limit).map((row) => fillShape(shape, { ...row })),
 });
 
+/** What a message shows that used nothing, or failed. */
+const unused = { ...zeroUsage, total_price: "0E-7", latency: 0 };
+
+/** What the answer to a message used: its own, or that of its run; undefined for one that failed. */
+const usageOf = (
+  records: RunStore,
+  { status, usage, run_id }: StoredMessage,
+): object | undefined => {
+  if (status === "error") return undefined;
+  return usage ?? records.runs.find({ id: run_id })?.progress.usage;
+};
+
 function messageResponse(
   records: RunStore,
   endUser: StoredEndUser,
   message: StoredMessage,
-  call: AppCall,
+  { app, origin, version }: AppCall,
 ) {
   const feedback = records.feedbacks.find({ message_id: message.id, end_user_id: endUser.id });
   return fillShape("message", {
     message,
     feedback: feedback ? { rating: feedback.rating } : null,
-    files: messageFiles(records, message, call.origin),
+    files: messageFiles(records, message, origin),
     citations: storedCitations(message),
+    usage: { ...unused, ...usageOf(records, message) },
+    version,
     thoughts: (message.thoughts ?? []).map((thought) =>
-      fillShape("stored thought", { ...thought, message_id: message.id }),
+      fillShape("stored thought", { ...thought, message_id: message.id, version }),
     ),
-    forms: messageForms(records, call.app, message),
+    forms: messageForms(records, app, message),
   });
 }
 

@@ -156,17 +156,26 @@ function rejectedStart(
     const first = [dataLine({ event: "error", message: error.message, status: 500 })];
     return { stream: streamRun(context, call, id, { first, endsOn: endEvents.never }) };
   }
-  const since = context.records.now();
+  const run = { id, task_id: id, app: app.name, inputs };
+  return { stream: knownLines([PING, ...unstartedRun(run, error.message, context.records.now())]) };
+}
+
+/** The events of a run that failed before it began. */
+function unstartedRun(
+  { id, task_id, app, inputs }: Pick<StoredRun, "id" | "task_id" | "app"> & { inputs: unknown },
+  error: string,
+  since: number,
+): string[] {
   const counts = { elapsed_time: 0, total_tokens: 0, total_steps: 0, exceptions_count: 1 };
   const withoutUser = { end_user_id: null, session_id: null };
-  const ended = { status: "failed", error: error.message, outputs: null, finished_at: since };
-  const run = { id, app: app.name, ...counts, ...withoutUser, ...ended };
+  const ended = { status: "failed", error, outputs: null, finished_at: since };
+  const run = { id, app, ...counts, ...withoutUser, ...ended };
   const { data: started } = runEvent("workflow_started", { run, inputs, since, reason: "initial" });
   const { data: finished } = runEvent("workflow_finished", { run, since });
   const line = (event: string, data: object) =>
-    dataLine({ event, task_id: id, workflow_run_id: id, data });
+    dataLine({ event, task_id, workflow_run_id: id, data });
   const end = line("workflow_finished", { ...finished, created_by: {} });
-  return { stream: knownLines([PING, line("workflow_started", { ...started }), end]) };
+  return [line("workflow_started", { ...started }), end];
 }
 
 /** A stream of lines that are known. */
@@ -174,7 +183,10 @@ export async function* knownLines(lines: readonly string[]): AsyncGenerator<stri
   yield* lines;
 }
 
-/** Replies to a message of a chatflow with an annotation: the run of the message never starts. */
+/**
+ * Replies to a message of a chatflow with an annotation: the run of the message never starts. Streams of
+ * 1.16 say at their end that it failed, others never end (server §18).
+ */
 function replyWithAnnotation(
   context: AppContext,
   call: AppCall,
@@ -189,10 +201,14 @@ function replyWithAnnotation(
   const metadata = { ...messageMetadata(run, call.version), annotation_reply: undefined };
   if (!isStreaming(call))
     return { json: fillShape("blocking message", { run, metadata }), utf8: true };
-  const message = runEvent("message", { run, text: answer, selector: null });
+  const isNew = atLeast(call.version, "1.16.0");
+  const message = runEvent("message", { run, text: answer, selector: isNew ? [] : null });
   const end = runEvent("message_end", { run, metadata });
   const lines = [PING, liveLine(run, message), liveLine(run, end)];
-  return { stream: endless(lines, closing(context, call)) };
+  if (!isNew) return { stream: endless(lines, closing(context, call)) };
+  const error = "Workflow stream ended without a terminal event";
+  const failed = unstartedRun({ ...run, inputs: {} }, error, context.records.now());
+  return { stream: knownLines([...lines, ...failed]) };
 }
 
 /** A stream that sends these lines, and then nothing until the client leaves (server §18). */

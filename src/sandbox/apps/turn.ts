@@ -1,4 +1,5 @@
 import { isObject } from "../../lib/json.ts";
+import { atLeast } from "../../lib/version.ts";
 import { toSeconds } from "../protocol/ids.ts";
 import type { StoredEndUser, StoredMessage } from "./records/runs-store.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
@@ -29,6 +30,8 @@ export interface Turn {
   readonly task_id: string;
   /** Origin of the addresses of files. */
   readonly origin: string;
+  /** Server version to imitate. */
+  readonly version: string;
   /** The answer names the conversation. */
   readonly names: boolean;
 }
@@ -65,12 +68,14 @@ export function openTurn(
       error: null,
       citations: null,
       thoughts: null,
+      usage: null,
       files,
       created_at: records.now(),
     };
     records.messages.insert(message);
     const names = position === 1 && auto_generate_name;
-    return { app, config, endUser, message, task_id: records.newId(), origin: call.origin, names };
+    const { origin, version } = call;
+    return { app, config, endUser, message, task_id: records.newId(), origin, version, names };
   });
 }
 
@@ -92,13 +97,18 @@ function acceptedFiles(app: AppDefinition, sent: unknown, findFile: FileLookup):
 export const conversationOf = ({ app, message }: Turn): string | undefined =>
   app.mode === "completion" ? undefined : message.conversation_id;
 
-/** Formats an event of a turn; an error names no task (server §18). */
-export const turnLine = (turn: Turn, { event, fields }: RunEvent): string =>
-  dataLine({
+/** Formats an event of a turn; an error names no task, and an end of 1.16 has no nulls (server §18). */
+export function turnLine(turn: Turn, { event, fields }: RunEvent): string {
+  const isShort = event === "message_end" && atLeast(turn.version, "1.16.0");
+  return dataLine({
     event,
     conversation_id: conversationOf(turn),
     message_id: turn.message.id,
     created_at: toSeconds(turn.message.created_at),
     task_id: event === "error" ? undefined : turn.task_id,
-    ...fields,
+    ...(isShort ? { ...withoutNulls(fields), files: fields?.["files"] ?? [] } : fields),
   });
+}
+
+const withoutNulls = (fields: object = {}): object =>
+  JSON.parse(JSON.stringify(fields, (_, value: unknown) => value ?? undefined)) as object; // it was one

@@ -59,7 +59,7 @@ export const newAnswer = (): Answer => ({
  * at its end. Returns the whole reply; throws ModelError.
  */
 async function* sendPieces(
-  { turn: { message }, answer }: Writing,
+  { turn: { message, version }, answer }: Writing,
   event: "message" | "agent_message",
   reply: AsyncGenerator<string, Completion>,
   first?: () => RunEvent,
@@ -68,9 +68,9 @@ async function* sendPieces(
   if (first) yield first();
   for (; !piece.done; piece = await reply.next()) {
     answer.text += piece.value;
-    yield messageEvent(event, { message, text: piece.value });
+    yield messageEvent(event, { message, version, text: piece.value });
   }
-  yield messageEvent(event, { message, text: "" });
+  yield messageEvent(event, { message, version, text: "" });
   return piece.value;
 }
 
@@ -97,7 +97,7 @@ export async function* writeAnswer(
   left: AbortSignal,
 ): AsyncGenerator<RunEvent> {
   const { records, answers } = context;
-  const { app, endUser, message, task_id, origin } = turn;
+  const { app, endUser, message, task_id, origin, version } = turn;
   const started = records.now();
   const stop = new AbortController();
   answers.set(task_id, { app: app.name, end_user_id: endUser.id, stop });
@@ -122,6 +122,7 @@ export async function* writeAnswer(
   const metadata = fillShape("answer metadata", {
     ...answer,
     annotation_reply: annotation ? { id: annotation.id, account } : null,
+    version,
     // One that was stopped has used nothing (server §18).
     usage: usage ?? noUsage((records.now() - started) / 1000),
   });
@@ -149,14 +150,14 @@ const CHARACTER_DELAY = 10;
 
 async function* quoteAnnotation(
   { clock, records }: AppContext,
-  { turn: { message }, answer, signal }: Writing,
+  { turn: { message, version }, answer, signal }: Writing,
   annotation: StoredAnnotation,
 ): AsyncGenerator<RunEvent> {
   const started = records.now();
   for (const text of annotation.answer) {
     await clock.sleep(CHARACTER_DELAY, signal);
     answer.text += text;
-    yield messageEvent("message", { message, text });
+    yield messageEvent("message", { message, version, text });
   }
   answer.usage = { ...zeroUsage, latency: (records.now() - started) / 1000 };
 }
@@ -179,13 +180,13 @@ function passagesFor({ retrieve }: AppContext, { config, message }: Turn): reado
 function saveAnswer(context: AppContext, { message, names }: Turn, answer: Answer): void {
   const { records } = context;
   const { id, conversation_id, query } = message;
-  const { text, citations, thoughts, error } = answer;
+  const { text, citations, thoughts, usage = null, error } = answer;
   records.store.transaction(() => {
     records.messages.update(
       { id },
       error
         ? { status: "error", error: error.message }
-        : { answer: text.trim(), citations, thoughts },
+        : { answer: text.trim(), citations, thoughts, usage },
     );
     records.conversations.update({ id: conversation_id }, { updated_at: records.now() });
     if (names && !error) nameConversation(context, conversation_id, query);

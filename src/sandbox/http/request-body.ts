@@ -111,13 +111,12 @@ function parseTexts(parts: readonly ReceivedPart[]): Record<string, string> {
   );
 }
 
-/** Returns file parts by field name. Handlers count them, so duplicate names get a number. */
+/** Returns file parts by field name; of several with one name, the server takes the first (server §3). */
 function parseFiles(parts: readonly ReceivedPart[]): Map<string, ReceivedFile> {
   const files = new Map<string, ReceivedFile>();
   for (const { name, filename, type, bytes } of parts) {
-    if (filename === undefined) continue;
-    const key = files.has(name) ? `${name} ${files.size + 1}` : name;
-    files.set(key, { name: filename, type, bytes });
+    if (filename === undefined || files.has(name)) continue;
+    files.set(name, { name: filename, type, bytes });
   }
   return files;
 }

@@ -177,10 +177,14 @@ function createChunk(place: ChunkPlace, sent: SegmentContent): object {
   const segment_id = addSegment(context, dataset, segment, context.now());
   const [row] = getSegment(context, { dataset_id, document_id, segment_id });
   const error = attemptIndexing(place, row, true);
-  // The response shows a chunk that failed, though it is not stored (server §9.7).
-  if (error !== undefined) context.segments.delete({ id: segment_id });
-  const shown = { ...row, keywords: row.keywords ?? [] };
   const failure = error === undefined ? {} : failed(context, error);
+  if (error !== undefined) {
+    // The response shows a chunk that failed, though servers before 1.16 do not store it (server §9.7).
+    const stored = { ...failure, keywords: row.keywords ?? [] };
+    if (atLeast(context.version, "1.16.0")) context.segments.update({ id: segment_id }, stored);
+    else context.segments.delete({ id: segment_id });
+  }
+  const shown = { ...row, keywords: row.keywords ?? [] };
   return openResponses(context, document)({ ...shown, ...failure });
 }
 

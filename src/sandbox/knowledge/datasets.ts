@@ -32,7 +32,7 @@ import {
 import { listDatasetTags } from "./tags.ts";
 import { findChunks } from "./retrieval/retrieve.ts";
 import type { Changes } from "../storage/table.ts";
-import { requeueForEmbedding } from "./indexing/indexing.ts";
+import { embedAsBefore, requeueForEmbedding } from "./indexing/indexing.ts";
 
 /** Knowledge bases: list, creation, settings, deletion and search. */
 export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
@@ -226,7 +226,8 @@ interface SentTechnique extends EmbeddingChoice {
 
 /**
  * The technique and model of a knowledge base after an update. Only another model together with the
- * technique embeds the documents again; a model alone is stored, and fits them no longer (server §8).
+ * technique embeds the documents again; a model alone is stored, and fits them no longer. Servers of
+ * 1.16 lose a race: they embed before they store the change (server §8).
  */
 function switchEmbedding(
   context: KnowledgeContext,
@@ -247,6 +248,7 @@ function switchEmbedding(
   const chosen = chooseEmbedding(context, indexing_technique, sent);
   if (isHighQuality(dataset) && chosen.embedding_model === dataset.embedding_model) return {};
   dropVectors(context, dataset);
-  requeueForEmbedding(context, dataset.id);
+  if (atLeast(context.version, "1.16.0")) embedAsBefore(context, dataset);
+  else requeueForEmbedding(context, dataset.id);
   return { indexing_technique, ...chosen };
 }

@@ -114,6 +114,7 @@ export function indexingResponse(context: KnowledgeContext, document: DocumentRo
   const [, parsing_at, cleaning_at, splitting_at, indexing_at] = stageStarts(context, document);
   const { indexing_status } = document;
   return toResponse("indexing_status", document, {
+    version: context.version,
     parsing_at,
     cleaning_at,
     splitting_at,

@@ -22,7 +22,13 @@ import {
   documentResponse,
   indexingResponse,
 } from "./document-responses.ts";
-import { addText, addUpload, downloadUrl, onlyFile } from "./records/knowledge-files.ts";
+import {
+  addText,
+  addUpload,
+  downloadUrl,
+  onlyFile,
+  rejectedFile,
+} from "./records/knowledge-files.ts";
 import { requireCredentials } from "./indexing/embedding.ts";
 import { automaticRule } from "./records/settings.ts";
 import { knowledgeError } from "./records/responses.ts";
@@ -66,8 +72,7 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
     const dataset = getDataset(context, input.dataset_id);
     const file = onlyFile(call.files);
     if (!file) throw noFileUploaded();
-    // On this route, the error of a rejected file has no text (server §3).
-    const storeContent = () => addUpload(context, file, () => knowledgeError("file rejected"));
+    const storeContent = () => addUpload(context, file, (reason) => rejectedFile(reason, call));
     const doc_form = input.doc_form ?? dataset.doc_form ?? "text_model";
     const id = createDocument(context, { ...input, doc_form }, storeContent);
     return batchResponse(context, call, input, id);
@@ -107,6 +112,7 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
         .join(", ");
       throw knowledgeError("document action invalid", { action, actions });
     }
+    const locksDisabled = atLeast(call.version, "1.16.0"); // nearly always (server §9.7)
     for (const id of document_ids) {
       const document = documents.find({ dataset_id, id });
       if (!document) continue;
@@ -116,7 +122,9 @@ export const documentHandlers: KnowledgeHandlers<typeof operations> = {
       if ((locks.get(id) ?? 0) > now()) {
         throw knowledgeError("document locked", { name: document.name });
       }
-      if (call.plan["stays-locked"]) locks.set(id, now() + LOCK_MS);
+      if (call.plan["stays-locked"] || (action === "disable" && locksDisabled)) {
+        locks.set(id, now() + LOCK_MS);
+      }
       documents.update({ id }, { ...change(document, now()), updated_at: now() });
     }
     return { json: { result: "success" } };

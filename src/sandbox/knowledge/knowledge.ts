@@ -20,6 +20,7 @@ import { tagHandlers } from "./tags.ts";
 import { knowledgeRows } from "../../operations/index.ts";
 import type * as operations from "../../operations/models.ts";
 import { own } from "../../lib/json.ts";
+import { atLeast } from "../../lib/version.ts";
 import {
   catalogOf,
   isModelKind,
@@ -72,7 +73,7 @@ const inTransaction = (context: KnowledgeContext, { row, handle }: Handler): Han
   },
 });
 
-/** Other names of kinds that the server accepts (server §7). */
+/** Other names of kinds that servers before 1.16 accept (server §7). */
 const OTHER_NAMES: Readonly<Record<string, ModelKind>> = {
   embeddings: "text-embedding",
   "text-generation": "llm",
@@ -83,9 +84,10 @@ const OTHER_NAMES: Readonly<Record<string, ModelKind>> = {
 const modelHandlers: KnowledgeHandlers<typeof operations> = {
   listModels({ model, models }, _input, call) {
     const type = call.path["model_type"] ?? "";
-    const kind = own(OTHER_NAMES, type) ?? type;
+    const isNew = atLeast(call.version, "1.16.0");
+    const kind = (isNew ? undefined : own(OTHER_NAMES, type)) ?? type;
     if (!isModelKind(kind)) {
-      const error = model ? "model type invalid" : "model type invalid without models";
+      const error = model && !isNew ? "model type invalid" : "model kind invalid";
       throw knowledgeError(error, { type });
     }
     if (!model || !hasCredentials(models)) return { json: { data: [] } };

@@ -1,5 +1,5 @@
 import { isObject } from "../../lib/json.ts";
-import { countCharacters } from "../../lib/text.ts";
+import { countCharacters, isUuid } from "../../lib/text.ts";
 import type * as operations from "../../operations/metadata.ts";
 import { raise } from "../protocol/errors.ts";
 import { atLeast } from "../../lib/version.ts";
@@ -68,9 +68,15 @@ export const metadataHandlers: KnowledgeHandlers<typeof operations> = {
     return success;
   },
 
-  setDocumentMetadata(context, { dataset_id, operation_data }) {
-    // Validated with the request.
-    for (const operation of operation_data as readonly SetOperation[]) {
+  setDocumentMetadata(context, { dataset_id, operation_data }, call) {
+    const operations = operation_data as readonly SetOperation[]; // validated with the request
+    const checksFirst = atLeast(call.version, "1.16.0");
+    if (checksFirst) {
+      for (const [index, each] of operations.entries()) {
+        requireKnown(context, dataset_id, each, index);
+      }
+    }
+    for (const operation of operations) {
       const document = context.documents.find({ dataset_id, id: operation.document_id });
       // The values of earlier documents stay.
       setValues(
@@ -94,12 +100,42 @@ interface SetOperation {
   readonly partial_update?: boolean;
 }
 
+/** Throws 400 or 404 for an operation that cannot be applied, before anything is set (server §11). */
+function requireKnown(
+  { documents, metadata_fields }: KnowledgeContext,
+  dataset_id: string,
+  { document_id, metadata_list }: SetOperation,
+  index: number,
+): void {
+  const ids = {
+    document_id,
+    ...Object.fromEntries(metadata_list.map(({ id }, at) => [`metadata_list.${at}.id`, id])),
+  };
+  for (const [field, value] of Object.entries(ids)) {
+    if (isUuid(value)) continue;
+    const problem = { type: "value_error", about: "must be a valid UUID", value } as const;
+    throw validationError("MetadataOperationData", {
+      field: `operation_data.${index}.${field}`,
+      ...problem,
+    });
+  }
+  if (!documents.find({ dataset_id, id: document_id })) {
+    throw knowledgeError("document of values missing", { dataset_id });
+  }
+  if (metadata_list.every(({ id }) => metadata_fields.find({ dataset_id, id }))) return;
+  throw knowledgeError("field of values missing", { dataset_id });
+}
+
 function setValues(
-  { store, documents, metadata_bindings }: KnowledgeContext,
-  { id: document_id, metadata: known }: DocumentRow,
+  { store, documents, metadata_fields, metadata_bindings, version }: KnowledgeContext,
+  { id: document_id, dataset_id, metadata: known }: DocumentRow,
   { metadata_list, partial_update = false }: SetOperation,
 ): void {
-  const entries = metadata_list.map(({ name, value }) => [name, toStoredValue(value)] as const);
+  // Which of ID and name counts where they differ depends on the version (server §11).
+  const nameOf = ({ id, name }: { readonly id: string; readonly name: string }) =>
+    (atLeast(version, "1.16.0") ? metadata_fields.find({ dataset_id, id })?.name : undefined) ??
+    name;
+  const entries = metadata_list.map((each) => [nameOf(each), toStoredValue(each.value)] as const);
   const metadata = { ...(partial_update && known), ...Object.fromEntries(entries) };
   documents.update({ id: document_id }, { metadata });
   if (!partial_update) metadata_bindings.delete({ document_id });

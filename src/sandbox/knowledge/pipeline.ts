@@ -11,7 +11,7 @@ import {
   type KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
 import { addDocument, newBatch } from "./document-changes.ts";
-import { addUpload, onlyFile } from "./records/knowledge-files.ts";
+import { addUpload, onlyFile, rejectedFile } from "./records/knowledge-files.ts";
 import { knowledgeError, toResponse } from "./records/responses.ts";
 import {
   findDatasource,
@@ -71,7 +71,7 @@ export const pipelineHandlers: KnowledgeHandlers<typeof operations> = {
     if (!file) throw noFileUploaded();
     // Any kind is accepted; the error of a file that is too large has no text (server §3).
     const { file_id } = addUpload(context, file, (reason) =>
-      reason === "size" ? knowledgeError("file rejected") : undefined,
+      reason === "size" ? rejectedFile(reason, call) : undefined,
     );
     const stored = context.files.find({ id: file_id }) ?? {};
     return { status: 201, json: toResponse("pipeline_file", stored) };

@@ -26,7 +26,7 @@ const conversions: Readonly<Record<string, (value: never) => unknown>> = {
 /**
  * Fills a recorded shape, which has the fields in the server's order and its constants: `"$name"`
  * stands for the value of that name, `"$run.id"` for one inside a value, `"$run.created_at as
- * seconds"` for a converted one. `{"$since": "1.15.0", "value": …}` is a constant that exists from
+ * seconds"` for a converted one. `{"$since": "1.15.0", "value": …, "before": …}` is another shape from
  * that server on; it needs the value `version`. Throws an Error for a value that is not given;
  * undefined omits the field.
  */
@@ -61,9 +61,11 @@ function compile(shape: unknown): Fill {
 }
 
 function compileObject(shape: Readonly<Record<string, unknown>>): Fill {
-  const { $since: since, value } = shape;
-  if (since !== undefined)
-    return (values) => (atLeast(`${values["version"]}`, `${since}`) ? value : undefined);
+  const { $since: since, value, before } = shape;
+  if (since !== undefined) {
+    const [now, then] = [compile(value), compile(before)];
+    return (values) => (atLeast(`${values["version"]}`, `${since}`) ? now : then)(values);
+  }
   const fields = Object.entries(shape).map(([name, field]) => [name, compile(field)] as const);
   return (values) => {
     const filled: Record<string, unknown> = {};

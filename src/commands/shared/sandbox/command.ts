@@ -12,7 +12,10 @@ export const sandboxParams = {
   }),
   data: local.text("Directory to store the data in", { placeholder: "dir" }),
   ephemeral: local.flag("Do not store any data"),
-  server: local.choice(["1.12", "1.14", "1.15"], "Server version to emulate (default 1.14)"),
+  server: local.choice(
+    ["1.12", "1.14", "1.15", "1.16"],
+    "Server version to emulate (default 1.14)",
+  ),
   without_models: local.flag("Imitate a server without models"),
   app_file: local.text("Application to add: its export, the recording of a run, or rules", {
     placeholder: "file",

@@ -17,7 +17,12 @@ import type { sandboxParams } from "./command.ts";
 type SandboxInput = Input<typeof sandboxParams>;
 
 /** The exact versions of the recorded servers. */
-const versions = { "1.12": "1.12.1", "1.14": "1.14.2", "1.15": "1.15.0" } as const;
+const versions = {
+  "1.12": "1.12.1",
+  "1.14": "1.14.2",
+  "1.15": "1.15.0",
+  "1.16": "1.16.1",
+} as const;
 
 /**
  * `sandbox`: runs a local server, until it is interrupted or for the duration of a command, whose

@@ -2,6 +2,7 @@
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { type Completion, type Prompt, wholeReply } from "../../models/language-model.ts";
 import { ModelError } from "../../models/model-error.ts";
+import { atLeast } from "../../../lib/version.ts";
 import { tokenize } from "../../models/words.ts";
 import { outputText, renderTemplate, variableAt } from "../records/templates.ts";
 import type { NodeOf, Selector } from "../definitions/node-types.ts";
@@ -62,20 +63,32 @@ const costOf = ({ usage }: Completion) => ({
   currency: usage.currency,
 });
 
-/** Streams the pieces of the text, and two empty ones at its end (server §15.5). */
+/**
+ * Streams the pieces of the text, and two empty ones at its end; since 1.16 what is thought before it as
+ * events of its own, if the node wants it apart (server §15.5).
+ */
 async function streamText(
-  { model, stream, signal }: NodeContext,
-  { id, parentId }: NodeOf<"llm">,
+  { model, stream, reason, signal, version }: NodeContext,
+  { id, parentId, reasoning_format }: NodeOf<"llm">,
   prompt: Prompt,
 ): Promise<Completion> {
   if (!model) throw new Error("the sandbox runs without models");
   const selector: Selector = [id, "text"];
+  const separates = reasoning_format === "separated" && atLeast(version, "1.16.0");
+  let isThinking = false;
   const put = (piece: string, isLast = false) => {
     // Nodes in loops and iterations send no text (server §15.5).
-    if (parentId === undefined) stream(selector, piece, isLast);
+    if (parentId !== undefined) return;
+    if (!separates) return stream(selector, piece, isLast);
+    const wasThinking = isThinking;
+    isThinking =
+      /<(\/?)think>/.exec(piece)?.[1] === "" || (isThinking && !piece.includes("</think>"));
+    if (isThinking) reason(id, piece.replace("<think>", ""), false);
+    else if (!wasThinking) stream(selector, piece, isLast);
   };
   const completion = await wholeReply(model.stream(prompt, signal), put);
-  put("");
+  if (separates && parentId === undefined) reason(id, "", true);
+  else put("");
   put("", true);
   return completion;
 }

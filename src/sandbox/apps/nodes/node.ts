@@ -39,6 +39,8 @@ export interface RunContext {
 export interface NodeContext extends RunContext {
   /** Takes a piece of an output that grows; `isLast` ends it. */
   readonly stream: (selector: Selector, text: string, isLast: boolean) => void;
+  /** Sends a piece of what a model thinks; `isLast` ends it. */
+  readonly reason: (nodeId: string, text: string, isLast: boolean) => void;
   /** Executes an inner node. */
   readonly execute: Execute;
 }

@@ -31,9 +31,18 @@ export function messageMetadata(run: StoredRun, version: string): object {
     time_to_first_token: first ?? run.elapsed_time,
     time_to_generate: rest ?? 0,
   };
-  const values = { citations, usage: { ...usage, ...times }, version };
+  const reasoning = atLeast(version, "1.16.0") ? reasoningOf(run) : {};
+  const values = { citations, usage: { ...usage, ...times }, reasoning, version };
   return fillShape("message metadata", values);
 }
+
+/** What the models of a run thought, by node. */
+const reasoningOf = ({ progress: { variables } }: StoredRun): object =>
+  Object.fromEntries(
+    Object.entries(variables).flatMap(([node, { reasoning_content: text }]) =>
+      text ? [[node, text]] : [],
+    ),
+  );
 
 /** Formats an event of a live stream. */
 export function liveLine(run: StoredRun, { event, data, fields }: RunEvent): string {

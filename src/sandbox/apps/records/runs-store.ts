@@ -144,6 +144,8 @@ const definitions = {
       citations: optional(json<readonly Citation[]>()),
       /** The rounds of an agent; null for others. */
       thoughts: optional(json<readonly StoredThought[]>()),
+      /** What the answer of a basic application used; null if it failed or was stopped. */
+      usage: optional(json<Usage>()),
       files: json<readonly { readonly related_id?: string }[]>(),
       created_at: integer,
     },

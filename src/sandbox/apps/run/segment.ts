@@ -173,6 +173,12 @@ async function runBranches(
     ...context,
     signal: AbortSignal.any([context.signal, others.signal]),
     stream: (selector, piece, isLast) => text.put(selector, piece, isLast),
+    reason(node_id, piece, is_final) {
+      const chunk = runEvent("reasoning_chunk", { run, node_id, text: piece, is_final });
+      // That of a message does not name its run.
+      const { event, data } = chunk;
+      context.publish(run.message_id === null ? chunk : { event, fields: { data } });
+    },
     execute: executeNode,
   };
   const forms: StoredForm[] = [];

@@ -130,6 +130,15 @@ export function requeueForEmbedding(context: KnowledgeContext, dataset_id: strin
   context.documents.update({ dataset_id, indexing_status: "completed" }, indexing);
 }
 
+/** Embeds the chunks of a knowledge base with the settings that it still has; failures stay unnoticed. */
+export function embedAsBefore(context: KnowledgeContext, dataset: DatasetRow): void {
+  const time = context.now();
+  const completed = { dataset_id: dataset.id, indexing_status: "completed" } as const;
+  for (const document of context.documents.list(completed)) {
+    attempt(() => embedDocument({ context, dataset, document, time }));
+  }
+}
+
 /** Embeds the chunks of a document. If the model fails, none of them is enabled (server §9.6). */
 function embedDocument({ context, dataset, document: { id }, time }: Job): void {
   if (!isHighQuality(dataset)) return;

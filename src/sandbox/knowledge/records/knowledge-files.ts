@@ -1,6 +1,7 @@
 import { countCharacters } from "../../../lib/text.ts";
 import { tooManyFiles, type HttpError } from "../../protocol/errors.ts";
 import type { BytesReply, Call, ReceivedFile } from "../../protocol/handler.ts";
+import { atLeast } from "../../../lib/version.ts";
 import { readFile } from "../../readers/read-file.ts";
 import { signedQuery } from "../../protocol/ids.ts";
 import type { StoredFileRow, KnowledgeContext } from "./knowledge-store.ts";
@@ -38,6 +39,15 @@ function addFile(
   return { name: file.name, file_id: id };
 }
 
+/** The error of a file on the routes that gave it no text; from 1.16 on, its size has a code (server §3). */
+export const rejectedFile = (
+  reason: "size" | "kind",
+  { version }: Pick<Call, "version">,
+): HttpError =>
+  knowledgeError(
+    reason === "size" && atLeast(version, "1.16.0") ? "file too large" : "file rejected",
+  );
+
 /** Returns the only file of a form; a part without a file name does not count. */
 export function onlyFile(files: Call["files"]): ReceivedFile | undefined {
   if (files.size > 1) throw tooManyFiles();
@@ -46,16 +56,19 @@ export function onlyFile(files: Call["files"]): ReceivedFile | undefined {
 }
 
 /** Stores the text of a document, always as `txt`. */
-export const addText = (context: KnowledgeContext, name: string, text: string): FileContent =>
-  addFile(context, {
+export function addText(context: KnowledgeContext, name: string, text: string): FileContent {
+  const bytes = new TextEncoder().encode(text);
+  return addFile(context, {
     name,
-    size: countCharacters(text),
+    // Before 1.16, the size of a text was that in characters (server §9.7).
+    size: atLeast(context.version, "1.16.0") ? bytes.byteLength : countCharacters(text),
     extension: "txt",
     mime_type: "text/plain",
     is_text: true,
     text: null,
-    bytes: new TextEncoder().encode(text),
+    bytes,
   });
+}
 
 /** Stores an upload. For one of unsupported kind or size, throws the error that `rejected` returns. */
 export function addUpload(
