@@ -193,7 +193,7 @@ describe("another embedding model in a file", () => {
     const broken = await withFile("apply", "embedding_model: stub-embed-64");
     expect(broken.exit).toBe(9);
     expect(broken.err).toContain("searches fail: failed to search");
-    expect(broken.err).toMatch(/`kb sync name:Handbook DIR --rewrite` or `kb doc update/);
+    expect(broken.err).toMatch(/write each document again: `kb update \S+ --rewrite`/);
   });
 
   test.each([

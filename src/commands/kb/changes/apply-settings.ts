@@ -30,18 +30,19 @@ export const createKb = async (plan: SettingsPlan, context: Context): Promise<st
 
 /**
  * Makes the changes of an existing or just created knowledge base, and yields each when it is made; in a
- * dry run it only yields them.
+ * dry run it only yields them. `rewrite` writes documents again where a changed index needs it.
  */
 export async function* applySettings(
   dataset_id: string,
   plan: SettingsPlan,
   context: Context,
+  rewrite = false,
 ): AsyncGenerator<Change> {
   if (context.options.dryRun) return yield* plan.changes;
   const of = (what: Change["what"]) => plan.changes.filter((each) => each.what === what);
   for (const created of of("knowledge base")) yield { ...created, id: dataset_id };
   if (plan.current && of("setting").length > 0)
-    await changeSettings({ dataset_id, ...settingsRequest(plan) }, context);
+    await changeSettings({ dataset_id, ...settingsRequest(plan), rewrite }, context);
   yield* of("setting");
   yield* applyTags(dataset_id, of("tag"), context);
   for (const field of of("field")) {

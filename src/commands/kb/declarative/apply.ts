@@ -11,6 +11,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 interface PlanInput extends DocumentFlags {
   readonly file: string;
   readonly exit_code?: boolean | undefined;
+  readonly rewrite?: boolean | undefined;
 }
 
 /** `kb plan`: yields the changes that apply would make; with --exit-code, throws gate if there are any. */
@@ -37,7 +38,7 @@ export const apply = {
 };
 
 async function* makeChanges(
-  { file: path, ...flags }: PlanInput,
+  { file: path, rewrite = false, ...flags }: PlanInput,
   context: Context,
 ): AsyncGenerator<Change, { readonly name: string; readonly count: number }> {
   const filePlan = await readPlan(path, context);
@@ -45,12 +46,30 @@ async function* makeChanges(
   const { knowledge_base: name, documents } = file;
   let { id } = filePlan;
   if (!context.options.dryRun) id ??= await createKb(filePlan, context);
-  yield* applySettings(id ?? "", filePlan, context);
+  yield* applySettings(id ?? "", filePlan, context, rewrite);
+  await checkIndex(filePlan, rewrite, context);
   if (id === undefined && documents)
     await context.notice(`every file of ${documents.directory} becomes a document`);
   const synced =
     id === undefined ? 0 : yield* syncDocuments(path, file, { ...flags, dataset_id: id }, context);
   return { name, count: changes.length + synced };
+}
+
+/** Says that searches fail since an earlier change of the index, or mends that. A search finds it out. */
+async function checkIndex(
+  { id, current, desired, changes }: FilePlan,
+  rewrite: boolean,
+  context: Context,
+): Promise<void> {
+  if (changes.some(({ what }) => what === "setting")) return; // it is checked after them
+  const { name, indexing_technique, doc_form = null } = current?.settings ?? {};
+  if (id === undefined || name === undefined || indexing_technique !== "high_quality") return;
+  const { brokenIndex, repairIndex } = await import("../models/index.ts");
+  const problem = await brokenIndex(id, context);
+  if (problem === undefined) return;
+  if (rewrite && !context.options.dryRun) return repairIndex({ id, name, doc_form }, true, context);
+  const command = commandLine("kb update", [desired.name], { rewrite: true });
+  await context.notice(`searches fail: ${problem}; write each document again: ${command}`);
 }
 
 /** Syncs the directory of a file; returns the number of changes. */

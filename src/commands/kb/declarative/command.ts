@@ -64,7 +64,7 @@ export const kbApply = task({
   about:
     "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted; documents are only with prune, and above\nmax_delete (default 20%) only after confirmation.",
   parallel: true,
-  params: { file: kbFile, ...transferFlags },
+  params: { file: kbFile, rewrite: updateKnowledgeBase.params.rewrite, ...transferFlags },
   namesFiles: true,
   returns: onTerminal(changeResults, planRows),
   sends: [

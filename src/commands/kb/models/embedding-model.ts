@@ -1,21 +1,12 @@
-import { ApiError, CliError, usage, notFound, refused } from "../../../errors.ts";
-import { delays, poll } from "../../../lib/backoff.ts";
+import { type CliError, usage, notFound, refused } from "../../../errors.ts";
 import { isObject, valueAt, withoutNulls } from "../../../lib/json.ts";
-import { collect } from "../../../lib/collect.ts";
-import type { Document } from "../../../operations/documents.ts";
-import {
-  getKnowledgeBase,
-  searchKnowledgeBase,
-  updateKnowledgeBase,
-} from "../../../operations/knowledge.ts";
+import { getKnowledgeBase, updateKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/models.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { modelName, modelsNamed } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
-import { documentStatuses, isIndexed, waitForIndexing } from "../documents/index.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { commandLine } from "../../../lib/command-line.ts";
 
 export const activeModels = async (
   model_type: "text-embedding" | "rerank",
@@ -82,19 +73,24 @@ type SettingChanges = InputOf<typeof updateKnowledgeBase>;
 /**
  * Changes settings of a knowledge base. A model was looked up before, and is always sent with its
  * technique: alone, it is stored but nothing is indexed again, so every search fails (server §8). If
- * documents are indexed again, waits for all of them and checks the index with a search. Throws usage
- * for high_quality without a model before anything is sent, and remote-failed for a broken index.
+ * documents are indexed again, or with `rewrite`, waits for all of them and checks the index with a search;
+ * where that fails, writes the documents again with `rewrite` or if confirmed. Throws usage for
+ * high_quality without a model before anything is sent, and remote-failed for a broken index.
  */
 export async function changeSettings(
-  input: SettingChanges,
+  { rewrite = false, ...input }: SettingChanges,
   context: Context,
 ): Promise<KnowledgeBase> {
-  const before = await context.api.call(getKnowledgeBase, { dataset_id: input.dataset_id });
+  const { dataset_id } = input;
+  const before = await context.api.call(getKnowledgeBase, { dataset_id });
   const changes = await withModelAndTechnique(input, before, context);
-  const updated = await context.api.call(updateKnowledgeBase, changes);
-  if (!reindexes(changes, before)) return updated;
-  await verifyIndex(before, context);
-  return context.api.call(getKnowledgeBase, { dataset_id: input.dataset_id });
+  const sends = Object.values(changes).some((value) => value !== undefined && value !== dataset_id);
+  const updated = sends ? await context.api.call(updateKnowledgeBase, changes) : before;
+  const isIndexed = updated.indexing_technique === "high_quality";
+  if (!reindexes(changes, before) && !(rewrite && isIndexed)) return updated;
+  const { repairIndex } = await import("./repair-index.ts");
+  await repairIndex(before, rewrite, context);
+  return context.api.call(getKnowledgeBase, { dataset_id });
 }
 
 /** The changes to send: a model with its technique, high_quality with the current model. */
@@ -155,65 +151,3 @@ const reindexes = (changes: SettingChanges, before: KnowledgeBase): boolean =>
   (before.indexing_technique !== "high_quality" ||
     before.embedding_model !== changes.embedding_model ||
     before.embedding_model_provider !== changes.embedding_model_provider);
-
-/** Checks until a changed index must work. */
-const maxPolls = 15;
-
-/** Waits until all documents are indexed and a search succeeds. */
-async function verifyIndex({ id, name }: KnowledgeBase, context: Context): Promise<void> {
-  const list = `see its documents: ${commandLine("kb doc list", [id])}`;
-  const failure = (why: string, details: unknown, hint = list) => {
-    const message = `failed to index knowledge base ${JSON.stringify(name)}: ${why}`;
-    return new CliError("remote-failed", message, {
-      isResult: true,
-      sideEffect: "applied",
-      details,
-      hint,
-    });
-  };
-  let problem: string | undefined;
-  const check = async () => {
-    const { count, failed } = await waitForAll(id, context);
-    const [first] = failed;
-    if (first) {
-      const why = `${failed.length} of ${count} documents failed: ${first.name}: ${first.error ?? first.indexing_status}`;
-      throw failure(why, { failed });
-    }
-    // Searches of an empty index fail (server §8).
-    problem = count === 0 ? undefined : await searchProblem(id, context);
-    return problem === undefined ? true : undefined;
-  };
-  await poll(check, { every: delays.search, giveUpAfter: maxPolls, pause: context.pause });
-  if (problem === undefined) return;
-  const rewrite = commandLine("kb sync", [id, "DIR"], { rewrite: true });
-  const update = commandLine("kb doc update", [id, "DOC"], { "text-file": "FILE" });
-  const hint = `the settings are stored, but the server indexed with the earlier ones (server versions from 1.16): write each document again with ${rewrite} or ${update}`;
-  throw failure(`searches fail: ${problem}`, {}, hint);
-}
-
-async function waitForAll(dataset_id: string, context: Context) {
-  const isSearched = ({ enabled, archived }: Document) => enabled === true && !archived;
-  const statuses = () => documentStatuses(dataset_id, isSearched, context);
-  const all = await collect(waitForIndexing(statuses, context));
-  return { count: all.length, failed: all.filter((status) => !isIndexed(status)) };
-}
-
-/** Why a semantic search fails; undefined if it succeeds. */
-async function searchProblem(dataset_id: string, context: Context): Promise<string | undefined> {
-  try {
-    await context.api.call(searchKnowledgeBase, {
-      dataset_id,
-      query: "test",
-      retrieval_model: {
-        search_method: "semantic_search",
-        reranking_enable: false,
-        top_k: 1,
-        score_threshold_enabled: false,
-      },
-    });
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
-    return error.message;
-  }
-}

@@ -8,3 +8,4 @@ export {
   weightedWith,
   withoutModel,
 } from "./embedding-model.ts";
+export { brokenIndex, repairIndex } from "./repair-index.ts";

@@ -100,7 +100,7 @@ const indexSettings = ["indexing_technique", "embedding_model", "embedding_model
 /** Changes settings; waits where that makes the server index the knowledge base again. */
 export async function sendSettings(values: Values, context: Context): Promise<unknown> {
   const input = values as InputOf<typeof updateKnowledgeBase>; // checked against its parameters
-  if (indexSettings.every((name) => values[name] === undefined))
+  if (!input.rewrite && indexSettings.every((name) => values[name] === undefined))
     return context.api.call(updateKnowledgeBase, input);
   const { changeSettings } = await import("../models/index.ts");
   return changeSettings(input, context);

@@ -1,0 +1,176 @@
+/** Finds out whether a changed index works, and mends the one that a server indexed with earlier settings. */
+import { ApiError, CliError } from "../../../errors.ts";
+import { delays, poll } from "../../../lib/backoff.ts";
+import { collect } from "../../../lib/collect.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { counted } from "../../../lib/text.ts";
+import { listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
+import type { Document } from "../../../operations/documents.ts";
+import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { KnowledgeBase } from "../../../operations/knowledge.ts";
+import type { Context } from "../../task/command-spec.ts";
+import {
+  documentStatuses,
+  isIndexed,
+  readContents,
+  replaceFile,
+  ruleOf,
+  waitForIndexing,
+} from "../documents/index.ts";
+
+type Kb = Pick<KnowledgeBase, "id" | "name"> & { readonly doc_form: string | null };
+
+/** Searches until a changed index must work. */
+const maxPolls = 15;
+
+const isSearched = ({ enabled, archived }: Document): boolean => enabled === true && !archived;
+
+/**
+ * Waits until the documents of a knowledge base are indexed and a search succeeds. If it does not, the
+ * server indexed with the settings from before a change (server §8): writes each document again, with its
+ * own content, if `rewrite` is set or confirmed. Throws remote-failed for an index that stays broken.
+ */
+export async function repairIndex(kb: Kb, rewrite: boolean, context: Context): Promise<void> {
+  const problem = await indexProblem(kb, context);
+  if (problem === undefined) return;
+  const command = commandLine("kb update", [kb.id], { rewrite: true });
+  const why = `searches fail: ${problem}; the server probably indexed with the earlier settings`;
+  const next = `write each document again: ${command}`;
+  if (!rewrite) {
+    if (!context.options.input) throw failure(kb, why, {}, `the settings are stored; ${next}`);
+    await context.promptLine(`${why}\n`);
+    const declined = `the settings are stored, and searches fail; ${next}`;
+    await context.confirm("Write each document again?", { declined });
+  }
+  const left = await rewriteDocuments(kb, next, context);
+  const still = await indexProblem(kb, context);
+  if (still !== undefined) throw failure(kb, `searches still fail: ${still}`, { left });
+  if (left.length === 0) return;
+  await context.notice(
+    `${counted(left.length, "document")} without a file on the server could not be written again: ${left.join(", ")}`,
+  );
+}
+
+function failure({ id, name }: Kb, why: string, details: object, hint?: string): CliError {
+  const message = `failed to index knowledge base ${JSON.stringify(name)}: ${why}`;
+  const list = `see its documents: ${commandLine("kb doc list", [id])}`;
+  const result = { isResult: true, sideEffect: "applied", details } as const;
+  return new CliError("remote-failed", message, { ...result, hint: hint ?? list });
+}
+
+/** Why searches fail once all documents are indexed; undefined if they succeed. Throws for failed documents. */
+async function indexProblem(kb: Kb, context: Context): Promise<string | undefined> {
+  let problem: string | undefined;
+  const check = async () => {
+    const { count, failed } = await waitForAll(kb.id, context);
+    const [first] = failed;
+    if (first) {
+      const why = `${failed.length} of ${count} documents failed: ${first.name}: ${first.error ?? first.indexing_status}`;
+      throw failure(kb, why, { failed });
+    }
+    // Searches of an empty index fail (server §8).
+    problem = count === 0 ? undefined : await searchProblem(kb.id, context);
+    return problem === undefined ? true : undefined;
+  };
+  await poll(check, { every: delays.search, giveUpAfter: maxPolls, pause: context.pause });
+  return problem;
+}
+
+async function waitForAll(dataset_id: string, context: Context) {
+  const statuses = () => documentStatuses(dataset_id, isSearched, context);
+  const all = await collect(waitForIndexing(statuses, context));
+  return { count: all.length, failed: all.filter((status) => !isIndexed(status)) };
+}
+
+/** Why searches of a knowledge base with vectors fail now; undefined if they succeed, or nothing is indexed. */
+export async function brokenIndex(
+  dataset_id: string,
+  context: Context,
+): Promise<string | undefined> {
+  const available = { dataset_id, status: "available", limit: 1 } as const;
+  const [first] = await context.api.call(listDocuments, available);
+  return first === undefined ? undefined : searchProblem(dataset_id, context);
+}
+
+/** Why a semantic search fails; undefined if it succeeds. */
+async function searchProblem(dataset_id: string, context: Context): Promise<string | undefined> {
+  try {
+    await context.api.call(searchKnowledgeBase, {
+      dataset_id,
+      query: "test",
+      retrieval_model: {
+        search_method: "semantic_search",
+        reranking_enable: false,
+        top_k: 1,
+        score_threshold_enabled: false,
+      },
+    });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
+    return error.message;
+  }
+}
+
+/**
+ * Writes each searched document again, with the bytes that the server has of it; returns the names of
+ * those without a file. A second run begins anew: the same content twice changes nothing.
+ */
+async function rewriteDocuments(kb: Kb, next: string, context: Context) {
+  const { id, name } = kb;
+  const documents = (await collect(context.api.rows(listDocuments, { dataset_id: id }))).filter(
+    isSearched,
+  );
+  const left: string[] = [];
+  const total = documents.length;
+  let done = 0;
+  const count = () => context.progress({ verb: "Writing", done, total, unit: "documents" });
+  count();
+  try {
+    for await (const { document, bytes } of readContents(id, documents, context)) {
+      if (bytes) await rewriteDocument(kb, document, bytes, context);
+      else left.push(document.name);
+      done++;
+      count();
+    }
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    const hint = `${done} of ${total} documents of ${JSON.stringify(name)} are written again; to continue, ${next}`;
+    throw error.with({ hint });
+  }
+  return left;
+}
+
+/** Updates a document with its own content: texts as text, since their names need no extension. */
+async function rewriteDocument(
+  { id: dataset_id, doc_form }: Kb,
+  { id: document_id, name, data_source_detail_dict: source }: Document,
+  bytes: Uint8Array,
+  context: Context,
+): Promise<void> {
+  const { extension } = source?.upload_file ?? {};
+  const process_rule = await ruleOf(dataset_id, document_id, context);
+  const input = {
+    dataset_id,
+    document_id,
+    doc_form: (doc_form ?? "text_model") as "text_model",
+    process_rule,
+  };
+  const text = extension === "txt" ? decoded(bytes) : undefined;
+  if (text) {
+    await context.api.call(updateDocumentByText, { ...input, name, text });
+    return;
+  }
+  const suffix = extension === undefined || name.endsWith(`.${extension}`) ? "" : `.${extension}`;
+  const file = { path: name, name: `${name}${suffix}`, bytes };
+  await replaceFile({ ...input, file }, context);
+}
+
+/** The text of bytes; undefined if they are not UTF-8. */
+function decoded(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,81 @@
+/** Servers of 1.16 index with the settings from before a change (server §8); --rewrite mends that. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
+
+const { done, cli, seen } = await testSandbox({ server: "1.16.1", models: true });
+const folder = await temporaryDirectory();
+const model = ["--indexing-technique", "high_quality", "--embedding-model", "stub-embed"];
+
+/** Creates a knowledge base in economy with a text, a text without an extension, and a file. */
+async function newBase(name: string): Promise<void> {
+  await done(["kb", "create", name, "--indexing-technique", "economy"]);
+  await done(["kb", "doc", "add", name, "leave", "--text", "Paid leave is 30 days."]);
+  await done(["kb", "doc", "add", name, "b.txt", "--text", "Naïve 👍🏽 parking."]);
+  const file = join(folder, "c.md");
+  await writeFile(file, "# Lockers\n\nLockers are upstairs.");
+  await done(["kb", "doc", "upload", name, file]);
+  await done(["kb", "doc", "wait", name]);
+}
+
+const search = (name: string) =>
+  cli(["kb", "search", name, "paid leave", "--search-method", "semantic_search", "--top-k", "1"]);
+const contents = async (name: string) =>
+  JSON.parse((await done(["kb", "chunk", "list", name, "leave", "-o", "json"])).out) as unknown;
+
+test("kb update says what happened and how to mend it, and --rewrite mends it", async () => {
+  await newBase("Handbook");
+  const before = await contents("Handbook");
+  const broken = await cli(["kb", "update", "Handbook", ...model]);
+  expect(broken.exit).toBe(9);
+  expect(broken.err).toContain("; the server probably indexed with the earlier settings");
+  const [, command = ""] =
+    /write each document again: `kb (update .* --rewrite)`/.exec(broken.err) ?? [];
+  expect((await search("Handbook")).exit).toBe(5);
+
+  const sent = seen.length;
+  await done(["kb", ...command.split(" ")]);
+  const writes = seen
+    .slice(sent)
+    .filter(({ method, path }) => method !== "GET" && !/retrieve|zip/.test(path));
+  expect(writes.map(({ method, path }) => `${method} ${path.replace(/.*\//, "")}`).sort()).toEqual([
+    expect.stringMatching(/^PATCH [0-9a-f-]{36}$/),
+    "POST update-by-text",
+    "POST update-by-text",
+  ]);
+  expect((await search("Handbook")).out).toContain("Paid leave is 30 days.");
+  expect(await contents("Handbook")).toMatchObject([{ content: "Paid leave is 30 days." }]);
+  expect(before).toMatchObject([{ content: "Paid leave is 30 days." }]);
+  await done(["kb", "doc", "download", "Handbook", "b.txt", "--dir", folder]);
+  expect(await readFile(join(folder, "b.txt"), "utf8")).toBe("Naïve 👍🏽 parking.");
+});
+
+test("a working index is left alone by --rewrite", async () => {
+  const sent = seen.length;
+  await done(["kb", "update", "Handbook", "--rewrite"]);
+  expect(seen.slice(sent).filter(({ method }) => method === "PATCH")).toEqual([]);
+});
+
+test("plan finds an index that an earlier change broke, and apply mends it with --rewrite", async () => {
+  await newBase("Policies");
+  await cli(["kb", "update", "Policies", ...model]);
+  const file = join(folder, "policies.yml");
+  await writeFile(file, "knowledge_base: Policies\nindexing_technique: high_quality\n");
+  for (const command of ["plan", "apply"]) {
+    const ran = await done(["kb", command, file]);
+    expect(ran.err).toContain("write each document again: `kb update Policies --rewrite`");
+  }
+  await done(["kb", "apply", file, "--rewrite"]);
+  expect((await search("Policies")).out).toContain("Paid leave is 30 days.");
+  expect((await done(["kb", "plan", file])).err).not.toContain("searches fail");
+});
+
+test("a document that was disabled cannot be enabled for up to ten minutes, and the hint says so", async () => {
+  await done(["kb", "doc", "disable", "Handbook", "leave"]);
+  const ran = await cli(["kb", "doc", "enable", "Handbook", "leave"]);
+  expect(ran.exit).toBe(5);
+  expect(ran.err).toMatch(/is being indexed/);
+  expect(ran.err).toMatch(/ten minutes|10 minutes/);
+});
