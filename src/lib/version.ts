@@ -5,6 +5,9 @@ export const version = "0.1.0";
 export const versionLine = (program: string, platform: string): string =>
   `${program} ${version} (node ${platform})\n`;
 
+/** The newest version of a server of which exchanges were recorded. */
+export const newestServer = "1.16.1";
+
 /** Whether a version such as `1.14.2` is a minimum or higher. Compares numbers, ignores suffixes. */
 export function atLeast(version: string, minimum: string): boolean {
   const numbersIn = (text: string) =>

@@ -18,7 +18,12 @@ import {
   type AppHandlers,
   type AppCall,
 } from "./context.ts";
-import { nameConversation, openConversation, requireKnown, variablesOf } from "./conversations.ts";
+import {
+  nameConversation,
+  openConversation,
+  requireOwnConversation,
+  variablesOf,
+} from "./conversations.ts";
 import { messageMetadata } from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 import type { RunEvent } from "../protocol/fill.ts";
@@ -35,7 +40,12 @@ export const messageHandlers = {
     const app = requireChat(call);
     const { config } = app;
     const { inputs = {} } = input;
-    requireKnown(context, call, context.records.endUser(app.name, user), input.conversation_id);
+    requireOwnConversation(
+      context,
+      call,
+      context.records.endUser(app.name, user),
+      input.conversation_id,
+    );
     if (config) return replyToMessage(context, call, { app, config, user }, { ...input, inputs });
     return startRun(context, call, {
       app,

@@ -134,10 +134,10 @@ function requireConversation(
 }
 
 /**
- * Throws 404 for a message to a conversation that the end user does not have, and 400 for what is no ID;
+ * Throws 404 for a message to a conversation that the end user does not have, and 400 for a text that is not a UUID;
  * servers before 1.16 begin another one (server §18).
  */
-export function requireKnown(
+export function requireOwnConversation(
   { records }: AppContext,
   { version }: Pick<AppCall, "version">,
   endUser: StoredEndUser,

@@ -177,15 +177,11 @@ function createChunk(place: ChunkPlace, sent: SegmentContent): object {
   const segment_id = addSegment(context, dataset, segment, context.now());
   const [row] = getSegment(context, { dataset_id, document_id, segment_id });
   const error = attemptIndexing(place, row, true);
-  const failure = error === undefined ? {} : failed(context, error);
-  if (error !== undefined) {
-    // The response shows a chunk that failed, though servers before 1.16 do not store it (server §9.7).
-    const stored = { ...failure, keywords: row.keywords ?? [] };
-    if (atLeast(context.version, "1.16.0")) context.segments.update({ id: segment_id }, stored);
-    else context.segments.delete({ id: segment_id });
-  }
-  const shown = { ...row, keywords: row.keywords ?? [] };
-  return openResponses(context, document)({ ...shown, ...failure });
+  const shown = { keywords: row.keywords ?? [], ...(error && failed(context, error)) };
+  // The response shows a chunk that failed, though servers before 1.16 do not store it (server §9.7).
+  if (error && atLeast(context.version, "1.16.0")) context.segments.update({ id: row.id }, shown);
+  else if (error) context.segments.delete({ id: row.id });
+  return openResponses(context, document)({ ...row, ...shown });
 }
 
 /** What the server reports for a question that changes without its answer (server §9.8). */

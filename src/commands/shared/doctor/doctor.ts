@@ -14,7 +14,7 @@ import type { Host } from "../../../host/host.ts";
 import type { KeyKind } from "../../../lib/api-key.ts";
 import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
-import { atLeast, version } from "../../../lib/version.ts";
+import { atLeast, newestServer, version } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { maskKey } from "../../../redact/keys.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -174,6 +174,10 @@ function checkVersion(serverVersion: string | undefined): CheckResult {
       "version unknown: no X-Version header",
       "a proxy may have removed it; hints for older servers are not available",
     );
+  }
+  if (!atLeast(newestServer, serverVersion)) {
+    const next = `newer than ${newestServer}, the newest that was tried: what it refuses, how it splits texts and the order of its events are not proven`;
+    return warning("server", `version ${serverVersion}`, next);
   }
   if (atLeast(serverVersion, REQUIRED_VERSION)) return ok("server", `version ${serverVersion}`);
   const next = `update it: event streams, forms and document replacement need ${REQUIRED_VERSION}`;
