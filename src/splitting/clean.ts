@@ -4,15 +4,22 @@ import { endOfCharacters, isSpace } from "./spaces.ts";
 export type CleaningSteps = readonly { readonly id: string; readonly enabled: boolean }[];
 
 /**
- * Cleans a text as servers do before they split it (server §9.9). Servers before 1.16.1 delete `ï`, `¿` and `¾`,
- * too. Linear in the length of the text, unlike patterns with the same meaning.
+ * A text without the characters that servers delete from every text (server §9.9): those before 1.16.1 delete
+ * `ï`, `¿` and `¾`, too.
  */
-export function cleanText(text: string, steps: CleaningSteps, deletesLetters: boolean): string {
-  const isEnabled = (id: string) => steps.some((step) => step.id === id && step.enabled);
-  let result = text
+export const deleteCharacters = (text: string, deletesLetters: boolean): string =>
+  text
     .replaceAll("<|", "<")
     .replaceAll("|>", ">")
     .replace(deletesLetters ? DELETED_WITH_LETTERS : DELETED, "");
+
+/**
+ * Does the cleaning steps of a rule, as servers do before they split a text (server §9.9). Linear in the length of
+ * the text, unlike patterns with the same meaning.
+ */
+export function cleanText(text: string, steps: CleaningSteps): string {
+  const isEnabled = (id: string) => steps.some((step) => step.id === id && step.enabled);
+  let result = text;
   if (isEnabled("remove_extra_spaces"))
     result = result.replace(/\n{3,}/g, "\n\n").replace(SPACES, " ");
   if (isEnabled("remove_urls_emails")) result = withoutUrls(withoutAddresses(result));

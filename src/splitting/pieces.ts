@@ -8,12 +8,21 @@ export interface Segmentation {
   readonly chunk_overlap: number;
 }
 
+/**
+ * A part of a text, and the offset of its end there. A chunk has the characters before its end in the same order;
+ * it lacks white space, and what servers remove from its start.
+ */
+export interface Part {
+  readonly text: string;
+  readonly end: number;
+}
+
 /** Where a text is split that has no separator of its own, best first; "" is between any two characters. */
 const SEPARATORS: readonly string[] = ["\n\n", "。", ". ", " ", ""];
 
 /** Splits a text as the automatic rule does, whose separator servers do not use (server §9.9). */
-export const splitAutomatically = (text: string, limits: Segmentation): string[] =>
-  splitFurther(text, SEPARATORS, limits);
+export const splitAutomatically = (text: string, limits: Segmentation): Part[] =>
+  splitFurther({ text, end: text.length }, SEPARATORS, limits);
 
 /**
  * Splits a text at its separator, and parts that are too long further (server §9.9). `gluesWords`: servers before
@@ -23,11 +32,15 @@ export function splitAtSeparator(
   text: string,
   segmentation: Segmentation,
   gluesWords: boolean,
-): string[] {
+): Part[] {
   const separator = asServersRead(segmentation.separator);
-  const parts = separator === "" ? [text] : text.split(separator);
+  let end = -separator.length;
+  const parts = (separator === "" ? [text] : text.split(separator)).map((part) => {
+    end += separator.length + part.length;
+    return { text: part, end };
+  });
   return parts.flatMap((part) =>
-    countCharacters(part) <= segmentation.max_tokens
+    countCharacters(part.text) <= segmentation.max_tokens
       ? [part]
       : splitPart(part, segmentation, gluesWords),
   );
@@ -49,53 +62,66 @@ function chooseSeparator(text: string, separators: readonly string[]): [string, 
 }
 
 /** Splits a part at spaces without regard to their number, and at anything else like splitFurther. */
-function splitPart(text: string, limits: Segmentation, gluesWords: boolean): string[] {
-  const [separator, others] = chooseSeparator(text, SEPARATORS);
-  if (separator === "") return splitAnywhere(text, limits);
-  if (separator !== " ") return joinOrSplit(keepSeparator(text, separator), others, limits);
-  const words = text.split(/ +/);
-  const pieces = gluesWords
-    ? words
-    : words.map((word, index) => (index < words.length - 1 ? `${word} ` : word));
+function splitPart(part: Part, limits: Segmentation, gluesWords: boolean): Part[] {
+  const [separator, others] = chooseSeparator(part.text, SEPARATORS);
+  if (separator === "") return splitAnywhere(part, limits);
+  const pieces = separator === " " ? wordsOf(part, gluesWords) : keepSeparator(part, separator);
   return joinOrSplit(pieces, others, limits);
 }
 
-function splitFurther(text: string, separators: readonly string[], limits: Segmentation): string[] {
-  const [separator, others] = chooseSeparator(text, separators);
-  const pieces = separator === "" ? [...text] : keepSeparator(text, separator);
-  return joinOrSplit(pieces, others, limits);
+function splitFurther(part: Part, separators: readonly string[], limits: Segmentation): Part[] {
+  const [separator, others] = chooseSeparator(part.text, separators);
+  return joinOrSplit(keepSeparator(part, separator), others, limits);
 }
 
-/** Splits a text behind each separator; joined, the pieces are the text again. */
-function keepSeparator(text: string, separator: string): string[] {
-  const pieces = text.split(separator);
-  return pieces.map((piece, index) => (index < pieces.length - 1 ? piece + separator : piece));
+/** The words of a part, each but the last with one of the spaces behind it, or without. */
+function wordsOf({ text, end }: Part, gluesWords: boolean): Part[] {
+  let next = end - text.length;
+  const tokens = text.split(/( +)/); // words, and between them spaces
+  return tokens.flatMap((word, index) => {
+    const start = next;
+    next += word.length;
+    if (index % 2 === 1) return [];
+    const piece = gluesWords || index === tokens.length - 1 ? word : `${word} `;
+    return [{ text: piece, end: start + piece.length }];
+  });
+}
+
+/** Splits a part behind each separator, "" behind each character; joined, the pieces are the part again. */
+function keepSeparator({ text, end }: Part, separator: string): Part[] {
+  let next = end - text.length;
+  const pieces = separator === "" ? [...text] : text.split(separator);
+  return pieces.map((piece, index) => {
+    const kept = index < pieces.length - 1 ? piece + separator : piece;
+    next += kept.length;
+    return { text: kept, end: next };
+  });
 }
 
 /** Joins pieces to chunks, and splits those that are too long at the other separators. */
 function joinOrSplit(
-  pieces: readonly string[],
+  pieces: readonly Part[],
   others: readonly string[],
   limits: Segmentation,
-): string[] {
-  const chunks: string[] = [];
+): Part[] {
+  const chunks: Part[] = [];
   let short: Piece[] = [];
-  for (const text of pieces) {
+  for (const piece of pieces) {
+    const { text, end } = piece;
     if (text === "" || text === "\n") continue;
     const length = countCharacters(text);
     if (length < limits.max_tokens) {
-      short.push({ text, length });
+      short.push({ text, end, length });
       continue;
     }
     chunks.push(...joinPieces(short, limits));
     short = [];
-    chunks.push(...(others.length === 0 ? [text] : splitFurther(text, others, limits)));
+    chunks.push(...(others.length === 0 ? [piece] : splitFurther(piece, others, limits)));
   }
   return [...chunks, ...joinPieces(short, limits)];
 }
 
-interface Piece {
-  readonly text: string;
+interface Piece extends Part {
   readonly length: number;
 }
 
@@ -103,11 +129,8 @@ interface Piece {
  * Joins pieces to chunks of at most `max_tokens`; each chunk repeats pieces of the one before, at most
  * `chunk_overlap` characters. With 3 and 1, of pieces of one character: `a b c d e` → `abc`, `cde`.
  */
-function joinPieces(
-  pieces: readonly Piece[],
-  { max_tokens, chunk_overlap }: Segmentation,
-): string[] {
-  const chunks: string[] = [];
+function joinPieces(pieces: readonly Piece[], { max_tokens, chunk_overlap }: Segmentation): Part[] {
+  const chunks: Part[] = [];
   let first = 0;
   let size = 0;
   function endChunk(end: number): void {
@@ -117,7 +140,7 @@ function joinPieces(
         .map(({ text }) => text)
         .join(""),
     );
-    if (chunk !== "") chunks.push(chunk);
+    if (chunk !== "") chunks.push({ text: chunk, end: pieces[end - 1]?.end ?? 0 });
   }
   for (const [index, { length }] of pieces.entries()) {
     if (size + length > max_tokens && index > first) {
@@ -136,13 +159,17 @@ function joinPieces(
  * part of a chunk behind its first
  * `max_tokens - chunk_overlap` characters.
  */
-function splitAnywhere(text: string, { max_tokens, chunk_overlap }: Segmentation): string[] {
-  const chunks: string[] = [];
+function splitAnywhere({ text, end }: Part, { max_tokens, chunk_overlap }: Segmentation): Part[] {
+  const chunks: Part[] = [];
   let chunk: string[] = [];
   let repeated: string[] = [];
-  for (const character of text.replaceAll("\n", "")) {
+  let next = end - text.length;
+  for (const character of text) {
+    const start = next;
+    next += character.length;
+    if (character === "\n") continue;
     if (chunk.length === max_tokens) {
-      chunks.push(chunk.join(""));
+      chunks.push({ text: chunk.join(""), end: start });
       chunk = repeated;
       repeated = [];
     } else if (chunk.length >= max_tokens - chunk_overlap) {
@@ -150,5 +177,5 @@ function splitAnywhere(text: string, { max_tokens, chunk_overlap }: Segmentation
     }
     chunk.push(character);
   }
-  return [...chunks, chunk.join("")];
+  return [...chunks, { text: chunk.join(""), end }];
 }

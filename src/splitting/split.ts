@@ -1,20 +1,10 @@
 import { atLeast } from "../lib/version.ts";
-import { cleanText, type CleaningSteps } from "./clean.ts";
-import { type Segmentation, splitAtSeparator, splitAutomatically } from "./pieces.ts";
+import { cleanText, deleteCharacters } from "./clean.ts";
+import { type Part, splitAtSeparator, splitAutomatically } from "./pieces.ts";
+import type { ProcessRule } from "./rule.ts";
 import { strip } from "./spaces.ts";
 
-export type { Segmentation } from "./pieces.ts";
-
-/** How a text is split, as the API stores it; automatic rules are spelled out. */
-export interface ProcessRule {
-  readonly mode: "automatic" | "custom" | "hierarchical";
-  readonly rules: {
-    readonly pre_processing_rules: CleaningSteps;
-    readonly segmentation: Segmentation;
-    readonly parent_mode: "full-doc" | "paragraph" | null;
-    readonly subchunk_segmentation: Segmentation | null;
-  };
-}
+export type { Part } from "./pieces.ts";
 
 /** A chunk of a text; only those of hierarchical rules have `children`. */
 export interface TextChunk {
@@ -22,49 +12,79 @@ export interface TextChunk {
   readonly children?: readonly string[];
 }
 
+/** How a text is split, with the places of the chunks. */
+export interface SplitText {
+  /** The text without the characters that servers delete from every text. */
+  readonly kept: string;
+  /** The text after cleaning, in which chunks end. */
+  readonly cleaned: string;
+  /** Chunks; their children end in the text of their chunk. */
+  readonly chunks: readonly (Part & { readonly children?: readonly Part[] })[];
+}
+
+/** The server versions that were seen to split texts, newest first. */
+const SEEN_VERSIONS = ["1.16.1", "1.14.2"] as const;
+export const [newestSeen] = SEEN_VERSIONS;
+
+/** The version that was seen to split texts as another one is taken to (server §9.9). */
+export const seenVersion = (version: string): string =>
+  SEEN_VERSIONS.find((seen) => atLeast(version, seen)) ?? "1.14.2";
+
+/** The chunks of a text without their places; see `splitText`. */
+export const splitIntoChunks = (text: string, rule: ProcessRule, version: string): TextChunk[] =>
+  splitText(text, rule, version).chunks.map(({ text: content, children }) => ({
+    content,
+    ...(children && { children: children.map((child) => child.text) }),
+  }));
+
 /**
  * Splits a text as a server of a version does when it indexes it (server §9.9; proven by 370 texts for 1.14.2 and
  * 1.16.1 each). `text` is what the server extracted from the file, with `\n` as line break; lengths are in Unicode
  * characters. Time is linear in the length of the text.
  */
-export function splitIntoChunks(text: string, rule: ProcessRule, version: string): TextChunk[] {
+export function splitText(text: string, rule: ProcessRule, version: string): SplitText {
   const { segmentation, parent_mode, pre_processing_rules } = rule.rules;
   const isOld = !atLeast(version, "1.16.1");
   // The one parent of a whole document stays as it is.
   if (parent_mode === "full-doc") {
-    return [{ content: text, children: splitChildren(text, rule, version) }];
+    const chunk = { text, end: text.length, children: childrenOf(text, rule, isOld) };
+    return { kept: text, cleaned: text, chunks: [chunk] };
   }
-  const clean = cleanText(text, pre_processing_rules, isOld);
-  if (rule.mode === "hierarchical") {
-    return withoutPeriods(splitAtSeparator(clean, segmentation, isOld)).map((content) => ({
-      content,
-      children: childrenOf(content, rule, isOld),
-    }));
-  }
-  const chunks =
+  const kept = deleteCharacters(text, isOld);
+  const cleaned = cleanText(kept, pre_processing_rules);
+  const parts =
     rule.mode === "automatic"
-      ? splitAutomatically(clean, segmentation)
-      : splitAtSeparator(clean, segmentation, isOld);
-  return chunks
-    .map((chunk) => strip(withoutLeadingSigns(chunk)))
-    .flatMap((content) => (content === "" ? [] : [{ content }]));
+      ? splitAutomatically(cleaned, segmentation)
+      : splitAtSeparator(cleaned, segmentation, isOld);
+  const chunks =
+    rule.mode === "hierarchical"
+      ? withoutPeriods(parts).map((part) => ({
+          ...part,
+          children: childrenOf(part.text, rule, isOld),
+        }))
+      : parts
+          .map((part) => ({ ...part, text: strip(withoutLeadingSigns(part.text)) }))
+          .filter((part) => part.text !== "");
+  return { kept, cleaned, chunks };
 }
 
 /** Splits a chunk into child chunks; there are none unless the rule is hierarchical. */
 export const splitChildren = (content: string, rule: ProcessRule, version: string): string[] =>
-  rule.mode === "hierarchical" ? childrenOf(content, rule, !atLeast(version, "1.16.1")) : [];
+  rule.mode === "hierarchical"
+    ? childrenOf(content, rule, !atLeast(version, "1.16.1")).map(({ text }) => text)
+    : [];
 
-function childrenOf(content: string, { rules }: ProcessRule, isOld: boolean): string[] {
+function childrenOf(content: string, { rules }: ProcessRule, isOld: boolean): Part[] {
   const segmentation = rules.subchunk_segmentation ?? rules.segmentation;
   return withoutPeriods(splitAtSeparator(content, segmentation, isOld));
 }
 
 /** Parents and children without the full stop that they may start with; empty ones are dropped. */
-const withoutPeriods = (chunks: readonly string[]): string[] =>
-  chunks
-    .filter((chunk) => strip(chunk) !== "")
-    .map((chunk) => (/^[.。]/.test(chunk) ? strip(chunk.slice(1)) : chunk))
-    .filter((chunk) => chunk !== "");
+const withoutPeriods = (parts: readonly Part[]): Part[] =>
+  parts
+    .filter(({ text }) => strip(text) !== "")
+    .map((part) => (/^[.。]/.test(part.text) ? { ...part, text: strip(part.text.slice(1)) } : part))
+    .filter(({ text }) => text !== "");
 
 /** Signs that servers remove from the start of a chunk; not `-`, `[` and `|`, which start lists, links and tables. */
 const LEADING_SIGNS =

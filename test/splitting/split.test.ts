@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { splitIntoChunks, type ProcessRule, type TextChunk } from "../../src/splitting/split.ts";
+import type { ProcessRule } from "../../src/splitting/rule.ts";
+import { splitIntoChunks, type TextChunk } from "../../src/splitting/split.ts";
 
 /** A text as a server of a version split it. */
 interface Case {

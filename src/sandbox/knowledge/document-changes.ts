@@ -10,8 +10,8 @@ import type { Changes, NewRow } from "../storage/table.ts";
 import { getDisplayStatus } from "./document-responses.ts";
 import { chooseEmbedding, type EmbeddingChoice } from "./indexing/embedding.ts";
 import type { FileContent } from "./records/knowledge-files.ts";
-import { automaticRule, parseProcessRule, type SearchSettings } from "./records/settings.ts";
-import type { ProcessRule } from "../../splitting/split.ts";
+import { parseProcessRule, type SearchSettings } from "./records/settings.ts";
+import { automaticRule, type ProcessRule } from "../../splitting/rule.ts";
 import { knowledgeError } from "./records/responses.ts";
 
 /** Processing options of a create or update, by text or file. */

@@ -30,7 +30,7 @@ import {
   rejectedFile,
 } from "./records/knowledge-files.ts";
 import { requireCredentials } from "./indexing/embedding.ts";
-import { automaticRule } from "./records/settings.ts";
+import { automaticRule } from "../../splitting/rule.ts";
 import { knowledgeError } from "./records/responses.ts";
 
 /** ms for which a change of its status can lock a document (server §9.7). */

@@ -8,7 +8,8 @@ import {
   type KnowledgeContext,
   type ProcessingStage,
 } from "../records/knowledge-store.ts";
-import { type ProcessRule, splitIntoChunks, type TextChunk } from "../../../splitting/split.ts";
+import type { ProcessRule } from "../../../splitting/rule.ts";
+import { splitIntoChunks, type TextChunk } from "../../../splitting/split.ts";
 import { knowledgeError } from "../records/responses.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { canRun, pipelineChunks } from "../pipelines/execute.ts";

@@ -2,7 +2,7 @@ import type { LanguageModel } from "../../models/language-model.ts";
 import type { ModelAccess } from "../../models/catalog.ts";
 import { raise } from "../../protocol/errors.ts";
 import type { Handlers } from "../../protocol/handler.ts";
-import type { ProcessRule } from "../../../splitting/split.ts";
+import type { ProcessRule } from "../../../splitting/rule.ts";
 import type { SearchSettings } from "./settings.ts";
 import { knowledgeError } from "./responses.ts";
 import type { FileText } from "../../readers/read-file.ts";
