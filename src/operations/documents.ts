@@ -104,7 +104,11 @@ export const getDocument = kbOperation({
       "doc_metadata?": doc_metadata,
     },
     // With the metadata "only", there is nothing else but the ID.
-    record<{ readonly document_process_rule?: Partial<StoredProcessRule> }>(
+    record<{
+      readonly document_process_rule?: Partial<StoredProcessRule>;
+      /** The newest rule of the knowledge base. */
+      readonly dataset_process_rule?: Partial<StoredProcessRule>;
+    }>(
       "name status=display_status error:sparse doc_form doc_language chunks=segment_count:count",
       "average_segment_length:count tokens:count hits=hit_count:count doc_metadata",
       "created=created_at:time updated=updated_at:time completed=completed_at:time id:id",

@@ -60,6 +60,8 @@ interface ParamOptions {
   readonly default?: boolean;
   /** Path of a file to write besides the output, so it cannot be stdout. */
   readonly isOutputPath?: true;
+  /** A JSON value that is read from a file, which may be YAML: the flag has its path, `-` for stdin. */
+  readonly fromFile?: true;
   /** Shape of a JSON value. */
   readonly shape?: Shape;
   /** Adds a flag `--<name>-file PATH` that reads the text from a file, `-` for stdin. */

@@ -198,7 +198,9 @@ export type TerminalForm =
       readonly live?: boolean;
     }
   /** Search results with the words of the query in bold. */
-  | { readonly form: "hits"; readonly query: string };
+  | { readonly form: "hits"; readonly query: string }
+  /** Chunks of texts, with what they repeat marked. */
+  | { readonly form: "chunks" };
 
 /**
  * The response of an operation. `rows` is the path of the rows in the response, "" for the response

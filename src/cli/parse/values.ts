@@ -197,6 +197,13 @@ async function jsonValue(
   text: string,
   sources: Sources,
 ): Promise<unknown> {
+  if (param.fromFile) {
+    const { parseYaml } = await import("../../lib/formats/yaml.ts");
+    const yaml = await parseYaml(await sources.text(text));
+    if ("problem" in yaml) throw usage(`${label} ${text} line ${yaml.line}: ${yaml.problem}`);
+    if (param.shape) checkShape(label, yaml.value, param.shape);
+    return yaml.value;
+  }
   const source =
     text === "-" || text.startsWith("@")
       ? await sources.text(text === "-" ? "-" : text.slice(1))

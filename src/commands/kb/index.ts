@@ -19,6 +19,9 @@ export const kbFeatures: readonly Feature[] = [
     docRename: () => import("./documents/rename.ts"),
     docDownload: () => import("./documents/download.ts"),
   }),
+  tasks("chunk", () => import("./chunks/command.ts"), {
+    chunkPreview: () => import("./chunks/preview.ts"),
+  }),
   tasks("metadata", () => import("./metadata/command.ts"), {
     metadataSet: () => import("./metadata/set.ts"),
     enableBuiltIn: async () => (await import("./metadata/built-in.ts")).enable,

@@ -35,7 +35,8 @@ export async function printTerminalForm(rows: RowBatches, printing: Printing): P
   const { returns, out } = printing;
   const form = terminalFormOf(returns);
   const styles = { style: await tableStyle(printing), out };
-  const { checkText, hitText, printResults } = await import("../table/terminal-forms.ts");
+  const { checkText, chunkText, hitText, printResults } =
+    await import("../table/terminal-forms.ts");
   const fieldOf = (label: string) => fieldNamed(returns, label);
   let rank = 0;
   switch (form?.form) {
@@ -43,6 +44,8 @@ export async function printTerminalForm(rows: RowBatches, printing: Printing): P
       return each(rows, out, (row) => checkText(row, form, fieldOf, styles));
     case "hits":
       return each(rows, out, (row) => hitText(row, ++rank, form.query, styles));
+    case "chunks":
+      return each(rows, out, (row) => chunkText(row, styles));
     case "results":
       return printResults(oneByOne(rows), form, fieldOf, styles);
     case undefined:

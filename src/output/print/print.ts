@@ -144,6 +144,7 @@ const printers: Readonly<Record<Form, Print>> = {
   sheet: printSheets,
   checks: printTerminalForm,
   hits: printTerminalForm,
+  chunks: printTerminalForm,
   results: printTerminalForm,
   values: printValues,
   tsv: (rows, printing) =>

@@ -1,12 +1,14 @@
 import type { Output } from "../../host/host.ts";
 import { valueAt } from "../../lib/json.ts";
 import { groupDigits } from "../../lib/numbers.ts";
+import { countCharacters } from "../../lib/text.ts";
 import { asText } from "../../operations/operation.ts";
 import type { TerminalForm } from "../../operations/operation.ts";
 import { cut, ellipsis, pad, visible, widthOf, wrap } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
 import { colorOfStatus } from "../style.ts";
 import { columnGap } from "./draw-table.ts";
+import { textLine } from "./text-lines.ts";
 import { availableWidth, cellText } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";
 
@@ -267,4 +269,64 @@ function wordPattern(words: readonly string[]): RegExp | undefined {
       : escaped;
   });
   return new RegExp(alternatives.join("|"), "giu");
+}
+
+/** The fields of a chunk that is shown whole. */
+interface ShownChunk {
+  readonly file: string;
+  readonly position: number;
+  readonly length: number;
+  readonly overlap: number;
+  readonly content: string;
+  readonly children?: readonly string[];
+  readonly child_overlaps?: readonly number[];
+}
+
+/** A chunk with its child chunks. A sign and its color mark the lines that repeat the end of the one before. */
+export function chunkText(
+  row: unknown,
+  { style, out }: { readonly style: TableStyle; readonly out: Output },
+): string {
+  const {
+    file,
+    position,
+    content,
+    children = [],
+    child_overlaps = [],
+    ...chunk
+  } = row as ShownChunk;
+  const width = availableWidth(out);
+  const line = (lead: string, text: string, isRepeated = false) =>
+    textLine({ lead, parts: [{ text, tone: isRepeated ? "dim" : undefined }] }, style, width);
+  const lines = (lead: string, text: string, isRepeated: boolean) =>
+    text === ""
+      ? []
+      : visible(text, { newlines: true })
+          .split("\n")
+          .map((each) => line(lead, each, isRepeated));
+  const body = (lead: string, text: string, overlap: number) => {
+    const repeated = Array.from(text.slice(0, 2 * overlap))
+      .slice(0, overlap)
+      .join("");
+    return [
+      ...lines(`${lead}${style.unicode ? "↑" : "^"} `, repeated.trimEnd(), true),
+      ...lines(`${lead}  `, text.slice(repeated.length).replace(/^\n+/, ""), false),
+    ];
+  };
+  const head = (name: string, length: number, overlap: number) =>
+    `${name}: ${length} characters${overlap > 0 ? `, ${overlap} of them repeated` : ""}`;
+  return [
+    style.colors.bold(line("", head(`${file} ${position}`, chunk.length, chunk.overlap)).trimEnd()),
+    "\n",
+    ...(children.length > 0 ? [] : body("", content, chunk.overlap)),
+    ...children.flatMap((child, index) => {
+      const overlap = child_overlaps[index] ?? 0;
+      const name = `${position}.${index + 1}`;
+      return [
+        line("  ", head(name, countCharacters(child), overlap)),
+        ...body("  ", child, overlap),
+      ];
+    }),
+    "\n",
+  ].join("");
 }

@@ -19,7 +19,7 @@ export {
 export type { DocumentStatus } from "./indexing-status.ts";
 export { metadataWriter } from "./metadata-writer.ts";
 export type { MetadataWriter } from "./metadata-writer.ts";
-export { ruleFor, ruleOf } from "./process-rule.ts";
+export { newestRule, ruleFor, ruleOf } from "./process-rule.ts";
 export { waitOnRateLimit } from "./rate-limit.ts";
 export type { RateLimitWaiter } from "./rate-limit.ts";
 export { replaceFile } from "./replace.ts";

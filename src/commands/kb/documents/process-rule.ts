@@ -1,5 +1,5 @@
 import { own, valueAt } from "../../../lib/json.ts";
-import { getDocument } from "../../../operations/documents.ts";
+import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import type { StoredProcessRule } from "../../../operations/documents.ts";
 import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -36,4 +36,18 @@ export async function ruleOf(
   const input = { dataset_id, document_id, metadata: "without" } as const;
   const { document_process_rule } = await context.api.call(getDocument, input);
   return sendableRule(document_process_rule);
+}
+
+/**
+ * Reads the last chunking rule of a knowledge base, which its newest document shows; the default one of its form if
+ * it has no documents, or a rule of another mode.
+ */
+export async function newestRule(dataset_id: string, context: Context): Promise<unknown> {
+  const newest = context.api.rows(listDocuments, { dataset_id }, { limit: 1 });
+  for await (const { id: document_id } of newest) {
+    const input = { dataset_id, document_id, metadata: "without" } as const;
+    const { dataset_process_rule, doc_form = null } = await context.api.call(getDocument, input);
+    return ruleFor(doc_form, sendableRule(dataset_process_rule));
+  }
+  return automaticProcessRule;
 }

@@ -1,0 +1,66 @@
+import { getDocument, listDocuments } from "../../../operations/documents.ts";
+import { asPage, list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
+import { processRuleShape, required } from "../../../operations/shared.ts";
+import { task } from "../../task/command-spec.ts";
+
+/** Which files of a directory a command reads. */
+export const fileFilter = {
+  include: local.text("Only files that match a .gitignore pattern", {
+    placeholder: "pattern",
+    many: true,
+  }),
+  exclude: local.text("Exclude files that match a .gitignore pattern", {
+    placeholder: "pattern",
+    many: true,
+  }),
+};
+
+const ruleFile = { shape: processRuleShape, fromFile: true, placeholder: "file" } as const;
+
+/** How texts are split. */
+export const ruleFlags = {
+  rule: local.json("Chunking rule in a file", ruleFile),
+  process_rule: local.json("Chunking rule (default: the automatic one)", {
+    shape: processRuleShape,
+  }),
+  server_version: local.text("Version of the server (default 1.16.1)", { placeholder: "version" }),
+};
+
+export const previewParams = {
+  file: local.text("Text file or directory, - for stdin", { required, many: true }),
+  ...fileFilter,
+  like: local.ref("kb", "Knowledge base whose last rule to use, with the version of its server"),
+  ...ruleFlags,
+  compare: local.json("Compare the figures with those of another rule", ruleFile),
+};
+
+const comparedRows = withNamePath(
+  "file",
+  asPage(list("", "file:name figure rule:count compared:count")),
+);
+
+export const chunkPreview = task({
+  command: "kb chunk preview <file...>",
+  action: "split {file}",
+  summary: "Show how texts will be split into chunks",
+  about:
+    "Splits txt, md, markdown and mdx files as servers split the texts that kb sync and kb doc add send.\nServers extract the text of all other files in their own way, so these are named and skipped. Nothing\nis sent without --like. A version that was not seen is read as one that was, which is named.\n\nThe summary has: chunks whose end is inside a sentence, that is inside a line and not behind a\nsentence mark; chunks whose end is inside a Markdown table or code block; words that are glued to the\none before, as the white space between them is lost; characters that the server deletes. Of a rule\nwith child chunks, which searches compare, cuts and glued words are those of the child chunks.",
+  params: previewParams,
+  output: ({ compare }) => (compare === undefined ? undefined : comparedRows),
+  returns: onTerminal(
+    { form: "chunks" },
+    withNamePath(
+      "file",
+      asPage(list("", "file:name position length:count overlap:count content children:sparse")),
+    ),
+  ),
+  sends: [listDocuments, getDocument],
+  effect: "reads",
+  exits: ["gate"],
+  examples: [
+    "kb chunk preview welcome.md",
+    "kb chunk preview handbook --like Handbook -o json",
+    "kb chunk preview handbook --rule rule.yaml --server-version 1.14.2",
+    "kb chunk preview handbook --rule rule.yaml --compare longer.yaml",
+  ],
+});

@@ -1,0 +1,111 @@
+import { CliError, reasonOf, usage } from "../../../errors.ts";
+import { bytesOf } from "../../../lib/collect.ts";
+import { counted, decodeText } from "../../../lib/text.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { extensionOf, textKinds, walkFiles } from "../sync/index.ts";
+import type { FoundFile, Obstacle } from "../sync/index.ts";
+import type { previewParams } from "./command.ts";
+import { addFigures, namedFigures, newFigures, previewText, summaryOf } from "./figures.ts";
+import type { ChunkPreview } from "./figures.ts";
+import { completeRule, splittingFor, unmatchedSeparators } from "./rule.ts";
+
+/** A figure of a file with two rules. */
+interface ComparedFigure {
+  readonly file: string;
+  readonly figure: string;
+  readonly rule: number | null;
+  readonly compared: number | null;
+}
+
+/**
+ * Yields the chunks of texts, one file at a time, or with `compare` the figures of each file. Names the files that
+ * are not split on stderr. Throws usage for a path that does not exist, and at the end gate if files were unreadable.
+ */
+export async function* run(
+  input: Input<typeof previewParams>,
+  context: Context,
+): AsyncGenerator<({ readonly file: string } & ChunkPreview) | ComparedFigure> {
+  const splitting = await splittingFor(input, context);
+  const { compare } = input;
+  const other = compare === undefined ? [] : [completeRule("--compare", compare)];
+  const splittings = [splitting, ...other.map((rule) => ({ ...splitting, rule }))];
+  for (const separator of splittings.flatMap(({ rule }) => unmatchedSeparators(rule)))
+    await context.notice(
+      `separator ${JSON.stringify(separator)} is found in no text: servers read it as bytes`,
+    );
+  const totals = splittings.map(newFigures);
+  let unreadable = 0;
+  for await (const { path: file, ...entry } of entriesOf(input, context)) {
+    if (context.signal.aborted) throw context.abortError();
+    const read = await textOf(file, entry, context);
+    if ("skipped" in read) {
+      await context.notice(`skipped ${file}: ${read.skipped}`);
+      if (read.isUnreadable) unreadable++;
+      continue;
+    }
+    const previews = splittings.map((each) => previewText(read.text, each));
+    for (const [at, { figures }] of previews.entries())
+      addFigures(totals[at] ?? newFigures(), figures);
+    if (compare === undefined)
+      for (const chunk of previews[0]?.chunks ?? []) yield { file, ...chunk };
+    else {
+      const [first, second] = previews.map(({ figures }) => namedFigures(figures));
+      for (const [figure, rule = null] of Object.entries(first ?? {}))
+        yield { file, figure, rule, compared: second?.[figure] ?? null };
+    }
+  }
+  const names = compare === undefined ? [""] : ["rule: ", "compared: "];
+  for (const [at, total] of totals.entries()) context.summary(`${names[at]}${summaryOf(total)}`);
+  if (unreadable > 0)
+    throw new CliError("gate", `failed to read ${counted(unreadable, "file")}`, { isResult: true });
+}
+
+type Entry = Omit<FoundFile, "path"> | Omit<Obstacle, "path">;
+
+/** The files of the line and of its directories. Throws usage for a path that does not exist. */
+async function* entriesOf(
+  { file: paths, ...filter }: Input<typeof previewParams>,
+  { host: { files } }: Context,
+): AsyncGenerator<FoundFile | Obstacle> {
+  const directories = new Set<string>();
+  for (const path of paths) {
+    const status = path === "-" ? undefined : await files.stat(path);
+    if (status === null) throw usage(`${path} not found`);
+    if (status?.isDirectory) directories.add(path);
+  }
+  for (const path of paths) {
+    if (!directories.has(path)) {
+      yield { kind: "file", path, location: path };
+      continue;
+    }
+    const start = path.replace(/\/+$/, "");
+    for await (const entry of walkFiles(path, filter, files))
+      if (entry.kind !== "excluded") yield { ...entry, path: `${start}/${entry.path}` };
+  }
+}
+
+/** The text of a file, or why it is not split. */
+async function textOf(
+  path: string,
+  entry: Entry,
+  { host }: Context,
+): Promise<
+  { readonly text: string } | { readonly skipped: string; readonly isUnreadable?: boolean }
+> {
+  if (entry.kind !== "file")
+    return { skipped: entry.problem, isUnreadable: entry.kind !== "no-file" };
+  if (path !== "-" && !textKinds.has(extensionOf(path))) {
+    const kinds = [...textKinds].join(", ");
+    return { skipped: `only ${kinds} are indexed as they are; servers extract the text of others` };
+  }
+  try {
+    const bytes = await (path === "-"
+      ? bytesOf(host.stdin.bytes())
+      : host.files.read(entry.location));
+    const text = decodeText(bytes);
+    return text === undefined ? { skipped: "not valid UTF-8 text", isUnreadable: true } : { text };
+  } catch (error) {
+    return { skipped: `failed to read: ${reasonOf(error)}`, isUnreadable: true };
+  }
+}
