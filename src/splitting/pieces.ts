@@ -75,50 +75,24 @@ function splitFurther(part: Part, separators: readonly string[], limits: Segment
 }
 
 /** The words of a part, each but the last with one of the spaces behind it, or without. */
-function wordsOf({ text, end }: Part, gluesWords: boolean): Part[] {
+function* wordsOf({ text, end }: Part, gluesWords: boolean): Generator<Part> {
   let next = end - text.length;
   const tokens = text.split(/( +)/); // words, and between them spaces
-  return tokens.flatMap((word, index) => {
-    const start = next;
-    next += word.length;
-    if (index % 2 === 1) return [];
-    const piece = gluesWords || index === tokens.length - 1 ? word : `${word} `;
-    return [{ text: piece, end: start + piece.length }];
-  });
+  for (const [index, token] of tokens.entries()) {
+    const word = gluesWords || index === tokens.length - 1 ? token : `${token} `;
+    if (index % 2 === 0) yield { text: word, end: next + word.length };
+    next += token.length;
+  }
 }
 
 /** Splits a part behind each separator, "" behind each character; joined, the pieces are the part again. */
-function keepSeparator({ text, end }: Part, separator: string): Part[] {
+function* keepSeparator({ text, end }: Part, separator: string): Generator<Part> {
   let next = end - text.length;
-  const pieces = separator === "" ? [...text] : text.split(separator);
-  return pieces.map((piece, index) => {
-    const kept = index < pieces.length - 1 ? piece + separator : piece;
+  for (const piece of separator === "" ? text : text.split(separator)) {
+    const kept = next + piece.length < end ? piece + separator : piece;
     next += kept.length;
-    return { text: kept, end: next };
-  });
-}
-
-/** Joins pieces to chunks, and splits those that are too long at the other separators. */
-function joinOrSplit(
-  pieces: readonly Part[],
-  others: readonly string[],
-  limits: Segmentation,
-): Part[] {
-  const chunks: Part[] = [];
-  let short: Piece[] = [];
-  for (const piece of pieces) {
-    const { text, end } = piece;
-    if (text === "" || text === "\n") continue;
-    const length = countCharacters(text);
-    if (length < limits.max_tokens) {
-      short.push({ text, end, length });
-      continue;
-    }
-    chunks.push(...joinPieces(short, limits));
-    short = [];
-    chunks.push(...(others.length === 0 ? [piece] : splitFurther(piece, others, limits)));
+    yield { text: kept, end: next };
   }
-  return [...chunks, ...joinPieces(short, limits)];
 }
 
 interface Piece extends Part {
@@ -126,31 +100,45 @@ interface Piece extends Part {
 }
 
 /**
- * Joins pieces to chunks of at most `max_tokens`; each chunk repeats pieces of the one before, at most
- * `chunk_overlap` characters. With 3 and 1, of pieces of one character: `a b c d e` → `abc`, `cde`.
+ * Joins pieces to chunks of at most `max_tokens`, and splits those that are too long at the other separators. A chunk
+ * repeats pieces of the one before, at most `chunk_overlap` characters: with 3 and 1, of pieces of one character,
+ * `a b c d e` → `abc`, `cde`.
  */
-function joinPieces(pieces: readonly Piece[], { max_tokens, chunk_overlap }: Segmentation): Part[] {
+function joinOrSplit(
+  pieces: Iterable<Part>,
+  others: readonly string[],
+  limits: Segmentation,
+): Part[] {
+  const { max_tokens, chunk_overlap } = limits;
   const chunks: Part[] = [];
-  let first = 0;
+  let joined: Piece[] = [];
   let size = 0;
-  function endChunk(end: number): void {
-    const chunk = strip(
-      pieces
-        .slice(first, end)
-        .map(({ text }) => text)
-        .join(""),
-    );
-    if (chunk !== "") chunks.push({ text: chunk, end: pieces[end - 1]?.end ?? 0 });
+  function endChunk(): void {
+    const text = strip(joined.map((piece) => piece.text).join(""));
+    if (text !== "") chunks.push({ text, end: joined.at(-1)?.end ?? 0 });
   }
-  for (const [index, { length }] of pieces.entries()) {
-    if (size + length > max_tokens && index > first) {
-      endChunk(index);
-      while (size > chunk_overlap || (size + length > max_tokens && size > 0))
-        size -= pieces[first++]?.length ?? 0;
+  for (const { text, end } of pieces) {
+    if (text === "" || text === "\n") continue;
+    const length = countCharacters(text);
+    if (length >= max_tokens) {
+      endChunk();
+      [joined, size] = [[], 0];
+      const more =
+        others.length === 0 ? [{ text, end }] : splitFurther({ text, end }, others, limits);
+      for (const chunk of more) chunks.push(chunk);
+      continue;
     }
+    if (size + length > max_tokens && joined.length > 0) {
+      endChunk();
+      let first = 0;
+      while (size > chunk_overlap || (size + length > max_tokens && size > 0))
+        size -= joined[first++]?.length ?? 0;
+      joined = joined.slice(first);
+    }
+    joined.push({ text, end, length });
     size += length;
   }
-  endChunk(pieces.length);
+  endChunk();
   return chunks;
 }
 

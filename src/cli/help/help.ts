@@ -97,21 +97,13 @@ function withLimits(help: string, limits: readonly string[]): string {
   return help.endsWith(")") ? `${help.slice(0, -1)}; ${text})` : `${help} (${text})`;
 }
 
-function limitsOf({
-  choices,
-  length,
-  range,
-  many,
-  kind,
-  fromFile,
-  serverDefault,
-}: Param): string[] {
+function limitsOf({ choices, length, range, many, kind, serverDefault, ...rest }: Param): string[] {
   const limits = [
     choices && `one of: ${choices.join(", ")}`,
     length && kind !== "file" && `${length[0]} to ${length[1]} ${many ? "times" : "characters"}`,
     range && `${range[0]} to ${range[1]}`,
     many && "repeatable",
-    kind === "json" && (fromFile ? "YAML or JSON, - for stdin" : "inline, @file or -"),
+    kind === "json" && (rest.fromFile ? "YAML or JSON, - for stdin" : "inline, @file or -"),
     kind === "time" && "2026-05-01, yesterday, monday, '2 days ago' or 2h; see `help times`",
     serverDefault !== undefined && `default ${serverDefault}`,
   ];

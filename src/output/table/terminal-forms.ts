@@ -271,18 +271,17 @@ function wordPattern(words: readonly string[]): RegExp | undefined {
   return new RegExp(alternatives.join("|"), "giu");
 }
 
-/** The fields of a chunk that is shown whole. */
+/** A chunk with its child chunks; lengths are in characters. */
 interface ShownChunk {
   readonly file: string;
   readonly position: number;
-  readonly length: number;
   readonly overlap: number;
   readonly content: string;
   readonly children?: readonly string[];
   readonly child_overlaps?: readonly number[];
 }
 
-/** A chunk with its child chunks. A sign and its color mark the lines that repeat the end of the one before. */
+/** A chunk, and indented its child chunks. A sign and its color mark the lines that repeat the one before. */
 export function chunkText(
   row: unknown,
   { style, out }: { readonly style: TableStyle; readonly out: Output },
@@ -290,43 +289,31 @@ export function chunkText(
   const {
     file,
     position,
+    overlap,
     content,
     children = [],
     child_overlaps = [],
-    ...chunk
   } = row as ShownChunk;
   const width = availableWidth(out);
-  const line = (lead: string, text: string, isRepeated = false) =>
-    textLine({ lead, parts: [{ text, tone: isRepeated ? "dim" : undefined }] }, style, width);
-  const lines = (lead: string, text: string, isRepeated: boolean) =>
-    text === ""
-      ? []
-      : visible(text, { newlines: true })
-          .split("\n")
-          .map((each) => line(lead, each, isRepeated));
-  const body = (lead: string, text: string, overlap: number) => {
-    const repeated = Array.from(text.slice(0, 2 * overlap))
-      .slice(0, overlap)
+  const lines = (lead: string, text: string, tone?: "dim") =>
+    (text === "" ? [] : visible(text, { newlines: true }).split("\n"))
+      .map((line) => textLine({ lead, parts: [{ text: line, tone }] }, style, width))
       .join("");
-    return [
-      ...lines(`${lead}${style.unicode ? "↑" : "^"} `, repeated.trimEnd(), true),
-      ...lines(`${lead}  `, text.slice(repeated.length).replace(/^\n+/, ""), false),
-    ];
+  const shown = (lead: string, name: string, text: string, repeats: number) => {
+    const start = Array.from(text.slice(0, 2 * repeats))
+      .slice(0, repeats)
+      .join("");
+    const note = repeats > 0 ? `, ${repeats} of them repeated` : "";
+    const head = lines(lead, `${name}: ${countCharacters(text)} characters${note}`);
+    return (
+      head.replace(/.+/g, (line) => style.colors.bold(line)) +
+      lines(`${lead}${style.unicode ? "↑" : "^"} `, start.trimEnd(), "dim") +
+      lines(`${lead}  `, text.slice(start.length).replace(/^\n+/, ""))
+    );
   };
-  const head = (name: string, length: number, overlap: number) =>
-    `${name}: ${length} characters${overlap > 0 ? `, ${overlap} of them repeated` : ""}`;
-  return [
-    style.colors.bold(line("", head(`${file} ${position}`, chunk.length, chunk.overlap)).trimEnd()),
-    "\n",
-    ...(children.length > 0 ? [] : body("", content, chunk.overlap)),
-    ...children.flatMap((child, index) => {
-      const overlap = child_overlaps[index] ?? 0;
-      const name = `${position}.${index + 1}`;
-      return [
-        line("  ", head(name, countCharacters(child), overlap)),
-        ...body("  ", child, overlap),
-      ];
-    }),
-    "\n",
-  ].join("");
+  const name = `${file} ${position}`;
+  const inside = children.map((child, index) =>
+    shown("    ", `${name}.${index + 1}`, child, child_overlaps[index] ?? 0),
+  );
+  return `${shown("", name, content, overlap)}${inside.join("")}\n`;
 }

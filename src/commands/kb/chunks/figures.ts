@@ -1,6 +1,5 @@
 import { percentile } from "../../../lib/numbers.ts";
 import { counted, countCharacters } from "../../../lib/text.ts";
-import { isSpace } from "../../../splitting/spaces.ts";
 import { type Part, splitText } from "../../../splitting/split.ts";
 import { blocksOf, cutsSentence } from "./cuts.ts";
 import type { Splitting } from "./rule.ts";
@@ -18,69 +17,52 @@ export interface ChunkPreview {
 }
 
 /**
- * What a preview counts, by comparing a text with its chunks. Cuts and glued words are those of the chunks that
- * searches compare: of hierarchical rules, the child chunks.
+ * What is counted by comparing a text with its chunks. Cuts and glued words are those of the chunks that searches
+ * compare: of hierarchical rules, the child chunks.
  */
-interface Counts {
-  children: number;
+const noCounts = {
+  child_chunks: 0,
   /** Chunks whose end is inside a line and not behind a sentence mark. */
-  sentences: number;
+  cut_sentences: 0,
   /** Chunks whose end is inside a Markdown table or fenced code block. */
-  blocks: number;
+  cut_blocks: 0,
   /** Words that follow the one before without the white space between them; those of overlaps once. */
-  glued: number;
+  glued_words: 0,
   /** Characters that the server deletes from the text wherever they are, `|` of `<|` and `|>` included. */
-  deleted: number;
-}
+  deleted_characters: 0,
+};
 
-export interface Figures extends Counts {
-  /** Lengths of the chunks. */
+/** What is counted, and the lengths of the chunks. */
+export interface Figures {
+  readonly counts: typeof noCounts;
   readonly lengths: number[];
 }
 
-const countNames = ["children", "sentences", "blocks", "glued", "deleted"] as const;
-
-export const newFigures = (): Figures => ({
-  children: 0,
-  sentences: 0,
-  blocks: 0,
-  glued: 0,
-  deleted: 0,
-  lengths: [],
-});
+export const newFigures = (): Figures => ({ counts: { ...noCounts }, lengths: [] });
 
 /** Adds the figures of one text to those of all. */
-export function addFigures(total: Figures, figures: Figures): void {
-  for (const length of figures.lengths) total.lengths.push(length);
-  for (const name of countNames) total[name] += figures[name];
+export function addFigures(total: Figures, { counts, lengths }: Figures): void {
+  for (const length of lengths) total.lengths.push(length);
+  for (const name of Object.keys(counts) as (keyof typeof counts)[])
+    total.counts[name] += counts[name];
 }
 
-/** The figures by name, as they are compared; a length is null without chunks. */
-export function namedFigures(figures: Figures): Readonly<Record<string, number | null>> {
-  const { lengths, children, sentences, blocks, glued, deleted } = figures;
+/** The figures as they are compared; a length is null without chunks. */
+export function namedFigures({ counts, lengths }: Figures) {
   const sorted = Float64Array.from(lengths).sort();
-  return {
-    chunks: lengths.length,
-    child_chunks: children,
-    median_length: percentile(sorted, 50),
-    longest: sorted.at(-1) ?? null,
-    cut_sentences: sentences,
-    cut_blocks: blocks,
-    glued_words: glued,
-    deleted_characters: deleted,
-  };
+  const median_length = percentile(sorted, 50);
+  return { chunks: sorted.length, median_length, longest: sorted.at(-1) ?? null, ...counts };
 }
 
 /** The figures as one line. */
 export function summaryOf(figures: Figures): string {
-  const { children, sentences, blocks, glued, deleted } = figures;
-  const { median_length: median, longest } = namedFigures(figures);
+  const { chunks, median_length, longest, child_chunks, ...counts } = namedFigures(figures);
   return [
-    counted(figures.lengths.length, "chunk") +
-      (children > 0 ? ` with ${counted(children, "child chunk")}` : "") +
-      (longest === null ? "" : ` of ${median} (median) to ${longest} characters`),
-    `${counted(sentences, "cut sentence")}, ${counted(blocks, "cut table or code block", "cut tables and code blocks")}`,
-    `${counted(glued, "glued word")}, ${counted(deleted, "deleted character")}`,
+    counted(chunks, "chunk") +
+      (child_chunks > 0 ? ` with ${counted(child_chunks, "child chunk")}` : "") +
+      (longest === null ? "" : `, median length ${median_length}, longest ${longest}`),
+    `cut: ${counted(counts.cut_sentences, "sentence")}, ${counted(counts.cut_blocks, "table or code block", "tables and code blocks")}`,
+    `${counted(counts.glued_words, "glued word")}, ${counted(counts.deleted_characters, "deleted character")}`,
   ].join("; ");
 }
 
@@ -93,22 +75,23 @@ export function previewText(
   const source = text.replace(/\r\n?/g, "\n");
   const { kept, cleaned, chunks: parts } = splitText(source, rule, version);
   const chunks: ChunkPreview[] = [];
-  const figures = { ...newFigures(), deleted: source.length - kept.length };
+  const { counts, lengths } = newFigures();
+  counts.deleted_characters = source.length - kept.length;
   const blocks = blocksOf(cleaned);
   let block = 0;
   let covered = 0;
   const count = ({ text: content, places }: Placed) => {
     const end = (places.at(-1) ?? 0) + 1;
     while ((blocks[block]?.end ?? Infinity) <= end) block++;
-    if ((blocks[block]?.start ?? Infinity) < end) figures.blocks++;
-    if (cutsSentence(cleaned, end)) figures.sentences++;
-    figures.glued += gluedWords(content, places, covered);
+    if ((blocks[block]?.start ?? Infinity) < end) counts.cut_blocks++;
+    if (cutsSentence(cleaned, end)) counts.cut_sentences++;
+    counts.glued_words += gluedWords(content, places, covered);
     covered = end;
   };
   for (const { part, ...chunk } of placed(cleaned, parts)) {
     const children = part.children && [...placed(chunk.text, part.children)];
     const length = countCharacters(chunk.text);
-    figures.lengths.push(length);
+    lengths.push(length);
     chunks.push({
       position: chunks.length + 1,
       length,
@@ -122,9 +105,9 @@ export function previewText(
     for (const child of children ?? [])
       count({ ...child, places: child.places.map((at) => chunk.places[at] ?? 0) });
     if (!children) count(chunk);
-    figures.children += children?.length ?? 0;
+    counts.child_chunks += children?.length ?? 0;
   }
-  return { chunks, figures };
+  return { chunks, figures: { counts, lengths } };
 }
 
 /** A chunk with the places of its characters in the text that it was split from. */
@@ -157,12 +140,20 @@ function placesIn(source: string, { text, end }: Part): Uint32Array {
   return places;
 }
 
+/** A letter or digit of a script that has spaces between its words. */
+const WORD = String.raw`(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}])[\p{L}\p{N}]`;
+const WORD_END = new RegExp(`${WORD}\\p{M}*$`, "u");
+const WORD_START = new RegExp(`^${WORD}`, "u");
+
 function gluedWords(text: string, places: Uint32Array, covered: number): number {
   let count = 0;
   for (let index = 1; index < places.length; index++) {
     const [before = 0, at = 0] = [places[index - 1], places[index]];
-    const isGap = at - before > 1 && at >= covered;
-    if (isGap && !isSpace(text, index - 1) && !isSpace(text, index)) count++;
+    if (at - before === 1 || at < covered) continue;
+    const isGlued =
+      WORD_END.test(text.slice(Math.max(0, index - 4), index)) &&
+      WORD_START.test(text.slice(index, index + 2));
+    if (isGlued) count++;
   }
   return count;
 }

@@ -50,15 +50,20 @@ export async function* run(
     if (compare === undefined)
       for (const chunk of previews[0]?.chunks ?? []) yield { file, ...chunk };
     else {
-      const [first, second] = previews.map(({ figures }) => namedFigures(figures));
-      for (const [figure, rule = null] of Object.entries(first ?? {}))
-        yield { file, figure, rule, compared: second?.[figure] ?? null };
+      const both: readonly Readonly<Record<string, number | null>>[] = previews.map((preview) =>
+        namedFigures(preview.figures),
+      );
+      for (const [figure, rule] of Object.entries(both[0] ?? {}))
+        yield { file, figure, rule, compared: both[1]?.[figure] ?? null };
     }
   }
   const names = compare === undefined ? [""] : ["rule: ", "compared: "];
   for (const [at, total] of totals.entries()) context.summary(`${names[at]}${summaryOf(total)}`);
   if (unreadable > 0)
-    throw new CliError("gate", `failed to read ${counted(unreadable, "file")}`, { isResult: true });
+    throw new CliError("gate", `failed to read ${counted(unreadable, "file")}`, {
+      isResult: true,
+      hint: "lines with `skipped` name files and reasons: repair them, or exclude them with .kbignore",
+    });
 }
 
 type Entry = Omit<FoundFile, "path"> | Omit<Obstacle, "path">;
@@ -71,7 +76,7 @@ async function* entriesOf(
   const directories = new Set<string>();
   for (const path of paths) {
     const status = path === "-" ? undefined : await files.stat(path);
-    if (status === null) throw usage(`${path} not found`);
+    if (status === null) throw usage(`failed to read ${path}: not found`);
     if (status?.isDirectory) directories.add(path);
   }
   for (const path of paths) {

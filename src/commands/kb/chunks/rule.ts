@@ -43,7 +43,7 @@ export const completeRule = (flag: string, rule: unknown): ProcessRule =>
   readProcessRule(rule, (part) =>
     usage(
       `${flag}${part} is missing`,
-      'a rule is {"mode":"automatic"}, or has a mode and rules: see `kb doc show KB DOC --jq .document_process_rule`',
+      'a rule has a mode, and rules with pre_processing_rules and segmentation; or it is {"mode":"automatic"}',
     ),
   );
 

@@ -1,5 +1,7 @@
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
-import { decodeUtf8 } from "../../../lib/text.ts";
+import { counted, decodeUtf8 } from "../../../lib/text.ts";
+import { previewText } from "../chunks/index.ts";
+import type { Splitting } from "../chunks/index.ts";
 import { binaryKinds, extensionOf, extraKinds, markupKinds, textKinds } from "../sync/index.ts";
 
 const exclude = "repair it, or exclude it with .kbignore or --exclude";
@@ -26,6 +28,15 @@ const findings = {
     "rename one of them: they differ only in case, Unicode form or the slash character",
   ],
   duplicate: ["warning", "keep one of them"],
+  separator: ["warning", "choose one of ASCII characters"],
+  "glued-words": [
+    "warning",
+    "add empty lines, split with longer chunks, or update the server to 1.16.1",
+  ],
+  "deleted-characters": [
+    "warning",
+    "replace them; ï, ¿ and ¾ are kept by servers of 1.16.1 or later",
+  ],
   unreadable: ["error", exclude],
   "broken-link": ["error", exclude],
   "link-loop": ["error", exclude],
@@ -73,7 +84,11 @@ const signatures: readonly (readonly [start: string, name: string, kinds: readon
 ];
 
 /** Problems with the content of a file. */
-export async function contentProblems(path: string, bytes: Uint8Array): Promise<LintProblem[]> {
+export async function contentProblems(
+  path: string,
+  bytes: Uint8Array,
+  splitting: Splitting,
+): Promise<LintProblem[]> {
   const extension = extensionOf(path);
   const firstBytes = Buffer.from(bytes.subarray(0, 8)).toString("latin1");
   const signature = signatures.find(([start]) => firstBytes.startsWith(start));
@@ -85,12 +100,16 @@ export async function contentProblems(path: string, bytes: Uint8Array): Promise<
     return [found("wrong-kind", `the content is not that of .${extension}${but}`)];
   }
   if (signature) return [found("binary", `the content is ${signature[1]}, not text`)];
-  return textProblems(extension, bytes);
+  return textProblems(extension, bytes, splitting);
 }
 
 const empty = found("empty", "the file has no text");
 
-async function textProblems(extension: string, bytes: Uint8Array): Promise<LintProblem[]> {
+async function textProblems(
+  extension: string,
+  bytes: Uint8Array,
+  splitting: Splitting,
+): Promise<LintProblem[]> {
   const wide = utf16Name(bytes);
   if (wide) return [found("encoding", `encoded as ${wide}, not UTF-8`)];
   const decoded = decodeUtf8(bytes);
@@ -117,8 +136,22 @@ async function textProblems(extension: string, bytes: Uint8Array): Promise<LintP
       const problem = `invalid front matter (line ${matter.line}): ${matter.reason}`;
       problems.push(found("front-matter", problem));
     }
+    if (nul === -1) problems.push(...splitProblems(decoded, splitting));
   }
   return problems;
+}
+
+/** What the chunks of a text will lack (server §9.9). */
+function* splitProblems(text: string, splitting: Splitting): Generator<LintProblem> {
+  const { glued_words: glued, deleted_characters: deleted } = previewText(text, splitting).figures
+    .counts;
+  if (glued > 0)
+    yield found(
+      "glued-words",
+      `${counted(glued, "word")} will be glued to the one before, so that searches for them fail`,
+    );
+  if (deleted > 0)
+    yield found("deleted-characters", `the server will delete ${counted(deleted, "character")}`);
 }
 
 /** Name of the encoding if the text starts with a byte order mark of UTF-16. */

@@ -1,21 +1,16 @@
 import { asPage, list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
 import { required } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
+import { fileFilter, ruleFlags } from "../chunks/index.ts";
 
 export const lintParams = {
   directory: local.text("Directory with the files", { required, placeholder: "dir" }),
-  include: local.text("Only files that match a .gitignore pattern", {
-    placeholder: "pattern",
-    many: true,
-  }),
-  exclude: local.text("Exclude files that match a .gitignore pattern", {
-    placeholder: "pattern",
-    many: true,
-  }),
+  ...fileFilter,
   max_size: local.text("Maximum file size (default 15MiB for uploads, none for text)", {
     placeholder: "size",
   }),
   strict: local.flag("Exit with code 14 on warnings, too"),
+  ...ruleFlags,
 };
 
 export const kbLint = task({
@@ -23,7 +18,7 @@ export const kbLint = task({
   action: "check files in {dir}",
   summary: "Check the files of a directory before upload",
   about:
-    "Sends nothing. An error is a file that would be rejected, truncated or confused with another one; a\nwarning is a file that would be imported badly. Errors exit with code 14. Hidden files and those\nof .gitignore and .kbignore are skipped.",
+    "Sends nothing. An error is a file that would be rejected, truncated or confused with another one; a\nwarning is a file that would be imported badly. Errors exit with code 14. Hidden files and those\nof .gitignore and .kbignore are skipped. Texts are split with the given rule, or the automatic one, to\nfind words and characters that the chunks will lack; `kb chunk preview` shows the chunks.",
   params: lintParams,
   returns: onTerminal(
     {
@@ -42,5 +37,6 @@ export const kbLint = task({
     "kb lint handbook",
     "kb lint handbook --include '*.md' --strict -o json",
     "kb lint handbook --exclude drafts/ --max-size 50MB",
+    "kb lint handbook --rule rule.yaml --server-version 1.14.2",
   ],
 });

@@ -7,6 +7,8 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { MAX_NAME_LENGTH, obstacle, uploadKind, walkFiles } from "../sync/index.ts";
 import type { FoundFile, Obstacle } from "../sync/index.ts";
+import { splittingFor, unmatchedSeparators } from "../chunks/index.ts";
+import type { Splitting } from "../chunks/index.ts";
 import { contentProblems, found, kindProblems } from "./checks.ts";
 import type { LintProblem } from "./checks.ts";
 import type { lintParams } from "./command.ts";
@@ -36,10 +38,14 @@ export async function* run(
     if (context.signal.aborted) throw context.abortError();
     if (entry.kind !== "excluded") entries.push(entry);
   }
-  const check = (entry: FoundFile | Obstacle) => checkEntry(entry, limit, context);
+  const splitting = await splittingFor(input, context);
+  const check = (entry: FoundFile | Obstacle) => checkEntry(entry, { limit, splitting }, context);
   const names = new Map<string, string>();
   const contents = new Map<string, string>();
-  const rows: LintRow[] = [];
+  const rows: LintRow[] = unmatchedSeparators(splitting.rule).map((separator) => ({
+    file: input.rule === undefined ? "--process-rule" : "--rule",
+    ...found("separator", `separator ${JSON.stringify(separator)} is found in no text`),
+  }));
   let done = 0;
   const count = (current?: string) =>
     context.progress({ done, total: entries.length, unit: "files", current });
@@ -77,7 +83,7 @@ interface CheckedEntry {
 
 async function checkEntry(
   entry: FoundFile | Obstacle,
-  limit: number | undefined,
+  { limit, splitting }: { readonly limit: number | undefined; readonly splitting: Splitting },
   context: Context,
 ): Promise<CheckedEntry> {
   if (entry.kind !== "file") return { entry, problems: [found(entry.kind, entry.problem)] };
@@ -94,7 +100,11 @@ async function checkEntry(
     const { problem } = obstacle("unreadable", entry.path, error);
     return { entry, problems: [found("unreadable", problem)] };
   }
-  return { entry, problems: await contentProblems(entry.path, bytes), hash: sha256(bytes) };
+  return {
+    entry,
+    problems: await contentProblems(entry.path, bytes, splitting),
+    hash: sha256(bytes),
+  };
 }
 
 function sizeProblem(size: number, limit: number): LintProblem {
