@@ -10,7 +10,9 @@ export function cutsSentence(text: string, end: number): boolean {
   while (text[next] === " " || text[next] === "\t") next++;
   if (next >= text.length || text[next] === "\n") return false;
   if (/[.!?…。！？｡]/.test(text[end] ?? "")) return false;
-  const before = text.slice(Math.max(0, end - CONTEXT), end).replace(/["'”’»)\]*_]+$/, "");
+  const before = text
+    .slice(Math.max(0, end - CONTEXT), end)
+    .replace(/(?<!["'”’»)\]*_])["'”’»)\]*_]+$/, "");
   return !/[。！？｡]$/.test(before) && !(next > end && /[.!?…]$/.test(before));
 }
 
@@ -25,7 +27,7 @@ export function blocksOf(text: string): readonly Block[] {
   const blocks: Block[] = [];
   let kind: "code" | "table" | undefined;
   let fence = "";
-  let before: Block & { readonly hasCells: boolean } = { start: 0, end: 0, hasCells: false };
+  let above = { start: 0, hasCells: false };
   for (let start = 0; start < text.length;) {
     const feed = text.indexOf("\n", start);
     const end = feed === -1 ? text.length : feed;
@@ -40,14 +42,16 @@ export function blocksOf(text: string): readonly Block[] {
       kind = "code";
       fence = marks;
       blocks.push({ start, end });
-    } else if (kind === undefined && before.hasCells && /^[\s|:-]*-[\s|:-]*$/.test(line)) {
-      if (line.includes("|")) {
-        kind = "table";
-        blocks.push({ start: before.start, end });
-      }
+    } else if (kind === undefined && above.hasCells && isUnderHead(line)) {
+      kind = "table";
+      blocks.push({ start: above.start, end });
     }
-    before = { start, end, hasCells: line.includes("|") };
+    above = { start, hasCells: line.includes("|") };
     start = end + 1;
   }
   return blocks;
 }
+
+/** Is it the line below the head of a table, such as `|---|:-:|`? */
+const isUnderHead = (line: string): boolean =>
+  /^[\s|:-]+$/.test(line) && line.includes("-") && line.includes("|");

@@ -55,7 +55,7 @@ export function namedFigures({ counts, lengths }: Figures) {
 }
 
 /** The figures as one line. */
-export function summaryOf(figures: Figures): string {
+export function figuresLine(figures: Figures): string {
   const { chunks, median_length, longest, child_chunks, ...counts } = namedFigures(figures);
   return [
     counted(chunks, "chunk") +
@@ -82,11 +82,13 @@ export function previewText(
   let covered = 0;
   const count = ({ text: content, places }: Placed) => {
     const end = (places.at(-1) ?? 0) + 1;
+    // The child chunks of a chunk may begin before the last ones of the chunk before end.
+    while ((blocks[block - 1]?.end ?? 0) > end) block--;
     while ((blocks[block]?.end ?? Infinity) <= end) block++;
     if ((blocks[block]?.start ?? Infinity) < end) counts.cut_blocks++;
     if (cutsSentence(cleaned, end)) counts.cut_sentences++;
     counts.glued_words += gluedWords(content, places, covered);
-    covered = end;
+    covered = Math.max(covered, end);
   };
   for (const { part, ...chunk } of placed(cleaned, parts)) {
     const children = part.children && [...placed(chunk.text, part.children)];
@@ -123,7 +125,8 @@ function* placed<P extends Part>(source: string, parts: readonly P[]) {
     const { text } = part;
     const places = placesIn(source, part);
     const fresh = places.findIndex((at) => at >= covered);
-    yield { part, text, places, overlap: countCharacters(text.slice(0, Math.max(0, fresh))) };
+    const repeated = fresh === -1 ? text : text.slice(0, fresh);
+    yield { part, text, places, overlap: countCharacters(repeated) };
     covered = (places.at(-1) ?? 0) + 1;
   }
 }

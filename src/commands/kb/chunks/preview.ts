@@ -6,7 +6,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { extensionOf, textKinds, walkFiles } from "../sync/index.ts";
 import type { FoundFile, Obstacle } from "../sync/index.ts";
 import type { previewParams } from "./command.ts";
-import { addFigures, namedFigures, newFigures, previewText, summaryOf } from "./figures.ts";
+import { addFigures, namedFigures, newFigures, previewText, figuresLine } from "./figures.ts";
 import type { ChunkPreview } from "./figures.ts";
 import { completeRule, splittingFor, unmatchedSeparators } from "./rule.ts";
 
@@ -36,9 +36,10 @@ export async function* run(
     );
   const totals = splittings.map(newFigures);
   let unreadable = 0;
-  for await (const { path: file, ...entry } of entriesOf(input, context)) {
+  for await (const entry of entriesOf(input, context)) {
     if (context.signal.aborted) throw context.abortError();
-    const read = await textOf(file, entry, context);
+    const { path: file } = entry;
+    const read = await textOf(entry, context);
     if ("skipped" in read) {
       await context.notice(`skipped ${file}: ${read.skipped}`);
       if (read.isUnreadable) unreadable++;
@@ -50,23 +51,21 @@ export async function* run(
     if (compare === undefined)
       for (const chunk of previews[0]?.chunks ?? []) yield { file, ...chunk };
     else {
-      const both: readonly Readonly<Record<string, number | null>>[] = previews.map((preview) =>
-        namedFigures(preview.figures),
+      const [first = [], second = []] = previews.map(({ figures }) =>
+        Object.entries(namedFigures(figures)),
       );
-      for (const [figure, rule] of Object.entries(both[0] ?? {}))
-        yield { file, figure, rule, compared: both[1]?.[figure] ?? null };
+      for (const [at, [figure, rule]] of first.entries())
+        yield { file, figure, rule, compared: second[at]?.[1] ?? null };
     }
   }
   const names = compare === undefined ? [""] : ["rule: ", "compared: "];
-  for (const [at, total] of totals.entries()) context.summary(`${names[at]}${summaryOf(total)}`);
+  for (const [at, total] of totals.entries()) context.summary(`${names[at]}${figuresLine(total)}`);
   if (unreadable > 0)
     throw new CliError("gate", `failed to read ${counted(unreadable, "file")}`, {
       isResult: true,
       hint: "lines with `skipped` name files and reasons: repair them, or exclude them with .kbignore",
     });
 }
-
-type Entry = Omit<FoundFile, "path"> | Omit<Obstacle, "path">;
 
 /** The files of the line and of its directories. Throws usage for a path that does not exist. */
 async function* entriesOf(
@@ -84,7 +83,7 @@ async function* entriesOf(
       yield { kind: "file", path, location: path };
       continue;
     }
-    const start = path.replace(/\/+$/, "");
+    const start = path.replace(/(?<!\/)\/+$/, "");
     for await (const entry of walkFiles(path, filter, files))
       if (entry.kind !== "excluded") yield { ...entry, path: `${start}/${entry.path}` };
   }
@@ -92,14 +91,12 @@ async function* entriesOf(
 
 /** The text of a file, or why it is not split. */
 async function textOf(
-  path: string,
-  entry: Entry,
+  entry: FoundFile | Obstacle,
   { host }: Context,
-): Promise<
-  { readonly text: string } | { readonly skipped: string; readonly isUnreadable?: boolean }
-> {
+): Promise<{ readonly text: string } | { readonly skipped: string; readonly isUnreadable?: true }> {
+  const { path } = entry;
   if (entry.kind !== "file")
-    return { skipped: entry.problem, isUnreadable: entry.kind !== "no-file" };
+    return { skipped: entry.problem, ...(entry.kind !== "no-file" && { isUnreadable: true }) };
   if (path !== "-" && !textKinds.has(extensionOf(path))) {
     const kinds = [...textKinds].join(", ");
     return { skipped: `only ${kinds} are indexed as they are; servers extract the text of others` };
