@@ -28,7 +28,7 @@ export const [newestSeen] = SEEN_VERSIONS;
 
 /** The version that was seen to split texts as another one is taken to (server §9.9). */
 export const seenVersion = (version: string): string =>
-  SEEN_VERSIONS.find((seen) => atLeast(version, seen)) ?? "1.14.2";
+  SEEN_VERSIONS.find((seen) => atLeast(version, seen)) ?? SEEN_VERSIONS[1];
 
 /** The chunks of a text without their places; see `splitText`. */
 export const splitIntoChunks = (text: string, rule: ProcessRule, version: string): TextChunk[] =>

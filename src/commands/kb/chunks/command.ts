@@ -1,6 +1,7 @@
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import { asPage, list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
 import { processRuleShape, required } from "../../../operations/shared.ts";
+import { newestSeen } from "../../../splitting/split.ts";
 import { task } from "../../task/command-spec.ts";
 
 /** Which files of a directory a command reads. */
@@ -23,7 +24,9 @@ export const ruleFlags = {
   process_rule: local.json("Chunking rule (default: the automatic one)", {
     shape: processRuleShape,
   }),
-  server_version: local.text("Version of the server (default 1.16.1)", { placeholder: "version" }),
+  server_version: local.text(`Version of the server (default ${newestSeen})`, {
+    placeholder: "version",
+  }),
 };
 
 export const previewParams = {

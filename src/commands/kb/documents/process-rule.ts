@@ -39,8 +39,8 @@ export async function ruleOf(
 }
 
 /**
- * Reads the last chunking rule of a knowledge base, which its newest document shows; the default one of its form if
- * it has no documents, or a rule of another mode.
+ * Reads the last chunking rule of a knowledge base, which its newest document shows, in the form that requests
+ * accept; the automatic one if it has no documents.
  */
 export async function newestRule(dataset_id: string, context: Context): Promise<unknown> {
   const newest = context.api.rows(listDocuments, { dataset_id }, { limit: 1 });
