@@ -68,10 +68,10 @@ const infoHandlers: AppHandlers<typeof operations> = {
 
   getAppMeta(_context, _input, call) {
     const tools = requireApp(call).config?.agent_mode?.tools ?? [];
-    const icons = tools.map(({ tool_name, provider_id }) => [
-      tool_name,
-      `${call.origin}/console/api/workspaces/current/tool-provider/builtin/${provider_id}/icon`,
-    ]);
+    const providers = `${call.origin}/console/api/workspaces/current/tool-provider/builtin`;
+    const icons = tools.flatMap(({ tool_name, provider_id }) =>
+      provider_id === undefined ? [] : [[tool_name, `${providers}/${provider_id}/icon`]],
+    );
     return { json: { tool_icons: Object.fromEntries(icons) } };
   },
 

@@ -76,13 +76,15 @@ export const messageHandlers = {
   listSuggestedQuestions(context, input, call) {
     const { records } = context;
     const user = requireUser(input);
-    const { name: app, features } = requireChat(call);
+    const { name: app, mode, features } = requireChat(call);
     const message = records.messages.find({ app, id: input.message_id });
     const { id: end_user_id } = records.endUser(app, user);
     const id = message?.conversation_id ?? "";
     const isOwn = records.conversations.find({ id, end_user_id }) !== undefined;
     if (!message || !isOwn) throw appError("message missing");
-    if (!features.suggested_questions_after_answer?.enabled) throw appError("suggestions off");
+    // New agents have none, whatever their parameters say (server §18).
+    const isOn = mode !== "agent" && features.suggested_questions_after_answer?.enabled;
+    if (!isOn) throw appError("suggestions off");
     const data = unlessModelFails(() => context.model?.suggestions(message.query)) ?? [];
     return { json: { result: "success", data } };
   },
@@ -151,8 +153,9 @@ export async function replyToMessage(
   sent: SentMessage,
 ): Promise<Reply> {
   const { records } = context;
-  const streaming = isStreaming(call);
+  const streaming = isStreaming(call, app.mode === "agent" ? "streaming" : "blocking");
   if (app.mode === "agent-chat" && !streaming) throw appError("agent blocking");
+  if (app.mode === "agent" && !streaming) throw appError("new agent blocking");
   if (app.mode !== "completion" && sent.query === "") throw appError("query missing");
   const drawn = drawAnswer(context, app, sent);
   const model = drawn ? ruleModel(context.clock, drawn) : requireModel(context, config.model.name);

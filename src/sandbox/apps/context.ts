@@ -48,7 +48,7 @@ export type AppHandlers<Rows> = Handlers<Rows, AppContext, AppCall>;
 
 type Mode = AppDefinition["mode"];
 
-/** The modes whose messages belong to a conversation. */
+/** The modes whose messages belong to a conversation that has variables. */
 const CHAT_MODES = ["advanced-chat", "chat", "agent-chat"] as const satisfies readonly Mode[];
 
 /** The errors of routes that belong to one mode; all others belong to chats. */
@@ -66,7 +66,11 @@ export function requireApp(call: AppCall, ...modes: readonly Mode[]): AppDefinit
 }
 
 /** Returns the application whose key was sent; throws HttpError if it is none for chats. */
-export const requireChat = (call: AppCall): AppDefinition => requireApp(call, ...CHAT_MODES);
+export const requireChat = (call: AppCall): AppDefinition =>
+  requireApp(call, ...CHAT_MODES, "agent");
+
+/** Throws HttpError if the application whose key was sent has no conversation variables. */
+export const requireVariables = (call: AppCall): AppDefinition => requireApp(call, ...CHAT_MODES);
 
 /** Returns the end user of a route that requires one (server §2). */
 export function requireUser(input: { readonly user?: string | undefined }): string {
@@ -75,8 +79,8 @@ export function requireUser(input: { readonly user?: string | undefined }): stri
 }
 
 /** Reports whether the request wants events; the default is a blocking response (server §13). */
-export const isStreaming = (call: AppCall): boolean =>
-  isObject(call.body) && call.body["response_mode"] === "streaming";
+export const isStreaming = ({ body }: AppCall, byDefault = "blocking"): boolean =>
+  ((isObject(body) && body["response_mode"]) || byDefault) === "streaming";
 
 /** Aborted when the client disconnects or the sandbox closes. */
 export const closing = (context: AppContext, call: AppCall): AbortSignal =>

@@ -15,7 +15,13 @@ import type {
 } from "./records/runs-store.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import { storedCitations } from "./records/citations.ts";
-import { type AppContext, requireChat, type AppHandlers, type AppCall } from "./context.ts";
+import {
+  type AppContext,
+  requireChat,
+  requireVariables,
+  type AppHandlers,
+  type AppCall,
+} from "./context.ts";
 import { shownForms, submission } from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 import { typeName } from "./records/templates.ts";
@@ -84,6 +90,7 @@ export const conversationHandlers = {
   },
 
   listConversationVariables({ records }, input, call) {
+    requireVariables(call);
     const { id } = requireConversation(records, call, input);
     const limit = numberParam(call.query, "ConversationVariablesQuery", "limit", [1, 100]);
     // The server's filter by name fails (server §18).
@@ -94,6 +101,7 @@ export const conversationHandlers = {
   },
 
   setConversationVariable({ records }, input, call) {
+    requireVariables(call);
     const { id: conversation_id } = requireConversation(records, call, input);
     const id = input.variable_id;
     const row = records.conversation_variables.find({ id, conversation_id });

@@ -114,19 +114,19 @@ export async function* writeAnswer(
   }
   saveAnswer(context, turn, answer);
   const { error } = answer;
-  if (error) {
-    yield messageEvent("error", { code: error.code, text: error.streamText });
-    return;
-  }
-  const { annotation, usage } = answer;
+  if (error) return yield messageEvent("error", failureOf(app.mode, error, records));
+  const { annotation, usage: used } = answer;
+  // One that was stopped has used nothing (server §18).
+  const usage = used ?? noUsage((records.now() - started) / 1000);
+  const isAgent = app.mode === "agent"; // its end shows neither files nor times (server §18)
+  const files = isAgent ? [] : messageFiles(records, message, origin, "sent file");
+  const times = isAgent ? { time_to_first_token: undefined, time_to_generate: undefined } : {};
   const metadata = fillShape("answer metadata", {
     ...answer,
     annotation_reply: annotation ? { id: annotation.id, account } : null,
+    usage: { ...usage, ...times },
     version,
-    // One that was stopped has used nothing (server §18).
-    usage: usage ?? noUsage((records.now() - started) / 1000),
   });
-  const files = messageFiles(records, message, origin, "sent file");
   yield messageEvent("message_end", { message, metadata, files: files.length > 0 ? files : null });
 }
 
@@ -137,6 +137,7 @@ async function* writeText(context: AppContext, writing: Writing): AsyncGenerator
   // Completions are not compared with annotations: their text is in the inputs.
   if (app.mode !== "completion") answer.annotation = findAnnotation(context, app, message.query);
   if (answer.annotation) return yield* quoteAnnotation(context, writing, answer.annotation);
+  if (app.mode === "agent") return yield* workAsAgent(context.records, writing);
   if (agent_mode?.strategy === "react") return yield* reason(context.records, writing);
   if (agent_mode) return yield* callTools(context.records, writing, agent_mode.tools);
   const passages = passagesFor(context, turn);
@@ -199,21 +200,15 @@ async function* callTools(
   writing: Writing,
   tools: readonly Tool[],
 ): AsyncGenerator<RunEvent> {
-  const { turn, answer, model, signal } = writing;
+  const { answer } = writing;
   let observation: string | undefined;
   for (;;) {
     const thought = newThought(records, writing);
-    const prompt = {
-      ...promptOf(turn, []),
-      tools: tools.map(({ tool_name }) => tool_name),
-      ...(observation !== undefined && { observation }),
-    };
-    const reply = yield* sendPieces(writing, "agent_message", model.stream(prompt, signal), () =>
-      thoughtEvent(thought),
-    );
+    const round = startRound(writing, tools, observation);
+    const reply = yield* sendPieces(writing, "agent_message", round, () => thoughtEvent(thought));
     answer.usage = answer.usage ? addUsage(answer.usage, reply.usage) : reply.usage;
     const tool = tools.find(({ tool_name }) => tool_name === reply.tool);
-    thought.thought = reply.text;
+    thought.thought = thought.answer = reply.text;
     if (tool) {
       thought.tool = tool.tool_name;
       thought.tool_labels = { [tool.tool_name]: tool.sandbox.label };
@@ -227,6 +222,17 @@ async function* callTools(
     answer.text += "\n"; // never sent (server §18)
   }
 }
+
+/** Asks the model of an agent, again with what its tool has returned. */
+const startRound = (
+  { turn, model, signal }: Writing,
+  tools: readonly Tool[],
+  observation: string | undefined,
+) => {
+  const names = tools.map(({ tool_name }) => tool_name);
+  const known = observation === undefined ? {} : { observation };
+  return model.stream({ ...promptOf(turn, []), tools: names, ...known }, signal);
+};
 
 /** What the model says before its final answer, and how the server sends that: by character. */
 const REASON = "I know enough.";
@@ -242,9 +248,85 @@ async function* reason(records: RunStore, writing: Writing): AsyncGenerator<RunE
     yield messageEvent("agent_message", { message: turn.message, text: piece });
   }
   thought.thought = `${REASON}${text}`;
+  thought.answer = text;
   thought.tool_input = spaced({ "Final Answer": text });
   answer.text = text;
   answer.usage = usage;
+}
+
+/**
+ * Answers as a new agent (server §18): pieces show its progress until one `message` has the whole answer.
+ * What it said before it called a tool stays in its thoughts, as does all of what was stopped.
+ */
+async function* workAsAgent(records: RunStore, writing: Writing): AsyncGenerator<RunEvent> {
+  const { turn, answer } = writing;
+  const tools = turn.config.agent_mode?.tools ?? [];
+  let observation: string | undefined;
+  for (;;) {
+    const round = startRound(writing, tools, observation);
+    const reply = yield* sendProgress(records, writing, round);
+    answer.usage = answer.usage ? addUsage(answer.usage, reply.usage) : reply.usage;
+    const tool = tools.find(({ tool_name }) => tool_name === reply.tool);
+    if (!tool) {
+      answer.text = saidIn(reply.text).said;
+      if (answer.thoughts.at(-1)?.answer) answer.thoughts.pop(); // stored as the answer alone
+      yield messageEvent("message", { ...turn, text: answer.text });
+      return;
+    }
+    const call = newThought(records, writing);
+    call.tool = tool.tool_name;
+    call.tool_input = "{}";
+    const labelled = { ...call, tool_labels: { [tool.tool_name]: tool.sandbox.label } };
+    yield thoughtEvent(labelled);
+    yield thoughtEvent(labelled);
+    observation = call.observation = tool.sandbox.output;
+    yield thoughtEvent({ ...labelled, observation });
+  }
+}
+
+/** Sends what a new agent thinks and says in a round, as rows of their own. Returns the whole reply. */
+async function* sendProgress(
+  records: RunStore,
+  writing: Writing,
+  reply: AsyncGenerator<string, Completion>,
+): AsyncGenerator<RunEvent, Completion> {
+  const { message } = writing.turn;
+  let text = "";
+  let thought: StoredThought | undefined;
+  let saying: StoredThought | undefined;
+  let piece = await reply.next();
+  for (; !piece.done; piece = await reply.next()) {
+    text += piece.value;
+    const { thinking, said } = saidIn(text);
+    if (thinking !== (thought?.thought ?? "")) {
+      thought ??= newThought(records, writing);
+      thought.thought = thinking;
+      yield thoughtEvent(thought);
+    }
+    if (said === "") continue;
+    saying ??= newThought(records, writing);
+    const more = said.slice(saying.answer.length);
+    saying.answer = said;
+    yield thoughtEvent(saying);
+    yield messageEvent("agent_message", { message, text: more });
+  }
+  return piece.value;
+}
+
+/** What a model thinks and what it says in a reply so far. */
+function saidIn(text: string): { readonly thinking: string; readonly said: string } {
+  const [, thinking = "", said = ""] =
+    /^(?:<think>([\s\S]*?)(?:<\/think>\s*|$))?([\s\S]*)$/.exec(text) ?? [];
+  return { thinking: thinking.trim(), said };
+}
+
+/** How the stream reports that the model failed; new agents have codes of their own (server §18). */
+function failureOf(mode: Turn["app"]["mode"], error: ModelError, { newId }: RunStore) {
+  const { kind, code, streamText: text } = error;
+  if (mode !== "agent") return { code, status: 400, text };
+  if (kind === "rate") return { code: "rate_limit_error", status: 429, text };
+  const common = { code: "completion_request_error", status: 400 };
+  return { ...common, text: code === common.code ? text : `${text} (agent_run_id=${newId()})` };
 }
 
 /** Begins a round. */
@@ -253,6 +335,7 @@ function newThought(records: RunStore, { answer: { thoughts } }: Writing): Store
     id: records.newId(),
     position: thoughts.length + 1,
     thought: "",
+    answer: "",
     tool: "",
     tool_labels: {},
     tool_input: "",

@@ -69,7 +69,7 @@ export class Backend {
     this.#store = store;
     this.#knowledge = openKnowledge({ ...common, indexingDelay, version });
     const { retrieve } = this.#knowledge;
-    const applications = readApplications(options.applications);
+    const applications = readApplications(options.applications, version);
     this.applications = [...applications.values()];
     this.apps = openApps({
       ...common,

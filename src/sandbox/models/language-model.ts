@@ -156,8 +156,8 @@ function replyTo(prompt: Prompt, marks: Marks): string {
   const { schema, passages = [], observation } = prompt;
   if (marks.has("empty")) return "";
   if (observation !== undefined) return `The tool said: ${observation}`;
-  if (toolFor(prompt, marks) !== undefined) return "I will look that up. ";
   const reasoning = marks.has("think") ? REASONING : "";
+  if (toolFor(prompt, marks) !== undefined) return `${reasoning}I will look that up. `;
   return `${reasoning}${saidIn(marks) ?? answerTo(marks, schema, passages)}`;
 }
 

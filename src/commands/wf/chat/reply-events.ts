@@ -128,22 +128,23 @@ async function* withLineEnd(pieces: AsyncIterable<string>): AsyncGenerator<strin
 }
 
 /** Prints the steps behind a text with -v: nodes and tools. */
-const traceSteps = ({ trace }: Context): EventStage => ({
-  async batch(batch) {
-    for (const { event, fields } of batch) {
-      const { title, status, tool, tool_input, observation } = fields;
-      if (event === "node_finished") await trace(1, `node ${title} ${status}`);
-      if (event !== "agent_thought" || tool === undefined) continue;
-      await trace(
-        1,
-        observation === undefined
-          ? `tool ${tool} ${tool_input}`
-          : `tool ${tool} gave ${observation}`,
-      );
-    }
-    return batch;
-  },
-});
+function traceSteps({ trace }: Context): EventStage {
+  let last = "";
+  return {
+    async batch(batch) {
+      for (const { event, fields } of batch) {
+        const { title, status, tool, tool_input, observation } = fields;
+        if (event === "node_finished") await trace(1, `node ${title} ${status}`);
+        if (event !== "agent_thought" || tool === undefined) continue;
+        const done = observation === undefined ? tool_input : `gave ${observation}`;
+        const step = `tool ${tool} ${done}`;
+        if (step !== last) await trace(1, step); // new agents send a call again (server §18)
+        last = step;
+      }
+      return batch;
+    },
+  };
+}
 
 /** Puts back the first batch. */
 async function* resume(first: readonly ServerEvent[], events: EventBatches): EventBatches {

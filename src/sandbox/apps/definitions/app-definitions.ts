@@ -2,6 +2,7 @@
  * The applications of the sandbox, in the shape of exported ones. What a node cannot really do here,
  * such as a request to another server, is below its key `sandbox`.
  */
+import { atLeast } from "../../../lib/version.ts";
 import answers from "../applications/answers.json" with { type: "json" };
 import chats from "../applications/chats.json" with { type: "json" };
 import failures from "../applications/failures.json" with { type: "json" };
@@ -23,7 +24,7 @@ import { readAnswerRules } from "./read-rules.ts";
 export interface AppDefinition {
   readonly name: string;
   readonly description: string;
-  readonly mode: "workflow" | "advanced-chat" | "chat" | "completion" | "agent-chat";
+  readonly mode: "workflow" | "advanced-chat" | "chat" | "completion" | "agent-chat" | "agent";
   readonly features: AppFeatures;
   /** Of a basic application: it has no nodes. */
   readonly config: ModelConfig | undefined;
@@ -45,6 +46,8 @@ export interface AppDefinition {
 /** The parts of an exported application that the sandbox uses. */
 interface ExportedApp {
   readonly app: Pick<AppDefinition, "name" | "description" | "mode">;
+  /** The first server version that has it; missing if all do. */
+  readonly since?: string;
   /** Missing in basic applications: chats, completions and agents. */
   readonly workflow?: {
     readonly features?: AppFeatures;
@@ -94,8 +97,13 @@ const exported: readonly unknown[] = [
 /** The applications of a sandbox, by name: its own ones, and those given as exported files. */
 export type Applications = ReadonlyMap<string, AppDefinition>;
 
-/** Reads the applications; one of `more` replaces an own one of the same name. */
-export function readApplications(more: readonly unknown[] = []): Applications {
-  const all = [...exported, ...more].map((app) => defineApp(app as ExportedApp)); // checked before
+/**
+ * Reads the applications of a server, or those of any server without a version; one of `more` replaces
+ * an own one of the same name.
+ */
+export function readApplications(more: readonly unknown[] = [], version = "0"): Applications {
+  const all = ([...exported, ...more] as readonly ExportedApp[]) // checked before
+    .filter(({ since = "0" }) => atLeast(version, since))
+    .map(defineApp);
   return new Map(all.map((app) => [app.name, app]));
 }

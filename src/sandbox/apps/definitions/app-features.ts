@@ -32,8 +32,8 @@ export interface AppFeatures extends Readonly<Record<string, unknown>> {
 
 /** A tool of an agent; nothing is called: `sandbox` has what it would return. */
 export interface Tool {
-  /** The provider's name, as in its icon's address. */
-  readonly provider_id: string;
+  /** The provider's name, as in its icon's address; new agents (server §18) have no icons. */
+  readonly provider_id?: string;
   readonly tool_name: string;
   readonly sandbox: {
     /** The tool's name by language. */

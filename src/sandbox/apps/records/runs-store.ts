@@ -54,6 +54,8 @@ export interface StoredThought {
   readonly id: string;
   readonly position: number;
   thought: string;
+  /** What it said, which servers report since 1.16. */
+  answer: string;
   /** Empty without a call. */
   tool: string;
   /** Names of the tool by tool and language. */
