@@ -307,15 +307,23 @@ const withoutPiece = (event: unknown): string =>
     name === "text" || name === "answer" ? undefined : value,
   );
 
+/** Whether an event is the same empty thought again, which new agents send with each piece. */
+const isSentAgain = (event: unknown, index: number, events: readonly unknown[]): boolean =>
+  isObject(event) &&
+  `${event["thought"]}${event["tool"]}` === "" &&
+  events.findIndex((each) => isObject(each) && each["id"] === event["id"]) < index;
+
 /**
  * Consecutive pieces of one text as one event: a model cuts and words its replies differently from
  * the recorded one.
  */
-const joinedPieces = (events: readonly unknown[]): readonly unknown[] =>
-  events.filter((event, index) => {
-    const isPiece = typeof pieceOf(event) === "string";
-    return !isPiece || index === 0 || withoutPiece(events[index - 1]) !== withoutPiece(event);
-  });
+const joinedPieces = (all: readonly unknown[]): readonly unknown[] =>
+  all
+    .filter((...each) => !isSentAgain(...each))
+    .filter((event, index, events) => {
+      const isPiece = typeof pieceOf(event) === "string";
+      return !isPiece || index === 0 || withoutPiece(events[index - 1]) !== withoutPiece(event);
+    });
 
 /** The events of a stream with the pieces of each text joined. */
 export const joinedEventsIn = (text: string): readonly unknown[] => joinedPieces(eventsIn(text));

@@ -275,12 +275,12 @@ async function* workAsAgent(records: RunStore, writing: Writing): AsyncGenerator
     }
     const call = newThought(records, writing);
     call.tool = tool.tool_name;
+    call.tool_labels = { [tool.tool_name]: tool.sandbox.label };
     call.tool_input = "{}";
-    const labelled = { ...call, tool_labels: { [tool.tool_name]: tool.sandbox.label } };
-    yield thoughtEvent(labelled);
-    yield thoughtEvent(labelled);
+    yield thoughtEvent(call);
+    yield thoughtEvent(call);
     observation = call.observation = tool.sandbox.output;
-    yield thoughtEvent({ ...labelled, observation });
+    yield thoughtEvent(call);
   }
 }
 
