@@ -256,7 +256,7 @@ async function* reason(records: RunStore, writing: Writing): AsyncGenerator<RunE
 
 /**
  * Answers as a new agent (server §18): pieces show its progress until one `message` has the whole answer.
- * What it said before it called a tool stays in its thoughts, as does all of what was stopped.
+ * Its words before a call of a tool stay in its thoughts, as do all words of an answer that is stopped.
  */
 async function* workAsAgent(records: RunStore, writing: Writing): AsyncGenerator<RunEvent> {
   const { turn, answer } = writing;
