@@ -9,7 +9,7 @@ import { root } from "./prepare.mjs";
 export const builtPages = {
   name: "built-pages",
   async generateBundle() {
-    const [{ helpPages }, { manPages }] = await imported("help-pages", "man");
+    const [{ helpPages }, { manPages }] = await imported("reference/help-pages", "reference/man");
     for (const program of ["kb", "wf"]) {
       const fileName = `help-${program}.txt`;
       this.emitFile({ type: "asset", fileName, source: await helpPages(program) });

@@ -6,17 +6,17 @@ import { build } from "rolldown";
 import { root } from "./prepare.mjs";
 import { rawText } from "./raw-text.mjs";
 
-/** Imports modules of scripts/reference by their names, and returns what each exports. */
+/** Imports modules of scripts by their paths without extension, and returns what each exports. */
 export async function imported(...names) {
   // Inside node_modules, so that the build resolves the packages they import.
   const cache = join(root, "node_modules", ".cache");
   mkdirSync(cache, { recursive: true });
-  const folder = mkdtempSync(join(cache, "kb-wf-reference-"));
+  const folder = mkdtempSync(join(cache, "kb-wf-sources-"));
   // Modules that they load on demand must be there until the end.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   await build({
     input: Object.fromEntries(
-      names.map((name) => [name, join(root, "scripts", "reference", `${name}.ts`)]),
+      names.map((name) => [name, join(root, "scripts", `${name}.ts`)]),
     ),
     platform: "node",
     external: (id) => !id.startsWith(".") && !isAbsolute(id),

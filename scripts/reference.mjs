@@ -7,7 +7,9 @@ import { prepare, root } from "./prepare.mjs";
 
 prepare();
 
-const [markdown, skill, llms, suites] = await imported("markdown", "skill", "llms", "suites");
+const [markdown, skill, llms, suites] = await imported(
+  ...["markdown", "skill", "llms", "suites"].map((name) => `reference/${name}`),
+);
 const docs = join(root, "docs");
 writeFileSync(join(docs, "reference.md"), await markdown.referencePage());
 const references = join(root, "src", "commands", "shared", "skill", "references");
