@@ -15,9 +15,7 @@ export async function imported(...names) {
   // Modules that they load on demand must be there until the end.
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   await build({
-    input: Object.fromEntries(
-      names.map((name) => [name, join(root, "scripts", `${name}.ts`)]),
-    ),
+    input: Object.fromEntries(names.map((name) => [name, join(root, "scripts", `${name}.ts`)])),
     platform: "node",
     external: (id) => !id.startsWith(".") && !isAbsolute(id),
     plugins: [rawText],

@@ -31,6 +31,7 @@ const seconds = {
   "test/long/many-files.test.ts": 120,
   "test/long/mutated-responses.test.ts": 500,
   "test/long/pages.test.ts": 120,
+  "test/long/servers.test.ts": 120,
   "test/long/simulator.test.ts": 500,
   "test/long/suite-verdicts.test.ts": 200,
   "test/long/sync-kills.test.ts": 300,

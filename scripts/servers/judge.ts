@@ -1,6 +1,6 @@
 /** Judges how a server has answered: by the table of operations, and by the refusals of docs/server.md. */
 import { bodyReader } from "../../src/api/response.ts";
-import { valueAt } from "../../src/lib/json.ts";
+import { attempt, valueAt } from "../../src/lib/json.ts";
 import { atLeast } from "../../src/lib/version.ts";
 import { operations } from "../../src/operations/index.ts";
 import { methodAndPath, retryOf } from "../../src/operations/operation.ts";
@@ -9,7 +9,11 @@ import { redactSecrets } from "../../src/redact/text.ts";
 
 /** An exchange in the format of test/recordings; without a response, its status is 0. */
 export interface Exchange {
-  readonly request: { readonly method: string; readonly path: string };
+  readonly request: {
+    readonly method: string;
+    readonly path: string;
+    readonly headers: Readonly<Record<string, string>>;
+  };
   readonly response: {
     readonly status: number;
     readonly headers: Readonly<Record<string, string>>;
@@ -67,7 +71,8 @@ const answersIn = (exchange: Exchange): readonly unknown[] =>
 export function learned(exchange: Exchange, place: string | ((body: unknown) => unknown)): unknown {
   const read = typeof place === "string" ? (body: unknown) => valueAt(body, place) : place;
   const isKnown = (value: unknown) => value !== undefined && value !== null;
-  return exchange.response.status < 300 ? answersIn(exchange).map(read).find(isKnown) : undefined;
+  if (exchange.response.status >= 300) return undefined;
+  return attempt(() => answersIn(exchange).map(read).find(isKnown)); // of any shape
 }
 
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
@@ -84,14 +89,13 @@ export async function problemOf(id: string, exchange: Exchange): Promise<string 
   const fits = ({ returns }: AnyOperation) => (returns.kind === "events") === streams;
   const row = fits(first) ? first : (others.find(fits) ?? first);
   if (row.returns.kind === "file" && bytes === 0 && text === "") return "the file is empty";
-  if (streams && answersIn(exchange).length === 0) return "the stream has no event";
   // As in the programs, a read that declares no fields may lack an ID.
   const isStrict = retryOf(row) !== "safe" || "fields" in row.returns;
   const headers = { "content-type": typeOf(exchange) };
   try {
     const response = { status, headers, body: bytesOf(text), alreadyApplied: false };
     await bodyReader(row.returns, isStrict)(response);
-    return undefined;
+    return streams && answersIn(exchange).length === 0 ? "the stream has no event" : undefined;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
@@ -118,14 +122,15 @@ export function sectionOf(
   )?.section;
 }
 
-/** The exchange without credentials, as it may be written. */
+/** The exchange without credentials, as it may be written; its header has none. */
 export function redacted(exchange: Exchange): Exchange {
   const event = (json: string) => JSON.stringify(redactSecrets(JSON.parse(json)));
   const chunks = exchange.response.chunks?.map(
     ([at, text]) => [at, text.replaceAll(/(?<=^data: )\{.*\}$/gm, event)] as const,
   );
   const response = { ...exchange.response, ...(chunks && { chunks }) };
-  return redactSecrets({ ...exchange, response }) as Exchange; // the same fields
+  const masked = redactSecrets({ ...exchange, response }) as Exchange; // the same fields
+  return { ...masked, request: { ...masked.request, headers: exchange.request.headers } };
 }
 
 export { atLeast };

@@ -1,6 +1,6 @@
 // Plays the steps against the server of one profile, with the programs as child processes.
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../prepare.mjs";
 import { learners, placeholdersIn, reasons, refusals, scenes } from "./steps.mjs";
@@ -83,7 +83,10 @@ export class Player {
     const names = [...(needs === undefined ? [] : [needs]), ...placeholdersIn(line)];
     const missing = names.find((name) => values[name] === undefined);
     if (missing === undefined) return undefined;
-    return reasons[missing] ?? `an earlier step gave no ${missing}`;
+    const source = this.outcomes.findLast(({ step }) => Object.hasOwn(step.learns, missing));
+    if (source.state === "untried") return source.detail;
+    if (source.state !== "works") return `${source.step.operation} did not work`;
+    return reasons[missing] ?? `the response of ${source.step.operation} has no ${missing}`;
   }
 
   async #playStep(step, values) {
@@ -136,9 +139,11 @@ export class Player {
     child.stderr.setEncoding("utf8").on("data", (piece) => (text.err += piece));
     return new Promise((resolve, reject) => {
       child.on("error", reject);
-      child.on("close", (exit) =>
-        resolve({ exit, ...text, exchanges: JSON.parse(readFileSync(record, "utf8")) }),
-      );
+      child.on("close", (exit) => {
+        // A program that was killed has written none.
+        const exchanges = existsSync(record) ? JSON.parse(readFileSync(record, "utf8")) : [];
+        resolve({ exit, ...text, exchanges });
+      });
     });
   }
 }

@@ -62,7 +62,7 @@ function keptHeaders(list) {
 
 function recorded({ request, start, form, sent, received, response, end }) {
   const { method, path, headers } = request;
-  const key = /^Bearer (.*)$/.exec(headers.find((each) => /^Bearer /.test(each)))?.[1] ?? "no key";
+  const [, key = "no key"] = /\0Bearer (.*?)\0/.exec(`${headers.join("\0")}\0`) ?? [];
   const mask = (text) => text.replaceAll(key, "KEY");
   const kind = key.startsWith("app-") ? `app-${process.env.RECORD_APP}` : "dataset-dataset";
   const answered = response ? keptHeaders(response.headers) : {};
