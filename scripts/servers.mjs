@@ -26,7 +26,7 @@ works        exit code 0 (of runs also 8 and 9), JSON on stdout, and a response 
              declares; nothing else is checked
 refused §19  the server refuses it, as section 19 of docs/server.md says
 differs      anything else; the exit code is 1
-untried      not played; the reason is below the table
+untried      not played, or without a key; the reason is below the table
 
 It makes a knowledge base, a tag, conversations, annotations and, in the knowledge bases of --pipeline, a
 document. It removes them by the IDs of their creation, also after Ctrl-C. The API cannot remove runs, generated
