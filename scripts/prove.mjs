@@ -20,6 +20,7 @@ const proofs = {
     what: "every command against a server that does not respond",
     tests: ["watchdog"],
   },
+  splitting: { what: "100,000 generated texts, split as servers do", tests: ["splitting"] },
   verdicts: {
     what: "suites against the sandbox with 100 seeds",
     tests: ["suite-verdicts"],

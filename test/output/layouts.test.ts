@@ -114,6 +114,7 @@ beforeAll(async () => {
     `name: 休暇\ntests:\n  - { name: ${"休暇は何日ですか ".repeat(8)}, inputs: { query: 休暇 } }\n`,
   );
   await run("wf --app echo test run $SUITE --save $RESULTS");
+  values["TEXT"] = join(files, "a.md");
   values["FILES"] = join(files, "docs");
   for (const name of [...documents.slice(0, 6), documents[9] ?? ""]) {
     await mkdir(join(files, "docs", name, ".."), { recursive: true });
@@ -166,6 +167,7 @@ const lines = [
   "kb search Handbook parental -o grid",
   "kb model list text-embedding",
   "kb lint $FILES",
+  "kb chunk preview $TEXT",
   "kb plan $PLAN",
   "kb sync Handbook $FILES --dry-run",
   "kb eval Handbook $QUESTIONS --failures",

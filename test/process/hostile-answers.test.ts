@@ -32,7 +32,7 @@ test("no kind of response controls the terminal", async () => {
     if (countHostile(out + err) > 0) shown++;
   }
   // The others print no text from the server: IDs, or nothing.
-  expect([kinds.size, shown > chosen.length / 2]).toEqual([198, true]);
+  expect([kinds.size, shown > chosen.length / 2]).toEqual([205, true]);
 });
 
 const id = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";

@@ -199,7 +199,10 @@ async function jsonValue(
 ): Promise<unknown> {
   if (param.fromFile) {
     const { parseYaml } = await import("../../lib/formats/yaml.ts");
-    const yaml = await parseYaml(await sources.text(text));
+    const content = await sources.text(text).catch((error: unknown) => {
+      throw error instanceof CliError ? error.with({}, `${label}: ${error.message}`) : error;
+    });
+    const yaml = await parseYaml(content);
     if ("problem" in yaml) throw usage(`${label} ${text} line ${yaml.line}: ${yaml.problem}`);
     if (param.shape) checkShape(label, yaml.value, param.shape);
     return yaml.value;

@@ -151,6 +151,12 @@ test("of all recorded starts, detects exactly the rejected ones", async () => {
       "required input missing, streaming",
       "choice not in the list, streaming",
       "chat: unknown file, streaming",
-    ].map((title) => `1.15/start-refused.json: ${title}`),
+    ]
+      .map((title) => `1.15/start-refused.json: ${title}`)
+      .concat(
+        ["streaming, unknown file", "kind not offered", "chatflow"].map(
+          (title) => `1.16/wf-start-refused.json: ${title}`,
+        ),
+      ),
   );
 });
