@@ -143,9 +143,8 @@ function joinOrSplit(
 }
 
 /**
- * Splits a text that has no separator at any character, without its line breaks. The overlap is the
- * part of a chunk behind its first
- * `max_tokens - chunk_overlap` characters.
+ * Splits a text that has no separator at any character, without its line breaks. The overlap is the part of a
+ * chunk behind its first `max_tokens - chunk_overlap` characters.
  */
 function splitAnywhere({ text, end }: Part, { max_tokens, chunk_overlap }: Segmentation): Part[] {
   const chunks: Part[] = [];
