@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { testSandbox } from "../lib/sandbox.ts";
 import type { TestSandbox } from "../lib/sandbox.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
+import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 
 let server: TestSandbox;
 beforeAll(async () => {
@@ -487,6 +488,24 @@ describe("profiles", () => {
     expect(findings.find(({ check }) => check === "application key")?.found).toContain(
       'opens "echo", mode workflow',
     );
+  });
+
+  test.each([
+    ["1.16.1", "ok", null],
+    ["1.17.0", "warning", "newer than 1.16.1, the newest that was tried: what it refuses,"],
+    ["1.13.2", "warning", "update it: event streams, forms and document replacement need 1.14.0"],
+  ])("doctor says what is known of a server of %s: %s", async (version, result, next) => {
+    server.sandbox.setFaults([parseFault(`* * version=${version}`)]);
+    try {
+      const ran = await run("kb doctor -o json");
+      const findings = JSON.parse(ran.out) as { check: string; result: string; next: string }[];
+      const found = findings.find(({ check }) => check === "server");
+      expect(found).toMatchObject({ found: `version ${version}`, result });
+      if (next === null) expect(found?.next).toBeNull();
+      else expect(found?.next).toContain(next);
+    } finally {
+      server.sandbox.setFaults([]);
+    }
   });
 
   test("doctor checks a server without a key, and reports one that is down", async () => {
