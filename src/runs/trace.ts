@@ -34,6 +34,13 @@ export interface NodeRun {
   outputs?: unknown;
 }
 
+/** A chunk of a document that an answer was made of. */
+export interface CitedChunk {
+  /** Its name; null if the server does not tell it. */
+  readonly document: string | null;
+  readonly content: string | null;
+}
+
 /** What the events of a run contain about it. It expects each event once, in the order of display. */
 export class RunTrace {
   runId: string | undefined;
@@ -53,8 +60,8 @@ export class RunTrace {
   /** In the order in which they began. */
   readonly nodes: NodeRun[] = [];
   outputs: unknown;
-  /** Names of the documents that the reply of a chat cites; undefined before its end. */
-  citations: readonly string[] | undefined;
+  /** The chunks that the reply of a chat cites; undefined before its end. */
+  sources: readonly CitedChunk[] | undefined;
   /**
    * Whether nodes may have run without an event: the stream was opened late, the connection was lost
    * at the end, or lines of a recording are damaged.
@@ -76,6 +83,11 @@ export class RunTrace {
   /** Whether events may have been lost since the last event of a node. */
   #hasGap = false;
   #hasMessage = false;
+
+  /** Names of the documents among the sources, each once; undefined before the end of the reply. */
+  get citations(): readonly string[] | undefined {
+    return this.sources && [...new Set(this.sources.flatMap(({ document }) => document ?? []))];
+  }
 
   /** Whether this is the reply of a basic chat or a completion, which has no nodes and no outputs. */
   get isReply(): boolean {
@@ -127,11 +139,11 @@ export class RunTrace {
       if (this.#hasGap && countSteps(this) < (this.steps ?? Infinity)) this.nodesMissing = true;
     },
     message_end: ({ metadata }) => {
-      this.citations = citedDocuments(metadata);
+      this.sources = citedChunks(metadata);
       this.tokens ??= numberAt(metadata, "usage.total_tokens");
     },
     _answer: ({ metadata }) => {
-      this.citations = citedDocuments(metadata);
+      this.sources = citedChunks(metadata);
     },
     error: ({ message }) => {
       this.status = "failed";
@@ -224,13 +236,20 @@ export function nodeError({ error, status, outputs }: EventFields): string | und
   return typeof type === "string" && type !== "" ? `${message} (${type})` : message;
 }
 
-/** The documents among the sources of a message (server §15.5): its metadata, or what is stored of it. */
-export function citedDocuments(metadata: unknown): readonly string[] {
+/** The chunks among the sources of a message (server §15.5): its metadata, or what is stored of it. */
+export function citedChunks(metadata: unknown): CitedChunk[] {
   const resources: unknown = valueAt(metadata, "retriever_resources");
   if (!Array.isArray(resources)) return [];
-  const names = resources.map((resource: unknown) => valueAt(resource, "document_name"));
-  return [...new Set(names.filter((name) => typeof name === "string"))];
+  return resources.map((resource: unknown) => ({
+    document: textAt(resource, "document_name"),
+    content: textAt(resource, "content"),
+  }));
 }
+
+const textAt = (value: unknown, name: string): string | null => {
+  const text = valueAt(value, name);
+  return typeof text === "string" ? text : null;
+};
 
 const numberAt = (value: unknown, name: string): number | undefined => {
   const number = valueAt(value, name);

@@ -1,14 +1,29 @@
 import { CliError } from "../../../errors.ts";
 import { checkSearch, answerText, stopsSuite } from "./answers/index.ts";
 import type { AnswerCheck, SuiteAnswer } from "./answers/index.ts";
+import type { SuiteTurn } from "./file/index.ts";
 import type { Tape } from "./keep-recordings.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
+import type { CitedChunk } from "../../../runs/trace.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 
 /** A check of the answer to one of the turns. */
 interface TurnCheck extends AnswerCheck {
   /** From 1. */
   readonly turn: number;
+}
+
+/** A question of a run, what was expected, and the answer. */
+export interface AskedTurn {
+  /** What was said to a chat; null for a workflow. */
+  readonly query: string | null;
+  readonly inputs: Readonly<Record<string, unknown>>;
+  /** Null if there is none. */
+  readonly answer: string | null;
+  /** Expected answers, of which any will do. */
+  readonly expected: readonly string[];
+  /** What the answer was made of. */
+  readonly chunks: readonly CitedChunk[];
 }
 
 /** What became of one run of a test. */
@@ -36,6 +51,8 @@ export interface TestRun {
   readonly error: string | null;
   /** Paths of the recordings that were kept, one for each turn. */
   readonly recordings: readonly string[];
+  /** All that was asked, with the answers. */
+  readonly turns: readonly AskedTurn[];
 }
 
 const blank = ({ suite, test, repeat }: PlannedRun) => ({
@@ -53,6 +70,7 @@ const blank = ({ suite, test, repeat }: PlannedRun) => ({
   conversation: null,
   error: null,
   recordings: [],
+  turns: [],
 });
 
 /** The result of a run that was not carried out. */
@@ -71,6 +89,7 @@ export async function runTest(
   const { test, asker, checkAnswer } = each;
   const { host, signal, abortError } = asker.context;
   const checks: TurnCheck[] = [];
+  const turns: AskedTurn[] = [];
   let last: SuiteAnswer | undefined;
   let milliseconds = 0;
   let tokens: number | null = null;
@@ -88,10 +107,12 @@ export async function runTest(
         if (id === undefined || id === run || turn.query !== undefined) return;
         await onStart((run = id));
       };
+      turns.push(askedTurn(turn));
       last = await asker.ask(turn, last?.conversation, onEvents, started);
       milliseconds += host.elapsed() - start;
       await tape?.endTurn(index, last.trace);
       tokens = sumOf(tokens, last.trace.tokens);
+      turns[index] = askedTurn(turn, last);
       const checked = await checkAnswer(last, turn);
       judgeTokens = sumOf(judgeTokens, checked.judgeTokens);
       checks.push(...checked.checks.map((check) => ({ turn: index + 1, ...check })));
@@ -124,8 +145,20 @@ export async function runTest(
     conversation: last?.conversation ?? null,
     error,
     recordings: (await tape?.keep(status === "passed")) ?? [],
+    turns,
   };
 }
+
+const askedTurn = (
+  { query, inputs, assigned, answer: expected }: SuiteTurn,
+  answer?: SuiteAnswer,
+): AskedTurn => ({
+  query: query ?? null,
+  inputs: { ...inputs, ...assigned },
+  answer: answer ? answerText(answer) : null,
+  expected,
+  chunks: answer?.trace.sources ?? [],
+});
 
 /** The sum of numbers that may be unknown; null if all are. */
 const sumOf = (sum: number | null, more: number | null = null): number | null =>

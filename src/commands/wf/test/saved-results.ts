@@ -31,7 +31,8 @@ export async function readSavedResults(
     const { name, path, test: own, results } = isObject(test) ? test : {};
     const isTest = typeof path === "string" && typeof own === "string";
     if (typeof name !== "string" || !isTest || !isRuns(results)) throw notResults(file);
-    return { ...testResult(name, results), path, test: own };
+    const runs = results.map((run) => ({ ...run, turns: turnsOf(run) }));
+    return { ...testResult(name, runs), path, test: own };
   });
   return { file, data, tests: saved };
 }
@@ -45,6 +46,9 @@ const isRuns = (value: unknown): value is TestRun[] =>
     ({ status, checks }: Readonly<Record<string, unknown>>) =>
       statuses.includes(status) && haveTexts(checks, "check"),
   );
+
+/** The questions of a run; files of earlier versions have none. */
+const turnsOf = ({ turns }: Partial<TestRun>): TestRun["turns"] => (haveTexts(turns) ? turns : []);
 
 /** Whether this is a list of objects that have texts in these fields. */
 export const haveTexts = <Field extends string>(

@@ -9,7 +9,7 @@ import { createCompletion } from "../../../../operations/completions.ts";
 import { runWorkflow } from "../../../../operations/workflows.ts";
 import { endingOf } from "../../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../../runs/outcome.ts";
-import { citedDocuments, RunTrace } from "../../../../runs/trace.ts";
+import { citedChunks, RunTrace } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { isChatMode } from "../../app/index.ts";
 import { runFields, traceEvents } from "../../expect/index.ts";
@@ -206,11 +206,11 @@ async function completeCitations(
   reply: ReplyPrinter["reply"],
   context: Context,
 ): Promise<void> {
-  if (trace.citations || conversation_id === undefined) return;
+  if (trace.sources || conversation_id === undefined) return;
   const stored = await context.api.call(listMessages, { conversation_id });
   const message = stored.find(({ id }) => id === reply.id("message_id"));
   if (!message) throw new CliError("cut", "lost the end of the reply, so its sources are unknown");
-  trace.citations = citedDocuments(message);
+  trace.sources = citedChunks(message);
 }
 
 /** The text of an answer, as conditions see it: streams may lack a part of it. Null if it is unknown. */
