@@ -22,9 +22,9 @@ const proofs = {
   },
   splitting: { what: "100,000 generated texts, split as servers do", tests: ["splitting"] },
   verdicts: {
-    what: "suites against the sandbox with 100 seeds",
-    tests: ["suite-verdicts"],
-    env: { VERDICT_SEEDS: "100" },
+    what: "2,000 applications for each way to run a suite, and suites against the sandbox",
+    tests: ["verdict-rates", "suite-verdicts"],
+    env: { VERDICT_APPS: "2000", VERDICT_SEEDS: "100" },
   },
   simulator: {
     what: "10,000 seeds of each scenario; continues where it stopped",

@@ -84,6 +84,9 @@ export class RunTrace {
   #hasGap = false;
   #hasMessage = false;
 
+  /** Whether an annotation was the reply; chatflows do not tell it (server §18). */
+  annotated = false;
+
   /** Names of the documents among the sources, each once; undefined before the end of the reply. */
   get citations(): readonly string[] | undefined {
     return this.sources && [...new Set(this.sources.flatMap(({ document }) => document ?? []))];
@@ -140,6 +143,7 @@ export class RunTrace {
     },
     message_end: ({ metadata }) => {
       this.sources = citedChunks(metadata);
+      this.annotated = typeof valueAt(metadata, "annotation_reply.id") === "string";
       this.tokens ??= numberAt(metadata, "usage.total_tokens");
     },
     _answer: ({ metadata }) => {

@@ -1,7 +1,9 @@
 /** Suites whose tests have known pass rates: what a comparison with a baseline says about them. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { compareSuites } from "../../src/commands/wf/test/comparison.ts";
+import { compareSuites, doubtfulTests } from "../../src/commands/wf/test/comparison.ts";
+import { testResult } from "../../src/commands/wf/test/results.ts";
+import type { TestRun } from "../../src/commands/wf/test/run-tests.ts";
 import { RuleDraws } from "../../src/sandbox/apps/definitions/answer-rules.ts";
 import { readApplications } from "../../src/sandbox/apps/definitions/app-definitions.ts";
 import { readAnswerRules } from "../../src/sandbox/apps/definitions/read-rules.ts";
@@ -26,12 +28,38 @@ export interface Experiment {
 interface SeedResult {
   /** Passes by the name of the test, in the baseline and now. */
   readonly passes: Readonly<Record<string, readonly [before: number, now: number]>>;
-  /** Names of tests that are significantly worse, and better. */
+  /** Names of tests that are called worse, and better. */
   readonly broken: readonly string[];
   readonly fixed: readonly string[];
+  readonly isWorse: boolean;
 }
 
 const LEVEL = 0.05;
+
+/** A run of a test that passed, or did not. */
+export const runOf = (test: string, passed: boolean, more: Partial<TestRun> = {}): TestRun => ({
+  suite: "suite",
+  path: "suite.yaml",
+  test,
+  repeat: 1,
+  side: "new",
+  confirms: false,
+  annotated: false,
+  pass: { rate: 1, lower_bound: 0 },
+  status: passed ? "passed" : "failed",
+  checks: [],
+  answer: null,
+  cited: [],
+  seconds: null,
+  tokens: null,
+  judge_tokens: null,
+  run: null,
+  conversation: null,
+  error: null,
+  recordings: [],
+  turns: [],
+  ...more,
+});
 
 const testsOf = ({ kinds }: Experiment) =>
   Object.entries(kinds).flatMap(([kind, { tests, ...rates }]) =>
@@ -56,44 +84,40 @@ export function drawnSuite(experiment: Experiment, seed: number): SeedResult {
   const apps = readApplications(applications(experiment));
   const draws = new RuleDraws(seed);
   const tests = testsOf(experiment).map(({ name }) => name);
-  const figuresOf = (app: string) =>
-    tests.map((name) => {
-      const rules = apps.get(app)?.rules ?? { rules: [], otherwise: [] };
-      const drawn = Array.from(
-        { length: experiment.repeat },
-        () => draws.draw(rules, { app, question: name, earlier: [] }).answer,
-      );
-      const passes = drawn.filter((answer) => answer === "right").length;
-      return {
-        name,
-        passes,
-        runs: drawn.length,
-        answers: [],
-        results: [],
-        seconds: null,
-        tokens: null,
-      };
+  const runsOf = (app: string, name: string, count: number, confirms = false) => {
+    const rules = apps.get(app)?.rules ?? { rules: [], otherwise: [] };
+    return Array.from({ length: count }, () => {
+      const { answer } = draws.draw(rules, { app, question: name, earlier: [] });
+      return runOf(name, answer === "right", { confirms });
     });
-  const [before, now] = [figuresOf("before"), figuresOf("now")];
-  const compared = compareSuites(now, before, LEVEL).tests;
+  };
+  const before = tests.map((name) => testResult(name, runsOf("before", name, experiment.repeat)));
+  const first = tests.map((name) => testResult(name, runsOf("now", name, experiment.repeat)));
+  const doubtful = doubtfulTests(first, { tests: before, skipped: new Set() });
+  const now = first.map(({ name, results }) =>
+    testResult(name, [
+      ...results,
+      ...(doubtful.has(name) ? runsOf("now", name, CONFIRM, true) : []),
+    ]),
+  );
+  const earlier = { tests: before, isInterleaved: false, history: [], skipped: new Set<string>() };
+  const compared = compareSuites(now, earlier, { level: LEVEL, confirm: CONFIRM });
   return {
     passes: Object.fromEntries(
       now.map(({ name, passes }, index) => [name, [before[index]?.passes ?? 0, passes]]),
     ),
-    ...named(compared),
+    ...named(compared.tests),
+    isWorse: compared.isWorse,
   };
 }
 
-/** The significant verdicts. */
-const named = (
-  tests: readonly {
-    readonly name: string;
-    readonly verdict: string;
-    readonly significant: boolean;
-  }[],
-) => {
+/** How often a test is asked again that misses what it passed. */
+const CONFIRM = 5;
+
+/** The verdicts that are claims. */
+const named = (tests: readonly { readonly name: string; readonly verdict: string }[]) => {
   const withVerdict = (verdict: string) =>
-    tests.filter((test) => test.verdict === verdict && test.significant).map(({ name }) => name);
+    tests.filter((test) => test.verdict === verdict).map(({ name }) => name);
   return { broken: withVerdict("broken"), fixed: withVerdict("fixed") };
 };
 
@@ -102,8 +126,8 @@ interface Printed {
     readonly test: string;
     readonly passes: number;
     readonly verdict: string;
-    readonly significant: boolean;
   }[];
+  readonly comparison: { readonly isWorse: boolean };
 }
 
 /** Runs the suite with `wf test run` against a sandbox with this seed, and again with the baseline. */
@@ -145,6 +169,7 @@ export async function playedSuite(
         ]),
       ),
       ...named(now.tests.map(({ test: name, ...each }) => ({ ...each, name }))),
+      isWorse: now.comparison.isWorse,
       exit,
       err,
     };

@@ -266,20 +266,6 @@ describe("--keep", () => {
   });
 });
 
-test("a baseline excuses only the expectations that it did not meet", async () => {
-  const text = (check: string) =>
-    `name: B\ntests: [{ name: a, inputs: { query: x }, expect: ['output query is "y"', '${check}'] }]\n`;
-  await write(folder, {
-    "b1.yaml": text('output query is "x"'),
-    "b2.yaml": text('output query is "z"'),
-  });
-  expect((await wf(["b1.yaml", "--save", "b.json"])).exit).toBe(14);
-  expect((await wf(["b1.yaml", "--baseline", "b.json"])).exit).toBe(0);
-  const worse = await wf(["b2.yaml", "--baseline", "b.json"]);
-  expect(worse.exit).toBe(14);
-  expect(worse.err).toContain("1 test failed: B: a");
-});
-
 test("a JUnit report has the suites with their times", async () => {
   await wf([
     "echo.yaml",

@@ -18,7 +18,11 @@ export const resultParams = {
   baseline: local.text("Compare with the results of an earlier run, from --save", {
     placeholder: "file",
   }),
-  level: local.number("Level of significance (default 0.05)", { range: [0.0001, 0.5] }),
+  level: local.number("Chance of a false alarm for all tests together (default 0.05)", {
+    range: [0.0001, 0.5],
+  }),
+  strict: local.flag("Fail, too, if it cannot be told whether a test is worse"),
+  allow_removed: local.flag("Accept that tests of the baseline are gone"),
   save: local.text("Save the results to this file, for --baseline", {
     isOutputPath: true,
   }),
@@ -41,6 +45,12 @@ export const testRunParams = {
     placeholder: "file",
   }),
   repeat: local.integer("How often each test runs (default 1)", { range: [1, 1000] }),
+  confirm: local.integer("How often a test is asked again that misses what it passed (default 5)", {
+    range: [0, 1000],
+  }),
+  against: local.text("Ask this one in turn and compare: an application, a version, profile:NAME", {
+    placeholder: "what",
+  }),
   fail_fast: local.flag("Ask nothing more after the first failure"),
   shard: local.text("Run one share of the tests: 3/8, auto or auto/8", { placeholder: "share" }),
   ...resultParams,
@@ -56,7 +66,7 @@ export const testRun = task({
   action: "run tests",
   summary: "Run suites of tests against applications",
   about:
-    "A suite is a YAML file: name, app, user, defaults, and tests with a name, a query or inputs (or\nseveral turns of a conversation), tags, repeat, skip, only, answer and compare, judge, and expect:\nconditions as in `wf help conditions`. In CSV and JSON Lines, each row is a test, and inputs.NAME the\ncolumn of an input. Tests with search also need the\nknowledge key. --app is the application of suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline it exits with\n14 if a test is broken: it passed less often than before, by Fisher's exact test corrected for the\nnumber of tests, or never instead of always; and if an expectation is not met that was met before.\n\nThe same command continues after a kill, an interrupt or --timeout (12), and asks nothing twice whose\nanswer it has recorded. -o jsonl prints each result as soon as it is known.",
+    "A suite is a YAML file: name, app, user, defaults, and tests with a name, a query or inputs (or\nseveral turns of a conversation), tags, repeat, skip, only, answer and compare, judge, and expect:\nconditions as in `wf help conditions`. In CSV and JSON Lines, each row is a test, and inputs.NAME the\ncolumn of an input. Tests with search also need the\nknowledge key. --app is the application of suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline or\n--against it exits with 14 if the suite as a whole or a test passes less often than chance explains: if\nnothing has changed, that happens in at most --level of all runs. Tests that miss what they passed are\nasked again, and what stays open is reported as such. Tests that are gone fail, too.\n\nThe same command continues after a kill, an interrupt or --timeout (12), and asks nothing twice whose\nanswer it has recorded. -o jsonl prints each result as soon as it is known.",
   parallel: true,
   params: testRunParams,
   namesFiles: true,
@@ -81,7 +91,7 @@ export const testRun = task({
   exits: ["deadline", "partial", "gate"],
   examples: [
     "wf --app echo test run suite.yaml",
-    "wf --app echo test run suite.yaml --repeat 3 --save results.json",
+    "wf --app echo test run suite.yaml --repeat 3 --against echo --save results.json",
     "wf --app echo test run suite.yaml --shard 1/2 --save shard-1.json --keep failed",
     "wf --app echo test run suite.yaml --baseline before.json --junit tests.xml -o md",
   ],
@@ -111,6 +121,35 @@ export const testMerge = task({
     "wf test merge shard-1.json shard-2.json",
     "wf test merge shard-1.json shard-2.json --baseline before.json -o md",
   ],
+});
+
+export const testPlanParams = {
+  suites: testRunParams.suites,
+  baseline: local.text("Take the shares of passes from these results of --save", {
+    placeholder: "file",
+  }),
+  rate: local.number("Share of passes of tests without results (default 0.9)", { range: [0, 1] }),
+  repeat: local.integer("Show the power of these repeats instead", { range: [1, 1000] }),
+  confirm: local.integer("With --repeat: how often a test is asked again (default 5)", {
+    range: [1, 1000],
+  }),
+  level: resultParams.level,
+  power: local.number("Chance with which a change is to be found (default 0.8)", {
+    range: [0.1, 0.999],
+  }),
+} as const;
+
+export const testPlan = task({
+  command: "wf test plan <suite...>",
+  action: "plan repeats",
+  summary: "Show how many repeats a comparison needs",
+  about:
+    "For a fall of all tests by 10 or 20 points, and of one test from 100 % to 50 % or to 0 %: the fewest\n--repeat and --confirm with which `wf test run --baseline` or --against finds it with that chance. Sends nothing.",
+  params: testPlanParams,
+  returns: report,
+  sends: [],
+  effect: "reads",
+  examples: ["wf test plan suite.yaml", "wf test plan suite.yaml --repeat 5 -o json"],
 });
 
 export const testSchema = task({

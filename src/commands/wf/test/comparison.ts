@@ -1,102 +1,244 @@
+import { groupBy } from "../../../lib/collect.ts";
+import { percentile, sum } from "../../../lib/numbers.ts";
 import { compareWords } from "./answers/index.ts";
 import { usualSimilarity } from "./file/index.ts";
-import { fisherExact, holm, neededRuns, signTest } from "./statistics.ts";
-import type { Passes } from "./statistics.ts";
-
-/** What the runs of one test gave. */
-export interface TestFigures extends Passes {
-  readonly name: string;
-  /** Hashes of the different answers. */
-  readonly answers: readonly string[];
-  readonly results: readonly { readonly answer: string | null }[];
-  /** Median of the runs; null if unknown. */
-  readonly seconds: number | null;
-  readonly tokens: number | null;
-}
+import type { TestResult } from "./results.ts";
+import {
+  countRepeats,
+  isDoubtful,
+  judgeSuite,
+  mayBeCached,
+  medianInterval,
+} from "./verdict/index.ts";
+import type { Interval, Passes, SuiteVerdict, TestPair, VerdictOptions } from "./verdict/index.ts";
 
 /**
- * How a test compares with its baseline: `broken` and `fixed` passed less or more often; `noise` too,
- * but that may be chance; `changed` passed as often with answers that are not similar; `new` has no baseline.
+ * How a test compares with an earlier run: `broken` and `fixed` passed less or more often than chance explains;
+ * `passed again`: it missed what it passed, but not when it was asked again; `undecided`: there, too, and that may
+ * be chance; `failing`: it never passed before, either; `changed`: it passes with answers that are not similar;
+ * `passes`; `new`: it has no earlier run.
  */
-export type Verdict = "broken" | "fixed" | "noise" | "changed" | "same" | "new";
+export type Verdict =
+  | "broken"
+  | "undecided"
+  | "passed again"
+  | "failing"
+  | "fixed"
+  | "changed"
+  | "passes"
+  | "new";
 
 /** A test and what became of it. */
 export interface TestComparison {
   readonly name: string;
   readonly verdict: Verdict;
-  /** The corrected p-value; null without a baseline. */
+  /** The corrected chance of its fresh runs where nothing has changed; null if it was not asked again. */
   readonly p: number | null;
-  /** Whether p is at most the level. */
-  readonly significant: boolean;
+  readonly before: Passes | null;
+  /** The name that it had before; null for the same one. */
+  readonly renamed: string | null;
 }
 
-/** How a figure has moved over all tests that have it on both sides. */
+/** A figure of the tests that have it on both sides. */
 export interface Shift {
-  readonly more: number;
-  readonly fewer: number;
-  /** Of the sign test. */
-  readonly p: number;
+  /** Median over the tests of the median of their runs. */
+  readonly before: number;
+  readonly now: number;
+  /** Of the ratio of now to before; null unless both were asked in turn. */
+  readonly ratio: Interval | null;
 }
+
+/** What keeps two runs at different times apart from two applications. */
+export type TimesBasis = "interleaved" | "history" | "assumed";
 
 /** A run of suites compared with an earlier one. */
-export interface SuiteComparison {
+export interface SuiteComparison extends Omit<SuiteVerdict, "tests" | "times"> {
   /** In the order of the tests that were run. */
   readonly tests: readonly TestComparison[];
-  readonly seconds: Shift;
-  readonly tokens: Shift;
-  /** Runs of each test that one needs to be found broken at the level; undefined if it had them. */
-  readonly needed: number | undefined;
+  /** Names of tests that only the earlier run has. */
+  readonly removed: readonly string[];
+  /** Tests whose repeats gave the same answer, which counts once. */
+  readonly reduced: number;
+  readonly times: TimesBasis;
+  readonly seconds: Shift | null;
+  readonly tokens: Shift | null;
 }
 
-/**
- * Compares tests with their baselines by name: Fisher's exact test on the passes, corrected for the
- * number of tests. A test that passed every time and now never does is broken even where there are too
- * few runs for significance.
- */
+/** What a run is compared with. */
+export interface ComparedWith {
+  readonly tests: readonly TestResult[];
+  /** Whether both were asked in turn. */
+  readonly isInterleaved: boolean;
+  /** Earlier runs of the same tests. */
+  readonly history: readonly (readonly TestResult[])[];
+  /** Tests of the suites that are not run, which are not gone. */
+  readonly skipped: ReadonlySet<string>;
+}
+
+/** Compares tests with those of an earlier run, by name or, if that is new, by what they ask. */
 export function compareSuites(
-  now: readonly TestFigures[],
-  baseline: readonly TestFigures[],
-  level: number,
+  now: readonly TestResult[],
+  earlier: ComparedWith,
+  options: VerdictOptions,
 ): SuiteComparison {
-  const before = new Map(baseline.map((figures) => [figures.name, figures]));
-  const pairs = now.flatMap((after) => {
-    const earlier = before.get(after.name);
-    return earlier && earlier.runs > 0 && after.runs > 0 ? [{ after, earlier }] : [];
-  });
-  const pValues = holm(pairs.map(({ after, earlier }) => fisherExact(after, earlier)));
+  const matched = matchTests(now, earlier);
+  const tested = countedPairs(now, matched, earlier).filter(
+    ({ pair }) => pair.before.runs > 0 && pair.now.runs > 0,
+  );
+  const verdict = judgeSuite(
+    tested.map(({ pair }) => pair),
+    options,
+  );
   const compared = new Map(
-    pairs.map(({ after, earlier }, index) => {
-      const p = pValues[index] ?? 1;
-      const significant = p <= level;
-      const verdict = verdictOf(earlier, after, significant);
-      return [after.name, { name: after.name, verdict, p, significant }];
+    tested.map((each, index): [string, TestComparison] => {
+      const { after, before, pair } = each;
+      const judged = verdict.tests[index];
+      const renamed = before.name === after.name ? null : before.name;
+      const own = { p: judged?.pWorse ?? null, before: pair.asked, renamed };
+      return [after.name, { name: after.name, verdict: verdictOf(each, judged), ...own }];
     }),
   );
-  const unpaired = { verdict: "new", p: null, significant: false } as const;
-  const needed = neededRuns(Math.max(1, pairs.length), level);
-  const has = Math.min(...pairs.flatMap(({ after, earlier }) => [after.runs, earlier.runs]));
+  const unpaired = { verdict: "new", p: null, before: null, renamed: null } as const;
+  const used = new Set([...matched.values()].map(({ name }) => name));
+  const isGone = ({ name }: TestResult) => !used.has(name) && !earlier.skipped.has(name);
   return {
+    ...verdict,
     tests: now.map(({ name }) => compared.get(name) ?? { name, ...unpaired }),
-    seconds: shiftOf(pairs.map(({ after, earlier }) => [earlier.seconds, after.seconds])),
-    tokens: shiftOf(pairs.map(({ after, earlier }) => [earlier.tokens, after.tokens])),
-    needed: has < needed ? needed : undefined,
+    removed: earlier.tests.filter(isGone).map(({ name }) => name),
+    reduced: tested.filter(({ isReduced }) => isReduced).length,
+    times: earlier.isInterleaved ? "interleaved" : verdict.times,
+    seconds: shiftOf(tested, "seconds", earlier.isInterleaved),
+    tokens: shiftOf(tested, "tokens", earlier.isInterleaved),
   };
 }
 
-function verdictOf(before: TestFigures, now: TestFigures, significant: boolean): Verdict {
-  const change = now.passes / now.runs - before.passes / before.runs;
-  if (significant || Math.abs(change) === 1) return change < 0 ? "broken" : "fixed";
-  if (change !== 0) return "noise";
-  return now.answers.length > 0 && !isAlike(before, now) ? "changed" : "same";
+/** A test before and after, with what counts of its runs. */
+interface CountedPair {
+  readonly after: TestResult;
+  readonly before: TestResult;
+  readonly pair: TestPair;
+  readonly isReduced: boolean;
+}
+
+const added = (one: Passes, other: Passes): Passes => ({
+  passes: one.passes + other.passes,
+  runs: one.runs + other.runs,
+});
+
+function countedPairs(
+  now: readonly TestResult[],
+  matched: ReadonlyMap<string, TestResult>,
+  { history, isInterleaved }: ComparedWith,
+): CountedPair[] {
+  const paired = now.filter(({ name }) => matched.has(name));
+  const ofNow = counter(paired);
+  const ofBefore = counter(paired.flatMap(({ name }) => matched.get(name) ?? []));
+  const earlier = history.filter(isLike(paired)).map((tests) => ({
+    count: counter(tests),
+    byName: new Map(tests.map((test) => [test.name, test])),
+  }));
+  return paired.flatMap((after) => {
+    const before = matched.get(after.name);
+    if (!before) return [];
+    const [mine, theirs] = [ofNow(after), ofBefore(before)];
+    const others = earlier.flatMap(({ count, byName }) => {
+      const same = byName.get(after.name);
+      return same ? [count(same).planned] : [];
+    });
+    const pair = {
+      before: theirs.planned,
+      asked: isInterleaved ? added(theirs.planned, theirs.fresh) : theirs.planned,
+      now: mine.planned,
+      fresh: mine.fresh,
+      earlier: [theirs.planned, ...(others.length === earlier.length ? others : [])],
+    };
+    return [{ after, before, pair, isReduced: mine.isReduced || theirs.isReduced }];
+  });
+}
+
+/** Counts the runs of each of these tests. */
+function counter(tests: readonly TestResult[]) {
+  const isCached = mayBeCached(tests.map(({ results }) => results));
+  return ({ results }: TestResult) => countRepeats(results, isCached);
+}
+
+/** Whether an earlier run has most of these tests, with no more repeats: more would vary less. */
+const isLike =
+  (now: readonly TestResult[]) =>
+  (earlier: readonly TestResult[]): boolean => {
+    const runs = new Map(earlier.map((test) => [test.name, test.runs]));
+    const common = now.filter(({ name }) => runs.has(name));
+    const repeats = sum(common.map(({ name }) => runs.get(name) ?? 0));
+    return 2 * common.length > now.length && repeats <= sum(common.map((test) => test.runs));
+  };
+
+/** Names of the tests to ask again: they miss now what they passed. */
+export function doubtfulTests(
+  now: readonly TestResult[],
+  earlier: Pick<ComparedWith, "tests" | "skipped">,
+): ReadonlySet<string> {
+  const matched = matchTests(now, earlier);
+  const doubtful = now.filter((after) => {
+    const before = matched.get(after.name);
+    return before !== undefined && isDoubtful({ before, now: after });
+  });
+  return new Set(doubtful.map(({ name }) => name));
+}
+
+/** The earlier test of each: that of the same name, or the only unmatched one that asks the same. */
+function matchTests(
+  now: readonly TestResult[],
+  { tests: earlier, skipped }: Pick<ComparedWith, "tests" | "skipped">,
+) {
+  const byName = new Map(earlier.map((test) => [test.name, test]));
+  const names = new Set(now.map(({ name }) => name));
+  const gone = groupBy(
+    earlier.filter(({ name }) => !names.has(name) && !skipped.has(name)),
+    questionOf,
+  );
+  const added = groupBy(
+    now.filter(({ name }) => !byName.has(name)),
+    questionOf,
+  );
+  return new Map(
+    now.flatMap((test): [string, TestResult][] => {
+      const question = questionOf(test);
+      const [before, ...more] = gone.get(question) ?? [];
+      const isOnly = question !== "" && more.length === 0 && added.get(question)?.length === 1;
+      const found = byName.get(test.name) ?? (isOnly ? before : undefined);
+      return found ? [[test.name, found]] : [];
+    }),
+  );
+}
+
+/** What a test asks; empty if that is not stored. */
+function questionOf({ results }: TestResult): string {
+  const turns = results.find((run) => run.turns.length > 0)?.turns ?? [];
+  return turns.length === 0
+    ? ""
+    : JSON.stringify(turns.map(({ query, inputs }) => [query, Object.entries(inputs).toSorted()]));
+}
+
+function verdictOf(
+  { after, before, pair }: CountedPair,
+  judged: SuiteVerdict["tests"][number] | undefined,
+): Verdict {
+  if (judged?.isBroken === true) return "broken";
+  if (judged?.isFixed === true) return "fixed";
+  const { fresh } = pair;
+  if (isDoubtful(pair))
+    return fresh.runs > 0 && fresh.passes === fresh.runs ? "passed again" : "undecided";
+  if (pair.now.passes < pair.now.runs) return "failing";
+  return after.answers.length > 0 && !isAlike(before, after) ? "changed" : "passes";
 }
 
 /** Answers of each side that are compared: two long ones take a second. */
 const MAX_COMPARED = 5;
 
 /** Whether an answer is one of those before, or similar to one. */
-function isAlike(before: TestFigures, now: TestFigures): boolean {
+function isAlike(before: TestResult, now: TestResult): boolean {
   if (now.answers.some((answer) => before.answers.includes(answer))) return true;
-  const textsOf = ({ results }: TestFigures) =>
+  const textsOf = ({ results }: TestResult) =>
     results.flatMap(({ answer }) => answer ?? []).slice(0, MAX_COMPARED);
   const others = textsOf(before);
   return textsOf(now).some((text) =>
@@ -104,11 +246,24 @@ function isAlike(before: TestFigures, now: TestFigures): boolean {
   );
 }
 
-function shiftOf(pairs: readonly (readonly [number | null, number | null])[]): Shift {
-  const differences = pairs.flatMap(([before, now]) =>
-    before === null || now === null ? [] : [now - before],
-  );
-  const more = differences.filter((difference) => difference > 0).length;
-  const fewer = differences.filter((difference) => difference < 0).length;
-  return { more, fewer, p: signTest(more, fewer) };
+/** The chance with which the interval of a ratio misses the true one. */
+const RATIO_LEVEL = 0.05;
+
+function shiftOf(
+  tested: readonly CountedPair[],
+  figure: "seconds" | "tokens",
+  isInterleaved: boolean,
+): Shift | null {
+  const known = tested.flatMap(({ before, after }) => {
+    const [earlier, now] = [before[figure], after[figure]];
+    return earlier === null || now === null ? [] : [{ before: earlier, now }];
+  });
+  const before = medianOf(known.map((pair) => pair.before));
+  const now = medianOf(known.map((pair) => pair.now));
+  if (before === null || now === null) return null;
+  const ratios = known.flatMap((pair) => (pair.before > 0 ? [pair.now / pair.before] : []));
+  return { before, now, ratio: isInterleaved ? medianInterval(ratios, RATIO_LEVEL) : null };
 }
+
+const medianOf = (values: readonly number[]): number | null =>
+  percentile(Float64Array.from(values).sort(), 50);

@@ -9,12 +9,13 @@ import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { gateError } from "../expect/index.ts";
 import type { resultParams } from "./command.ts";
 import { compareSuites } from "./comparison.ts";
-import type { SuiteComparison } from "./comparison.ts";
+import type { ComparedWith, SuiteComparison, Verdict } from "./comparison.ts";
+import { testNameOf } from "./plan-runs.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
-import { readSuiteBaseline } from "./saved-results.ts";
-import type { SuiteBaseline } from "./saved-results.ts";
-import { suiteReport } from "./suite-report.ts";
+import { readSavedResults } from "./saved-results.ts";
+import type { SavedResults } from "./saved-results.ts";
+import { suiteReport, suiteText, passedText } from "./suite-report.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { sum } from "../../../lib/numbers.ts";
 
@@ -22,45 +23,85 @@ type ResultInput = Input<typeof resultParams>;
 
 const DEFAULT_LEVEL = 0.05;
 
-/**
- * Reads the baseline and prepares the files to write, before anything is asked. The returned function
- * yields the report, writes the files, calls `onWritten`, and throws what ended the run, otherwise `partial` if a test
- * could not be judged, and otherwise `gate` if one failed; with a baseline, if one is broken, or did
- * not meet an expectation that it met before.
- */
-export async function prepareConclusion(
-  { baseline: path, level = DEFAULT_LEVEL, save, junit }: ResultInput,
-  context: Context,
-) {
+/** What is compared and written at the end of a run of tests. */
+export interface Conclusion {
+  /** The earlier run of --baseline. */
+  readonly baseline: SavedResults | undefined;
+  /**
+   * Yields the report, writes the files and calls `onWritten`. Throws what ended the run, otherwise `partial` if a
+   * test could not be judged, and otherwise `gate` if one failed; with an earlier run, if that comparison fails.
+   */
+  conclude(outcome: SuiteOutcome, onWritten?: () => Promise<void>): AsyncGenerator<Report>;
+}
+
+/** Reads the baseline and prepares the files to write, before anything is asked. */
+export async function prepareConclusion(input: ResultInput, context: Context): Promise<Conclusion> {
+  const { level: whole = DEFAULT_LEVEL, save, junit } = input;
   const { host } = context;
-  const baseline = path === undefined ? undefined : await readSuiteBaseline(path, host);
+  const baseline =
+    input.baseline === undefined
+      ? undefined
+      : await readSavedResults("--baseline ", input.baseline, host);
   if (!context.options.dryRun) await prepareOutputs({ save, junit }, host);
-  return async function* conclude(
-    outcome: SuiteOutcome,
-    onWritten?: () => Promise<void>,
-  ): AsyncGenerator<Report> {
-    const { tests, stopped } = outcome;
-    const compared = baseline && compareSuites(tests, baseline.tests, level);
-    const against = baseline && compared && { file: baseline.file, compared };
-    const report = suiteReport({ ...outcome, level, baseline: against });
-    yield report;
-    if (save !== undefined)
-      await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);
-    if (junit !== undefined)
-      await writeOutput("--junit", junit, junitSuites("wf test", junitSuitesOf(outcome)), host);
-    await onWritten?.();
-    const error = stopped?.with({ outputFirst: true }) ?? verdictError(tests, compared, baseline);
-    if (error) throw error;
-    if (context.options.format === "jsonl")
-      context.summary(`${counted(tests.length, "test")} passed`);
+  return {
+    baseline,
+    async *conclude(outcome, onWritten) {
+      const { tests, selection, stopped } = outcome;
+      // All shards together have the level.
+      const level = whole / (selection.shard?.count ?? 1);
+      const earlier = comparedWith(outcome, baseline);
+      const confirm = selection.confirm ?? 0;
+      const compared = earlier && compareSuites(tests, earlier, { level, confirm });
+      const file = selection.against ?? baseline?.file ?? "";
+      const report = suiteReport({
+        ...outcome,
+        level,
+        baseline: compared && { file, compared },
+      });
+      yield report;
+      if (save !== undefined)
+        await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);
+      if (junit !== undefined)
+        await writeOutput("--junit", junit, junitSuites("wf test", junitSuitesOf(outcome)), host);
+      await onWritten?.();
+      const error = stopped?.with({ outputFirst: true }) ?? verdictError(tests, compared, input);
+      if (error) throw error;
+      const open = compared ? namesOf(compared, "undecided") : [];
+      if (open.length > 0) await context.notice(`warning: ${undecidedText(open)}`);
+      if (context.options.format === "jsonl") context.summary(passedText(tests));
+    },
   };
 }
+
+/** What a run is compared with: the other side of --against, or an earlier run. */
+function comparedWith(
+  { tests, old, skipped, selection }: SuiteOutcome,
+  baseline: SavedResults | undefined,
+): ComparedWith | undefined {
+  if (old) return { tests: old, isInterleaved: true, history: [], skipped: new Set() };
+  if (!baseline) return undefined;
+  const names = new Set(tests.map(({ name }) => name));
+  // The other shards have the other tests.
+  const isMine = ({ name }: TestResult) => selection.shard === null || names.has(name);
+  return {
+    tests: baseline.tests.filter(isMine),
+    isInterleaved: false,
+    history: [],
+    skipped: new Set(skipped.map(testNameOf)),
+  };
+}
+
+const namesOf = ({ tests }: SuiteComparison, verdict: Verdict): string[] =>
+  tests.flatMap((test) => (test.verdict === verdict ? [test.name] : []));
+
+const undecidedText = (names: readonly string[]): string =>
+  `it cannot be told whether ${counted(names.length, "test")} ${names.length === 1 ? "is" : "are"} worse: ${firstNames(names)}`;
 
 /** The error of a run of tests; undefined if nothing is wrong. */
 function verdictError(
   tests: readonly TestResult[],
   compared: SuiteComparison | undefined,
-  baseline: SuiteBaseline | undefined,
+  { strict, allow_removed: allowRemoved }: ResultInput,
 ): CliError | undefined {
   const errors = tests.filter(({ status }) => status === "error");
   if (errors.length > 0)
@@ -68,20 +109,27 @@ function verdictError(
       outputFirst: true,
       hint: `the reasons are in the report: ${firstNames(errors.map(({ name }) => name))}`,
     });
-  const isBroken = new Set(
-    compared?.tests.flatMap(({ name, verdict }) => (verdict === "broken" ? [name] : [])),
-  );
-  const failed = tests.filter(
-    (test) => isBroken.has(test.name) || (test.passes < test.runs && !baseline?.hasFailedAs(test)),
-  );
-  if (failed.length === 0) return undefined;
-  const names = firstNames(failed.map(({ name }) => name));
-  const broken = failed.filter(({ name }) => isBroken.has(name)).length;
-  const what = broken > 0 ? `, ${broken} of them broken` : "";
-  return gateError(`${counted(failed.length, "test")} failed${what}: ${names}`, {
-    tests: failed.map(({ name }) => name),
-  });
+  const isNew = new Set(compared && namesOf(compared, "new"));
+  const failed = tests
+    .filter(({ name, status }) => status === "failed" && (!compared || isNew.has(name)))
+    .map(({ name }) => name);
+  const broken = compared ? namesOf(compared, "broken") : [];
+  const open = compared && strict ? namesOf(compared, "undecided") : [];
+  const removed = allowRemoved ? [] : (compared?.removed ?? []);
+  const reasons = [
+    ...(compared?.isWorse === true ? [`the suite is worse: ${suiteText(compared)}`] : []),
+    ...named(broken, "broke"),
+    ...named(failed, "failed"),
+    ...(open.length > 0 ? [undecidedText(open)] : []),
+    ...named(removed, "removed since the baseline (--allow-removed)"),
+  ];
+  if (reasons.length === 0) return undefined;
+  return gateError(reasons.join("; "), { tests: [...broken, ...failed, ...open, ...removed] });
 }
+
+/** `2 tests failed: a, b` */
+const named = (names: readonly string[], what: string): string[] =>
+  names.length === 0 ? [] : [`${counted(names.length, "test")} ${what}: ${firstNames(names)}`];
 
 /**
  * The suites with one case for each test; its time is that of all repeats. Of shards, the first one has

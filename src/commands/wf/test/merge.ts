@@ -26,7 +26,7 @@ export async function* run(
   input: Input<typeof testMergeParams>,
   context: Context,
 ): AsyncGenerator<ReportStep> {
-  const conclude = await prepareConclusion(input, context);
+  const { conclude } = await prepareConclusion(input, context);
   const shards: SavedShard[] = [];
   for (const file of input.results)
     shards.push(savedShard(await readSavedResults("", file, context.host)));
@@ -37,7 +37,8 @@ export async function* run(
   if (!first) return;
   const stopped = inOrder.find((each) => each.stopped)?.stopped;
   const selection = { ...first.selection, shard: null };
-  yield* conclude({ tests, selection, skipped: first.skipped, stopped });
+  const old = first.old && interleaved(inOrder.map((each) => each.old ?? []));
+  yield* conclude({ tests, old, selection, skipped: first.skipped, stopped });
 }
 
 /** The shards in their order. Throws usage if they are not all those of one run. */
@@ -85,6 +86,8 @@ function differenceOf(one: SavedShard, other: SavedShard): string | undefined {
   if (!isSame(one.selection.only, other.selection.only)) return "--only";
   if (one.selection.failed_from !== other.selection.failed_from) return "--failed-from";
   if (one.selection.repeat !== other.selection.repeat) return "--repeat";
+  if (one.selection.confirm !== other.selection.confirm) return "--confirm or --baseline";
+  if (one.selection.against !== other.selection.against) return "--against";
   return one.selection.server === other.selection.server ? undefined : "the server";
 }
 
@@ -100,7 +103,7 @@ function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {
 }
 
 /** Throws usage for a file that --save has not written as it is. */
-function savedShard({ file, data, tests }: SavedResults): SavedShard {
+function savedShard({ file, data, tests, old }: SavedResults): SavedShard {
   const { suites, only, failed_from = null, repeat, server, shard, skipped_tests, stopped } = data;
   const isWhole =
     haveTexts(suites, "name", "sha256") &&
@@ -112,12 +115,16 @@ function savedShard({ file, data, tests }: SavedResults): SavedShard {
   if (!isWhole) throw notResults(file);
   const place = shardOf(shard);
   if (!place) throw notResults(file);
+  const confirm = typeof data["confirm"] === "number" ? data["confirm"] : null;
+  const against = typeof data["against"] === "string" ? data["against"] : null;
+  const chosen = { only: only.map(String), failed_from, repeat, confirm, against };
   return {
     file,
     shard: place,
-    selection: { suites, only: only.map(String), failed_from, repeat, server, shard: place },
+    selection: { suites, ...chosen, server, shard: place },
     skipped: skipped_tests,
     tests,
+    old,
     stopped: stopOf(stopped, `shard ${place.index}/${place.count}`),
   };
 }

@@ -1,18 +1,25 @@
 import { usage } from "../../../errors.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { sha256 } from "../../../lib/sha256.ts";
+import { isUuid } from "../../../lib/text.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { openAsker, openChecker, openSearches } from "./answers/index.ts";
 import type { CheckAnswer, Asker, Searches } from "./answers/index.ts";
 import type { Suite, SuiteTest } from "./file/index.ts";
 
+/** `old`: what --against names; `new`: what is tested. */
+export type TestSide = "old" | "new";
+
 /** One run of a test to do. */
 export interface PlannedRun {
   readonly suite: Suite;
   readonly test: SuiteTest;
-  /** Number of the repeat, from 1. */
+  /** Number of the repeat, from 1; those that confirm continue the numbers. */
   readonly repeat: number;
+  readonly side: TestSide;
+  /** Whether the test is asked again because it had failed. */
+  readonly confirms: boolean;
   readonly asker: Asker;
   readonly checkAnswer: CheckAnswer;
   readonly searches: Searches;
@@ -26,6 +33,10 @@ export interface TestSelection {
   /** File of `--failed-from`. */
   readonly failed_from: string | null;
   readonly repeat: number;
+  /** How often a test is asked again that misses what it passed; null without anything to compare with. */
+  readonly confirm: number | null;
+  /** Application, version or profile of --against. */
+  readonly against: string | null;
   /** Base URL. */
   readonly server: string;
   readonly shard: Shard | null;
@@ -111,21 +122,63 @@ function selectedTests(tests: readonly SuiteTest[]): readonly SuiteTest[] {
   return tests.filter(({ only, skip }) => !skip && (only || !hasOnly));
 }
 
-/** The runs of the selected tests, each repeat after the other. Throws what keeps all from being asked. */
+/** The runs of the selected tests, and those that come when tests are asked again. */
+export interface RunPlan {
+  readonly runs: readonly PlannedRun[];
+  /** So many more runs of these tests, by the names that results have. */
+  again(names: ReadonlySet<string>, times: number): PlannedRun[];
+}
+
+/**
+ * The runs of the selected tests, each repeat after the other. With --against, old and new are asked in turn, and
+ * each goes first as often as the other. Throws what keeps all from being asked.
+ */
 export async function planRuns(
   suites: readonly Suite[],
-  repeat: number,
+  { repeat, against }: Pick<TestSelection, "repeat" | "against">,
   context: Context,
-): Promise<PlannedRun[]> {
-  const planned: PlannedRun[] = [];
+): Promise<RunPlan> {
+  const tests: Omit<PlannedRun, "repeat" | "side" | "confirms">[] = [];
+  const old = against === null ? undefined : oldSide(against, context);
+  const oldAskers = new Map<Suite, Asker>();
   for (const suite of suites) {
     if (suite.tests.length === 0) continue;
     const searches = await openSearches(suite, context);
     const asker = await openAsker(suite, context);
+    if (old) oldAskers.set(suite, await openAsker({ ...suite, ...old.suite }, old.context));
     const checkAnswer = await openChecker(suite, context);
-    for (const test of suite.tests)
-      for (let index = 1; index <= (test.repeat ?? repeat); index++)
-        planned.push({ suite, test, repeat: index, asker, checkAnswer, searches });
+    for (const test of suite.tests) tests.push({ suite, test, asker, checkAnswer, searches });
   }
-  return planned;
+  const planned = (index: number, first: number, count: number, confirms: boolean) => {
+    const each = tests[index];
+    if (!each) return [];
+    const oldAsker = oldAskers.get(each.suite);
+    return Array.from({ length: count }, (_, number) => first + number).flatMap((number) => {
+      const run = { ...each, repeat: number, confirms };
+      if (!oldAsker) return [{ ...run, side: "new" as const }];
+      const pair = [
+        { ...run, asker: oldAsker, side: "old" as const },
+        { ...run, side: "new" as const },
+      ];
+      return (index + number) % 2 === 0 ? pair : pair.toReversed();
+    });
+  };
+  const repeats = ({ test }: { readonly test: SuiteTest }) => test.repeat ?? repeat;
+  return {
+    runs: tests.flatMap((each, index) => planned(index, 1, repeats(each), false)),
+    again: (names, times) =>
+      tests.flatMap((each, index) => {
+        const name = testNameOf({ suite: each.suite.name, test: each.test.name });
+        return names.has(name) ? planned(index, repeats(each) + 1, times, true) : [];
+      }),
+  };
+}
+
+/** What --against names: `profile:NAME`, a version of a workflow by its ID, or an application. */
+function oldSide(against: string, context: Context) {
+  const [, profile] = /^profile:(.+)$/.exec(against) ?? [];
+  const { app } = context.options.flags;
+  if (profile !== undefined) return { suite: {}, context: context.with({ profile, app }) };
+  if (isUuid(against)) return { suite: { version: against }, context };
+  return { suite: { app: against }, context };
 }

@@ -4,15 +4,16 @@ import { percentile } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, shortened } from "../../../lib/text.ts";
 import type { LiveItem, LiveItems, ProgressStep, TextLine } from "../../../output/report-model.ts";
-import type { TestFigures } from "./comparison.ts";
+import type { PassRule } from "./file/index.ts";
 import { testNameOf } from "./plan-runs.ts";
 import type { PlannedRun, SkippedTest, TestSelection } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";
-import { passRate } from "./statistics.ts";
-import type { PassRate } from "./statistics.ts";
+import { passRate } from "./verdict/index.ts";
+import type { PassRate, Passes } from "./verdict/index.ts";
 
 /** One test over all its repeats, as `-o json` prints it and a baseline stores it. */
-export interface TestResult extends TestFigures {
+export interface TestResult extends Passes {
+  readonly name: string;
   readonly suite: string;
   /** File of the suite, as given. */
   readonly path: string;
@@ -21,12 +22,21 @@ export interface TestResult extends TestFigures {
   /** Runs whose answer could not be judged. */
   readonly errors: number;
   readonly rate: PassRate | null;
+  /** Runs that were asked again because one had failed; they are not among the others. */
+  readonly fresh: Passes | null;
+  /** Medians of the runs; null if unknown. */
+  readonly seconds: number | null;
+  readonly tokens: number | null;
+  /** Hashes of the different answers. */
+  readonly answers: readonly string[];
   readonly results: readonly TestRun[];
 }
 
 /** What a run of tests gave, or the runs of all shards. */
 export interface SuiteOutcome {
   readonly tests: readonly TestResult[];
+  /** The same tests of what --against names, asked in turn with them. */
+  readonly old: readonly TestResult[] | undefined;
   readonly selection: TestSelection;
   readonly skipped: readonly SkippedTest[];
   /** What ended it before all tests were run. */
@@ -40,34 +50,44 @@ export function testResults(runs: readonly TestRun[]): TestResult[] {
 
 /** One test over its repeats. */
 export function testResult(name: string, results: readonly TestRun[]): TestResult {
-  const judged = results.filter(({ status }) => status === "passed" || status === "failed");
-  const passes = judged.filter(({ status }) => status === "passed").length;
+  const planned = results.filter(({ confirms }) => !confirms);
+  const judged = planned.filter(isJudged);
+  const passes = judged.filter(hasPassed).length;
   const errors = results.filter(({ status }) => status === "error").length;
+  const rate = passRate(passes, judged.length);
+  const fresh = results.filter((run) => run.confirms && isJudged(run));
   const [first] = results;
   return {
     name,
     suite: first?.suite ?? "",
     path: first?.path ?? "",
     test: first?.test ?? "",
-    status: statusOf(results),
+    status: statusOf(planned, rate, first?.pass),
     passes,
     runs: judged.length,
     errors,
-    rate: passRate(passes, judged.length),
+    rate,
+    fresh: fresh.length > 0 ? { passes: fresh.filter(hasPassed).length, runs: fresh.length } : null,
     seconds: medianOf(judged.map(({ seconds }) => seconds)),
     tokens: medianOf(judged.map(({ tokens }) => tokens)),
-    answers: [
-      ...new Set(judged.flatMap(({ answer }) => (answer === null ? [] : [digest(answer)]))),
-    ],
+    answers: [...new Set(judged.flatMap(({ answer }) => answer ?? []))].map(digest),
     results,
   };
 }
 
-/** The worst status of the repeats that were run. */
-const statusOf = (results: readonly TestRun[]): TestResult["status"] =>
-  (["error", "failed", "passed"] as const).find((status) =>
-    results.some((result) => result.status === status),
-  ) ?? "not run";
+const hasPassed = ({ status }: TestRun): boolean => status === "passed";
+const isJudged = (run: TestRun): boolean => hasPassed(run) || run.status === "failed";
+
+/** The worst status of the repeats that were run; whether it has passed is up to its rule. */
+function statusOf(
+  runs: readonly TestRun[],
+  rate: PassRate | null,
+  { rate: share, lower_bound }: PassRule = { rate: 1, lower_bound: 0 },
+): TestResult["status"] {
+  if (runs.some(({ status }) => status === "error")) return "error";
+  if (!rate) return "not run";
+  return rate.rate >= share && rate.low >= lower_bound ? "passed" : "failed";
+}
 
 const medianOf = (values: readonly (number | null)[]): number | null =>
   percentile(Float64Array.from(values.filter((value) => value !== null)).sort(), 50);
@@ -177,11 +197,14 @@ export class TestBoard implements LiveItems {
   }
 }
 
-const nameOf = ({ suite, test }: PlannedRun): string =>
-  testNameOf({ suite: suite.name, test: test.name });
+const nameOf = ({ suite, test, side, confirms }: PlannedRun): string => {
+  const name = testNameOf({ suite: suite.name, test: test.name });
+  return `${name}${side === "old" ? " (old)" : ""}${confirms ? " (again)" : ""}`;
+};
 
 function endedItem({ name, planned, runs }: OpenTest): LiveItem {
-  const { status, seconds, passes } = testResult(name, runs);
+  const shown = runs.map((run) => ({ ...run, confirms: false }));
+  const { status, seconds, passes } = testResult(name, shown);
   return {
     state: status,
     seconds: seconds ?? runs[0]?.seconds ?? null,

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { reasonOf } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import { isObject } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
@@ -70,11 +71,14 @@ async function identityOf(
   options: readonly unknown[],
 ): Promise<string> {
   const parts: unknown[] = [];
-  const suites = new Map(planned.map((run) => [run.suite, run.asker]));
-  for (const [suite, { context }] of suites) {
+  const suites = groupBy(planned, ({ suite }) => suite);
+  for (const [suite, runs] of suites) {
     const turns = suite.tests.flatMap((test) => test.turns);
     parts.push(suite.path, sha256(suite.text));
-    if (turns.length > 0) parts.push(await serverAndKey(context));
+    const contexts = new Set(runs.map(({ asker }) => asker.context));
+    const [context] = contexts;
+    if (!context) continue;
+    if (turns.length > 0) for (const each of contexts) parts.push(await serverAndKey(each));
     if (suite.tests.some(({ search }) => search))
       parts.push(await serverAndKey(context.with({ key: "dataset" })));
     const judges = new Set(turns.flatMap(({ judge }) => (judge ? [judge.app] : [])));
@@ -97,8 +101,8 @@ async function fileHash(path: string, { host }: Context): Promise<string | undef
   return hash.digest("hex");
 }
 
-const keyOf = ({ suite, test, repeat }: PlannedRun): string =>
-  JSON.stringify([suite.path, test.name, repeat]);
+const keyOf = ({ suite, test, repeat, side }: PlannedRun): string =>
+  JSON.stringify([suite.path, test.name, repeat, side]);
 
 /** A result of an earlier command; none for a damaged line. Errors are tried again. */
 function entryOf(key: unknown, result: unknown): [string, TestRun][] {

@@ -1,11 +1,11 @@
 import { CliError } from "../../../errors.ts";
 import { checkSearch, answerText, stopsSuite } from "./answers/index.ts";
 import type { AnswerCheck, SuiteAnswer } from "./answers/index.ts";
-import type { SuiteTurn } from "./file/index.ts";
+import type { PassRule, SuiteTurn } from "./file/index.ts";
 import type { Tape } from "./keep-recordings.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import type { CitedChunk } from "../../../runs/trace.ts";
-import type { PlannedRun } from "./plan-runs.ts";
+import type { PlannedRun, TestSide } from "./plan-runs.ts";
 
 /** A check of the answer to one of the turns. */
 interface TurnCheck extends AnswerCheck {
@@ -13,9 +13,9 @@ interface TurnCheck extends AnswerCheck {
   readonly turn: number;
 }
 
-/** A question of a run, what was expected, and the answer. */
+/** A question of a run, the expected answers, and the answer. */
 export interface AskedTurn {
-  /** What was said to a chat; null for a workflow. */
+  /** The message to a chat; null for a workflow. */
   readonly query: string | null;
   readonly inputs: Readonly<Record<string, unknown>>;
   /** Null if there is none. */
@@ -34,6 +34,14 @@ export interface TestRun {
   readonly test: string;
   /** Number of the repeat, from 1. */
   readonly repeat: number;
+  /** The application of --against, or the one under test. */
+  readonly side: TestSide;
+  /** Whether the test was asked again because it had failed. */
+  readonly confirms: boolean;
+  /** Whether an annotation reply was the answer. */
+  readonly annotated: boolean;
+  /** When the test has passed. */
+  readonly pass: PassRule;
   /** `error`: the answer could not be judged. */
   readonly status: "passed" | "failed" | "error" | "not run";
   readonly checks: readonly TurnCheck[];
@@ -55,11 +63,15 @@ export interface TestRun {
   readonly turns: readonly AskedTurn[];
 }
 
-const blank = ({ suite, test, repeat }: PlannedRun) => ({
+const blank = ({ suite, test, repeat, side, confirms }: PlannedRun) => ({
   suite: suite.name,
   path: suite.path,
   test: test.name,
   repeat,
+  side,
+  confirms,
+  annotated: false,
+  pass: test.pass,
   checks: [],
   answer: null,
   cited: [],
@@ -134,6 +146,7 @@ export async function runTest(
   const status = error === null ? judged : "error";
   return {
     ...blank(each),
+    annotated: last?.trace.annotated ?? false,
     status,
     checks,
     answer: last ? answerText(last) : null,

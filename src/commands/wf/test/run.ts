@@ -1,74 +1,127 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, signalKinds, usage } from "../../../errors.ts";
 import { requireNear } from "../../../host/safe-path.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
 import type { testRunParams } from "./command.ts";
+import { doubtfulTests } from "./comparison.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { filesIn, readSuite } from "./file/index.ts";
 import type { Suite } from "./file/index.ts";
 import { openKeeper } from "./keep-recordings.ts";
 import type { Keeper } from "./keep-recordings.ts";
-import { planRuns, selectTests } from "./plan-runs.ts";
-import type { PlannedRun, SelectedSuites } from "./plan-runs.ts";
+import { planRuns, selectTests, testNameOf } from "./plan-runs.ts";
+import type { PlannedRun, RunPlan, SelectedSuites } from "./plan-runs.ts";
 import { TestBoard, testResults } from "./results.ts";
 import { openRunJournal } from "./run-journal.ts";
 import type { RunJournal } from "./run-journal.ts";
 import { runTest, testNotRun } from "./run-tests.ts";
 import type { TestRun } from "./run-tests.ts";
 import { readFailedTests } from "./saved-results.ts";
+import type { SavedResults } from "./saved-results.ts";
 
 type TestRunInput = Input<typeof testRunParams>;
 
 /**
- * Runs suites of tests and compares them with a baseline. Yields the tests as they run, the result of
- * each run in order, and the report. Throws as a conclusion does, or what ended the run early.
+ * Runs suites of tests and compares them with an earlier run or another application. Yields the tests as they
+ * run, the result of each run in order, and the report. Throws as a conclusion does, or what ended the run early.
  */
 export async function* run(input: TestRunInput, context: Context): AsyncGenerator<ReportStep> {
-  const conclude = await prepareConclusion(input, context);
+  const { baseline, conclude } = await prepareConclusion(input, context);
   const { suites, selection, skipped } = await readSelection(input, context);
   const keeper = await openKeeper(input, context);
-  const planned = await planRuns(suites, selection.repeat, context);
-  if (context.options.dryRun && planned.every(({ test }) => test.turns.length === 0)) {
+  const plan = await planRuns(suites, selection, context);
+  if (context.options.dryRun && plan.runs.every(({ test }) => test.turns.length === 0)) {
     const searches = suites.reduce((sum, { tests }) => sum + tests.length, 0);
     return await context.notice(
       `the suites only search: ${counted(searches, "read")}, which --dry-run does not send`,
     );
   }
   const { keep, keep_to: keepTo, redact } = input;
-  const { only, failed_from: failedFrom, repeat, shard } = selection;
+  const { only, failed_from: failedFrom, repeat, shard, confirm, against } = selection;
   const { user } = context.options.flags;
-  const values = [only, failedFrom, repeat, shard, user, keep, keepTo, redact];
-  const journal = await openRunJournal(planned, values, context);
+  const values = [only, failedFrom, repeat, shard, user, keep, keepTo, redact, confirm, against];
+  // Which tests are asked again depends on the baseline.
+  const before = baseline?.tests.map(({ name, passes, runs }) => [name, passes, runs]);
+  const journal = await openRunJournal(plan.runs, [...values, before], context);
   try {
-    await noticeResumed(planned, journal, context);
+    await noticeResumed(plan.runs, journal, context);
     const { fail_fast: failFast = false } = input;
     const how = { start: startIn(shard), failFast, journal, keeper };
-    const { runs, stopped } = yield* runAll(planned, how, context);
+    const first = yield* runAll(plan.runs, how, context);
+    const left = new Set(skipped.map(testNameOf));
+    const more = yield* runAgain(plan, { first, confirm, baseline, left }, how, context);
+    const runs = [...first.runs, ...more.runs];
+    const { stopped } = more;
     if (stopped) await explainStop(stopped, runs, journal, context);
+    const tests = testResults(runs.filter(({ side }) => side === "new"));
+    const old = against === null ? undefined : testResults(runs.filter(isOld));
     // Until its files are written, the same command asks nothing again.
     const forget = stopped ? undefined : journal.remove;
-    yield* conclude({ tests: testResults(runs), selection, skipped, stopped }, forget);
+    yield* conclude({ tests, old, selection, skipped, stopped }, forget);
     if (keeper?.problem) throw keeper.problem;
   } finally {
     journal.release();
   }
 }
 
+const isOld = ({ side }: TestRun): boolean => side === "old";
+
+/** Asks the tests again that miss what they passed before; `first` are the runs so far. */
+async function* runAgain(
+  plan: RunPlan,
+  {
+    first,
+    confirm,
+    baseline,
+    left,
+  }: {
+    readonly first: RunsEnd;
+    readonly confirm: number | null;
+    readonly baseline: SavedResults | undefined;
+    readonly left: ReadonlySet<string>;
+  },
+  how: RunnerOptions,
+  context: Context,
+): AsyncGenerator<ReportStep, RunsEnd> {
+  const none = { runs: [], stopped: first.stopped };
+  if (!confirm || first.stopped || context.options.dryRun) return none;
+  const now = testResults(first.runs.filter((run) => !isOld(run)));
+  const before = baseline?.tests ?? testResults(first.runs.filter(isOld));
+  const names = doubtfulTests(now, { tests: before, skipped: left });
+  if (names.size === 0) return none;
+  await context.notice(
+    `asking ${counted(names.size, "test")} again, ${counted(confirm, "time")} each: ${firstNames([...names])}`,
+  );
+  return yield* runAll(plan.again(names, confirm), { ...how, failFast: false }, context);
+}
+
 /** The tests of the command line. Throws usage if there are none, unless the shard has none. */
 async function readSelection(
-  { suites: paths, only = [], failed_from, repeat = 1, shard: share }: TestRunInput,
+  input: TestRunInput,
   { host, notice, api, options: { flags } }: Context,
 ): Promise<SelectedSuites> {
+  const { suites: paths, only = [], failed_from, repeat = 1, shard: share } = input;
+  const { baseline, against = null, confirm = DEFAULT_CONFIRM } = input;
+  if (baseline !== undefined && against !== null)
+    throw usage("--against asks what it compares with, so it takes no --baseline");
   const failed = failed_from === undefined ? undefined : await readFailedTests(failed_from, host);
   const shard = parseShard(share, host.env) ?? null;
   const all: Suite[] = [];
   for (const path of paths) all.push(await readSuite(path, host.files));
   const server = await api.baseUrl();
-  const choice = { only, failed_from: failed_from ?? null, repeat, server, shard };
+  const choice = {
+    only,
+    failed_from: failed_from ?? null,
+    repeat,
+    confirm: baseline === undefined && against === null ? null : confirm,
+    against,
+    server,
+    shard,
+  };
   const selected = selectTests(all, choice, failed);
   for (const suite of selected.suites)
     for (const path of filesIn(suite))
@@ -117,6 +170,15 @@ async function explainStop(
   if (signals.has(error.kind) || !isReported) throw error;
 }
 
+/** How often a test is asked again that misses what it passed. */
+const DEFAULT_CONFIRM = 5;
+
+/** What became of runs, and what ended them before all were carried out. */
+interface RunsEnd {
+  readonly runs: readonly TestRun[];
+  readonly stopped: CliError | undefined;
+}
+
 /** How runs of tests are carried out. */
 interface RunnerOptions {
   /** Requests at a time at first. */
@@ -135,10 +197,7 @@ async function* runAll(
   planned: readonly PlannedRun[],
   { start, failFast, journal, keeper }: RunnerOptions,
   context: Context,
-): AsyncGenerator<
-  ReportStep,
-  { readonly runs: TestRun[]; readonly stopped: CliError | undefined }
-> {
+): AsyncGenerator<ReportStep, RunsEnd> {
   const { signal, abortError, options } = context;
   const ended: { failed: boolean; stopped: CliError | undefined } = {
     failed: false,

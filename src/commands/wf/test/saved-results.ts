@@ -11,6 +11,8 @@ export interface SavedResults {
   readonly file: string;
   readonly data: Readonly<Record<string, unknown>>;
   readonly tests: readonly TestResult[];
+  /** The same tests of what --against named. */
+  readonly old: readonly TestResult[] | undefined;
 }
 
 /** Reads a file of --save. Throws `usage` for one that cannot be read, or is not the result of a run of tests. */
@@ -25,16 +27,20 @@ export async function readSavedResults(
     throw usage(`${label}${file}: ${problem.reason}`);
   });
   const data = tryParseJson(new TextDecoder().decode(bytes));
-  const tests = isObject(data) && data["wf_test"] === 1 ? data["tests"] : undefined;
-  if (!isObject(data) || !Array.isArray(tests)) throw notResults(file);
-  const saved = tests.map((test: unknown) => {
+  if (!isObject(data) || data["wf_test"] !== 1) throw notResults(file);
+  const { tests, old = null } = data;
+  const savedOld = old === null ? undefined : savedTests(old, file);
+  return { file, data, tests: savedTests(tests, file), old: savedOld };
+}
+
+function savedTests(tests: unknown, file: string): TestResult[] {
+  if (!Array.isArray(tests)) throw notResults(file);
+  return tests.map((test: unknown) => {
     const { name, path, test: own, results } = isObject(test) ? test : {};
     const isTest = typeof path === "string" && typeof own === "string";
     if (typeof name !== "string" || !isTest || !isRuns(results)) throw notResults(file);
-    const runs = results.map((run) => ({ ...run, turns: turnsOf(run) }));
-    return { ...testResult(name, runs), path, test: own };
+    return { ...testResult(name, results.map(completed)), path, test: own };
   });
-  return { file, data, tests: saved };
 }
 
 const statuses: readonly unknown[] = ["passed", "failed", "error", "not run"];
@@ -47,8 +53,14 @@ const isRuns = (value: unknown): value is TestRun[] =>
       statuses.includes(status) && haveTexts(checks, "check"),
   );
 
-/** The questions of a run; files of earlier versions have none. */
-const turnsOf = ({ turns }: Partial<TestRun>): TestRun["turns"] => (haveTexts(turns) ? turns : []);
+/** A run with all that it has today; files of earlier versions lack some of it. */
+const completed = (run: Partial<TestRun> & TestRun): TestRun => ({
+  ...run,
+  side: run.side ?? "new",
+  confirms: run.confirms ?? false,
+  annotated: run.annotated ?? false,
+  turns: haveTexts(run.turns) ? run.turns : [],
+});
 
 /** Whether this is a list of objects that have texts in these fields. */
 export const haveTexts = <Field extends string>(
@@ -70,23 +82,3 @@ export async function readFailedTests(file: string, host: Host): Promise<Readonl
   const { tests } = await readSavedResults("--failed-from ", file, host);
   return new Set(tests.flatMap(({ name, status }) => (status === "passed" ? [] : [name])));
 }
-
-/** An earlier run to compare with. */
-export interface SuiteBaseline extends SavedResults {
-  /** Whether all expectations that a test does not meet were not met in the baseline, either. */
-  hasFailedAs(test: TestResult): boolean;
-}
-
-export async function readSuiteBaseline(file: string, host: Host): Promise<SuiteBaseline> {
-  const saved = await readSavedResults("--baseline ", file, host);
-  const failed = new Set(saved.tests.flatMap(failedChecks));
-  return { ...saved, hasFailedAs: (test) => failedChecks(test).every((each) => failed.has(each)) };
-}
-
-/** Name of the test, turn and condition of each expectation that a run did not meet, as JSON. */
-const failedChecks = ({ name, results }: TestResult): string[] =>
-  results.flatMap(({ checks }) =>
-    checks.flatMap(({ turn, check, passed }) =>
-      passed ? [] : [JSON.stringify([name, turn, check])],
-    ),
-  );

@@ -1,11 +1,13 @@
 import { sum } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, Tone, Detail } from "../../../output/report-model.ts";
-import type { Shift, SuiteComparison, TestComparison } from "./comparison.ts";
+import type { Shift, SuiteComparison, TestComparison, TimesBasis, Verdict } from "./comparison.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import type { TestRun } from "./run-tests.ts";
+import { neededDesign, testPower } from "./verdict/index.ts";
+import type { Passes } from "./verdict/index.ts";
 
 /** What is reported about a run of suites. */
 export interface SuiteRun extends SuiteOutcome {
@@ -26,7 +28,8 @@ export function suiteReport(run: SuiteRun): Report {
 }
 
 function suiteData(run: SuiteRun) {
-  const { selection, skipped, stopped, level, baseline } = run;
+  const { selection, skipped, stopped, level, baseline, old } = run;
+  const { tests: _, ...compared } = baseline?.compared ?? { tests: [] };
   return {
     wf_test: 1,
     ...selection,
@@ -35,16 +38,17 @@ function suiteData(run: SuiteRun) {
     skipped: skipped.length,
     skipped_tests: skipped,
     stopped: stopped ? { code: stopped.kind, message: stopped.message } : null,
-    tests: rowsOf(run).map(({ test, compared }) => ({
+    tests: rowsOf(run).map(({ test, compared: each }) => ({
       ...test,
-      verdict: compared?.verdict ?? null,
-      p: compared?.p ?? null,
-      significant: compared?.significant ?? null,
+      verdict: each?.verdict ?? null,
+      p: each?.p ?? null,
+      before: each?.before ?? null,
+      renamed: each?.renamed ?? null,
     })),
-    shifts: baseline
-      ? { seconds: baseline.compared.seconds, tokens: baseline.compared.tokens }
+    old: old ?? null,
+    comparison: baseline
+      ? { ...compared, needed: neededFor(baseline.compared, level) ?? null }
       : null,
-    needed_repeats: baseline?.compared.needed ?? null,
   };
 }
 
@@ -56,30 +60,38 @@ const tones: Readonly<Record<string, Tone>> = {
   broken: "bad",
   fixed: "good",
   changed: "warn",
-  noise: "dim",
-  same: "dim",
+  undecided: "warn",
+  "passed again": "warn",
+  failing: "dim",
+  passes: "dim",
   new: "dim",
 };
 
 const toned = (word: string, text = word): Cell => ({ text, tone: tones[word] ?? "dim" });
 
-/** `broken`, or `broken (not significant)` where there are too few repeats. */
-export const verdictText = ({ verdict, significant }: TestComparison): string =>
-  ["broken", "fixed"].includes(verdict) && !significant ? `${verdict} (not significant)` : verdict;
+const verdictText = (verdict: Verdict): string =>
+  ({ undecided: "cannot be told", failing: "fails as before" })[String(verdict)] ?? verdict;
+
+/** `226 of 300 runs passed, 283 of 300 before (p = 2.1e-9)` */
+export const suiteText = ({ p, before, now }: SuiteComparison): string =>
+  `${now.passes} of ${counted(now.runs, "run")} passed, ${before.passes} of ${before.runs} before (p = ${p.toPrecision(2)})`;
 
 /** All tests, or those that are picked. */
 export function testSection(run: SuiteRun, pick: (row: TestRow) => boolean = () => true): Section {
   const { tests, baseline } = run;
   const hasRepeats = tests.some(({ results }) => results.length > 1);
+  const hasFresh = baseline && tests.some(({ fresh }) => fresh);
   const rows = rowsOf(run).filter(pick);
   return {
-    title: summaryOf(tests),
+    title: passedText(tests),
     columns: [
       left("result"),
       literal("test"),
       ...(hasRepeats ? [right("passes"), { ...right("95 %"), minor: true }] : []),
       { ...right("time"), minor: true },
       { ...right("tokens"), minor: true },
+      ...(baseline ? [right("before")] : []),
+      ...(hasFresh ? [right("again")] : []),
       ...(baseline ? [left("verdict")] : []),
     ],
     rows: rows.map(({ test, compared }): Cell[] => [
@@ -88,12 +100,20 @@ export function testSection(run: SuiteRun, pick: (row: TestRow) => boolean = () 
       ...(hasRepeats ? [`${test.passes}/${test.runs}`, intervalText(test)] : []),
       test.seconds === null ? null : `${test.seconds.toFixed(1)} s`,
       test.tokens,
-      ...(baseline ? [compared ? toned(compared.verdict, verdictText(compared)) : null] : []),
+      ...(baseline ? [shareText(compared?.before)] : []),
+      ...(hasFresh ? [shareText(test.fresh)] : []),
+      ...(baseline
+        ? [compared ? toned(compared.verdict, verdictText(compared.verdict)) : null]
+        : []),
     ]),
     notes: notesOf(run),
     details: (index) => testDetails(rows[index]?.test),
   };
 }
+
+/** `3/5` */
+const shareText = (passes: Passes | null | undefined): string | null =>
+  passes ? `${passes.passes}/${passes.runs}` : null;
 
 /** A test and how it compares with its baseline. */
 export interface TestRow {
@@ -106,7 +126,7 @@ export const rowsOf = ({ tests, baseline }: SuiteRun): TestRow[] =>
   tests.map((test, index) => ({ test, compared: baseline?.compared.tests[index] }));
 
 /** `37 of 40 tests passed` */
-const summaryOf = (tests: readonly TestResult[]): string => {
+export const passedText = (tests: readonly TestResult[]): string => {
   const passed = tests.filter(({ status }) => status === "passed").length;
   return `${passed} of ${counted(tests.length, "test")} passed`;
 };
@@ -130,7 +150,13 @@ function judgeNote(tests: readonly TestResult[]): string[] {
   return tokens > 0 ? [`judges used ${counted(tokens, "token")}`] : [];
 }
 
-const notable: ReadonlySet<string> = new Set(["broken", "fixed", "noise", "changed"]);
+const notable: ReadonlySet<string> = new Set([
+  "broken",
+  "undecided",
+  "passed again",
+  "fixed",
+  "changed",
+]);
 
 /** The end of the view in which a terminal has shown the tests: what only the baseline tells. */
 function endingSection(run: SuiteRun): Section {
@@ -152,24 +178,63 @@ function intervalText({ rate }: TestResult): string | null {
   return `${percent(rate.low)}–${percent(rate.high)} %`;
 }
 
-function comparisonNotes({ needed, seconds, tokens }: SuiteComparison, level: number): string[] {
+/** What a comparison says of the suite as a whole, and what it rests on. */
+function comparisonNotes(compared: SuiteComparison, level: number): string[] {
+  const { tests, removed, reduced, isWorse, times, seconds, tokens } = compared;
+  const renamed = tests.flatMap(({ name, renamed: before }) =>
+    before === null ? [] : [`${before} is now ${name}`],
+  );
+  const added = tests.filter(({ verdict }) => verdict === "new").map(({ name }) => name);
   return [
-    ...(needed === undefined
-      ? []
-      : [
-          `too few repeats to tell chance apart at the level of ${level}: use --repeat ${needed}, for the baseline, too`,
-        ]),
-    ...shiftNote("slower", "faster", seconds, level),
-    ...shiftNote("more tokens", "fewer tokens", tokens, level),
+    `${isWorse ? "the suite is worse" : "no decline of the suite is seen"}: ${suiteText(compared)}`,
+    `a false alarm has a chance of at most ${level * 100} %, ${timesTexts[times]}`,
+    ...(reduced > 0
+      ? [`the runs of ${counted(reduced, "test")} gave the same answer and count once`]
+      : []),
+    ...(removed.length > 0 ? [`removed since then: ${firstNames(removed)}`] : []),
+    ...(added.length > 0 ? [`new: ${firstNames(added)}`] : []),
+    ...(renamed.length > 0 ? [`renamed: ${firstNames(renamed)}`] : []),
+    ...neededNote(compared, level),
+    ...shiftNote("time", seconds, (value) => `${value.toFixed(1)} s`),
+    ...shiftNote("tokens", tokens, String),
   ];
 }
 
-/** `38 of 40 tests were slower (p = 0.0001)`, if that is significant. */
-function shiftNote(up: string, down: string, { more, fewer, p }: Shift, level: number): string[] {
-  if (p > level) return [];
-  const [count, word] = more > fewer ? [more, up] : [fewer, down];
-  const verb = word.endsWith("tokens") ? "used" : "were";
-  return [`${count} of ${counted(more + fewer, "test")} ${verb} ${word} (p = ${p.toPrecision(2)})`];
+/** The chance with which a plan finds a change. */
+const POWER = 0.8;
+
+/** The repeats that tell a fall of one test to half of its passes, if there is one of which it cannot be told. */
+const neededFor = ({ tests }: SuiteComparison, level: number) =>
+  tests.some(({ verdict }) => verdict === "undecided")
+    ? neededDesign((design) => testPower(0.5, design), POWER, level)
+    : undefined;
+
+function neededNote(compared: SuiteComparison, level: number): string[] {
+  const needed = neededFor(compared, level);
+  if (!needed) return [];
+  const open = compared.tests.filter(({ verdict }) => verdict === "undecided").length;
+  const flags = `--repeat ${needed.repeat} --confirm ${needed.confirm}`;
+  return [
+    `to tell more of ${counted(open, "test")}: ${flags}, with as many repeats before, finds a fall to 50 % in ${POWER * 100} % of cases`,
+  ];
+}
+
+const timesTexts: Readonly<Record<TimesBasis, string>> = {
+  interleaved: "as both were asked in turn",
+  history: "with what earlier runs differ by",
+  assumed:
+    "if nothing but the application has changed since: --history or --against tell that apart",
+};
+
+/** Which figure has moved; a claim only where both were asked in turn. */
+function shiftNote(name: string, shift: Shift | null, text: (value: number) => string): string[] {
+  if (!shift) return [];
+  const { before, now, ratio } = shift;
+  const medians = `median ${name}: ${text(now)}, ${text(before)} before`;
+  if (!ratio) return [`${medians} (asked at different times, so nothing is claimed)`];
+  const [low, high] = [ratio.low.toFixed(2), ratio.high.toFixed(2)];
+  const isMoved = ratio.low > 1 || ratio.high < 1;
+  return [`${medians}; ${isMoved ? "" : "no difference is seen, "}${low} to ${high} times (95 %)`];
 }
 
 /** Passed tests above which a comment folds them. */

@@ -6,7 +6,7 @@ import type { ServerEvent } from "../../../../lib/server-event.ts";
 import { getAppInfo } from "../../../../operations/apps.ts";
 import { listMessages, sendMessage } from "../../../../operations/chats.ts";
 import { createCompletion } from "../../../../operations/completions.ts";
-import { runWorkflow } from "../../../../operations/workflows.ts";
+import { runWorkflow, runWorkflowById } from "../../../../operations/workflows.ts";
 import { endingOf } from "../../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../../runs/outcome.ts";
 import { citedChunks, RunTrace } from "../../../../runs/trace.ts";
@@ -72,15 +72,22 @@ export interface SuiteApp {
 
 /** Opens an application by its name in the profile, or that of the command line. */
 export async function openApp(
-  { app, user }: Pick<Suite, "app" | "user">,
+  { app, user, version }: Pick<Suite, "app" | "user" | "version">,
   common: Context,
 ): Promise<SuiteApp> {
   const context = common.with({ app, user });
   const { mode = "", name = "" } = await context.api.call(getAppInfo, {});
   const isChat = isChatMode(mode);
+  if (version !== undefined && mode !== "workflow" && mode !== "advanced-chat")
+    throw usage(
+      `application ${JSON.stringify(name)} has mode ${mode}, which has no versions of a workflow`,
+    );
   const sendOnce: SuiteApp["send"] = async ({ query, inputs, onEvents }, conversation) => {
     if (mode === "workflow") {
-      const first = await startStream(runWorkflow, { inputs }, context);
+      const first =
+        version === undefined
+          ? await startStream(runWorkflow, { inputs }, context)
+          : await startStream(runWorkflowById, { inputs, workflow_id: version }, context);
       return runAnswer({ first }, onEvents, context);
     }
     if (!isChat) {
@@ -89,7 +96,8 @@ export async function openApp(
       return replyAnswer(await stream, { onEvents }, context);
     }
     const continued = conversation === undefined ? {} : { conversation_id: conversation };
-    const message = { query: query ?? "", inputs, ...continued };
+    const chosen = version === undefined ? {} : { workflow_id: version };
+    const message = { query: query ?? "", inputs, ...continued, ...chosen };
     const stream = await startStream(sendMessage, message, context);
     return replyAnswer(stream, { onEvents, conversation }, context);
   };

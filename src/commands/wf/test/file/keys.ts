@@ -12,7 +12,7 @@ export const usualSimilarity = 0.8;
 export type CompareMode = (typeof compareModes)[number];
 
 /** The mappings of a suite; each key says which of them may have it. */
-export type SuiteLevel = "suite" | "defaults" | "test" | "turn" | "judge" | "search";
+export type SuiteLevel = "suite" | "defaults" | "test" | "turn" | "judge" | "search" | "pass";
 
 /** What a key contains; `texts` is one text or a list, `inputs` a mapping of any values. */
 export type SuiteKeyType =
@@ -26,6 +26,7 @@ export type SuiteKeyType =
   | "expect"
   | "judge"
   | "search"
+  | "pass"
   | "defaults"
   | "turns"
   | "tests";
@@ -190,6 +191,27 @@ export const suiteKeys = [
     range: [1, 1000], // the statistics need no more, and each costs a run
     description: "how often it runs (default: `--repeat`, otherwise once)",
   },
+  {
+    name: "pass",
+    where: ["defaults", "test"],
+    type: "pass",
+    description:
+      "when the test has passed: `all` runs did (default), a share of them, or a mapping",
+  },
+  {
+    name: "rate",
+    where: ["pass"],
+    type: "number",
+    range: [0, 1],
+    description: "lowest share of runs that pass",
+  },
+  {
+    name: "lower_bound",
+    where: ["pass"],
+    type: "number",
+    range: [0, 1],
+    description: "lowest end of the 95 % interval of that share",
+  },
   { name: "skip", where: ["test"], type: "flag", description: "leaves the test out" },
   { name: "only", where: ["test"], type: "flag", description: "runs only such tests" },
 ] as const satisfies readonly SuiteKey[];
@@ -199,7 +221,7 @@ export const turnKeys = ["query", "expect", "answer"] as const;
 
 /** The mapping that a key contains, whose keys are columns of rows, too. */
 export const nestedLevel = (type: SuiteKeyType): SuiteLevel | undefined =>
-  type === "judge" || type === "search" ? type : undefined;
+  type === "judge" || type === "search" || type === "pass" ? type : undefined;
 
 /** The keys that a mapping may have. */
 export const keysAt = (level: SuiteLevel): readonly SuiteKey[] =>
@@ -217,6 +239,7 @@ interface ValueTypes {
   readonly expect: readonly Expectation[];
   readonly judge: SuiteValues;
   readonly search: SuiteValues;
+  readonly pass: SuiteValues;
   readonly defaults: SuiteValues;
   readonly turns: readonly SuiteValues[];
   readonly tests: readonly SuiteValues[];
@@ -272,6 +295,12 @@ const readers: Readers = {
       ? readValues("judge", nodes, node)
       : { app: nodes.text(node), from: nodes.from(node) },
   search: (nodes, node) => readValues("search", nodes, node),
+  pass(nodes, node, key) {
+    if (nodes.isMapping(node)) return readValues("pass", nodes, node);
+    const isAll = nodes.text(node) === "all";
+    const range = [0, 1] as const;
+    return { from: nodes.from(node), rate: isAll ? 1 : numberIn(nodes, node, { ...key, range }) };
+  },
   defaults: (nodes, node) => readValues("defaults", nodes, node),
   turns: (nodes, node) => readEach(nodes.items(node), (turn) => [readValues("turn", nodes, turn)]),
   tests: (nodes, node) => readEach(nodes.items(node), (test) => [readValues("test", nodes, test)]),
@@ -280,7 +309,7 @@ const readers: Readers = {
 function numberIn(nodes: YamlNodes, node: Node, { type, range }: SuiteKey): number {
   const [least, most] = range ?? [-Infinity, Infinity];
   const value = nodes.number(node);
-  const isWhole = type === "number" || Number.isInteger(value);
+  const isWhole = type !== "integer" || Number.isInteger(value);
   if (isWhole && value >= least && value <= most) return value;
   const what = type === "integer" ? "a whole number" : "a number";
   throw nodes.error(node, `expected ${what} from ${least} to ${most}`);

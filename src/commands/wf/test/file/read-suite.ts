@@ -55,6 +55,14 @@ export interface SuiteSearch {
   readonly texts: readonly string[];
 }
 
+/** When a test has passed: all that is given must hold. */
+export interface PassRule {
+  /** Lowest share of the runs that pass, from 0 to 1. */
+  readonly rate: number;
+  /** Lowest end of the 95 % interval of that share. */
+  readonly lower_bound: number;
+}
+
 /** One test: a run, or the turns of one conversation. */
 export interface SuiteTest {
   readonly name: string;
@@ -62,6 +70,7 @@ export interface SuiteTest {
   readonly tags: readonly string[];
   /** How often it runs; undefined for the number of the command line. */
   readonly repeat: number | undefined;
+  readonly pass: PassRule;
   readonly skip: boolean;
   readonly only: boolean;
   /** None if the test only searches. */
@@ -77,6 +86,8 @@ export interface Suite {
   readonly app: string | undefined;
   /** End user. */
   readonly user: string | undefined;
+  /** Published version of the application's workflow; undefined for the newest. */
+  readonly version?: string | undefined;
   readonly tests: readonly SuiteTest[];
   /** The file, which tells one version of a suite from another. */
   readonly text: string;
@@ -135,6 +146,7 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
       from,
       tags: [...(defaults?.tags ?? []), ...(test.tags ?? [])],
       repeat: test.repeat ?? defaults?.repeat,
+      pass: passRuleOf(test.pass ?? defaults?.pass),
       skip: test.skip === true,
       only: test.only === true,
       turns: turnsOf(test).map((turn) => turnOf(turn, test, defaults)),
@@ -143,6 +155,12 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
     return [values];
   });
 }
+
+/** All runs must pass unless a test says how many, or how surely. */
+const passRuleOf = ({ rate, lower_bound }: Partial<SuiteValues> = {}): PassRule => ({
+  rate: rate ?? (lower_bound === undefined ? 1 : 0),
+  lower_bound: lower_bound ?? 0,
+});
 
 /** The turns of a test: itself, unless it has some, or has nothing to ask beside a search. */
 function turnsOf(test: SuiteValues): readonly SuiteValues[] {
@@ -302,6 +320,7 @@ const jsonCells: Readonly<Partial<Record<SuiteKeyType, RegExp>>> = {
   turns: /./,
   texts: /^\s*\[/,
   expect: /^\s*[[{]/,
+  pass: /^\s*[{\d.]/,
   judge: /^\s*\{/,
   search: /./,
 };

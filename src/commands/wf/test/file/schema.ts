@@ -31,6 +31,7 @@ export const suiteSchema = (): Schema => ({
     turn: mappingAt("turn"),
     judge: mappingAt("judge"),
     search: mappingAt("search"),
+    pass: mappingAt("pass"),
     expectations: {
       type: "object",
       properties: { checks: listOf(textSchema) },
@@ -72,6 +73,9 @@ const schemas: Readonly<Record<SuiteKeyType, (key: SuiteKey) => Schema>> = {
   inputs: () => ({ type: "object" }),
   expect: () => ({ anyOf: [textSchema, listOf(textSchema), defined("expectations")] }),
   judge: () => ({ anyOf: [textSchema, defined("judge")] }),
+  pass: () => ({
+    anyOf: [{ const: "all" }, { type: "number", minimum: 0, maximum: 1 }, defined("pass")],
+  }),
   // Besides a reference, draft 7 ignores the description.
   search: () => ({ allOf: [defined("search")] }),
   defaults: () => ({ allOf: [defined("defaults")] }),
