@@ -30,6 +30,7 @@ export const workflowFeatures: readonly Feature[] = [
   tasks("test", () => import("./test/command.ts"), {
     testRun: () => import("./test/run.ts"),
     testMerge: () => import("./test/merge.ts"),
+    testScore: () => import("./test/score.ts"),
     testSchema: () => import("./test/file/schema.ts"),
   }),
   tasks("test", () => import("./test/drafts/command.ts"), {

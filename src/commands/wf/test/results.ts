@@ -57,7 +57,9 @@ export function testResult(name: string, results: readonly TestRun[]): TestResul
     seconds: medianOf(judged.map(({ seconds }) => seconds)),
     tokens: medianOf(judged.map(({ tokens }) => tokens)),
     answers: [
-      ...new Set(judged.flatMap(({ answer }) => (answer === null ? [] : [digest(answer)]))),
+      ...new Set(
+        judged.flatMap(({ answer }) => (typeof answer === "string" ? [digest(answer)] : [])),
+      ),
     ],
     results,
   };
