@@ -1,5 +1,6 @@
 export { answerText, openAsker, stopsSuite } from "./ask.ts";
 export type { Asker, SuiteAnswer } from "./ask.ts";
+export { calibrationNotes, saveCalibration } from "./calibrations.ts";
 export { openChecker } from "./check-answer.ts";
 export type { AnswerCheck, CheckAnswer } from "./check-answer.ts";
 export { compareWords, segmentsOf } from "./compare-answer.ts";
