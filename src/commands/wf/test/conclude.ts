@@ -7,6 +7,7 @@ import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { gateError } from "../expect/index.ts";
+import { calibrationNotes } from "./answers/index.ts";
 import type { resultParams } from "./command.ts";
 import { compareSuites } from "./comparison.ts";
 import type { SuiteComparison } from "./comparison.ts";
@@ -42,7 +43,9 @@ export async function prepareConclusion(
     const { tests, stopped } = outcome;
     const compared = baseline && compareSuites(tests, baseline.tests, level);
     const against = baseline && compared && { file: baseline.file, compared };
-    const report = suiteReport({ ...outcome, level, baseline: against });
+    const turns = tests.flatMap(({ results }) => results.flatMap((each) => each.turns));
+    const judges = await calibrationNotes(turns, context);
+    const report = suiteReport({ ...outcome, level, baseline: against, judges });
     yield report;
     if (save !== undefined)
       await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);

@@ -11,6 +11,8 @@ import type { TestRun } from "./run-tests.ts";
 export interface SuiteRun extends SuiteOutcome {
   readonly level: number;
   readonly baseline: { readonly file: string; readonly compared: SuiteComparison } | undefined;
+  /** What is known of the calibrations of judges. */
+  readonly judges: readonly string[];
 }
 
 /** The tests as a table, what failed below it, and all of it as JSON. */
@@ -26,7 +28,7 @@ export function suiteReport(run: SuiteRun): Report {
 }
 
 function suiteData(run: SuiteRun) {
-  const { selection, skipped, stopped, level, baseline } = run;
+  const { selection, skipped, stopped, level, baseline, judges } = run;
   return {
     wf_test: 1,
     ...selection,
@@ -44,6 +46,7 @@ function suiteData(run: SuiteRun) {
     shifts: baseline
       ? { seconds: baseline.compared.seconds, tokens: baseline.compared.tokens }
       : null,
+    judges,
     needed_repeats: baseline?.compared.needed ?? null,
   };
 }
@@ -112,13 +115,14 @@ const summaryOf = (tests: readonly TestResult[]): string => {
 };
 
 /** What is said about a run as a whole. */
-function notesOf({ tests, skipped, stopped, baseline, level }: SuiteRun): string[] {
+function notesOf({ tests, skipped, stopped, baseline, level, judges }: SuiteRun): string[] {
   const notRun = tests.filter(({ status }) => status === "not run").length;
   return [
     ...(stopped ? [`ended early: ${stopped.message}`] : []),
     ...(notRun > 0 ? [`${counted(notRun, "test")} not run`] : []),
     ...(skipped.length > 0 ? [`${counted(skipped.length, "test")} skipped`] : []),
     ...judgeNote(tests),
+    ...judges,
     ...(baseline ? comparisonNotes(baseline.compared, level) : []),
   ];
 }
