@@ -77,6 +77,8 @@ export class RunTrace {
   gaps = 0;
   pauses = 0;
   events = 0;
+  /** The whole text, if it is known without the events; empty for none. */
+  storedText: string | undefined;
   readonly #texts = new TextSoFar();
   /** The latest node by execution ID: a paused node starts again under its old one. */
   readonly #latest = new Map<string, NodeRun>();

@@ -94,6 +94,12 @@ beforeAll(async () => {
   );
   await writeFile(join(folder, "checks.yaml"), "name: x\n");
   await writeFile(join(folder, "suite.yaml"), "tests: [{name: a, inputs: {query: x}}]\n");
+  await writeFile(join(folder, "old.yaml"), "app: echo\ntests: [{name: a, inputs: {query: x}}]\n");
+  const old = { name: "old: a", test: "a", results: [{ status: "passed", checks: [] }] };
+  await writeFile(
+    join(folder, "old.json"),
+    JSON.stringify({ wf_test: 1, tests: [{ ...old, path: join(folder, "old.yaml") }] }),
+  );
   await writeFile(join(folder, "up.md"), "A file.");
   for (const on of [server, idle]) {
     await done("kb create 'Hand book' --indexing-technique economy", on);
@@ -257,6 +263,7 @@ const scenes: readonly Scene[] = [
   { line: "wf --app echo run --input query=hello --expect $dir/checks.yaml" },
   { line: "wf --app chat run --input query=hello" },
   { line: "wf --app echo test run $dir/suite.yaml --baseline $dir/rows.csv" },
+  { line: "wf test score $dir/old.json" },
   { line: "wf --app echo test run $dir/checks.yaml" },
   { line: "wf --app echo test init --from rows $dir/faq.csv --input query --out $dir/faq.yaml" },
   { line: "wf --app echo test review $dir/rows.csv" },

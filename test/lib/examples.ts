@@ -54,7 +54,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   ],
   [/^wf test merge .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
   [
-    /^wf test (review|accept)/,
+    /^wf test (review|accept|score)/,
     ["results.json", "before.json"].map(
       (name) => `wf --app echo test run suite.yaml --save ${name}`,
     ),
@@ -93,6 +93,7 @@ const files: Readonly<Record<string, string>> = {
   "after.jsonl": recording("partial-succeeded"),
   "approve.json": `{"action":"approve","inputs":{"comment":"fine"}}`,
   "questions.csv": "query\nHow many days?\nWhere?\n",
+  "labels.csv": "answer,expected,label\n30 days,30 days,pass\nNone,30 days,fail\n",
   "suite.yaml": "tests: [{name: repeats, inputs: {query: hello}}]\n",
   "handbook.yml": "knowledge_base: Handbook\ndescription: What new colleagues ask\n",
   "questions.jsonl":

@@ -191,6 +191,7 @@ const lines = [
   "wf timeline $RECORDING",
   "wf diff $RECORDING $RECORDING",
   "wf test merge $RESULTS",
+  "wf test score $RESULTS",
   "wf --app review form list",
   "wf --app review form show $TOKEN",
   "wf user show $USER",

@@ -31,10 +31,14 @@ export const workflowFeatures: readonly Feature[] = [
     testRun: () => import("./test/run.ts"),
     testMerge: () => import("./test/merge.ts"),
     testPlan: () => import("./test/plan.ts"),
+    testScore: () => import("./test/score.ts"),
     testSchema: () => import("./test/file/schema.ts"),
   }),
   tasks("test", () => import("./test/drafts/command.ts"), {
     testInit: () => import("./test/drafts/init.ts"),
+  }),
+  tasks("test", () => import("./test/judging/command.ts"), {
+    testCalibrate: () => import("./test/judging/calibrate.ts"),
   }),
   tasks("test", () => import("./test/review/command.ts"), {
     testReview: () => import("./test/review/review.ts"),

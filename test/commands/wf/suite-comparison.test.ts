@@ -84,7 +84,17 @@ test("a suite is worse that falls a little everywhere, though no test is broken"
 
 describe("tests of one side only", () => {
   const asks = (query: string) => ({
-    turns: [{ query, inputs: { b: 1, a: 2 }, answer: null, expected: [], chunks: [] }],
+    turns: [
+      {
+        query,
+        inputs: { b: 1, a: 2 },
+        answer: null,
+        expected: [],
+        chunks: [],
+        end: null,
+        judge: null,
+      },
+    ],
   });
 
   test("are new, or removed; those that are skipped are neither", () => {

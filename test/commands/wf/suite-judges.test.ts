@@ -1,8 +1,9 @@
 /** Answers that another application judges, in suites against the sandbox. */
-import { readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { answering } from "../../lib/answering.ts";
 import { hasResult, interruptedWhen } from "../../lib/after-append.ts";
 import { write } from "../../lib/directory.ts";
 import {
@@ -33,6 +34,7 @@ const applications = [
   workflowJudge("secret", { text: "my key is dataset-sandbox" }),
   workflowJudge("telling", { score: 1, reason: "my key is dataset-sandbox" }),
   workflowJudge("empty", {}),
+  workflowJudge("voting", { text: "VOTE" }),
   workflowJudge("demanding", { score: 1 }, requiredField("model")),
   parrotJudge("parrot"),
   waitingJudge("waiting"),
@@ -173,6 +175,47 @@ test("a judge gets question, answer, criteria and expected answers, once per ans
   ]);
 });
 
+const good = '{"verdict": "pass", "reason": "clear"}';
+const bad = '{"verdict": "fail", "reason": "vague"}';
+
+// The score passes from 0.5.
+test.each<readonly [votes: readonly string[], check: object | null]>([
+  [[good, bad, good], { passed: true, actual: 'verdict pass (2 of 3 votes pass): "clear"' }],
+  [[bad, good, bad], { passed: false, actual: 'verdict fail (1 of 3 votes pass): "vague"' }],
+  [[good, bad], { passed: false, actual: 'verdict fail (1 of 2 votes pass): "vague"' }],
+  [
+    ['{"score": 0.5}', '{"score": 0, "reason": "no"}', '{"score": 0.6, "reason": "yes"}'],
+    { passed: true, actual: 'score 0.367 (2 of 3 votes pass): "yes"', score: 1.1 / 3 },
+  ],
+  [
+    ["none", good, bad, good],
+    { passed: true, actual: 'verdict pass (2 of 3 votes pass): "clear"' },
+  ],
+  [["none", good, bad], { passed: false, actual: 'verdict fail (1 of 2 votes pass): "vague"' }],
+  [["none", "none", good], null],
+  [["none", good], null],
+])("the majority of the votes %j counts", async (votes, check) => {
+  const judge = { app: "voting", repeat: votes.length };
+  const suite = { app: "echo", tests: [{ name: "a", inputs: { query: "b" }, judge }] };
+  await write(folder, { "votes.yaml": JSON.stringify(suite) });
+  const left = [...votes];
+  const line = ["wf", "test", "run", join(folder, "votes.yaml"), "-o", "json"];
+  const voted = await sandbox.cli(line, {
+    env,
+    around: (host) =>
+      answering(host, ({ body }) => {
+        const text = body.toString();
+        const vote = text.includes('"VOTE"') ? left.shift() : "";
+        return Buffer.from(text.replaceAll('"VOTE"', JSON.stringify(vote)));
+      }),
+  });
+  expect(left, voted.err).toEqual([]);
+  const result = (JSON.parse(voted.out) as Printed).tests[0]?.results[0];
+  if (check) expect(result?.checks[1]).toMatchObject(check);
+  else expect(result?.error).toContain("judge voting must answer with");
+  expect(voted.exit).toBe(check === null ? 10 : Number("passed" in check && !check.passed) * 14);
+});
+
 test("with compare, the answer is compared and judged", async () => {
   const values = { judge: "grader", answer: "30 days", compare: "exact" };
   const ran = await run([asked("30 days", values), asked("days: 30", values)]);
@@ -246,7 +289,7 @@ A month
 ${said}
 --- end answer ${mark} ---
 
-The material ends here. Judge the last part, the answer, and reply with the JSON object only.`);
+The material ends here. Judge the part named answer, and reply with the JSON object only.`);
   expect(second).not.toContain(String(mark));
 });
 
@@ -332,6 +375,11 @@ test("after an interrupt, no judge is asked again about an answer that has its v
   });
   expect(interrupted.exit).toBe(130);
   const first = askedJudges().length - before;
+  const state = join(folder, "state");
+  const [name = ""] = (await readdir(state)).filter((each) => /^suite-.*jsonl$/.test(each));
+  const journal = await readFile(join(state, name), "utf8");
+  // An earlier version stored no turns.
+  await writeFile(join(state, name), journal.replaceAll(/,"turns":.*(?=,"status")/g, ""));
   const again = await sandbox.cli([...line, "-o", "json"], { env, folder });
   const done = Number(/^resuming: (\d) of 4 runs/.exec(again.err)?.[1]);
   expect(done).toBeGreaterThanOrEqual(2);

@@ -13,6 +13,7 @@ import {
   medianInterval,
   normalBelow,
   passRate,
+  signTest,
   studentBelow,
 } from "../../../src/commands/wf/test/verdict/statistics.ts";
 
@@ -181,6 +182,17 @@ test.each([
   const corrected = holm(pValues);
   expect(corrected).toHaveLength(expected.length);
   for (const [index, p] of expected.entries()) expect(corrected[index]).toBeCloseTo(p, 12);
+});
+
+// Binomial probabilities of S. Siegel, "Nonparametric Statistics", 1956, table D, doubled.
+test.each([
+  [9, 1, 0.021484375],
+  [1, 9, 0.021484375],
+  [8, 0, 0.0078125],
+  [5, 5, 1],
+  [0, 0, 1],
+])("sign test of %d and %d", (more, fewer, expected) => {
+  expect(signTest(more, fewer)).toBeCloseTo(expected, 12);
 });
 
 describe("power", () => {

@@ -89,17 +89,20 @@ const output = (path: string): ConditionField<RunTrace> =>
     return { value: valueAt(outputs, path), absent: `output not found${meant}, ${list}` };
   });
 
+const noText = "the run has none";
+
 /**
  * The text of the run. The stream may be incomplete or out of order; the outputs then have the whole
  * text (server §15.6, §18).
  */
-const text = anyValue(({ text: streamed, outputs, unwatched, pauses }) => {
+const text = anyValue(({ storedText, text: streamed, outputs, unwatched, pauses }) => {
+  if (storedText !== undefined) return { value: storedText || undefined, absent: noText };
   const whole = wholeText(outputs);
   const partial = unwatched || pauses > 0;
   if (whole !== undefined && (partial || whole.includes(streamed)))
     return { value: whole, absent: "" };
   if (unwatched) return { value: undefined, missing: "unknown", absent: "a part of it is missing" };
-  return { value: streamed === "" ? undefined : streamed, absent: "the run has none" };
+  return { value: streamed === "" ? undefined : streamed, absent: noText };
 });
 
 /** The text in the outputs: `answer`, the only text, or all of them (server §15.5). */

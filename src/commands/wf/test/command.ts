@@ -152,6 +152,35 @@ export const testPlan = task({
   examples: ["wf test plan suite.yaml", "wf test plan suite.yaml --repeat 5 -o json"],
 });
 
+export const testScoreParams = {
+  results: local.text("Results of a run of tests, from --save", { required }),
+  suite: local.text("Apply this suite (default: those of the results)", {
+    many: true,
+    placeholder: "file",
+  }),
+  ...resultParams,
+} as const;
+
+export const testScore = task({
+  command: "wf test score <results>",
+  action: "judge answers again",
+  summary: "Judge the answers of an earlier run again",
+  about:
+    "Applies the conditions, expected answers and judges of the suites, as they are now, to the answers in\nthe results. Nothing is sent but what judges are asked. Same report and exit code as `wf test run`.\nConditions about nodes, and searches, keep their results; a new one makes its test an error (10).",
+  parallel: true,
+  params: testScoreParams,
+  returns: report,
+  sends: [getAppInfo, getAppParameters, sendMessage, createCompletion],
+  wraps: runWorkflow,
+  effect: "writes",
+  runsToEnd: true,
+  exits: ["partial", "gate"],
+  examples: [
+    "wf test score results.json",
+    "wf test score results.json --suite suite.yaml --save judged.json --baseline before.json",
+  ],
+});
+
 export const testSchema = task({
   command: "wf test schema",
   action: "print the schema of suites",

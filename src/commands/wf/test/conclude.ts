@@ -7,6 +7,7 @@ import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { gateError } from "../expect/index.ts";
+import { calibrationNotes } from "./answers/index.ts";
 import type { resultParams } from "./command.ts";
 import { compareSuites } from "./comparison.ts";
 import type { ComparedWith, SuiteComparison, Verdict } from "./comparison.ts";
@@ -53,10 +54,13 @@ export async function prepareConclusion(input: ResultInput, context: Context): P
       const confirm = selection.confirm ?? 0;
       const compared = earlier && compareSuites(tests, earlier, { level, confirm });
       const file = selection.against ?? baseline?.file ?? "";
+      const turns = tests.flatMap(({ results }) => results.flatMap((each) => each.turns));
+      const judges = await calibrationNotes(turns, context);
       const report = suiteReport({
         ...outcome,
         level,
         baseline: compared && { file, compared },
+        judges,
       });
       yield report;
       if (save !== undefined)

@@ -1,2 +1,3 @@
 export { readSavedResults } from "./saved-results.ts";
 export type { TestResult } from "./results.ts";
+export { holm, passRate, signTest } from "./verdict/index.ts";

@@ -70,7 +70,9 @@ export function testResult(name: string, results: readonly TestRun[]): TestResul
     fresh: fresh.length > 0 ? { passes: fresh.filter(hasPassed).length, runs: fresh.length } : null,
     seconds: medianOf(judged.map(({ seconds }) => seconds)),
     tokens: medianOf(judged.map(({ tokens }) => tokens)),
-    answers: [...new Set(judged.flatMap(({ answer }) => answer ?? []))].map(digest),
+    answers: [
+      ...new Set(judged.flatMap(({ answer }) => (typeof answer === "string" ? [answer] : []))),
+    ].map(digest),
     results,
   };
 }

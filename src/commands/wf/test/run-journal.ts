@@ -108,5 +108,6 @@ const keyOf = ({ suite, test, repeat, side }: PlannedRun): string =>
 function entryOf(key: unknown, result: unknown): [string, TestRun][] {
   if (typeof key !== "string" || !isObject(result) || !Array.isArray(result["checks"])) return [];
   const isJudged = result["status"] === "passed" || result["status"] === "failed";
-  return isJudged ? [[key, result as unknown as TestRun]] : []; // as this program wrote it
+  // As this program wrote it; an earlier version stored no turns.
+  return isJudged ? [[key, { turns: [], ...result } as unknown as TestRun]] : [];
 }

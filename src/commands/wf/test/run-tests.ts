@@ -1,10 +1,9 @@
 import { CliError } from "../../../errors.ts";
-import { checkSearch, answerText, stopsSuite } from "./answers/index.ts";
-import type { AnswerCheck, SuiteAnswer } from "./answers/index.ts";
-import type { PassRule, SuiteTurn } from "./file/index.ts";
+import { checkSearch, answerText, stopsSuite, storedEnd } from "./answers/index.ts";
+import type { AnswerCheck, StoredAnswer, SuiteAnswer } from "./answers/index.ts";
+import type { PassRule, SuiteJudge, SuiteTurn } from "./file/index.ts";
 import type { Tape } from "./keep-recordings.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
-import type { CitedChunk } from "../../../runs/trace.ts";
 import type { PlannedRun, TestSide } from "./plan-runs.ts";
 
 /** A check of the answer to one of the turns. */
@@ -13,17 +12,14 @@ interface TurnCheck extends AnswerCheck {
   readonly turn: number;
 }
 
-/** A question of a run, the expected answers, and the answer. */
-export interface AskedTurn {
+/** A question of a run, the expected answers, and the actual one. */
+export interface AskedTurn extends StoredAnswer {
   /** The message to a chat; null for a workflow. */
   readonly query: string | null;
   readonly inputs: Readonly<Record<string, unknown>>;
-  /** Null if there is none. */
-  readonly answer: string | null;
   /** Expected answers, of which any will do. */
   readonly expected: readonly string[];
-  /** What the answer was made of. */
-  readonly chunks: readonly CitedChunk[];
+  readonly judge: Pick<SuiteJudge, "app" | "criteria"> | null;
 }
 
 /** What became of one run of a test. */
@@ -141,9 +137,7 @@ export async function runTest(
     if (!(failure instanceof CliError) || stopsSuite(failure)) throw failure;
     error = host.secrets.masked(failure.message);
   }
-  const passed = checks.every((check) => check.passed);
-  const judged = passed ? "passed" : "failed";
-  const status = error === null ? judged : "error";
+  const status = statusOf(checks, error);
   return {
     ...blank(each),
     annotated: last?.trace.annotated ?? false,
@@ -162,8 +156,15 @@ export async function runTest(
   };
 }
 
-const askedTurn = (
-  { query, inputs, assigned, answer: expected }: SuiteTurn,
+/** What the checks of a run, or the reason why there are not all of them, make of it. */
+export function statusOf(checks: readonly AnswerCheck[], error: string | null): TestRun["status"] {
+  if (error !== null) return "error";
+  return checks.every(({ passed }) => passed) ? "passed" : "failed";
+}
+
+/** A turn as results have it. */
+export const askedTurn = (
+  { query, inputs, assigned, answer: expected, judge }: SuiteTurn,
   answer?: SuiteAnswer,
 ): AskedTurn => ({
   query: query ?? null,
@@ -171,8 +172,10 @@ const askedTurn = (
   answer: answer ? answerText(answer) : null,
   expected,
   chunks: answer?.trace.sources ?? [],
+  end: answer ? storedEnd(answer) : null,
+  judge: judge ? { app: judge.app, criteria: judge.criteria } : null,
 });
 
 /** The sum of numbers that may be unknown; null if all are. */
-const sumOf = (sum: number | null, more: number | null = null): number | null =>
+export const sumOf = (sum: number | null, more: number | null = null): number | null =>
   more === null ? sum : (sum ?? 0) + more;

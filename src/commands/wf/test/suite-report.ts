@@ -13,6 +13,8 @@ import type { Passes } from "./verdict/index.ts";
 export interface SuiteRun extends SuiteOutcome {
   readonly level: number;
   readonly baseline: { readonly file: string; readonly compared: SuiteComparison } | undefined;
+  /** What is known of the calibrations of judges. */
+  readonly judges: readonly string[];
 }
 
 /** The tests as a table, what failed below it, and all of it as JSON. */
@@ -28,7 +30,7 @@ export function suiteReport(run: SuiteRun): Report {
 }
 
 function suiteData(run: SuiteRun) {
-  const { selection, skipped, stopped, level, baseline, old } = run;
+  const { selection, skipped, stopped, level, baseline, old, judges } = run;
   const { tests: _, ...compared } = baseline?.compared ?? { tests: [] };
   return {
     wf_test: 1,
@@ -49,6 +51,7 @@ function suiteData(run: SuiteRun) {
     comparison: baseline
       ? { ...compared, needed: neededFor(baseline.compared, level) ?? null }
       : null,
+    judges,
   };
 }
 
@@ -132,13 +135,14 @@ export const passedText = (tests: readonly TestResult[]): string => {
 };
 
 /** What is said about a run as a whole. */
-function notesOf({ tests, skipped, stopped, baseline, level }: SuiteRun): string[] {
+function notesOf({ tests, skipped, stopped, baseline, level, judges }: SuiteRun): string[] {
   const notRun = tests.filter(({ status }) => status === "not run").length;
   return [
     ...(stopped ? [`ended early: ${stopped.message}`] : []),
     ...(notRun > 0 ? [`${counted(notRun, "test")} not run`] : []),
     ...(skipped.length > 0 ? [`${counted(skipped.length, "test")} skipped`] : []),
     ...judgeNote(tests),
+    ...judges,
     ...(baseline ? comparisonNotes(baseline.compared, level) : []),
   ];
 }

@@ -11,7 +11,7 @@ import type { SuiteAnswer } from "./ask.ts";
 import { openComparison } from "./compare-answer.ts";
 import type { AnswerComparison } from "./compare-answer.ts";
 import { openJudges } from "./judge.ts";
-import type { Judge, JudgeVerdict } from "./judge.ts";
+import type { Judge } from "./judge.ts";
 import type { Suite, SuiteJudge, SuiteTurn } from "../file/index.ts";
 
 /** What is expected of an answer, and whether it met that. */
@@ -35,7 +35,7 @@ export interface CheckedAnswer {
 
 const unchecked: CheckedAnswer = { checks: [], error: null, judgeTokens: null };
 
-/** Compares an answer with all that its turn expects, and asks its judge once. */
+/** Compares an answer with all that its turn expects, and asks its judge. */
 export type CheckAnswer = (answer: SuiteAnswer, turn: SuiteTurn) => Promise<CheckedAnswer>;
 
 type Pause = () => Promise<void>;
@@ -43,11 +43,12 @@ type Pause = () => Promise<void>;
 /** Opens judges and prepares comparisons. Throws `usage` for a turn that no answer can be checked against. */
 export async function openChecker(suite: Suite, context: Context): Promise<CheckAnswer> {
   const comparisons = new Map<SuiteTurn, AnswerComparison>();
-  for (const turn of suite.tests.flatMap(({ turns }) => turns)) {
+  const turns = suite.tests.flatMap((test) => test.turns);
+  for (const turn of turns) {
     const { answer, compare } = turn;
     if (answer.length > 0 && compare) comparisons.set(turn, openComparison({ ...turn, compare }));
   }
-  const judge = await openJudges(suite, context);
+  const judge = await openJudges(turns, suite.user, context);
   /** Lets Ctrl-C and the end of --timeout arrive, and throws their error. */
   const pause = async () => {
     await new Promise((resolve) => setImmediate(resolve));
@@ -105,24 +106,27 @@ async function checkedText(
 async function judgedAnswer(
   { trace }: SuiteAnswer,
   turn: SuiteTurn,
-  { app, criteria, atLeast }: SuiteJudge,
+  by: SuiteJudge,
   judge: Judge,
 ): Promise<CheckedAnswer> {
+  const { app, criteria, atLeast } = by;
   const check = `judge ${app} gives at least ${atLeast}${criteria === undefined ? "" : `: ${quoted(criteria)}`}`;
   const { value, actual } = runFields.text.read(trace);
   if (!isSuccess(trace.status) || typeof value !== "string") {
     const why = typeof value === "string" ? runFields.status.read(trace).actual : actual;
     return { ...unchecked, checks: [{ check, passed: false, actual: why }] };
   }
-  const judgement = await judge(app, {
+  const judgement = await judge(by, {
     question: questionOf(turn),
     answer: value,
     criteria,
     expected: turn.answer,
   });
-  const { error, tokens: judgeTokens } = judgement;
-  if (error !== null) return { checks: [], error, judgeTokens };
-  return { checks: [{ check, ...judged(judgement.verdict, atLeast) }], error, judgeTokens };
+  const { tokens: judgeTokens } = judgement;
+  if (judgement.error !== null) return { checks: [], error: judgement.error, judgeTokens };
+  const { passed, actual: said, score } = judgement;
+  const scored = score === undefined ? {} : { score };
+  return { checks: [{ check, passed, actual: said, ...scored }], error: null, judgeTokens };
 }
 
 /** The question: the message to a chat, the only input of a workflow, or all of them as JSON. */
@@ -130,11 +134,4 @@ function questionOf({ query, inputs: typed, assigned }: SuiteTurn): string {
   const inputs = { ...typed, ...assigned };
   const [only, ...more] = Object.values(inputs);
   return query ?? (typeof only === "string" && more.length === 0 ? only : JSON.stringify(inputs));
-}
-
-function judged({ decision, reason }: JudgeVerdict, atLeast: number) {
-  const because = reason === undefined ? "" : `: ${quoted(reason)}`;
-  if (typeof decision === "string")
-    return { passed: decision === "pass", actual: `verdict ${decision}${because}` };
-  return { passed: decision >= atLeast, score: decision, actual: `score ${decision}${because}` };
 }

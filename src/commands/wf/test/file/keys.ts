@@ -142,6 +142,13 @@ export const suiteKeys = [
     description: "lowest score that passes, from 0 to 1 (default 0.5)",
   },
   {
+    name: "repeat",
+    where: ["judge"],
+    type: "integer",
+    range: [1, 25],
+    description: "how often it is asked; the majority decides, and a tie fails (default 1)",
+  },
+  {
     name: "search",
     where: ["defaults", "test"],
     type: "search",

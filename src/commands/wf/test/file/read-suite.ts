@@ -19,6 +19,8 @@ export interface SuiteJudge {
   readonly criteria: string | undefined;
   /** Lowest score that passes, from 0 to 1. */
   readonly atLeast: number;
+  /** How often it is asked. */
+  readonly repeat: number;
 }
 
 /** One question to an application, and what is expected of the answer. */
@@ -230,9 +232,14 @@ function judgeOf(values: readonly (SuiteValues | undefined)[]): SuiteJudge | und
   const given = values.filter((value) => value !== undefined);
   const last = given.at(-1);
   if (!last) return undefined;
-  const { app, criteria, at_least: atLeast = 0.5 }: SuiteValues = Object.assign({}, ...given);
+  const {
+    app,
+    criteria,
+    at_least: atLeast = 0.5,
+    repeat = 1,
+  }: SuiteValues = Object.assign({}, ...given);
   if (app === undefined) throw mistake(last.from, "judge has no app");
-  return { app, criteria, atLeast };
+  return { app, criteria, atLeast, repeat };
 }
 
 const keysHint = () => `run ${commandLine("wf test schema")} for the keys of a suite`;

@@ -158,6 +158,14 @@ export function holm(pValues: readonly number[]): number[] {
   return corrected;
 }
 
+/** The two-sided p-value of the sign test: `more` of the pairs that differ have a greater second value. */
+export function signTest(more: number, fewer: number): number {
+  let tail = 0;
+  for (let count = 0; count <= Math.min(more, fewer); count++)
+    tail += binomial(more + fewer, count, 0.5);
+  return Math.min(1, 2 * tail);
+}
+
 /**
  * The chance of a Student's t below `t`, for a whole number of degrees of freedom (M. Abramowitz and
  * I. A. Stegun, "Handbook of Mathematical Functions", 1964, 26.7.3 and 26.7.4).

@@ -1,0 +1,175 @@
+import { isDeepStrictEqual } from "node:util";
+import { mapConcurrent } from "../../../api/concurrent-map.ts";
+import { usage } from "../../../errors.ts";
+import type { CliError } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { firstNames } from "../../../lib/text.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { ReportStep } from "../../../output/report-model.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { openChecker, storedAnswer } from "./answers/index.ts";
+import type { AnswerCheck, CheckAnswer, SuiteAnswer } from "./answers/index.ts";
+import type { testScoreParams } from "./command.ts";
+import { prepareConclusion } from "./conclude.ts";
+import { readSuite } from "./file/index.ts";
+import type { Suite, SuiteTest, SuiteTurn } from "./file/index.ts";
+import { selectTests } from "./plan-runs.ts";
+import { testResults } from "./results.ts";
+import type { TestResult } from "./results.ts";
+import { askedTurn, statusOf, sumOf } from "./run-tests.ts";
+import type { TestRun } from "./run-tests.ts";
+import { readSavedResults } from "./saved-results.ts";
+
+/** A stored run of a test, and what its answers are checked with. */
+interface StoredRun {
+  readonly stored: TestRun;
+  readonly suite: Suite;
+  readonly test: SuiteTest;
+  readonly checkAnswer: CheckAnswer;
+}
+
+/**
+ * Applies suites to the answers of an earlier run: only judges are asked. Throws usage for results
+ * without answers, and otherwise as a run of tests does.
+ */
+export async function* run(
+  input: Input<typeof testScoreParams>,
+  context: Context,
+): AsyncGenerator<ReportStep> {
+  const { host, notice, options } = context;
+  const { conclude } = await prepareConclusion(input, context);
+  const saved = await readSavedResults("", input.results, host);
+  const { repeat, confirm, server } = saved.data;
+  const all: Suite[] = [];
+  for (const path of input.suite ?? new Set(saved.tests.map((test) => test.path)))
+    all.push(await readSuite(path, host.files));
+  const selected = selectTests(all, {
+    only: [],
+    failed_from: null,
+    repeat: typeof repeat === "number" ? repeat : 1,
+    confirm: typeof confirm === "number" ? confirm : null,
+    against: null,
+    server: typeof server === "string" ? server : "",
+    shard: null,
+  });
+  const { runs, skipped, unused } = await storedRuns(selected.suites, saved.tests, context);
+  const old = withoutAnswers(input.results, all);
+  if (runs.length === 0) throw old;
+  for (const { stored, test } of runs)
+    if (["passed", "failed"].includes(stored.status) && test.turns.length > 0)
+      if (!stored.turns.some(storedAnswer)) throw old;
+  const isAsking = runs.some(({ test }) => test.turns.some(({ judge }) => judge));
+  if (options.dryRun && !isAsking) return await notice("no judge is asked: nothing is sent");
+  if (skipped.length > 0)
+    await notice(`skipped, without stored answers: ${firstNames(skipped.map(({ test }) => test))}`);
+  if (unused.length > 0)
+    await notice(`not in the suites: ${firstNames(unused.map(({ name }) => name))}`);
+  const scored: TestRun[] = [];
+  for await (const row of mapConcurrent(runs, context.api.limitConcurrency(), judgedAgain)) {
+    scored.push(row);
+    context.progress({ done: scored.length, total: runs.length, unit: "answers" });
+    yield { row };
+  }
+  const left = [...selected.skipped, ...skipped];
+  const { selection } = selected;
+  const tests = testResults(scored);
+  yield* conclude({ tests, old: undefined, selection, skipped: left, stopped: undefined });
+}
+
+function withoutAnswers(file: string, suites: readonly Suite[]): CliError {
+  const paths = suites.map(({ path }) => path);
+  const line = commandLine("wf test run", paths, { save: file });
+  return usage(`${file} has no answers that can be judged again`, `run ${line} once more`);
+}
+
+/** The stored runs of each test, by the names of suite and test, or by that of the test if only one has it. */
+async function storedRuns(
+  suites: readonly Suite[],
+  saved: readonly TestResult[],
+  context: Context,
+) {
+  const runs: StoredRun[] = [];
+  const skipped: { readonly suite: string; readonly test: string }[] = [];
+  const used = new Set<TestResult>();
+  for (const suite of suites) {
+    const checkAnswer = await openChecker(suite, context);
+    for (const test of suite.tests) {
+      const named = saved.filter((each) => each.test === test.name);
+      const found =
+        named.find((each) => each.suite === suite.name) ?? (named.length === 1 ? named[0] : null);
+      if (!found) skipped.push({ suite: suite.name, test: test.name });
+      else used.add(found);
+      for (const stored of found?.results ?? []) runs.push({ stored, suite, test, checkAnswer });
+    }
+  }
+  return { runs, skipped, unused: saved.filter((each) => !used.has(each)) };
+}
+
+/** The run with the results of all that its test expects now. Throws as the checks of an answer do. */
+async function judgedAgain({ stored, suite, test, checkAnswer }: StoredRun): Promise<TestRun> {
+  const run = { ...stored, suite: suite.name, path: suite.path, test: test.name, pass: test.pass };
+  if (stored.status === "not run") return run;
+  const checks: TestRun["checks"][number][] = [];
+  let judge_tokens: number | null = null;
+  let error = changedQuestion(stored, test);
+  for (const [index, turn] of test.turns.entries()) {
+    const asked = stored.turns[index];
+    const answer = asked && storedAnswer(asked);
+    if (!answer)
+      error ??= (asked && stored.error) ?? again(`turn ${index + 1} has no stored answer`);
+    if (!answer || error !== null) break;
+    const checked = await checkAnswer(answer, turn);
+    judge_tokens = sumOf(judge_tokens, checked.judgeTokens);
+    const open = undecided(turn, answer);
+    for (const check of checked.checks) {
+      const isSame = (other: AnswerCheck & { readonly turn: number }) =>
+        other.turn === index + 1 && other.check === check.check;
+      const kept = open.has(check.check) ? stored.checks.find(isSame) : check;
+      if (kept) checks.push({ ...kept, turn: index + 1 });
+      else error = again(`the results do not decide ${check.check}`);
+    }
+    error = checked.error ?? error;
+  }
+  if (error === null) {
+    const searched = storedSearch(test, stored);
+    checks.push(...searched.checks);
+    ({ error } = searched);
+  }
+  const turns = test.turns.flatMap((turn, index) => {
+    const asked = stored.turns[index];
+    return asked ? [{ ...asked, expected: turn.answer, judge: askedTurn(turn).judge }] : [];
+  });
+  return { ...run, status: statusOf(checks, error), checks, judge_tokens, error, turns };
+}
+
+const again = (why: string): string => `cannot be judged again: ${why}`;
+
+/** Why stored answers are not those to the questions of a test; null if they are. */
+function changedQuestion({ turns }: TestRun, test: SuiteTest): string | null {
+  const questions = test.turns.map((turn) => askedTurn(turn));
+  const isChanged = turns.some(
+    ({ query, inputs }, at) =>
+      !isDeepStrictEqual([query, inputs], [questions[at]?.query, questions[at]?.inputs]),
+  );
+  return isChanged ? again("its questions have changed") : null;
+}
+
+/** The conditions of a turn about what is not stored, such as nodes. */
+const undecided = ({ expectations }: SuiteTurn, { trace }: SuiteAnswer): ReadonlySet<string> =>
+  new Set(
+    expectations.flatMap(({ name, check }) =>
+      check.evaluate(trace).passed === undefined ? [name] : [],
+    ),
+  );
+
+/** What the search of a test has found: searches are not repeated. */
+function storedSearch({ search }: SuiteTest, stored: TestRun): Pick<TestRun, "checks" | "error"> {
+  const names = search ? [...search.documents, ...search.texts] : [];
+  const starts = names.map((name) => `${JSON.stringify(name)} is found in ${search?.kb}`);
+  const found = starts.map((start) => stored.checks.find(({ check }) => check.startsWith(start)));
+  const missing = starts[found.indexOf(undefined)];
+  return {
+    checks: found.flatMap((check) => check ?? []),
+    error: missing === undefined ? null : again(`no search tells whether ${missing}`),
+  };
+}
