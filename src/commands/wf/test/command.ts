@@ -40,6 +40,9 @@ export const testRunParams = {
   failed_from: local.text("Only tests that did not pass in these results of --save", {
     placeholder: "file",
   }),
+  first: local.integer("Only the first tests of those that are selected", {
+    range: [1, 1_000_000],
+  }),
   repeat: local.integer("How often each test runs (default 1)", { range: [1, 1000] }),
   fail_fast: local.flag("Ask nothing more after the first failure"),
   shard: local.text("Run one share of the tests: 3/8, auto or auto/8", { placeholder: "share" }),

@@ -84,6 +84,7 @@ function differenceOf(one: SavedShard, other: SavedShard): string | undefined {
   if (changed) return `the content of suite ${changed.name}`;
   if (!isSame(one.selection.only, other.selection.only)) return "--only";
   if (one.selection.failed_from !== other.selection.failed_from) return "--failed-from";
+  if (one.selection.first !== other.selection.first) return "--first";
   if (one.selection.repeat !== other.selection.repeat) return "--repeat";
   return one.selection.server === other.selection.server ? undefined : "the server";
 }
@@ -101,12 +102,14 @@ function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {
 
 /** Throws usage for a file that --save has not written as it is. */
 function savedShard({ file, data, tests }: SavedResults): SavedShard {
-  const { suites, only, failed_from = null, repeat, server, shard, skipped_tests, stopped } = data;
+  const { suites, only, failed_from = null, first = null, repeat, server, shard } = data;
+  const { skipped_tests, stopped } = data;
   const isWhole =
     haveTexts(suites, "name", "sha256") &&
     Array.isArray(only) &&
     typeof repeat === "number" &&
     (failed_from === null || typeof failed_from === "string") &&
+    (first === null || typeof first === "number") &&
     typeof server === "string" &&
     haveTexts(skipped_tests, "suite", "test");
   if (!isWhole) throw notResults(file);
@@ -115,7 +118,7 @@ function savedShard({ file, data, tests }: SavedResults): SavedShard {
   return {
     file,
     shard: place,
-    selection: { suites, only: only.map(String), failed_from, repeat, server, shard: place },
+    selection: { suites, only: only.map(String), failed_from, first, repeat, server, shard: place },
     skipped: skipped_tests,
     tests,
     stopped: stopOf(stopped, `shard ${place.index}/${place.count}`),

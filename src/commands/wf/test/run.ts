@@ -39,9 +39,9 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
     );
   }
   const { keep, keep_to: keepTo, redact } = input;
-  const { only, failed_from: failedFrom, repeat, shard } = selection;
+  const { only, failed_from: failedFrom, first, repeat, shard } = selection;
   const { user } = context.options.flags;
-  const values = [only, failedFrom, repeat, shard, user, keep, keepTo, redact];
+  const values = [only, failedFrom, first, repeat, shard, user, keep, keepTo, redact];
   const journal = await openRunJournal(planned, values, context);
   try {
     await noticeResumed(planned, journal, context);
@@ -60,7 +60,7 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
 
 /** The tests of the command line. Throws usage if there are none, unless the shard has none. */
 async function readSelection(
-  { suites: paths, only = [], failed_from, repeat = 1, shard: share }: TestRunInput,
+  { suites: paths, only = [], failed_from, first, repeat = 1, shard: share }: TestRunInput,
   { host, notice, api, options: { flags } }: Context,
 ): Promise<SelectedSuites> {
   const failed = failed_from === undefined ? undefined : await readFailedTests(failed_from, host);
@@ -68,7 +68,7 @@ async function readSelection(
   const all: Suite[] = [];
   for (const path of paths) all.push(await readSuite(path, host.files));
   const server = await api.baseUrl();
-  const choice = { only, failed_from: failed_from ?? null, repeat, server, shard };
+  const choice = { only, failed_from: failed_from ?? null, first: first ?? null, repeat, server, shard };
   const selected = selectTests(all, choice, failed);
   for (const suite of selected.suites)
     for (const path of filesIn(suite))
