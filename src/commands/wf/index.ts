@@ -35,6 +35,9 @@ export const workflowFeatures: readonly Feature[] = [
   tasks("test", () => import("./test/drafts/command.ts"), {
     testInit: () => import("./test/drafts/init.ts"),
   }),
+  tasks("test", () => import("./test/flaky/command.ts"), {
+    testFlaky: () => import("./test/flaky/flaky.ts"),
+  }),
   tasks("test", () => import("./test/review/command.ts"), {
     testReview: () => import("./test/review/review.ts"),
     testAccept: () => import("./test/review/accept.ts"),

@@ -22,6 +22,7 @@ export const resultParams = {
   save: local.text("Save the results to this file, for --baseline", {
     isOutputPath: true,
   }),
+  history: local.text("Directory of results to which these are added", { placeholder: "dir" }),
   junit: local.text("JUnit report to write, one case per test", {
     isOutputPath: true,
   }),

@@ -10,6 +10,8 @@ import { gateError } from "../expect/index.ts";
 import type { resultParams } from "./command.ts";
 import { compareSuites } from "./comparison.ts";
 import type { SuiteComparison } from "./comparison.ts";
+import { addToHistory, prepareHistory } from "./history.ts";
+import { quarantined } from "./quarantine.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import { readSuiteBaseline } from "./saved-results.ts";
@@ -29,12 +31,15 @@ const DEFAULT_LEVEL = 0.05;
  * not meet an expectation that it met before.
  */
 export async function prepareConclusion(
-  { baseline: path, level = DEFAULT_LEVEL, save, junit }: ResultInput,
+  { baseline: path, level = DEFAULT_LEVEL, save, junit, history }: ResultInput,
   context: Context,
 ) {
   const { host } = context;
   const baseline = path === undefined ? undefined : await readSuiteBaseline(path, host);
-  if (!context.options.dryRun) await prepareOutputs({ save, junit }, host);
+  if (!context.options.dryRun) {
+    await prepareOutputs({ save, junit }, host);
+    if (history !== undefined) await prepareHistory(history, context);
+  }
   return async function* conclude(
     outcome: SuiteOutcome,
     onWritten?: () => Promise<void>,
@@ -42,17 +47,23 @@ export async function prepareConclusion(
     const { tests, stopped } = outcome;
     const compared = baseline && compareSuites(tests, baseline.tests, level);
     const against = baseline && compared && { file: baseline.file, compared };
-    const report = suiteReport({ ...outcome, level, baseline: against });
+    const { excused, notes } = quarantined(tests, host.now());
+    const counting = tests.filter(({ name }) => !excused.has(name));
+    const report = suiteReport({ ...outcome, level, baseline: against, notes });
     yield report;
     if (save !== undefined)
       await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);
-    if (junit !== undefined)
-      await writeOutput("--junit", junit, junitSuites("wf test", junitSuitesOf(outcome)), host);
+    if (history !== undefined) await addToHistory(history, report.data, context);
+    if (junit !== undefined) {
+      const cases = junitSuitesOf(outcome, excused);
+      await writeOutput("--junit", junit, junitSuites("wf test", cases), host);
+    }
     await onWritten?.();
-    const error = stopped?.with({ outputFirst: true }) ?? verdictError(tests, compared, baseline);
+    const error =
+      stopped?.with({ outputFirst: true }) ?? verdictError(counting, compared, baseline);
     if (error) throw error;
     if (context.options.format === "jsonl")
-      context.summary(`${counted(tests.length, "test")} passed`);
+      context.summary(`${counted(counting.length, "test")} passed`);
   };
 }
 
@@ -84,13 +95,20 @@ function verdictError(
 }
 
 /**
- * The suites with one case for each test; its time is that of all repeats. Of shards, the first one has
- * the tests that were skipped.
+ * The suites with one case for each test; its time is that of all repeats. Those in quarantine are
+ * skipped. Of shards, the first one has the tests that were skipped.
  */
-function junitSuitesOf({ tests, skipped, selection }: SuiteOutcome): JUnitSuite[] {
+function junitSuitesOf(
+  { tests, skipped, selection }: SuiteOutcome,
+  excused: ReadonlySet<string>,
+): JUnitSuite[] {
   const left = (selection.shard?.index ?? 1) === 1 ? skipped : [];
   const cases = [
-    ...tests.map((test) => ({ suite: test.suite, ...junitCase(test) })),
+    ...tests.map((test) =>
+      excused.has(test.name)
+        ? { suite: test.suite, name: test.test, skipped: true }
+        : { suite: test.suite, ...junitCase(test) },
+    ),
     ...left.map(({ suite, test }) => ({ suite, name: test, skipped: true })),
   ];
   return [...groupBy(cases, ({ suite }) => suite)].map(([name, all]) => ({ name, cases: all }));

@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import { checkSearch, answerText, stopsSuite } from "./answers/index.ts";
 import type { AnswerCheck, SuiteAnswer } from "./answers/index.ts";
-import type { SuiteTurn } from "./file/index.ts";
+import type { Quarantine, SuiteTurn } from "./file/index.ts";
 import type { Tape } from "./keep-recordings.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import type { CitedChunk } from "../../../runs/trace.ts";
@@ -53,6 +53,8 @@ export interface TestRun {
   readonly recordings: readonly string[];
   /** All that was asked, with the answers. */
   readonly turns: readonly AskedTurn[];
+  /** Until when its test does not count; null if it does. */
+  readonly quarantine: Quarantine | null;
 }
 
 const blank = ({ suite, test, repeat }: PlannedRun) => ({
@@ -71,6 +73,7 @@ const blank = ({ suite, test, repeat }: PlannedRun) => ({
   error: null,
   recordings: [],
   turns: [],
+  quarantine: test.quarantine ?? null,
 });
 
 /** The result of a run that was not carried out. */

@@ -12,6 +12,7 @@ import { filesIn, readSuite } from "./file/index.ts";
 import type { Suite } from "./file/index.ts";
 import { openKeeper } from "./keep-recordings.ts";
 import type { Keeper } from "./keep-recordings.ts";
+import { isExcused } from "./quarantine.ts";
 import { planRuns, selectTests } from "./plan-runs.ts";
 import type { PlannedRun, SelectedSuites } from "./plan-runs.ts";
 import { TestBoard, testResults } from "./results.ts";
@@ -68,7 +69,14 @@ async function readSelection(
   const all: Suite[] = [];
   for (const path of paths) all.push(await readSuite(path, host.files));
   const server = await api.baseUrl();
-  const choice = { only, failed_from: failed_from ?? null, first: first ?? null, repeat, server, shard };
+  const choice = {
+    only,
+    failed_from: failed_from ?? null,
+    first: first ?? null,
+    repeat,
+    server,
+    shard,
+  };
   const selected = selectTests(all, choice, failed);
   for (const suite of selected.suites)
     for (const path of filesIn(suite))
@@ -168,7 +176,8 @@ async function* runAll(
   const results = mapConcurrent(planned, limiter, async (run) => {
     board.start(run);
     const result = await resultOf(run);
-    if (result.status === "failed" || result.status === "error") ended.failed = true;
+    const isBad = result.status === "failed" || result.status === "error";
+    if (isBad && !isExcused(result, context.host.now())) ended.failed = true;
     board.end(run, result);
     // A terminal that is redrawn shows the tests themselves.
     if (!options.redraws) context.progress(board.progress());

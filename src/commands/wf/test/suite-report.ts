@@ -10,6 +10,8 @@ import type { TestRun } from "./run-tests.ts";
 /** What is reported about a run of suites. */
 export interface SuiteRun extends SuiteOutcome {
   readonly level: number;
+  /** What is said about tests in quarantine. */
+  readonly notes: readonly string[];
   readonly baseline: { readonly file: string; readonly compared: SuiteComparison } | undefined;
 }
 
@@ -112,12 +114,13 @@ const summaryOf = (tests: readonly TestResult[]): string => {
 };
 
 /** What is said about a run as a whole. */
-function notesOf({ tests, skipped, stopped, baseline, level }: SuiteRun): string[] {
+function notesOf({ tests, skipped, stopped, baseline, level, notes }: SuiteRun): string[] {
   const notRun = tests.filter(({ status }) => status === "not run").length;
   return [
     ...(stopped ? [`ended early: ${stopped.message}`] : []),
     ...(notRun > 0 ? [`${counted(notRun, "test")} not run`] : []),
     ...(skipped.length > 0 ? [`${counted(skipped.length, "test")} skipped`] : []),
+    ...notes,
     ...judgeNote(tests),
     ...(baseline ? comparisonNotes(baseline.compared, level) : []),
   ];

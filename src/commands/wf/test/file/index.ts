@@ -1,4 +1,11 @@
 export { usualSimilarity } from "./keys.ts";
 export type { CompareMode } from "./keys.ts";
 export { filesIn, isRowFile, readSearches, readSuite } from "./read-suite.ts";
-export type { Suite, SuiteJudge, SuiteSearch, SuiteTest, SuiteTurn } from "./read-suite.ts";
+export type {
+  Quarantine,
+  Suite,
+  SuiteJudge,
+  SuiteSearch,
+  SuiteTest,
+  SuiteTurn,
+} from "./read-suite.ts";

@@ -55,6 +55,13 @@ export interface SuiteSearch {
   readonly texts: readonly string[];
 }
 
+/** A test that does not decide about a run until a day, and why. */
+export interface Quarantine {
+  /** The last day, in UTC: `2026-12-31`. */
+  readonly until: string;
+  readonly reason: string | null;
+}
+
 /** One test: a run, or the turns of one conversation. */
 export interface SuiteTest {
   readonly name: string;
@@ -64,6 +71,7 @@ export interface SuiteTest {
   readonly repeat: number | undefined;
   readonly skip: boolean;
   readonly only: boolean;
+  readonly quarantine: Quarantine | undefined;
   /** None if the test only searches. */
   readonly turns: readonly SuiteTurn[];
   readonly search: SuiteSearch | undefined;
@@ -137,11 +145,19 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
       repeat: test.repeat ?? defaults?.repeat,
       skip: test.skip === true,
       only: test.only === true,
+      quarantine: quarantineOf(test.quarantine),
       turns: turnsOf(test).map((turn) => turnOf(turn, test, defaults)),
       search,
     };
     return [values];
   });
+}
+
+function quarantineOf(values: SuiteValues | undefined): SuiteTest["quarantine"] {
+  if (!values) return undefined;
+  const { from, until, reason = null } = values;
+  if (until === undefined) throw mistake(from, "quarantine has no until");
+  return { until, reason };
 }
 
 /** The turns of a test: itself, unless it has some, or has nothing to ask beside a search. */
@@ -304,6 +320,7 @@ const jsonCells: Readonly<Partial<Record<SuiteKeyType, RegExp>>> = {
   expect: /^\s*[[{]/,
   judge: /^\s*\{/,
   search: /./,
+  quarantine: /^\s*\{/,
 };
 
 /** A cell as the mapping of a test with this key alone. */
