@@ -22,7 +22,7 @@ export async function* run(
   if (history.length === 0)
     throw usage(
       `${directory} has no results of --history`,
-      `add some with ${commandLine("wf test run", ["SUITE"], { history: directory })}`,
+      `add some with ${commandLine("wf test run", ["FILE"], { history: directory })}`,
     );
   const runs = groupBy(history.flatMap(observations), ({ name }) => name);
   const tests = [...runs].flatMap(([name, [first, ...others]]) =>
