@@ -1,6 +1,7 @@
 export { usualSimilarity } from "./keys.ts";
 export type { CompareMode } from "./keys.ts";
-export { filesIn, isRowFile, readSearches, readSuite } from "./read-suite.ts";
+export { isRowFile } from "./read-rows.ts";
+export { filesIn, readSearches, readSuite } from "./read-suite.ts";
 export type {
   Quarantine,
   Suite,
