@@ -73,6 +73,11 @@ export const equals = (expected: unknown, negated = false): Claim => ({
   ...(!negated && { equals: expected }),
 });
 
+/** A JSON value in a text: all of it, or from its first opening to its last closing bracket. */
+const holdsJson = (value: unknown): boolean =>
+  typeof value !== "string" ||
+  [value, /[[{].*[\]}]/s.exec(value)?.[0] ?? ""].some((each) => tryParseJson(each) !== undefined);
+
 const contains = (part: string, negated = false): Claim =>
   claim((value) => textOf(value).includes(part), negated);
 
@@ -171,6 +176,9 @@ export const claimForms: Forms<Claim, NamedField> = {
   "does not exist": () => exists(false),
   "is JSON": (reader) => equals(reader.json()),
   "is not JSON": (reader) => equals(reader.json(), true),
+  "is valid json": () =>
+    claim((value) => typeof value !== "string" || tryParseJson(value) !== undefined),
+  "contains json": () => claim(holdsJson),
   'contains "text"': (reader) => contains(reader.text()),
   'does not contain "text"': (reader) => contains(reader.text(), true),
   "matches /pattern/i": (reader) => matches(reader.pattern()),

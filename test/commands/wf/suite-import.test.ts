@@ -44,6 +44,9 @@ test.each([
   ["starts-with", "(a)", undefined, { expect: ["text matches /^\\(a\\)/"] }],
   ["regex", "\\d+/x", undefined, { expect: ["text matches /\\d+\\/x/"] }],
   ["regex", "(", undefined, "a pattern that JavaScript does not know"],
+  ["is-json", undefined, undefined, { expect: ["text is valid json"] }],
+  ["not-contains-json", undefined, undefined, { expect: ["not (text contains json)"] }],
+  ["is-json", { type: "object" }, undefined, "no equivalent"],
   ["latency", undefined, 1500, { expect: ["run took at most 1500ms"] }],
   ["latency", undefined, undefined, "without a threshold"],
   ["similar", "a", undefined, { answer: "a", compare: "similar", similarity: 0.75 }],
@@ -110,6 +113,24 @@ test("60 questions of promptfoo: in the configuration, a YAML file and a CSV fil
       expect: ['not (text contains "error")', "text matches /you SAID: Question 1/i"],
     },
   ]);
+});
+
+test("assertions about JSON", async () => {
+  const assert = (...types: string[]) => types.map((type) => ({ type }));
+  await write(folder, {
+    "json.yaml": JSON.stringify({
+      tests: [
+        { vars: { q: '{"a": [1]}' }, assert: assert("is-json", "contains-json") },
+        {
+          vars: { q: "See\n```json\n[1, 2]\n```" },
+          assert: assert("not-is-json", "contains-json"),
+        },
+        { vars: { q: "See [1" }, assert: assert("not-is-json", "not-contains-json") },
+      ],
+    }),
+  });
+  const from = ["--from", "promptfoo", at("json.yaml"), "--input", "query"];
+  expect(await imported("echo", ...from)).toMatchObject({ tests: 3, passed: 3 });
 });
 
 test("what is not taken is listed with its line, and code is not run", async () => {

@@ -42,6 +42,8 @@ const conditions: Readonly<Record<string, (value: unknown, threshold?: number) =
   "icontains-any": (value) => [fits(anyOf(value), "i")],
   "starts-with": (value) => [fits(`^${literally(String(value))}`)],
   regex: (value) => [fits(String(value))],
+  "is-json": (value) => (value === undefined ? ["text is valid json"] : []),
+  "contains-json": (value) => (value === undefined ? ["text contains json"] : []),
   latency: (_, threshold) => (threshold === undefined ? [] : [`run took at most ${threshold}ms`]),
 };
 
@@ -54,9 +56,7 @@ const factuality = /^(model-graded-)?factuality$/;
 /** Types that a cell of a table may name; any other text there is an expected answer. */
 export const isAssertionType = (type: string): boolean =>
   Object.hasOwn(conditions, type) ||
-  /^(similar|levenshtein|(is|contains)-json|cost|javascript|fn|eval|python|webhook|file)$/.test(
-    type,
-  ) ||
+  /^(similar|levenshtein|cost|javascript|fn|eval|python|webhook|file)$/.test(type) ||
   rubric.test(type) ||
   factuality.test(type);
 
@@ -69,7 +69,7 @@ export function expectedKeys(
   const plain = isNegated ? type.slice("not-".length) : type;
   if (plain === "equals" && !isNegated && (isObject(value) || Array.isArray(value)))
     return { answer: JSON.stringify(value), compare: "json" };
-  if (value === undefined && plain !== "latency") return "no equivalent";
+  if (value === undefined && !/^latency$|-json$/.test(plain)) return "no equivalent";
   if ([value].flat().some(isObject)) return "no equivalent";
   if (Object.hasOwn(conditions, plain))
     return expectedConditions({ type: plain, value, threshold }, isNegated);
@@ -93,7 +93,7 @@ function expectedConditions(
 ): ExpectedKeys | string {
   try {
     const expect = conditions[type]?.(value, threshold) ?? [];
-    if (expect.length === 0) return "without a threshold";
+    if (expect.length === 0) return type === "latency" ? "without a threshold" : "with a schema";
     return { expect: isNegated ? [`not (${expect.join(" and ")})`] : expect };
   } catch (error) {
     if (error instanceof SyntaxError) return "a pattern that JavaScript does not know";
