@@ -74,9 +74,12 @@ export const equals = (expected: unknown, negated = false): Claim => ({
 });
 
 /** A JSON value in a text: all of it, or from its first opening to its last closing bracket. */
-const holdsJson = (value: unknown): boolean =>
-  typeof value !== "string" ||
-  [value, /[[{].*[\]}]/s.exec(value)?.[0] ?? ""].some((each) => tryParseJson(each) !== undefined);
+function holdsJson(value: unknown): boolean {
+  if (typeof value !== "string") return true;
+  const end = Math.max(value.lastIndexOf("}"), value.lastIndexOf("]")) + 1;
+  const inner = value.slice(value.search(/[[{]/), end);
+  return [value, inner].some((each) => tryParseJson(each) !== undefined);
+}
 
 const contains = (part: string, negated = false): Claim =>
   claim((value) => textOf(value).includes(part), negated);

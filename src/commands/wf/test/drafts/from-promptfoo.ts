@@ -59,11 +59,14 @@ function configFiles(config: string, others: string[], { host, options }: Contex
   const read = async (text: string) => {
     const path = join(dirname(config), text.replace(/^file:\/\//, ""));
     await requireNear(path, { file: config, allowed: options.flags.allowFiles }, host);
-    if ((await host.files.stat(path)) === null) throw usage(`${path}: file not found`);
+    const stat = await host.files.stat(path);
+    if (!stat || stat.isDirectory)
+      throw usage(`${path}: ${stat ? "is a directory" : "file not found"}`);
     return path;
   };
   const yaml = async (path: string) => {
-    const about = { label: path, hint: "name a configuration of promptfoo", keysHint: "" };
+    const hint = "name a configuration of promptfoo: a YAML file with tests";
+    const about = { label: path, hint, keysHint: hint };
     const { nodes, contents, error } = await readYamlNodes(path, host.files, about);
     if (!contents) throw error("the file is empty");
     return { nodes, node: contents };

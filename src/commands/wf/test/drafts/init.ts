@@ -47,10 +47,11 @@ export async function* run(input: TestInitInput, context: Context): AsyncGenerat
   if (out !== "-") await checkTarget(out, input, context);
   const { name, drafts, others = [] } = await sourceOf(input, context);
   const found = await collectDrafts(drafts, input.limit ?? DEFAULT_LIMIT);
+  const unused = others.map((each) => `not taken: ${each}`);
+  for (const each of unused) await context.notice(each);
   const { app } = context.options.flags;
   const tests = found.drafts;
   if (tests.length === 0) throw notFound(`no tests to create: ${countsOf(found, name)}`);
-  const unused = others.map((each) => `not taken: ${each}`);
   const text = await suiteText(tests, { source: name, app, unused });
   const size = Buffer.byteLength(text);
   if (size > MAX_YAML_SIZE)
@@ -64,7 +65,6 @@ export async function* run(input: TestInitInput, context: Context): AsyncGenerat
     const skipped = sum(found.skipped.values());
     yield { file: out, tests: tests.length, duplicates: found.duplicates, skipped };
   }
-  for (const each of unused) await context.notice(each);
   await context.notice(countsOf(found, name));
   if (out !== "-")
     await context.notice(

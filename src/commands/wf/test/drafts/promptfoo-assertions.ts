@@ -69,7 +69,8 @@ export function expectedKeys(
   const plain = isNegated ? type.slice("not-".length) : type;
   if (plain === "equals" && !isNegated && (isObject(value) || Array.isArray(value)))
     return { answer: JSON.stringify(value), compare: "json" };
-  if (value === undefined && !/^latency$|-json$/.test(plain)) return "no equivalent";
+  if ((value === undefined || value === null) && !/^latency$|-json$/.test(plain))
+    return "no equivalent";
   if ([value].flat().some(isObject)) return "no equivalent";
   if (Object.hasOwn(conditions, plain))
     return expectedConditions({ type: plain, value, threshold }, isNegated);

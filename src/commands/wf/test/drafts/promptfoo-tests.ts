@@ -83,11 +83,13 @@ const known: ReadonlySet<string> = new Set(["type", "value", "threshold", "metri
 /** The keys for the assertions of tests; lists those without an equivalent. */
 function expectedOf(tests: readonly TestCase[], values: Values, config: Config): ExpectedKeys {
   let all: ExpectedKeys = {};
-  for (const { json, place, asserts } of tests)
-    for (const [index, each] of (Array.isArray(json["assert"]) ? json["assert"] : []).entries()) {
+  for (const { json, place, asserts } of tests) {
+    const { assert: list = [] } = json;
+    if (!Array.isArray(list)) config.others.push(`${place}: assert`);
+    for (const [index, each] of (Array.isArray(list) ? list : []).entries()) {
       const fields = fieldsOf(each);
       const keys = expectedBy(fields, values, config.choices.judge);
-      const at = `${asserts[index] ?? place}: ${String(fields["type"])}`;
+      const at = `${asserts[index] ?? place}: ${String(fields["type"] ?? "no type")}`;
       const more = Object.keys(fields).filter((key) => !known.has(key));
       config.others.push(...more.map((key) => `${at} with ${key}`));
       const isSecond = typeof keys !== "string" && keys.answer && all.answer;
@@ -95,6 +97,7 @@ function expectedOf(tests: readonly TestCase[], values: Values, config: Config):
       if (typeof problem === "string") config.others.push(`${at} (${problem})`);
       else all = joined(all, problem);
     }
+  }
   return all;
 }
 
@@ -146,7 +149,7 @@ function cellAssertion(cell: string): Values {
   return { type: not + type, ...(value !== undefined && { value }), ...limit };
 }
 
-const placeholder = /\{\{(.*?)\}\}/gs;
+const placeholder = /\{\{([^{}]*)\}\}/g;
 
 const variablesIn = (template: string): string[] =>
   [...template.matchAll(placeholder)].map(([, name = ""]) => name.trim());
@@ -154,7 +157,8 @@ const variablesIn = (template: string): string[] =>
 /** A template with its variables; undefined if it has filters, logic or variables without a value. */
 function filled(template: string, values: Values): string | undefined {
   const isKnown = (name: string) => Object.hasOwn(values, name);
-  if (/\{[%#]/.test(template) || !variablesIn(template).every(isKnown)) return undefined;
+  const isPlain = !/\{[{%#]/.test(template.replace(placeholder, ""));
+  if (!isPlain || !variablesIn(template).every(isKnown)) return undefined;
   return template.replace(placeholder, (_, name: string) => {
     const value = values[name.trim()];
     return typeof value === "string" ? value : JSON.stringify(value);
