@@ -137,6 +137,7 @@ test("what is not taken is listed with its line, and code is not run", async () 
   await write(folder, {
     "code.yaml": `prompts: ['{{ question }} {{ place }}', file://prompt.js]
 providers: [openai:gpt]
+defaultTest: { options: {}, assert: [{ type: cost, threshold: 1 }] }
 tests:
   - vars: { question: Where?, place: here, expected: x }
     threshold: 0.5
@@ -162,13 +163,15 @@ tests:
   const listed = [
     "1: prompts that are code",
     "2: providers",
-    "4: threshold",
-    "7: javascript (no equivalent)",
-    "8: contains with weight",
-    "9: equals (code, which is not run)",
-    "11: contains (a template with logic or without its variables)",
-    "12: a test with a list of values",
-    "13: tests of file://generate.py",
+    "3: options",
+    "3: cost (no equivalent)",
+    "5: threshold",
+    "8: javascript (no equivalent)",
+    "9: contains with weight",
+    "10: equals (code, which is not run)",
+    "12: contains (a template with logic or without its variables)",
+    "13: a test with a list of values",
+    "14: tests of file://generate.py",
   ].map((each) => `not taken: ${at("code.yaml")} line ${each}`);
   const byLine = (lines: string[]) => lines.toSorted();
   expect(byLine(err.split("\n").filter((line) => line.startsWith("not taken")))).toEqual(
@@ -183,6 +186,15 @@ tests:
     expect: ['text contains "x"'],
   });
   await expect(stat(at("ran"))).rejects.toThrow("ENOENT");
+});
+
+test("a list that names itself is refused", async () => {
+  await write(folder, {
+    "loop.yaml": "tests: file://list.yaml",
+    "list.yaml": "- file://list.yaml",
+  });
+  const ran = await wf("chat", "init", "--from", "promptfoo", at("loop.yaml"));
+  expect([ran.exit, ran.err]).toEqual([2, expect.stringContaining("list.yaml names itself")]);
 });
 
 test.each(["file://../secret.txt", "file:///etc/hostname.txt"])("%s is not read", async (path) => {

@@ -48,10 +48,8 @@ export async function promptfooDrafts(
   if (prompts && templates.length > 1) unused(prompts.key, "prompts after the first");
   const [base] = defaults ? await files.cases(nodes, defaults.value) : [];
   const cases = await files.cases(nodes, tests.value);
-  return {
-    drafts: cases.map((each) => draftOf(each, { base, templates, choices, others })),
-    others,
-  };
+  const drafts = cases.map((each) => draftOf(each, { base, templates, choices, others }));
+  return { drafts, others: [...new Set(others)] };
 }
 
 /** Reads the files of a configuration. */
@@ -92,12 +90,16 @@ function configFiles(config: string, others: string[], { host, options }: Contex
       return { place, json: columns ? caseOfRow(values) : values, asserts: [] };
     });
   };
-  /** The tests of a list, and of the files that it names. */
-  const cases = async (nodes: YamlNodes, node: YamlNode): Promise<TestCase[]> => {
+  /** The tests of a list, and of the files that it names; `inside` are those that lead there. */
+  const cases = async (
+    nodes: YamlNodes,
+    node: YamlNode,
+    inside: readonly string[] = [],
+  ): Promise<TestCase[]> => {
     const placeOf = (part: YamlNode) => `${nodes.from(part).path} line ${nodes.from(part).line}`;
     if (nodes.isList(node)) {
       const all: TestCase[] = [];
-      for (const item of nodes.items(node)) all.push(...(await cases(nodes, item)));
+      for (const item of nodes.items(node)) all.push(...(await cases(nodes, item, inside)));
       return all;
     }
     if (nodes.isMapping(node)) {
@@ -109,8 +111,10 @@ function configFiles(config: string, others: string[], { host, options }: Contex
     const name = nodes.text(node);
     if (/\.(csv|jsonl|ndjson)$/i.test(name)) return rows(await read(name));
     if (/^[^*]*\.(ya?ml|json)$/i.test(name)) {
-      const file = await yaml(await read(name));
-      return cases(file.nodes, file.node);
+      const path = await read(name);
+      if (inside.includes(path)) throw usage(`${path} names itself`);
+      const file = await yaml(path);
+      return cases(file.nodes, file.node, [...inside, path]);
     }
     others.push(`${placeOf(node)}: tests of ${name}`);
     return [];

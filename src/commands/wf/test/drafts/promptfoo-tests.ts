@@ -36,11 +36,15 @@ interface Config {
 
 const fieldsOf = (value: unknown): Values => (isObject(value) ? value : {});
 
+const testKeys: ReadonlySet<string> = new Set(["description", "metadata", "vars", "assert"]);
+
 /** A test with what its assertions expect, or why it cannot become one. */
 export function draftOf(test: TestCase, config: Config): DraftOrReason {
   const { base, others } = config;
-  const { description, metadata, vars, assert: _, ...more } = test.json;
-  others.push(...Object.keys(more).map((key) => `${test.place}: ${key}`));
+  const { description, metadata, vars } = test.json;
+  const tests = [...(base ? [base] : []), test];
+  for (const { json, place } of tests)
+    for (const key of Object.keys(json)) if (!testKeys.has(key)) others.push(`${place}: ${key}`);
   const values = { ...fieldsOf(base?.json["vars"]), ...fieldsOf(vars) };
   const turn = turnOf(values, config);
   if (typeof turn === "string") {
@@ -49,7 +53,7 @@ export function draftOf(test: TestCase, config: Config): DraftOrReason {
   }
   const keys = {
     ...(isObject(metadata) && { metadata }),
-    ...expectedOf([...(base ? [base] : []), test], values, config),
+    ...expectedOf(tests, values, config),
   };
   const name = typeof description === "string" ? description : undefined;
   return { name, turns: [turn], answers: [], outputs: {}, keys };
@@ -143,7 +147,7 @@ export function caseOfRow(row: Values): Values {
 /** `contains-any: a, b` or `similar(0.8): a`; other texts are an answer that must be equal. */
 function cellAssertion(cell: string): Values {
   const [, not = "", type = "", threshold, value] =
-    /^(not-)?([a-z-]+)(?:\(([\d.]+)\))?(?::\s*(.*))?$/s.exec(cell) ?? [];
+    /^(not-)?([a-z-]+)(?:\((\d+(?:\.\d+)?)\))?(?::\s*(.*))?$/s.exec(cell) ?? [];
   if (!isAssertionType(type)) return { type: "equals", value: cell };
   const limit = threshold === undefined ? {} : { threshold: Number(threshold) };
   return { type: not + type, ...(value !== undefined && { value }), ...limit };
