@@ -267,6 +267,7 @@ const scenes: readonly Scene[] = [
   { line: "wf --app echo test run $dir/checks.yaml" },
   { line: "wf --app echo test init --from rows $dir/faq.csv --input query --out $dir/faq.yaml" },
   { line: "wf --app echo test review $dir/rows.csv" },
+  { line: "wf test flaky $dir" },
   { line: "wf replay $dir/cut.jsonl --app slow" },
   { line: "wf replay $dir/rows.csv" },
   { line: "wf diff $broken $broken --exit-code --app broken" },

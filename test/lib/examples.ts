@@ -87,6 +87,8 @@ const files: Readonly<Record<string, string>> = {
   "names.csv": "doc,name\nwelcome.md,hello.md\nleave.md,holidays.md\n",
   "values.csv": "doc,team\nwelcome.md,people\nleave.md,hr\n",
   "children.csv": "content\nParking\nLockers\n",
+  "promptfooconfig.yaml":
+    "tests: [{ vars: { question: Where? }, assert: [{ type: contains, value: street }] }]\n",
   "annotations.csv": "question,answer\nWhere?,Main street 1.\nWhen?,At nine.\n",
   "run.jsonl": recording("succeeded"),
   "before.jsonl": recording("succeeded"),

@@ -46,6 +46,7 @@ export const runOf = (test: string, passed: boolean, more: Partial<TestRun> = {}
   confirms: false,
   annotated: false,
   pass: { rate: 1, lower_bound: 0 },
+  quarantine: null,
   status: passed ? "passed" : "failed",
   checks: [],
   answer: null,

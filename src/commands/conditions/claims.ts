@@ -73,6 +73,14 @@ export const equals = (expected: unknown, negated = false): Claim => ({
   ...(!negated && { equals: expected }),
 });
 
+/** A JSON value in a text: all of it, or from its first opening to its last closing bracket. */
+function holdsJson(value: unknown): boolean {
+  if (typeof value !== "string") return true;
+  const end = Math.max(value.lastIndexOf("}"), value.lastIndexOf("]")) + 1;
+  const inner = value.slice(value.search(/[[{]/), end);
+  return [value, inner].some((each) => tryParseJson(each) !== undefined);
+}
+
 const contains = (part: string, negated = false): Claim =>
   claim((value) => textOf(value).includes(part), negated);
 
@@ -171,6 +179,9 @@ export const claimForms: Forms<Claim, NamedField> = {
   "does not exist": () => exists(false),
   "is JSON": (reader) => equals(reader.json()),
   "is not JSON": (reader) => equals(reader.json(), true),
+  "is valid json": () =>
+    claim((value) => typeof value !== "string" || tryParseJson(value) !== undefined),
+  "contains json": () => claim(holdsJson),
   'contains "text"': (reader) => contains(reader.text()),
   'does not contain "text"': (reader) => contains(reader.text(), true),
   "matches /pattern/i": (reader) => matches(reader.pattern()),

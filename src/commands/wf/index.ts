@@ -40,6 +40,9 @@ export const workflowFeatures: readonly Feature[] = [
   tasks("test", () => import("./test/judging/command.ts"), {
     testCalibrate: () => import("./test/judging/calibrate.ts"),
   }),
+  tasks("test", () => import("./test/flaky/command.ts"), {
+    testFlaky: () => import("./test/flaky/flaky.ts"),
+  }),
   tasks("test", () => import("./test/review/command.ts"), {
     testReview: () => import("./test/review/review.ts"),
     testAccept: () => import("./test/review/accept.ts"),

@@ -1,5 +1,6 @@
 import type { CsvError, parse } from "csv-parse/sync";
 import { usage } from "../../errors.ts";
+import type { CliError } from "../../errors.ts";
 import { collect } from "../collect.ts";
 import { isObject } from "../json.ts";
 import type { Line, Lines } from "./lines.ts";
@@ -65,16 +66,24 @@ export async function* readFileRows(
   }
 }
 
-/** The same for bytes as they arrive. Throws `usage` with the line and column of a mistake. */
+/**
+ * The same for bytes as they arrive. Throws `usage` with the line and column of a mistake, or calls
+ * `onError` with it.
+ */
 export async function* readRows(
   name: string,
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  onError: (error: CliError) => void = (error) => {
+    throw error;
+  },
 ): AsyncGenerator<FileRows> {
   const onMistake = ({ line, column, problem, reason }: Mistake) => {
     const place = `${name} line ${line}${column === undefined ? "" : `, column ${column}`}`;
-    throw reason === undefined
-      ? unreadable(place, problem, quoteHint)
-      : unreadable(place, `${problem}: ${reason}`);
+    onError(
+      reason === undefined
+        ? unreadable(place, problem, quoteHint)
+        : unreadable(place, `${problem}: ${reason}`),
+    );
   };
   for await (const part of readFileRows(name, rowLines(name, bytes), onMistake)) {
     const { columns } = part;
@@ -84,9 +93,13 @@ export async function* readRows(
   }
 }
 
-/** Reads a complete file of rows. Throws `usage` with the line and column of a mistake. */
+/** Reads a complete file of rows. Throws `usage` with the lines and columns of all mistakes. */
 export async function readRowFile(name: string, bytes: Uint8Array): Promise<RowFile> {
-  const parts = await collect(readRows(name, [bytes]));
+  const errors: CliError[] = [];
+  const parts = await collect(readRows(name, [bytes], (error) => void errors.push(error)));
+  const [first] = errors;
+  const mistakes = errors.map(({ message }) => message);
+  if (first) throw mistakes.length > 1 ? first.with({ details: { mistakes } }) : first;
   const { columns, header } = parts.at(-1) ?? {};
   const head = header === undefined ? [] : [header];
   return {

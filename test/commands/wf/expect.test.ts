@@ -99,6 +99,7 @@ const verdicts: Readonly<Record<string, readonly Verdict[]>> = {
     ['output query is not "héllo 世界"', "failed", 'it is "héllo 世界"'],
     ["output query >= 0.8", "failed", 'it is "héllo 世界", not a number'],
     ['text contains "世界"', "ok", 'it is "héllo 世界"'],
+    ["text is valid json or text contains json", "failed", 'it is "héllo 世界"'],
     ["error does not exist", "ok", "the run has none"],
     ["error contains 'refused'", "failed", "the run has none"],
     ["no errors", "ok", "none occurred"],
@@ -824,7 +825,7 @@ describe("help conditions", async () => {
   test("shows valid sentences, with and without their optional parts", () => {
     const [, table = ""] = /\nSentences:\n(.*?)\n\n/s.exec(page) ?? [];
     const shapes = table.split("\n").map((line) => line.trim());
-    expect(shapes).toHaveLength(26);
+    expect(shapes).toHaveLength(28);
     const words: readonly (readonly [form: RegExp, values: readonly string[]])[] = [
       [/ ?\[((?:[^[\]]|\[[^[\]]*\])*)\]/, ["", " $1"]],
       [/at least\|.* than/, ["at least", "at most", "exactly", "less than", "more than"]],

@@ -108,3 +108,36 @@ test.each([
   expect(ran.err).toContain(problem);
   expect(ran.err).toContain(hint);
 });
+
+test.each([
+  [
+    "wrong.csv",
+    "query,repeat,skip\na,0,yes\nb,1,\nc,x,\n",
+    [
+      "row 1 (line 2), column repeat: expected a whole number",
+      "row 1 (line 2), column skip: expected true or false",
+      "row 3 (line 4), column repeat: expected a number",
+    ],
+  ],
+  [
+    "head.csv",
+    "qery,tag\na,b\n",
+    ['line 1: unknown column "qery"', 'line 1: unknown column "tag"'],
+  ],
+  [
+    "cells.csv",
+    "query,tags\na\nb,c\nd,e,f\n",
+    ["line 2, column tags: number", "line 4, column 3: number"],
+  ],
+  [
+    "wrong.jsonl",
+    '{"quer":1}\n{"query":[]}\n',
+    ["row 1 (line 1): unknown", "row 2 (line 2), column query"],
+  ],
+  ["broken.jsonl", '{"query":1\n{}\n[]\n', ["line 1", "line 3: expected one JSON object"]],
+])("all mistakes of %s are reported at once", async (name, text, problems) => {
+  const { exit, err } = await run("echo", name, text);
+  expect(exit).toBe(2);
+  const lines = err.split("\n").filter((line) => line.includes(name));
+  expect(lines).toEqual(problems.map((problem) => expect.stringContaining(problem) as unknown));
+});

@@ -106,6 +106,14 @@ test("--only names no test: 2", async () => {
   expect((await wf("echo.yaml", "--only", "ready")).err).toContain("error: no test is selected");
 });
 
+test("--first runs the first of the selected tests, over all suites", async () => {
+  const run = async (...flags: readonly string[]) =>
+    (await wf("echo.yaml", "broken.yaml", "-o", "json", ...flags)).out;
+  const names = (text: string) => testsOf(text).map(({ name }) => name);
+  expect(names(await run("--first", "3"))).toEqual([hello, holidays, "broken: fails"]);
+  expect(names(await run("--only", "k", "--first", "1"))).toEqual([holidays]);
+});
+
 test("--failed-from runs the tests that did not pass", async () => {
   await wf("echo.yaml", "--save", "all.json");
   const ran = await wf("echo.yaml", "--failed-from", "all.json", "-o", "json");

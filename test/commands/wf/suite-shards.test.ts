@@ -107,6 +107,7 @@ test.each([
   [["1.json", "repeated.json"], "they differ in --repeat"],
   [["1.json", "tagged.json"], "they differ in --only"],
   [["1.json", "again.json"], "they differ in --failed-from"],
+  [["1.json", "few.json"], "they differ in --first"],
   [["1.json", "elsewhere.json"], "they differ in the server"],
   [["a.json"], "file not found"],
   [["damaged.json"], "is not the result of a run of tests"],
@@ -120,6 +121,7 @@ test.each([
   await change("repeated.json", { repeat: 2 });
   await change("tagged.json", { only: ["smoke"] });
   await change("again.json", { failed_from: "a.json" });
+  await change("few.json", { first: 6 });
   await change("elsewhere.json", { server: "http://127.0.0.1:1/v1" });
   await change("damaged.json", { tests: [{ name: "A: a1", results: [{ status: "passed" }] }] });
   const merged = await merge(...files);

@@ -74,16 +74,15 @@ interface ValuePlace {
   readonly keysHint: string;
 }
 
-/** A JSON value as nodes, so that it is read like a part of a YAML file. */
-export async function valueNodes(
-  value: unknown,
-  { path, line, place, keysHint }: ValuePlace,
-): Promise<{ readonly nodes: YamlNodes; readonly root: Node }> {
+/** Makes nodes of JSON values, so that they are read like parts of a YAML file. */
+export async function valueReader() {
   const yaml = await import("yaml");
-  const document = new yaml.Document(value, { aliasDuplicateObjects: false });
-  const source = { path, place: () => place, hint: keysHint };
-  const nodes = yamlNodes(source, { document, lineAt: () => line }, yaml);
-  return { nodes, root: document.contents ?? document.createNode(null) };
+  return (value: unknown, { path, line, place, keysHint }: ValuePlace) => {
+    const document = new yaml.Document(value, { aliasDuplicateObjects: false });
+    const source = { path, place: () => place, hint: keysHint };
+    const nodes = yamlNodes(source, { document, lineAt: () => line }, yaml);
+    return { nodes, root: document.contents ?? document.createNode(null) };
+  };
 }
 
 /** A key of a mapping and its value. */

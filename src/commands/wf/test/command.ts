@@ -26,6 +26,7 @@ export const resultParams = {
   save: local.text("Save the results to this file, for --baseline", {
     isOutputPath: true,
   }),
+  history: local.text("Directory of results to which these are added", { placeholder: "dir" }),
   junit: local.text("JUnit report to write, one case per test", {
     isOutputPath: true,
   }),
@@ -43,6 +44,9 @@ export const testRunParams = {
   }),
   failed_from: local.text("Only tests that did not pass in these results of --save", {
     placeholder: "file",
+  }),
+  first: local.integer("Only the first tests of those that are selected", {
+    range: [1, 1_000_000],
   }),
   repeat: local.integer("How often each test runs (default 1)", { range: [1, 1000] }),
   confirm: local.integer("How often a test is asked again that misses what it passed (default 5)", {

@@ -11,7 +11,9 @@ import { calibrationNotes } from "./answers/index.ts";
 import type { resultParams } from "./command.ts";
 import { compareSuites } from "./comparison.ts";
 import type { ComparedWith, SuiteComparison, Verdict } from "./comparison.ts";
+import { addToHistory, prepareHistory, readHistory } from "./history.ts";
 import { testNameOf } from "./plan-runs.ts";
+import { quarantined } from "./quarantine.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import { readSavedResults } from "./saved-results.ts";
@@ -35,24 +37,33 @@ export interface Conclusion {
   conclude(outcome: SuiteOutcome, onWritten?: () => Promise<void>): AsyncGenerator<Report>;
 }
 
-/** Reads the baseline and prepares the files to write, before anything is asked. */
+/** Reads what is compared and prepares the files to write, before anything is asked. */
 export async function prepareConclusion(input: ResultInput, context: Context): Promise<Conclusion> {
-  const { level: whole = DEFAULT_LEVEL, save, junit } = input;
+  const { level: whole = DEFAULT_LEVEL, save, junit, history } = input;
   const { host } = context;
   const baseline =
     input.baseline === undefined
       ? undefined
       : await readSavedResults("--baseline ", input.baseline, host);
-  if (!context.options.dryRun) await prepareOutputs({ save, junit }, host);
+  const earlierRuns = history === undefined ? [] : await readHistory(history, context);
+  if (!context.options.dryRun) {
+    await prepareOutputs({ save, junit }, host);
+    if (history !== undefined) await prepareHistory(history, context);
+  }
   return {
     baseline,
     async *conclude(outcome, onWritten) {
       const { tests, selection, stopped } = outcome;
+      const { excused, notes } = quarantined(tests, host.now());
+      const counting = tests.filter(({ name }) => !excused.has(name));
       // All shards together have the level.
       const level = whole / (selection.shard?.count ?? 1);
-      const earlier = comparedWith(outcome, baseline);
+      const earlier = comparedWith({ ...outcome, tests: counting }, excused, {
+        baseline,
+        history: earlierRuns,
+      });
       const confirm = selection.confirm ?? 0;
-      const compared = earlier && compareSuites(tests, earlier, { level, confirm });
+      const compared = earlier && compareSuites(counting, earlier, { level, confirm });
       const file = selection.against ?? baseline?.file ?? "";
       const turns = tests.flatMap(({ results }) => results.flatMap((each) => each.turns));
       const judges = await calibrationNotes(turns, context);
@@ -61,14 +72,18 @@ export async function prepareConclusion(input: ResultInput, context: Context): P
         level,
         baseline: compared && { file, compared },
         judges,
+        notes,
       });
       yield report;
       if (save !== undefined)
         await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);
-      if (junit !== undefined)
-        await writeOutput("--junit", junit, junitSuites("wf test", junitSuitesOf(outcome)), host);
+      if (history !== undefined) await addToHistory(history, report.data, context);
+      if (junit !== undefined) {
+        const cases = junitSuitesOf(outcome, excused);
+        await writeOutput("--junit", junit, junitSuites("wf test", cases), host);
+      }
       await onWritten?.();
-      const error = stopped?.with({ outputFirst: true }) ?? verdictError(tests, compared, input);
+      const error = stopped?.with({ outputFirst: true }) ?? verdictError(counting, compared, input);
       if (error) throw error;
       const open = compared ? namesOf(compared, "undecided") : [];
       if (open.length > 0) await context.notice(`warning: ${undecidedText(open)}`);
@@ -77,21 +92,33 @@ export async function prepareConclusion(input: ResultInput, context: Context): P
   };
 }
 
-/** What a run is compared with: the other side of --against, or an earlier run. */
+/** What a run is compared with: the other side of --against, or an earlier run and its history. */
 function comparedWith(
   { tests, old, skipped, selection }: SuiteOutcome,
-  baseline: SavedResults | undefined,
+  excused: ReadonlySet<string>,
+  {
+    baseline,
+    history,
+  }: {
+    readonly baseline: SavedResults | undefined;
+    readonly history: readonly SavedResults[];
+  },
 ): ComparedWith | undefined {
-  if (old) return { tests: old, isInterleaved: true, history: [], skipped: new Set() };
-  if (!baseline) return undefined;
   const names = new Set(tests.map(({ name }) => name));
+  if (old) {
+    const mine = old.filter(({ name }) => names.has(name));
+    return { tests: mine, isInterleaved: true, history: [], skipped: new Set() };
+  }
+  if (!baseline) return undefined;
+  const results = ({ tests: all }: SavedResults) => JSON.stringify(all.map((test) => test.results));
+  const own = results(baseline);
   // The other shards have the other tests.
   const isMine = ({ name }: TestResult) => selection.shard === null || names.has(name);
   return {
     tests: baseline.tests.filter(isMine),
     isInterleaved: false,
-    history: [],
-    skipped: new Set(skipped.map(testNameOf)),
+    history: history.filter((each) => results(each) !== own).map((each) => each.tests),
+    skipped: new Set([...skipped.map(testNameOf), ...excused]),
   };
 }
 
@@ -136,13 +163,20 @@ const named = (names: readonly string[], what: string): string[] =>
   names.length === 0 ? [] : [`${counted(names.length, "test")} ${what}: ${firstNames(names)}`];
 
 /**
- * The suites with one case for each test; its time is that of all repeats. Of shards, the first one has
- * the tests that were skipped.
+ * The suites with one case for each test; its time is that of all repeats. Those in quarantine are
+ * skipped. Of shards, the first one has the tests that were skipped.
  */
-function junitSuitesOf({ tests, skipped, selection }: SuiteOutcome): JUnitSuite[] {
+function junitSuitesOf(
+  { tests, skipped, selection }: SuiteOutcome,
+  excused: ReadonlySet<string>,
+): JUnitSuite[] {
   const left = (selection.shard?.index ?? 1) === 1 ? skipped : [];
   const cases = [
-    ...tests.map((test) => ({ suite: test.suite, ...junitCase(test) })),
+    ...tests.map((test) =>
+      excused.has(test.name)
+        ? { suite: test.suite, name: test.test, skipped: true }
+        : { suite: test.suite, ...junitCase(test) },
+    ),
     ...left.map(({ suite, test }) => ({ suite, name: test, skipped: true })),
   ];
   return [...groupBy(cases, ({ suite }) => suite)].map(([name, all]) => ({ name, cases: all }));

@@ -85,6 +85,7 @@ function differenceOf(one: SavedShard, other: SavedShard): string | undefined {
   if (changed) return `the content of suite ${changed.name}`;
   if (!isSame(one.selection.only, other.selection.only)) return "--only";
   if (one.selection.failed_from !== other.selection.failed_from) return "--failed-from";
+  if (one.selection.first !== other.selection.first) return "--first";
   if (one.selection.repeat !== other.selection.repeat) return "--repeat";
   if (one.selection.confirm !== other.selection.confirm) return "--confirm or --baseline";
   if (one.selection.against !== other.selection.against) return "--against";
@@ -104,12 +105,14 @@ function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {
 
 /** Throws usage for a file that --save has not written as it is. */
 function savedShard({ file, data, tests, old }: SavedResults): SavedShard {
-  const { suites, only, failed_from = null, repeat, server, shard, skipped_tests, stopped } = data;
+  const { suites, only, failed_from = null, first = null, repeat, server, shard } = data;
+  const { skipped_tests, stopped } = data;
   const isWhole =
     haveTexts(suites, "name", "sha256") &&
     Array.isArray(only) &&
     typeof repeat === "number" &&
     (failed_from === null || typeof failed_from === "string") &&
+    (first === null || typeof first === "number") &&
     typeof server === "string" &&
     haveTexts(skipped_tests, "suite", "test");
   if (!isWhole) throw notResults(file);
@@ -117,7 +120,7 @@ function savedShard({ file, data, tests, old }: SavedResults): SavedShard {
   if (!place) throw notResults(file);
   const confirm = typeof data["confirm"] === "number" ? data["confirm"] : null;
   const against = typeof data["against"] === "string" ? data["against"] : null;
-  const chosen = { only: only.map(String), failed_from, repeat, confirm, against };
+  const chosen = { only: only.map(String), failed_from, first, repeat, confirm, against };
   return {
     file,
     shard: place,

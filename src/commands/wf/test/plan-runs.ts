@@ -32,6 +32,8 @@ export interface TestSelection {
   readonly only: readonly string[];
   /** File of `--failed-from`. */
   readonly failed_from: string | null;
+  /** Number of `--first`; null for all. */
+  readonly first: number | null;
   readonly repeat: number;
   /** How often a test is asked again that misses what it passed; null without anything to compare with. */
   readonly confirm: number | null;
@@ -69,16 +71,18 @@ export function selectTests(
   choice: Omit<TestSelection, "suites">,
   failed?: ReadonlySet<string>,
 ): SelectedSuites {
-  const { only, shard } = choice;
+  const { only, shard, first } = choice;
   const chosen =
     only.length > 0 ? new Set(only.flatMap((word) => namedTests(word, all))) : undefined;
   const skipped: SkippedTest[] = [];
   let index = 0;
+  let room = first ?? Infinity;
   const suites = all.map((suite) => {
     const nameOf = ({ name: test }: SuiteTest) => ({ suite: suite.name, test });
     const isMeant = (test: SuiteTest) =>
       chosen?.has(test) !== false && failed?.has(testNameOf(nameOf(test))) !== false;
-    const selected = selectedTests(suite.tests.filter(isMeant));
+    const selected = selectedTests(suite.tests.filter(isMeant)).slice(0, room);
+    room -= selected.length;
     skipped.push(...suite.tests.filter((test) => !selected.includes(test)).map(nameOf));
     const tests = selected.filter(
       () => shard === null || index++ % shard.count === shard.index - 1,

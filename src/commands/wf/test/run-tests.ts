@@ -1,7 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import { checkSearch, answerText, stopsSuite, storedEnd } from "./answers/index.ts";
 import type { AnswerCheck, StoredAnswer, SuiteAnswer } from "./answers/index.ts";
-import type { PassRule, SuiteJudge, SuiteTurn } from "./file/index.ts";
+import type { PassRule, Quarantine, SuiteJudge, SuiteTurn } from "./file/index.ts";
 import type { Tape } from "./keep-recordings.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import type { PlannedRun, TestSide } from "./plan-runs.ts";
@@ -57,6 +57,8 @@ export interface TestRun {
   readonly recordings: readonly string[];
   /** All that was asked, with the answers. */
   readonly turns: readonly AskedTurn[];
+  /** Until when its test does not count; null if it does. */
+  readonly quarantine: Quarantine | null;
 }
 
 const blank = ({ suite, test, repeat, side, confirms }: PlannedRun) => ({
@@ -79,6 +81,7 @@ const blank = ({ suite, test, repeat, side, confirms }: PlannedRun) => ({
   error: null,
   recordings: [],
   turns: [],
+  quarantine: test.quarantine ?? null,
 });
 
 /** The result of a run that was not carried out. */

@@ -13,6 +13,7 @@ import { filesIn, readSuite } from "./file/index.ts";
 import type { Suite } from "./file/index.ts";
 import { openKeeper } from "./keep-recordings.ts";
 import type { Keeper } from "./keep-recordings.ts";
+import { isExcused } from "./quarantine.ts";
 import { planRuns, selectTests, testNameOf } from "./plan-runs.ts";
 import type { PlannedRun, RunPlan, SelectedSuites } from "./plan-runs.ts";
 import { TestBoard, testResults } from "./results.ts";
@@ -41,12 +42,13 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
     );
   }
   const { keep, keep_to: keepTo, redact } = input;
-  const { only, failed_from: failedFrom, repeat, shard, confirm, against } = selection;
+  const { suites: _, server: __, ...chosen } = selection;
+  const { shard, confirm, against } = selection;
   const { user } = context.options.flags;
-  const values = [only, failedFrom, repeat, shard, user, keep, keepTo, redact, confirm, against];
   // Which tests are asked again depends on the baseline.
   const before = baseline?.tests.map(({ name, passes, runs }) => [name, passes, runs]);
-  const journal = await openRunJournal(plan.runs, [...values, before], context);
+  const values = [chosen, user, keep, keepTo, redact, before];
+  const journal = await openRunJournal(plan.runs, values, context);
   try {
     await noticeResumed(plan.runs, journal, context);
     const { fail_fast: failFast = false } = input;
@@ -104,7 +106,7 @@ async function readSelection(
   input: TestRunInput,
   { host, notice, api, options: { flags } }: Context,
 ): Promise<SelectedSuites> {
-  const { suites: paths, only = [], failed_from, repeat = 1, shard: share } = input;
+  const { suites: paths, only = [], failed_from, first, repeat = 1, shard: share } = input;
   const { baseline, against = null, confirm = DEFAULT_CONFIRM } = input;
   if (baseline !== undefined && against !== null)
     throw usage("--against asks what it compares with, so it takes no --baseline");
@@ -116,6 +118,7 @@ async function readSelection(
   const choice = {
     only,
     failed_from: failed_from ?? null,
+    first: first ?? null,
     repeat,
     confirm: baseline === undefined && against === null ? null : confirm,
     against,
@@ -227,7 +230,8 @@ async function* runAll(
   const results = mapConcurrent(planned, limiter, async (run) => {
     board.start(run);
     const result = await resultOf(run);
-    if (result.status === "failed" || result.status === "error") ended.failed = true;
+    const isBad = result.status === "failed" || result.status === "error";
+    if (isBad && !isExcused(result, context.host.now())) ended.failed = true;
     board.end(run, result);
     // A terminal that is redrawn shows the tests themselves.
     if (!options.redraws) context.progress(board.progress());

@@ -46,6 +46,7 @@ export async function* run(
   const selected = selectTests(all, {
     only: [],
     failed_from: null,
+    first: null,
     repeat: typeof repeat === "number" ? repeat : 1,
     confirm: typeof confirm === "number" ? confirm : null,
     against: null,
@@ -107,7 +108,14 @@ async function storedRuns(
 
 /** The run with the results of all that its test expects now. Throws as the checks of an answer do. */
 async function judgedAgain({ stored, suite, test, checkAnswer }: StoredRun): Promise<TestRun> {
-  const run = { ...stored, suite: suite.name, path: suite.path, test: test.name, pass: test.pass };
+  const run = {
+    ...stored,
+    suite: suite.name,
+    path: suite.path,
+    test: test.name,
+    pass: test.pass,
+    quarantine: test.quarantine ?? null,
+  };
   if (stored.status === "not run") return run;
   const checks: TestRun["checks"][number][] = [];
   let judge_tokens: number | null = null;

@@ -12,6 +12,8 @@ import type { Passes } from "./verdict/index.ts";
 /** What is reported about a run of suites. */
 export interface SuiteRun extends SuiteOutcome {
   readonly level: number;
+  /** What is said about tests in quarantine. */
+  readonly notes: readonly string[];
   readonly baseline: { readonly file: string; readonly compared: SuiteComparison } | undefined;
   /** What is known of the calibrations of judges. */
   readonly judges: readonly string[];
@@ -125,8 +127,10 @@ export interface TestRow {
 }
 
 /** The tests of a run in order. */
-export const rowsOf = ({ tests, baseline }: SuiteRun): TestRow[] =>
-  tests.map((test, index) => ({ test, compared: baseline?.compared.tests[index] }));
+export function rowsOf({ tests, baseline }: SuiteRun): TestRow[] {
+  const byName = new Map(baseline?.compared.tests.map((each) => [each.name, each]));
+  return tests.map((test) => ({ test, compared: byName.get(test.name) }));
+}
 
 /** `37 of 40 tests passed` */
 export const passedText = (tests: readonly TestResult[]): string => {
@@ -135,12 +139,13 @@ export const passedText = (tests: readonly TestResult[]): string => {
 };
 
 /** What is said about a run as a whole. */
-function notesOf({ tests, skipped, stopped, baseline, level, judges }: SuiteRun): string[] {
+function notesOf({ tests, skipped, stopped, baseline, level, judges, notes }: SuiteRun): string[] {
   const notRun = tests.filter(({ status }) => status === "not run").length;
   return [
     ...(stopped ? [`ended early: ${stopped.message}`] : []),
     ...(notRun > 0 ? [`${counted(notRun, "test")} not run`] : []),
     ...(skipped.length > 0 ? [`${counted(skipped.length, "test")} skipped`] : []),
+    ...notes,
     ...judgeNote(tests),
     ...judges,
     ...(baseline ? comparisonNotes(baseline.compared, level) : []),

@@ -17,6 +17,8 @@ export interface TestDraft {
   readonly answers: readonly string[];
   /** Outputs of the run that are expected again. */
   readonly outputs: Readonly<Record<string, unknown>>;
+  /** Further keys of the test, as a suite has them. */
+  readonly keys?: Readonly<Record<string, unknown>>;
 }
 
 /** What a source yields: a test, or why something did not become one. */
@@ -57,7 +59,7 @@ export async function collectDrafts(
       skipped.set(draft, (skipped.get(draft) ?? 0) + 1);
       continue;
     }
-    const question = JSON.stringify(draft.turns.map(normalized));
+    const question = JSON.stringify([draft.turns.map(normalized), draft.keys]);
     const known = byQuestion.get(question);
     if (known) duplicates++;
     else if (byQuestion.size === limit) {

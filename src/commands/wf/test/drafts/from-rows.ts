@@ -1,5 +1,6 @@
 import { usage } from "../../../../errors.ts";
 import { readRowFile, unreadable } from "../../../../lib/formats/rows-file.ts";
+import { tryParseJson } from "../../../../lib/json.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { questionDraft } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";
@@ -19,6 +20,7 @@ const knownColumns = {
     "a",
   ],
   name: ["name", "title", "id"],
+  contexts: ["reference_contexts"],
 } as const;
 
 type Role = keyof typeof knownColumns;
@@ -31,12 +33,12 @@ export interface RowDrafts {
 }
 
 /**
- * Reads a file of questions and answers; with `input`, the question becomes that input of a workflow.
- * Throws `usage` for a file without such columns.
+ * Reads a file of questions and answers; with `input`, the question becomes that input of a workflow,
+ * with `kb`, a search there must find the reference contexts. Throws `usage` for a file without such columns.
  */
 export async function rowDrafts(
   path: string,
-  input: string | undefined,
+  { input, kb }: { readonly input?: string | undefined; readonly kb?: string | undefined },
   { host }: Context,
 ): Promise<RowDrafts> {
   if ((await host.files.stat(path)) === null) throw usage(`${path}: file not found`);
@@ -46,8 +48,11 @@ export async function rowDrafts(
     question: columnFor("question", all),
     answer: columnFor("answer", all),
     name: columnFor("name", all),
+    contexts: kb === undefined ? undefined : columnFor("contexts", all),
   };
-  const { question, answer, name } = found;
+  const { question, answer, name, contexts } = found;
+  if (kb !== undefined && contexts === undefined)
+    throw unreadable(path, "no column reference_contexts", "omit --kb to do without searches");
   for (const role of ["question", "answer"] as const)
     if (found[role] === undefined)
       throw unreadable(
@@ -59,8 +64,13 @@ export async function rowDrafts(
     const draft = questionDraft({ query: textOf(values, question) }, textOf(values, answer), {
       name: textOf(values, name),
     });
-    if (typeof draft === "string" || input === undefined) return draft;
-    return { ...draft, turns: [{ inputs: { [input]: draft.turns[0].query } }] as const };
+    if (typeof draft === "string") return draft;
+    const { query } = draft.turns[0];
+    const texts = contexts === undefined ? [] : textsIn(values[contexts]);
+    if (!texts) return "with contexts that are not a JSON list of texts";
+    const keys = texts.length > 0 ? { keys: { search: { kb, query, text: texts } } } : {};
+    if (input === undefined) return { ...draft, ...keys };
+    return { ...draft, ...keys, turns: [{ inputs: { [input]: query } }] as const };
   });
   const used = Object.entries(found).flatMap(([role, column]) =>
     column === undefined ? [] : [`${role} from column ${JSON.stringify(column)}`],
@@ -80,6 +90,14 @@ function columnFor(role: Role, columns: readonly string[]): string | undefined {
   const positions = columns.map((column) => (names as readonly string[]).indexOf(plain(column)));
   const best = Math.min(...positions.filter((position) => position >= 0));
   return columns[positions.indexOf(best)];
+}
+
+/** The texts of a list, which a cell of CSV has as JSON; undefined for anything else. */
+function textsIn(cell: unknown): readonly string[] | undefined {
+  if (cell === undefined || cell === null || cell === "") return [];
+  const list = typeof cell === "string" ? tryParseJson(cell) : cell;
+  const isTexts = Array.isArray(list) && list.every((each) => typeof each === "string");
+  return isTexts ? list : undefined;
 }
 
 /** The text of a cell; undefined for none. */

@@ -21,6 +21,7 @@ import type { testInitParams } from "./command.ts";
 import { collectDrafts, questionDraft } from "./draft.ts";
 import type { DraftOrReason, DraftedTests, NamedDraft } from "./draft.ts";
 import { feedbackDrafts } from "./from-feedback.ts";
+import { promptfooDrafts } from "./from-promptfoo.ts";
 import { rowDrafts } from "./from-rows.ts";
 
 type TestInitInput = Input<typeof testInitParams>;
@@ -32,6 +33,8 @@ interface Source {
   /** In a sentence: `annotations of the application "chat"`. */
   readonly name: string;
   readonly drafts: AsyncIterable<DraftOrReason> | Iterable<DraftOrReason>;
+  /** What it has that no suite has, with its place. */
+  readonly others?: readonly string[];
 }
 
 /**
@@ -42,12 +45,14 @@ interface Source {
 export async function* run(input: TestInitInput, context: Context): AsyncGenerator<unknown> {
   const { out = "-" } = input;
   if (out !== "-") await checkTarget(out, input, context);
-  const { name, drafts } = await sourceOf(input, context);
+  const { name, drafts, others = [] } = await sourceOf(input, context);
   const found = await collectDrafts(drafts, input.limit ?? DEFAULT_LIMIT);
+  const unused = others.map((each) => `not taken: ${each}`);
+  for (const each of unused) await context.notice(each);
   const { app } = context.options.flags;
   const tests = found.drafts;
   if (tests.length === 0) throw notFound(`no tests to create: ${countsOf(found, name)}`);
-  const text = await suiteText(tests, { source: name, app });
+  const text = await suiteText(tests, { source: name, app, unused });
   const size = Buffer.byteLength(text);
   if (size > MAX_YAML_SIZE)
     throw usage(
@@ -92,20 +97,35 @@ const flagsOf: Readonly<Record<TestInitInput["from"], readonly string[]>> = {
   annotations: ["--keyword"],
   feedback: [],
   logs: Object.values(filters),
-  rows: ["FILE", "--input"],
+  rows: ["FILE", "--input", "--kb"],
+  promptfoo: ["FILE", "--input", "--query", "--judge"],
 };
 
 /** The source that the flags describe. Throws `usage` for a flag of another one. */
 async function sourceOf(input: TestInitInput, context: Context): Promise<Source> {
   const { from, file, keyword } = input;
-  const allFlags = { ...filters, file: "FILE", input: "--input" } as const;
+  const allFlags = {
+    ...filters,
+    file: "FILE",
+    input: "--input",
+    kb: "--kb",
+    query: "--query",
+    judge: "--judge",
+  } as const;
   for (const [name, flag] of Object.entries(allFlags))
     if (input[name as keyof typeof allFlags] !== undefined && !flagsOf[from].includes(flag))
       throw usage(`--from ${from} cannot be used with ${flag}`);
-  if (from === "rows") {
-    if (file === undefined)
-      throw usage("--from rows needs a file", "name a CSV or JSON Lines file");
-    const { drafts, taken } = await rowDrafts(file, input.input, context);
+  if (from === "rows" || from === "promptfoo") {
+    if (file === undefined) {
+      const kind = from === "rows" ? "CSV or JSON Lines file" : "configuration";
+      throw usage(`--from ${from} needs a file`, `name a ${kind}`);
+    }
+    if (from === "promptfoo") {
+      const { query, input: name, judge } = input;
+      const found = await promptfooDrafts(file, { query, input: name, judge }, context);
+      return { name: `promptfoo ${file}`, ...found };
+    }
+    const { drafts, taken } = await rowDrafts(file, input, context);
     await context.notice(`${file}: ${taken}`);
     return { name: `rows of ${file}`, drafts: drafts };
   }
@@ -143,19 +163,28 @@ async function* annotationDrafts(
 /** Formats tests as a suite. `source` says where they come from; `app` names their application. */
 const suiteText = (
   drafts: readonly NamedDraft[],
-  { source, app }: { readonly source: string; readonly app: string | undefined },
+  {
+    source,
+    app,
+    unused,
+  }: {
+    readonly source: string;
+    readonly app: string | undefined;
+    readonly unused: readonly string[];
+  },
 ): Promise<string> =>
   readableYaml({
     comment: [
       `Tests made from ${source}.`,
       "The expected answers are drafts: read them before you rely on them.",
+      ...unused,
     ],
     value: { ...(app !== undefined && { app }), tests: drafts.map(testOf) },
     list: "tests",
   });
 
 /** A test with the keys of a suite. */
-function testOf({ name, turns, answers, outputs }: NamedDraft): Record<string, unknown> {
+function testOf({ name, turns, answers, outputs, keys }: NamedDraft): Record<string, unknown> {
   const [only, ...others] = turns;
   const [answer, ...alternatives] = answers;
   const conditions = Object.entries(outputs).map(
@@ -167,6 +196,7 @@ function testOf({ name, turns, answers, outputs }: NamedDraft): Record<string, u
       compare: "similar",
     }),
     ...(conditions.length > 0 && { expect: conditions }),
+    ...keys,
   };
   if (others.length === 0) return { name, ...only, ...expected };
   const last = turns.length - 1;

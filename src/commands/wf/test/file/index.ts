@@ -1,8 +1,10 @@
 export { usualSimilarity } from "./keys.ts";
 export type { CompareMode } from "./keys.ts";
-export { filesIn, isRowFile, readSearches, readSuite } from "./read-suite.ts";
+export { isRowFile } from "./read-rows.ts";
+export { filesIn, readSearches, readSuite } from "./read-suite.ts";
 export type {
   PassRule,
+  Quarantine,
   Suite,
   SuiteJudge,
   SuiteSearch,

@@ -12,11 +12,20 @@ export const usualSimilarity = 0.8;
 export type CompareMode = (typeof compareModes)[number];
 
 /** The mappings of a suite; each key says which of them may have it. */
-export type SuiteLevel = "suite" | "defaults" | "test" | "turn" | "judge" | "search" | "pass";
+export type SuiteLevel =
+  | "suite"
+  | "defaults"
+  | "test"
+  | "turn"
+  | "judge"
+  | "search"
+  | "pass"
+  | "quarantine";
 
 /** What a key contains; `texts` is one text or a list, `inputs` a mapping of any values. */
 export type SuiteKeyType =
   | "text"
+  | "date"
   | "texts"
   | "flag"
   | "number"
@@ -27,6 +36,7 @@ export type SuiteKeyType =
   | "judge"
   | "search"
   | "pass"
+  | "quarantine"
   | "defaults"
   | "turns"
   | "tests";
@@ -221,6 +231,14 @@ export const suiteKeys = [
   },
   { name: "skip", where: ["test"], type: "flag", description: "leaves the test out" },
   { name: "only", where: ["test"], type: "flag", description: "runs only such tests" },
+  {
+    name: "quarantine",
+    where: ["test"],
+    type: "quarantine",
+    description: "a day such as `2026-12-31`, until which the test may fail, or a mapping",
+  },
+  { name: "until", where: ["quarantine"], type: "date", description: "the last day, in UTC" },
+  { name: "reason", where: ["quarantine"], type: "text", description: "why, for reports" },
 ] as const satisfies readonly SuiteKey[];
 
 /** Keys that a turn does not take over from its test. */
@@ -228,7 +246,7 @@ export const turnKeys = ["query", "expect", "answer"] as const;
 
 /** The mapping that a key contains, whose keys are columns of rows, too. */
 export const nestedLevel = (type: SuiteKeyType): SuiteLevel | undefined =>
-  type === "judge" || type === "search" || type === "pass" ? type : undefined;
+  ["judge", "search", "pass", "quarantine"].includes(type) ? (type as SuiteLevel) : undefined;
 
 /** The keys that a mapping may have. */
 export const keysAt = (level: SuiteLevel): readonly SuiteKey[] =>
@@ -237,6 +255,7 @@ export const keysAt = (level: SuiteLevel): readonly SuiteKey[] =>
 /** What each type of a key is read as. */
 interface ValueTypes {
   readonly text: string;
+  readonly date: string;
   readonly texts: readonly string[];
   readonly flag: boolean;
   readonly number: number;
@@ -247,6 +266,7 @@ interface ValueTypes {
   readonly judge: SuiteValues;
   readonly search: SuiteValues;
   readonly pass: SuiteValues;
+  readonly quarantine: SuiteValues;
   readonly defaults: SuiteValues;
   readonly turns: readonly SuiteValues[];
   readonly tests: readonly SuiteValues[];
@@ -282,6 +302,7 @@ type Readers = {
 
 const readers: Readers = {
   text: (nodes, node) => nodes.text(node),
+  date: dateIn,
   texts: (nodes, node) =>
     nodes.isList(node) ? nodes.items(node).map(nodes.text) : [nodes.text(node)],
   flag: (nodes, node) => nodes.boolean(node),
@@ -308,10 +329,23 @@ const readers: Readers = {
     const range = [0, 1] as const;
     return { from: nodes.from(node), rate: isAll ? 1 : numberIn(nodes, node, { ...key, range }) };
   },
+  quarantine: (nodes, node) =>
+    nodes.isMapping(node)
+      ? readValues("quarantine", nodes, node)
+      : { until: dateIn(nodes, node), from: nodes.from(node) },
   defaults: (nodes, node) => readValues("defaults", nodes, node),
   turns: (nodes, node) => readEach(nodes.items(node), (turn) => [readValues("turn", nodes, turn)]),
   tests: (nodes, node) => readEach(nodes.items(node), (test) => [readValues("test", nodes, test)]),
 };
+
+/** A day of the calendar: `2026-12-31`. */
+function dateIn(nodes: YamlNodes, node: Node): string {
+  const text = nodes.text(node);
+  const date = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined;
+  // A day that a month does not have becomes one of the next.
+  if (date && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)) return text;
+  throw nodes.error(node, "expected a day such as 2026-12-31");
+}
 
 function numberIn(nodes: YamlNodes, node: Node, { type, range }: SuiteKey): number {
   const [least, most] = range ?? [-Infinity, Infinity];

@@ -1,16 +1,11 @@
 import { basename } from "node:path";
 import { usage } from "../../../../errors.ts";
 import type { Files } from "../../../../host/host.ts";
-import { commandLine } from "../../../../lib/command-line.ts";
-import { readEach, readYamlNodes, valueNodes } from "../../expect/index.ts";
+import { readEach, readYamlNodes } from "../../expect/index.ts";
 import type { Expectation } from "../../expect/index.ts";
-import { readValues, turnKeys, usualSimilarity, keysAt, nestedLevel } from "./keys.ts";
-import type { CompareMode, SuitePlace, SuiteValues, SuiteKeyType } from "./keys.ts";
-import type { CliError } from "../../../../errors.ts";
-import { didYouMean } from "../../../../lib/did-you-mean.ts";
-import { readRowFile, rowPlace, unreadable } from "../../../../lib/formats/rows-file.ts";
-import type { FileRow } from "../../../../lib/formats/rows-file.ts";
-import { isObject, tryParseJson } from "../../../../lib/json.ts";
+import { readValues, turnKeys, usualSimilarity } from "./keys.ts";
+import type { CompareMode, SuitePlace, SuiteValues } from "./keys.ts";
+import { isRowFile, keysHint, rowSuite } from "./read-rows.ts";
 
 /** An application that judges an answer. */
 export interface SuiteJudge {
@@ -65,6 +60,13 @@ export interface PassRule {
   readonly lower_bound: number;
 }
 
+/** A test that does not decide about a run until a day, and why. */
+export interface Quarantine {
+  /** The last day, in UTC: `2026-12-31`. */
+  readonly until: string;
+  readonly reason: string | null;
+}
+
 /** One test: a run, or the turns of one conversation. */
 export interface SuiteTest {
   readonly name: string;
@@ -75,6 +77,7 @@ export interface SuiteTest {
   readonly pass: PassRule;
   readonly skip: boolean;
   readonly only: boolean;
+  readonly quarantine: Quarantine | undefined;
   /** None if the test only searches. */
   readonly turns: readonly SuiteTurn[];
   readonly search: SuiteSearch | undefined;
@@ -101,7 +104,7 @@ export interface Suite {
  * that of another one.
  */
 export async function readSuite(path: string, files: Files): Promise<Suite> {
-  const { values, text } = await (isRowFile(path) ? rowValues : yamlValues)(path, files);
+  const { values, text } = await (isRowFile(path) ? rowSuite : yamlValues)(path, files);
   if (!values.tests?.length) throw mistake({ path, line: 1 }, "the suite has no tests");
   const { name = basename(path).replace(/\.(ya?ml|csv|jsonl|ndjson)$/i, ""), app, user } = values;
   return { name, path, app, user, tests: testsOf(values.tests, values.defaults), text };
@@ -117,9 +120,6 @@ export const filesIn = ({ tests }: Pick<Suite, "tests">): ReadonlySet<string> =>
         typeof value === "string" && value.startsWith("@") ? [value.slice(1)] : [],
       ),
   );
-
-/** Whether a suite consists of rows; any other is YAML. */
-export const isRowFile = (path: string): boolean => /\.(csv|jsonl|ndjson)$/i.test(path);
 
 async function yamlValues(path: string, files: Files) {
   const { nodes, contents, text } = await readYamlNodes(path, files, {
@@ -151,6 +151,7 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
       pass: passRuleOf(test.pass ?? defaults?.pass),
       skip: test.skip === true,
       only: test.only === true,
+      quarantine: quarantineOf(test.quarantine),
       turns: turnsOf(test).map((turn) => turnOf(turn, test, defaults)),
       search,
     };
@@ -163,6 +164,13 @@ const passRuleOf = ({ rate, lower_bound }: Partial<SuiteValues> = {}): PassRule 
   rate: rate ?? (lower_bound === undefined ? 1 : 0),
   lower_bound: lower_bound ?? 0,
 });
+
+function quarantineOf(values: SuiteValues | undefined): SuiteTest["quarantine"] {
+  if (!values) return undefined;
+  const { from, until, reason = null } = values;
+  if (until === undefined) throw mistake(from, "quarantine has no until");
+  return { until, reason };
+}
 
 /** The turns of a test: itself, unless it has some, or has nothing to ask beside a search. */
 function turnsOf(test: SuiteValues): readonly SuiteValues[] {
@@ -242,110 +250,5 @@ function judgeOf(values: readonly (SuiteValues | undefined)[]): SuiteJudge | und
   return { app, criteria, atLeast, repeat };
 }
 
-const keysHint = () => `run ${commandLine("wf test schema")} for the keys of a suite`;
-
 const mistake = ({ path, line }: SuitePlace, problem: string) =>
   usage(`${path} line ${line}: ${problem}`, keysHint());
-
-/** A column: a key of a test, or as in `judge.criteria` a key of the mapping there. */
-interface Column {
-  readonly key: string;
-  readonly nested: string | undefined;
-  readonly type: SuiteKeyType;
-}
-
-/**
- * Reads the tests of CSV or JSON Lines, one a row. A row without a name has that of its query, or its
- * number. Throws `usage` with the row and the column of a mistake.
- */
-async function rowValues(path: string, files: Files) {
-  const stat = await files.stat(path);
-  if (stat === null) throw usage(`${path}: file not found`);
-  if (stat.isDirectory) throw usage(`${path}: is a directory`);
-  const bytes = await files.read(path);
-  const { rows, columns } = await readRowFile(path, bytes);
-  for (const name of columns ?? []) columnOf(name, `${path} line 1`);
-  const tests: SuiteValues[] = [];
-  for (const row of rows) tests.push(await rowTest(row, path, columns !== undefined));
-  const values: SuiteValues = { from: { path, line: 1 }, tests };
-  return { values, text: new TextDecoder().decode(bytes) };
-}
-
-async function rowTest(row: FileRow, path: string, isCsv: boolean): Promise<SuiteValues> {
-  const from = { path, line: row.line };
-  let test: SuiteValues = { from };
-  for (const [name, cell] of Object.entries(row.values)) {
-    const place = `${path} ${rowPlace(row)}`;
-    const column = columnOf(name, place);
-    if (cell === null || (isCsv && cell === "")) continue;
-    if (isCsv && column.key === "inputs" && column.nested !== undefined) {
-      // The form of the application gives the text its type.
-      test = { ...test, assigned: { ...test.assigned, [column.nested]: String(cell) } };
-      continue;
-    }
-    const at = { ...from, place: `${place}, column ${name}`, keysHint: keysHint() };
-    const { nodes, root } = await valueNodes(valueOf(cell, column, isCsv), at);
-    test = merged(test, readValues("test", nodes, root));
-  }
-  const { name = test.query?.replace(/\s+/g, " ").trim() } = test;
-  return { ...test, name: name || `row ${row.number}` };
-}
-
-/** The column of a name. Throws `usage` if no key has it. */
-function columnOf(name: string, place: string): Column {
-  const [key = "", nested] = name.split(/\.(.*)/s, 2);
-  const type = keysAt("test").find((each) => each.name === key)?.type;
-  const level = type && nestedLevel(type);
-  if (type && nested === undefined) return { key, nested, type };
-  if (type === "inputs") return { key, nested, type: "text" };
-  const known = level && keysAt(level).find((each) => each.name === nested);
-  if (known) return { key, nested, type: known.type };
-  throw unknownColumn(place, name);
-}
-
-function unknownColumn(place: string, name: string): CliError {
-  const names = keysAt("test").flatMap(({ name: key, type }) => {
-    const level = nestedLevel(type);
-    return [key, ...(level ? keysAt(level).map((each) => `${key}.${each.name}`) : [])];
-  });
-  const near = didYouMean(name, names);
-  return unreadable(
-    place,
-    `unknown column ${JSON.stringify(name)}`,
-    near === undefined
-      ? `valid columns: ${names.join(", ")}, and inputs.NAME for an input`
-      : `did you mean ${near}?`,
-  );
-}
-
-/** Cells of CSV that are JSON; any other is text. */
-const jsonCells: Readonly<Partial<Record<SuiteKeyType, RegExp>>> = {
-  flag: /./,
-  number: /./,
-  integer: /./,
-  inputs: /./,
-  turns: /./,
-  texts: /^\s*\[/,
-  expect: /^\s*[[{]/,
-  pass: /^\s*[{\d.]/,
-  judge: /^\s*\{/,
-  search: /./,
-};
-
-/** A cell as the mapping of a test with this key alone. */
-function valueOf(cell: unknown, { key, nested, type }: Column, isCsv: boolean): unknown {
-  const isJson = isCsv && jsonCells[type]?.test(String(cell)) === true;
-  const value = isJson ? (tryParseJson(String(cell)) ?? cell) : cell;
-  return { [key]: nested === undefined ? value : { [nested]: value } };
-}
-
-/** The values of two columns; mappings have the keys of both. */
-const merged = (one: SuiteValues, other: SuiteValues): SuiteValues =>
-  Object.assign(
-    {},
-    one,
-    ...Object.entries(other).map(([key, value]) => {
-      const before: unknown = (one as Readonly<Record<string, unknown>>)[key];
-      return { [key]: isObject(before) && isObject(value) ? { ...before, ...value } : value };
-    }),
-  ) as SuiteValues;

@@ -32,6 +32,7 @@ export const suiteSchema = (): Schema => ({
     judge: mappingAt("judge"),
     search: mappingAt("search"),
     pass: mappingAt("pass"),
+    quarantine: mappingAt("quarantine"),
     expectations: {
       type: "object",
       properties: { checks: listOf(textSchema) },
@@ -65,6 +66,7 @@ const numberSchema = ({ type, range }: SuiteKey): Schema => ({
 
 const schemas: Readonly<Record<SuiteKeyType, (key: SuiteKey) => Schema>> = {
   text: () => textSchema,
+  date: () => ({ type: "string", pattern: "^\\d{4}-\\d\\d-\\d\\d$" }),
   texts: () => ({ anyOf: [textSchema, listOf(textSchema)] }),
   flag: () => ({ type: "boolean" }),
   number: numberSchema,
@@ -78,6 +80,7 @@ const schemas: Readonly<Record<SuiteKeyType, (key: SuiteKey) => Schema>> = {
   }),
   // Besides a reference, draft 7 ignores the description.
   search: () => ({ allOf: [defined("search")] }),
+  quarantine: (key) => ({ anyOf: [schemas.date(key), defined("quarantine")] }),
   defaults: () => ({ allOf: [defined("defaults")] }),
   turns: () => ({ ...listOf(defined("turn")), minItems: 1 }),
   tests: () => ({ ...listOf(defined("test")), minItems: 1 }),

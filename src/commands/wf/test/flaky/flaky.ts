@@ -1,0 +1,129 @@
+import { usage } from "../../../../errors.ts";
+import { groupBy } from "../../../../lib/collect.ts";
+import { commandLine } from "../../../../lib/command-line.ts";
+import { isObject } from "../../../../lib/json.ts";
+import { counted } from "../../../../lib/text.ts";
+import type { Input } from "../../../../operations/operation.ts";
+import { left, literal, right } from "../../../../output/report-model.ts";
+import type { Cell, Report, Tone } from "../../../../output/report-model.ts";
+import type { Context } from "../../../task/command-spec.ts";
+import { passRate, readHistory } from "../index.ts";
+import type { DatedResults } from "../index.ts";
+import type { testFlakyParams } from "./command.ts";
+import { verdictOf, verdicts } from "./verdicts.ts";
+import type { FlakyVerdict, Observation } from "./verdicts.ts";
+
+/** Reports which tests of a history are flaky. Throws `usage` if it has no results. */
+export async function* run(
+  { history: directory }: Input<typeof testFlakyParams>,
+  context: Context,
+): AsyncGenerator<Report> {
+  const history = await readHistory(directory, context);
+  if (history.length === 0)
+    throw usage(
+      `${directory} has no results of --history`,
+      `add some with ${commandLine("wf test run", ["FILE"], { history: directory })}`,
+    );
+  const runs = groupBy(history.flatMap(observations), ({ name }) => name);
+  const tests = [...runs].flatMap(([name, [first, ...others]]) =>
+    first ? [testHistory(name, [first, ...others])] : [],
+  );
+  yield flakyReport(tests.toSorted(byConcern), { directory, history });
+}
+
+/** The runs of a file that were judged, with the names of their tests. */
+function observations({ at, data, tests }: DatedResults) {
+  const suites: readonly unknown[] = Array.isArray(data["suites"]) ? data["suites"] : [];
+  const versions = new Map(
+    suites.map((each) => {
+      const { name, sha256 }: Readonly<Record<string, unknown>> = isObject(each) ? each : {};
+      return [name, String(sha256)];
+    }),
+  );
+  return tests.flatMap(({ name, suite, results }) =>
+    results.flatMap(({ status }) => {
+      if (status !== "passed" && status !== "failed") return [];
+      const version = versions.get(suite) ?? "";
+      return [{ name, at, version, passed: status === "passed" }];
+    }),
+  );
+}
+
+/** Results that a line shows, the last ones. */
+const MAX_SHOWN = 20;
+
+/** A test over all of its runs; times are in ISO 8601. */
+function testHistory(name: string, runs: readonly [Observation, ...Observation[]]) {
+  const passes = runs.filter(({ passed }) => passed).length;
+  const shown = runs.slice(-MAX_SHOWN).map(({ passed }) => (passed ? "P" : "F"));
+  const { verdict, since, switches } = verdictOf(runs);
+  return {
+    name,
+    verdict,
+    since: since?.toISOString() ?? null,
+    switches,
+    runs: runs.length,
+    passes,
+    rate: passRate(passes, runs.length),
+    last_failure: runs.findLast(({ passed }) => !passed)?.at.toISOString() ?? null,
+    /** The last results, oldest first: P passed, F failed. */
+    last: shown.join(""),
+  };
+}
+
+type TestHistory = ReturnType<typeof testHistory>;
+
+/** The most urgent verdict first; of one verdict, the test that changed most often. */
+const byConcern = (one: TestHistory, other: TestHistory): number =>
+  verdicts.indexOf(one.verdict) - verdicts.indexOf(other.verdict) ||
+  other.switches - one.switches ||
+  (one.rate?.rate ?? 0) - (other.rate?.rate ?? 0);
+
+const tones: Readonly<Record<FlakyVerdict["verdict"], Tone>> = {
+  flaky: "warn",
+  unclear: "warn",
+  broken: "bad",
+  failing: "bad",
+  fixed: "good",
+  passing: "good",
+};
+
+const dateOf = (time: string | null): Cell => (time === null ? null : new Date(time));
+
+function flakyReport(
+  tests: readonly TestHistory[],
+  { directory, history }: { readonly directory: string; readonly history: readonly DatedResults[] },
+): Report {
+  const flaky = tests.filter(({ verdict }) => verdict === "flaky").length;
+  const [first, last] = [history[0], history.at(-1)].map((each) => each?.at.toISOString() ?? null);
+  return {
+    data: { wf_flaky: 1, directory, results: history.length, first, last, tests },
+    title: "Flaky tests",
+    sections: [
+      {
+        title: `${flaky} of ${counted(tests.length, "test")} flaky in ${counted(history.length, "result")}`,
+        columns: [
+          left("verdict"),
+          literal("test"),
+          right("passes"),
+          { ...right("95 %"), minor: true },
+          left("last results"),
+          left("last failure"),
+          { ...left("since"), minor: true },
+        ],
+        rows: tests.map((test): Cell[] => [
+          { text: test.verdict, tone: tones[test.verdict] },
+          test.name,
+          `${test.passes}/${test.runs}`,
+          test.rate && `${percent(test.rate.low)}–${percent(test.rate.high)} %`,
+          test.last,
+          dateOf(test.last_failure),
+          dateOf(test.since),
+        ]),
+        notes: ["P passed, F failed; the newest result is the last one"],
+      },
+    ],
+  };
+}
+
+const percent = (share: number): number => Math.round(share * 100);
