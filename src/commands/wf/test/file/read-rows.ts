@@ -1,0 +1,115 @@
+import { usage } from "../../../../errors.ts";
+import type { CliError } from "../../../../errors.ts";
+import type { Files } from "../../../../host/host.ts";
+import { didYouMean } from "../../../../lib/did-you-mean.ts";
+import { readRowFile, rowPlace, unreadable } from "../../../../lib/formats/rows-file.ts";
+import type { FileRow } from "../../../../lib/formats/rows-file.ts";
+import { isObject, tryParseJson } from "../../../../lib/json.ts";
+import { valueNodes } from "../../expect/index.ts";
+import { keysAt, nestedLevel } from "./keys.ts";
+import type { SuiteKeyType } from "./keys.ts";
+import { keysHint } from "./turns.ts";
+import { readValues } from "./values.ts";
+import type { SuiteValues } from "./values.ts";
+
+/** A column: a key of a test, or as in `judge.criteria` a key of the mapping there. */
+interface Column {
+  readonly key: string;
+  readonly nested: string | undefined;
+  readonly type: SuiteKeyType;
+}
+
+/**
+ * Reads the tests of CSV or JSON Lines, one a row. A row without a name has that of its query, or its
+ * number. Throws `usage` with the row and the column of a mistake.
+ */
+export async function rowSuite(path: string, files: Files) {
+  const stat = await files.stat(path);
+  if (stat === null) throw usage(`${path}: file not found`);
+  if (stat.isDirectory) throw usage(`${path}: is a directory`);
+  const bytes = await files.read(path);
+  const { rows, columns } = await readRowFile(path, bytes);
+  for (const name of columns ?? []) columnOf(name, `${path} line 1`);
+  const tests: SuiteValues[] = [];
+  for (const row of rows) tests.push(await rowTest(row, path, columns !== undefined));
+  const values: SuiteValues = { from: { path, line: 1 }, tests };
+  return { values, text: new TextDecoder().decode(bytes) };
+}
+
+async function rowTest(row: FileRow, path: string, isCsv: boolean): Promise<SuiteValues> {
+  const from = { path, line: row.line };
+  let test: SuiteValues = { from };
+  for (const [name, cell] of Object.entries(row.values)) {
+    const place = `${path} ${rowPlace(row)}`;
+    const column = columnOf(name, place);
+    if (cell === null || (isCsv && cell === "")) continue;
+    if (isCsv && column.key === "inputs" && column.nested !== undefined) {
+      // The form of the application gives the text its type.
+      test = { ...test, assigned: { ...test.assigned, [column.nested]: String(cell) } };
+      continue;
+    }
+    const at = { ...from, place: `${place}, column ${name}`, keysHint: keysHint() };
+    const { nodes, root } = await valueNodes(valueOf(cell, column, isCsv), at);
+    test = merged(test, readValues("test", nodes, root));
+  }
+  const { name = test.query?.replace(/\s+/g, " ").trim() } = test;
+  return { ...test, name: name || `row ${row.number}` };
+}
+
+/** The column of a name. Throws `usage` if no key has it. */
+function columnOf(name: string, place: string): Column {
+  const [key = "", nested] = name.split(/\.(.*)/s, 2);
+  const type = keysAt("test").find((each) => each.name === key)?.type;
+  const level = type && nestedLevel(type);
+  if (type && nested === undefined) return { key, nested, type };
+  if (type === "inputs") return { key, nested, type: "text" };
+  const known = level && keysAt(level).find((each) => each.name === nested);
+  if (known) return { key, nested, type: known.type };
+  throw unknownColumn(place, name);
+}
+
+function unknownColumn(place: string, name: string): CliError {
+  const names = keysAt("test").flatMap(({ name: key, type }) => {
+    const level = nestedLevel(type);
+    return [key, ...(level ? keysAt(level).map((each) => `${key}.${each.name}`) : [])];
+  });
+  const near = didYouMean(name, names);
+  return unreadable(
+    place,
+    `unknown column ${JSON.stringify(name)}`,
+    near === undefined
+      ? `valid columns: ${names.join(", ")}, and inputs.NAME for an input`
+      : `did you mean ${near}?`,
+  );
+}
+
+/** Cells of CSV that are JSON; any other is text. */
+const jsonCells: Readonly<Partial<Record<SuiteKeyType, RegExp>>> = {
+  flag: /./,
+  number: /./,
+  integer: /./,
+  inputs: /./,
+  turns: /./,
+  texts: /^\s*\[/,
+  expect: /^\s*[[{]/,
+  judge: /^\s*\{/,
+  search: /./,
+};
+
+/** A cell as the mapping of a test with this key alone. */
+function valueOf(cell: unknown, { key, nested, type }: Column, isCsv: boolean): unknown {
+  const isJson = isCsv && jsonCells[type]?.test(String(cell)) === true;
+  const value = isJson ? (tryParseJson(String(cell)) ?? cell) : cell;
+  return { [key]: nested === undefined ? value : { [nested]: value } };
+}
+
+/** The values of two columns; mappings have the keys of both. */
+const merged = (one: SuiteValues, other: SuiteValues): SuiteValues =>
+  Object.assign(
+    {},
+    one,
+    ...Object.entries(other).map(([key, value]) => {
+      const before: unknown = (one as Readonly<Record<string, unknown>>)[key];
+      return { [key]: isObject(before) && isObject(value) ? { ...before, ...value } : value };
+    }),
+  ) as SuiteValues;
