@@ -62,6 +62,7 @@ const expected: readonly Expected[] = [
     },
   },
   { tests: { "Judged: knows the days": ["grader"], "Judged: names the law": ["0.6"] } },
+  { tests: { "Grounded: leave": ["1 of 1", "sentence"] } },
 ];
 
 interface Printed {

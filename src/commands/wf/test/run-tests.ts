@@ -1,6 +1,6 @@
 import { CliError } from "../../../errors.ts";
-import { checkSearch, answerText, stopsSuite } from "./answers/index.ts";
-import type { AnswerCheck, SuiteAnswer } from "./answers/index.ts";
+import { checkSearch, answerText, searchFor, stopsSuite, sumOf } from "./answers/index.ts";
+import type { AnswerCheck, FoundChunks, SuiteAnswer } from "./answers/index.ts";
 import type { SuiteTurn } from "./file/index.ts";
 import type { Tape } from "./keep-recordings.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
@@ -13,9 +13,9 @@ interface TurnCheck extends AnswerCheck {
   readonly turn: number;
 }
 
-/** A question of a run, what was expected, and the answer. */
+/** A question of a run, the expected answers, and the answer. */
 export interface AskedTurn {
-  /** What was said to a chat; null for a workflow. */
+  /** The message to a chat; null for a workflow. */
   readonly query: string | null;
   readonly inputs: Readonly<Record<string, unknown>>;
   /** Null if there is none. */
@@ -53,6 +53,8 @@ export interface TestRun {
   readonly recordings: readonly string[];
   /** All that was asked, with the answers. */
   readonly turns: readonly AskedTurn[];
+  /** Null without a search. */
+  readonly found: FoundChunks | null;
 }
 
 const blank = ({ suite, test, repeat }: PlannedRun) => ({
@@ -71,6 +73,7 @@ const blank = ({ suite, test, repeat }: PlannedRun) => ({
   error: null,
   recordings: [],
   turns: [],
+  found: null,
 });
 
 /** The result of a run that was not carried out. */
@@ -95,7 +98,11 @@ export async function runTest(
   let tokens: number | null = null;
   let judgeTokens: number | null = null;
   let error: string | null = null;
+  let found: FoundChunks | null = null;
   try {
+    const search = await searchFor(test, each.searches);
+    ({ found } = search);
+    const background = { found: found?.chunks ?? [], nameOf: search.nameOf };
     for (const [index, turn] of test.turns.entries()) {
       let start = host.elapsed();
       let run = started;
@@ -113,17 +120,14 @@ export async function runTest(
       await tape?.endTurn(index, last.trace);
       tokens = sumOf(tokens, last.trace.tokens);
       turns[index] = askedTurn(turn, last);
-      const checked = await checkAnswer(last, turn);
+      const checked = await checkAnswer(last, turn, background);
       judgeTokens = sumOf(judgeTokens, checked.judgeTokens);
       checks.push(...checked.checks.map((check) => ({ turn: index + 1, ...check })));
       ({ error } = checked);
       if (error !== null) break;
     }
-    if (error === null) {
-      const searched = await checkSearch(test, last, each.searches);
-      checks.push(...searched.checks);
-      ({ error } = searched);
-    }
+    if (error === null) checks.push(...checkSearch(test, last, search));
+    error ??= search.error;
   } catch (failure) {
     if (signal.aborted) throw abortError();
     if (!(failure instanceof CliError) || stopsSuite(failure)) throw failure;
@@ -146,6 +150,7 @@ export async function runTest(
     error,
     recordings: (await tape?.keep(status === "passed")) ?? [],
     turns,
+    found,
   };
 }
 
@@ -159,7 +164,3 @@ const askedTurn = (
   expected,
   chunks: answer?.trace.sources ?? [],
 });
-
-/** The sum of numbers that may be unknown; null if all are. */
-const sumOf = (sum: number | null, more: number | null = null): number | null =>
-  more === null ? sum : (sum ?? 0) + more;

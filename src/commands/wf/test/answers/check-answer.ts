@@ -12,7 +12,11 @@ import { openComparison } from "./compare-answer.ts";
 import type { AnswerComparison } from "./compare-answer.ts";
 import { openJudges } from "./judge.ts";
 import type { Judge, JudgeVerdict } from "./judge.ts";
-import type { Suite, SuiteJudge, SuiteTurn } from "../file/index.ts";
+import type { Suite, SuiteJudge, SuiteSupport, SuiteTurn } from "../file/index.ts";
+import { counted, firstNames } from "../../../../lib/text.ts";
+import type { CitedChunk } from "../../../../runs/trace.ts";
+import { checkContext } from "./check-context.ts";
+import { supportedSentences } from "./supported.ts";
 
 /** What is expected of an answer, and whether it met that. */
 export interface AnswerCheck {
@@ -35,8 +39,20 @@ export interface CheckedAnswer {
 
 const unchecked: CheckedAnswer = { checks: [], error: null, judgeTokens: null };
 
-/** Compares an answer with all that its turn expects, and asks its judge once. */
-export type CheckAnswer = (answer: SuiteAnswer, turn: SuiteTurn) => Promise<CheckedAnswer>;
+/** What is known beside an answer. */
+export interface AnswerBackground {
+  /** Chunks that the search of the test found. */
+  readonly found: readonly CitedChunk[];
+  /** The name of an expected document, as the server calls it. */
+  readonly nameOf: (written: string) => string;
+}
+
+/** Compares an answer with all that its turn expects, and asks each of its judges once. */
+export type CheckAnswer = (
+  answer: SuiteAnswer,
+  turn: SuiteTurn,
+  background: AnswerBackground,
+) => Promise<CheckedAnswer>;
 
 type Pause = () => Promise<void>;
 
@@ -53,23 +69,34 @@ export async function openChecker(suite: Suite, context: Context): Promise<Check
     await new Promise((resolve) => setImmediate(resolve));
     if (context.signal.aborted) throw context.abortError();
   };
-  return async (answer, turn) => {
+  return async (answer, turn, { found, nameOf }) => {
     const error = unjudged(answer, turn);
     if (error !== null) return { ...unchecked, error };
     const checks = await checkedConditions(answer, turn, pause);
     const comparison = comparisons.get(turn);
     if (comparison) checks.push(await checkedText(answer, comparison, pause));
-    const judged = turn.judge ? await judgedAnswer(answer, turn, turn.judge, judge) : unchecked;
-    return { ...judged, checks: [...checks, ...judged.checks] };
+    const cited = answer.trace.sources ?? [];
+    const chunks = cited.length > 0 ? cited : found;
+    checks.push(...turn.context.map((context) => checkContext(context, chunks, nameOf)));
+    const asked = { answer, turn, chunks, judge };
+    const judged = [
+      turn.supported ? await supportedAnswer(turn.supported, asked, pause) : unchecked,
+      turn.judge ? await judgedAnswer(turn.judge, asked) : unchecked,
+    ];
+    return {
+      checks: [...checks, ...judged.flatMap((each) => each.checks)],
+      error: judged.find((each) => each.error !== null)?.error ?? null,
+      judgeTokens: judged.reduce<number | null>((sum, each) => sumOf(sum, each.judgeTokens), null),
+    };
   };
 }
 
 /** Why an answer cannot be judged; null if it can. */
 function unjudged({ trace }: SuiteAnswer, turn: SuiteTurn): string | null {
-  const { expectations, answer, judge } = turn;
+  const { expectations, answer, judge, supported } = turn;
   if (trace.status === "paused" && !expectations.flatMap(namedEnds).includes("paused"))
     return "the run is waiting for human input";
-  const needsText = answer.length > 0 || judge !== undefined;
+  const needsText = answer.length > 0 || judge !== undefined || supported !== undefined;
   const { missing, actual } = runFields.text.read(trace);
   return needsText && missing === "unknown" ? `the answer is not known: ${actual}` : null;
 }
@@ -101,29 +128,81 @@ async function checkedText(
   return { check, ...(await compare(value, pause)) };
 }
 
-/** The judge is not asked about a run that has no answer. */
+/** An answer with what its judges are told. */
+interface AskedAnswer {
+  readonly answer: SuiteAnswer;
+  readonly turn: SuiteTurn;
+  readonly chunks: readonly CitedChunk[];
+  readonly judge: Judge;
+}
+
+/** The text of an answer, or why there is none: no judge is asked about a run that failed. */
+function textOf({ trace }: SuiteAnswer): { readonly text: string } | { readonly actual: string } {
+  const { value, actual } = runFields.text.read(trace);
+  if (typeof value !== "string") return { actual };
+  return isSuccess(trace.status) ? { text: value } : runFields.status.read(trace);
+}
+
 async function judgedAnswer(
-  { trace }: SuiteAnswer,
-  turn: SuiteTurn,
   { app, criteria, atLeast }: SuiteJudge,
-  judge: Judge,
+  { answer, turn, chunks, judge }: AskedAnswer,
 ): Promise<CheckedAnswer> {
   const check = `judge ${app} gives at least ${atLeast}${criteria === undefined ? "" : `: ${quoted(criteria)}`}`;
-  const { value, actual } = runFields.text.read(trace);
-  if (!isSuccess(trace.status) || typeof value !== "string") {
-    const why = typeof value === "string" ? runFields.status.read(trace).actual : actual;
-    return { ...unchecked, checks: [{ check, passed: false, actual: why }] };
-  }
-  const judgement = await judge(app, {
-    question: questionOf(turn),
-    answer: value,
-    criteria,
-    expected: turn.answer,
-  });
-  const { error, tokens: judgeTokens } = judgement;
-  if (error !== null) return { checks: [], error, judgeTokens };
+  const said = textOf(answer);
+  if (!("text" in said)) return { ...unchecked, checks: [{ check, passed: false, ...said }] };
+  const question = questionOf(turn);
+  const given = { question, answer: said.text, criteria, expected: turn.answer, chunks };
+  const { error, tokens: judgeTokens, ...judgement } = await judge(app, given);
+  if (!("verdict" in judgement)) return { checks: [], error, judgeTokens };
   return { checks: [{ check, ...judged(judgement.verdict, atLeast) }], error, judgeTokens };
 }
+
+/** What a judge of sentences decides, unless its suite says otherwise. */
+const supportCriteria =
+  "The context states what each sentence of the answer states, or it follows from the context.";
+
+/** How many sentences are quoted. */
+const MAX_SENTENCES = 3;
+
+async function supportedAnswer(
+  { judge: judging, atLeast, share }: SuiteSupport,
+  { answer, turn, chunks, judge }: AskedAnswer,
+  pause: Pause,
+): Promise<CheckedAnswer> {
+  const check = `at least ${atLeast} of the sentences are in the chunks`;
+  const said = textOf(answer);
+  if (!("text" in said)) return { ...unchecked, checks: [{ check, passed: false, ...said }] };
+  await pause();
+  const contents = chunks.map(({ content }) => content ?? "");
+  const { all, open } = supportedSentences(said.text, contents, { share });
+  const asked = judging && open.length > 0 && chunks.length > 0 ? judging : undefined;
+  const judgement =
+    asked &&
+    (await judge(asked.app, {
+      question: questionOf(turn),
+      answer: open.join("\n"),
+      criteria: asked.criteria ?? supportCriteria,
+      expected: [],
+      chunks,
+    }));
+  const judgeTokens = judgement?.tokens ?? null;
+  if (judgement && !("verdict" in judgement))
+    return { checks: [], error: judgement.error, judgeTokens };
+  const opinion = asked && judgement && judged(judgement.verdict, asked.atLeast);
+  const left = opinion?.passed ? [] : open;
+  const score = all.length === 0 ? 1 : (all.length - left.length) / all.length;
+  const actual = [
+    `${all.length - left.length} of ${counted(all.length, "sentence")}`,
+    ...(chunks.length === 0 ? ["there are no chunks"] : []),
+    ...(opinion && asked ? [`judge ${asked.app}: ${opinion.actual}`] : []),
+    ...(left.length > 0 ? [`not supported: ${firstNames(left.map(quoted), MAX_SENTENCES)}`] : []),
+  ].join("; ");
+  return { checks: [{ check, passed: score >= atLeast, score, actual }], error: null, judgeTokens };
+}
+
+/** The sum of numbers that may be unknown; null if all are. */
+export const sumOf = (sum: number | null, more: number | null = null): number | null =>
+  more === null ? sum : (sum ?? 0) + more;
 
 /** The question: the message to a chat, the only input of a workflow, or all of them as JSON. */
 function questionOf({ query, inputs: typed, assigned }: SuiteTurn): string {

@@ -69,7 +69,7 @@ const lacking = (here: readonly Figure[], there: readonly Figure[]): string[] =>
   ),
 ];
 
-/** A unit or a year that only one of them has is no difference. */
+/** A unit or a year that only one of them has does not differ. */
 const agree = (one: Figure, other: Figure): boolean =>
   (one.unit === undefined || other.unit === undefined || one.unit === other.unit) &&
   one.readings.some((reading) => other.readings.includes(reading));
@@ -83,7 +83,7 @@ function factsIn(original: string): Facts {
       dates.push(dateOf(String(found[0]), found.at(-1) as DateParts));
       return ", ";
     });
-  // The number of a list item is no fact.
+  // The number of a list item does not count.
   text = text.replaceAll(/^\s*\d{1,3}[.)]\s+/gm, "").replaceAll(NUMBER, (written: string) => {
     numbers.push(numberOf(written));
     return ", ";

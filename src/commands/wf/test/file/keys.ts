@@ -8,7 +8,11 @@ export const usualSimilarity = 0.8;
 export type CompareMode = (typeof compareModes)[number];
 
 /** The mappings of a suite; each key says which of them may have it. */
-export type SuiteLevel = "suite" | "defaults" | "test" | "turn" | "judge" | "search";
+export type SuiteLevel = "suite" | "defaults" | "test" | "turn" | NestedLevel;
+
+/** The mappings that are the value of a key; each is a type of keys with the same name. */
+const nestedLevels = ["judge", "search", "supported", "context"] as const;
+type NestedLevel = (typeof nestedLevels)[number];
 
 /** What a key contains; `texts` is one text or a list, `inputs` a mapping of any values. */
 export type SuiteKeyType =
@@ -20,8 +24,7 @@ export type SuiteKeyType =
   | "choice"
   | "inputs"
   | "expect"
-  | "judge"
-  | "search"
+  | NestedLevel
   | "defaults"
   | "turns"
   | "tests";
@@ -120,9 +123,10 @@ export const suiteKeys = [
   },
   {
     name: "judge",
-    where: ["defaults", "test", "turn"],
+    where: ["defaults", "test", "turn", "supported"],
     type: "judge",
-    description: "another application decides: its name, or a mapping",
+    description:
+      "another application decides: its name, or a mapping; in `supported` only about sentences whose words are not in a chunk",
   },
   {
     name: "app",
@@ -138,10 +142,37 @@ export const suiteKeys = [
   },
   {
     name: "at_least",
-    where: ["judge"],
+    where: ["judge", "supported", "context"],
     type: "number",
     range: [0, 1],
-    description: "lowest score that passes, from 0 to 1 (default 0.5)",
+    description: "lowest score that passes, from 0 to 1 (default 0.5 for a judge, otherwise 1)",
+  },
+  {
+    name: "supported",
+    where: ["defaults", "test", "turn"],
+    type: "supported",
+    description:
+      "each sentence of the answer is in the chunks that it was made of: `true`, or a mapping",
+  },
+  {
+    name: "share",
+    where: ["supported"],
+    type: "number",
+    range: [0, 1],
+    description: "how many of the words of a sentence one chunk must have (default 0.7)",
+  },
+  {
+    name: "context_recall",
+    where: ["defaults", "test", "turn"],
+    type: "context",
+    description: "lowest share of the expected documents among the chunks: a number, or a mapping",
+  },
+  {
+    name: "context_precision",
+    where: ["defaults", "test", "turn"],
+    type: "context",
+    description:
+      "lowest share of the chunks that are of expected documents: a number, or a mapping",
   },
   {
     name: "search",
@@ -170,9 +201,10 @@ export const suiteKeys = [
   },
   {
     name: "documents",
-    where: ["search"],
+    where: ["search", "context"],
     type: "texts",
-    description: "expected documents: names, paths or IDs",
+    description:
+      "expected documents: names, paths or IDs (default of a context: those of `search`)",
   },
   {
     name: "text",
@@ -202,7 +234,7 @@ export const turnKeys = ["query", "expect", "answer"] as const;
 
 /** The mapping that a key contains, whose keys are columns of rows, too. */
 export const nestedLevel = (type: SuiteKeyType): SuiteLevel | undefined =>
-  type === "judge" || type === "search" ? type : undefined;
+  nestedLevels.find((level) => level === type);
 
 /** The keys that a mapping may have. */
 export const keysAt = (level: SuiteLevel): readonly SuiteKey[] =>

@@ -94,6 +94,8 @@ const jsonCells: Readonly<Partial<Record<SuiteKeyType, RegExp>>> = {
   expect: /^\s*[[{]/,
   judge: /^\s*\{/,
   search: /./,
+  supported: /./,
+  context: /./,
 };
 
 /** A cell as the mapping of a test with this key alone. */

@@ -3,8 +3,8 @@ import type { Files } from "../../../../host/host.ts";
 import { readEach, readYamlNodes } from "../../expect/index.ts";
 import { turnKeys } from "./keys.ts";
 import { rowSuite } from "./read-rows.ts";
-import { keysHint, mistake, turnOf } from "./turns.ts";
-import type { SuiteTurn } from "./turns.ts";
+import { contextOf, keysHint, mistake, turnOf } from "./turns.ts";
+import type { SuiteContext, SuiteTurn } from "./turns.ts";
 import { readValues } from "./values.ts";
 import type { SuitePlace, SuiteValues } from "./values.ts";
 
@@ -36,6 +36,8 @@ export interface SuiteTest {
   /** None if the test only searches. */
   readonly turns: readonly SuiteTurn[];
   readonly search: SuiteSearch | undefined;
+  /** Of what a test that only searches has found. */
+  readonly context: readonly SuiteContext[];
 }
 
 /** A file of tests for one application. */
@@ -99,6 +101,7 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
     const misplaced = test.turns && turnKeys.find((key) => test[key] !== undefined);
     if (misplaced) throw mistake(from, `the test has turns, so ${misplaced} belongs to a turn`);
     const search = searchOf({ ...test, name }, defaults);
+    const turns = turnsOf(test);
     const values = {
       name,
       from,
@@ -106,8 +109,9 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
       repeat: test.repeat ?? defaults?.repeat,
       skip: test.skip === true,
       only: test.only === true,
-      turns: turnsOf(test).map((turn) => turnOf(turn, test, defaults)),
+      turns: turns.map((turn) => turnOf(turn, test, defaults, search)),
       search,
+      context: turns.length > 0 ? [] : contextOf([defaults, test], search?.documents),
     };
     return [values];
   });
@@ -124,7 +128,7 @@ function turnsOf(test: SuiteValues): readonly SuiteValues[] {
 }
 
 /** Keys about an answer. */
-const answerKeys = ["expect", "answer", "judge"] as const;
+const answerKeys = ["expect", "answer", "judge", "supported"] as const;
 
 /** The search of a test that has one. */
 function searchOf(

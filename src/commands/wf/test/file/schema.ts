@@ -31,6 +31,8 @@ export const suiteSchema = (): Schema => ({
     turn: mappingAt("turn"),
     judge: mappingAt("judge"),
     search: mappingAt("search"),
+    supported: mappingAt("supported"),
+    context: mappingAt("context"),
     expectations: {
       type: "object",
       properties: { checks: listOf(textSchema) },
@@ -74,6 +76,8 @@ const schemas: Readonly<Record<SuiteKeyType, (key: SuiteKey) => Schema>> = {
   judge: () => ({ anyOf: [textSchema, defined("judge")] }),
   // Besides a reference, draft 7 ignores the description.
   search: () => ({ allOf: [defined("search")] }),
+  supported: () => ({ anyOf: [{ type: "boolean" }, defined("supported")] }),
+  context: () => ({ anyOf: [{ type: "number", minimum: 0, maximum: 1 }, defined("context")] }),
   defaults: () => ({ allOf: [defined("defaults")] }),
   turns: () => ({ ...listOf(defined("turn")), minItems: 1 }),
   tests: () => ({ ...listOf(defined("test")), minItems: 1 }),

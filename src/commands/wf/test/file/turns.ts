@@ -14,6 +14,25 @@ export interface SuiteJudge {
   readonly atLeast: number;
 }
 
+/** How the sentences of an answer are compared with its chunks. */
+export interface SuiteSupport {
+  /** Decides about the sentences that the words of no chunk support. */
+  readonly judge: SuiteJudge | undefined;
+  /** Lowest share of supported sentences, from 0 to 1. */
+  readonly atLeast: number;
+  /** Share of the words of a sentence that one chunk must have, from 0 to 1. */
+  readonly share: number;
+}
+
+/** How the documents of chunks are compared with expected ones. */
+export interface SuiteContext {
+  readonly measure: "recall" | "precision";
+  /** Lowest share that passes, from 0 to 1. */
+  readonly atLeast: number;
+  /** Documents as written. */
+  readonly documents: readonly string[];
+}
+
 /** One question to an application, and what is expected of the answer. */
 export interface SuiteTurn {
   readonly from: SuitePlace;
@@ -31,6 +50,8 @@ export interface SuiteTurn {
   readonly similarity: number;
   /** Whether `similar` compares numbers, dates, names and negations, too. */
   readonly facts: boolean;
+  readonly supported: SuiteSupport | undefined;
+  readonly context: readonly SuiteContext[];
   readonly judge: SuiteJudge | undefined;
 }
 
@@ -39,9 +60,11 @@ export function turnOf(
   turn: SuiteValues,
   test: SuiteValues,
   defaults: SuiteValues | undefined,
+  search: { readonly documents: readonly string[] } | undefined,
 ): SuiteTurn {
+  const levels = [defaults, test, turn];
   const { compare, similarity, facts = true } = { ...defaults, ...test, ...turn };
-  const judge = judgeOf([defaults?.judge, test.judge, turn.judge]);
+  const judge = judgeOf(levels.map((level) => level?.judge));
   return {
     from: turn.from,
     query: turn.query,
@@ -52,6 +75,8 @@ export function turnOf(
     compare: compare ?? (judge ? undefined : "similar"),
     similarity: similarity ?? usualSimilarity,
     facts,
+    supported: supportOf(levels.map((level) => level?.supported)),
+    context: contextOf(levels, search?.documents),
     judge,
   };
 }
@@ -64,6 +89,35 @@ function judgeOf(values: readonly (SuiteValues | undefined)[]): SuiteJudge | und
   if (app === undefined) throw mistake(last.from, "judge has no app");
   return { app, criteria, atLeast };
 }
+
+/** Undefined if the last level that names it says `false`. */
+function supportOf(values: readonly (SuiteValues | false | undefined)[]): SuiteSupport | undefined {
+  const given = values.filter((value) => value !== undefined);
+  const mappings = given.filter((value) => value !== false);
+  if (mappings.length === 0 || given.at(-1) === false) return undefined;
+  const { at_least: atLeast = 1, share = 0.7 }: SuiteValues = Object.assign({}, ...mappings);
+  return { atLeast, share, judge: judgeOf(mappings.map((mapping) => mapping.judge)) };
+}
+
+/** The documents that chunks must or may be of. Throws `usage` if none are named. */
+export function contextOf(
+  levels: readonly (SuiteValues | undefined)[],
+  searched: readonly string[] = [],
+): SuiteContext[] {
+  return (["recall", "precision"] as const).flatMap((measure) => {
+    const given = levels.flatMap((level) => level?.[`context_${measure}`] ?? []);
+    const last = given.at(-1);
+    if (!last) return [];
+    const all: SuiteValues = Object.assign({}, ...given);
+    const { at_least: atLeast = 1, documents = searched } = all;
+    if (documents.length > 0) return [{ measure, atLeast, documents }];
+    throw mistake(last.from, `context_${measure} has no documents, nor has search`);
+  });
+}
+
+/** The judges that decide about an answer. */
+export const judgesOf = ({ judge, supported }: SuiteTurn): SuiteJudge[] =>
+  [judge, supported?.judge].filter((each) => each !== undefined);
 
 /** The hint of most mistakes. */
 export const keysHint = () => `run ${commandLine("wf test schema")} for the keys of a suite`;

@@ -17,6 +17,8 @@ interface ValueTypes {
   readonly expect: readonly Expectation[];
   readonly judge: SuiteValues;
   readonly search: SuiteValues;
+  readonly supported: SuiteValues | false;
+  readonly context: SuiteValues;
   readonly defaults: SuiteValues;
   readonly turns: readonly SuiteValues[];
   readonly tests: readonly SuiteValues[];
@@ -72,12 +74,24 @@ const readers: Readers = {
       ? readValues("judge", nodes, node)
       : { app: nodes.text(node), from: nodes.from(node) },
   search: (nodes, node) => readValues("search", nodes, node),
+  supported: (nodes, node) =>
+    nodes.isMapping(node)
+      ? readValues("supported", nodes, node)
+      : nodes.boolean(node) && { from: nodes.from(node) },
+  context: (nodes, node) =>
+    nodes.isMapping(node)
+      ? readValues("context", nodes, node)
+      : { at_least: shareIn(nodes, node), from: nodes.from(node) },
   defaults: (nodes, node) => readValues("defaults", nodes, node),
   turns: (nodes, node) => readEach(nodes.items(node), (turn) => [readValues("turn", nodes, turn)]),
   tests: (nodes, node) => readEach(nodes.items(node), (test) => [readValues("test", nodes, test)]),
 };
 
-function numberIn(nodes: YamlNodes, node: Node, { type, range }: SuiteKey): number {
+function numberIn(
+  nodes: YamlNodes,
+  node: Node,
+  { type, range }: Pick<SuiteKey, "type" | "range">,
+): number {
   const [least, most] = range ?? [-Infinity, Infinity];
   const value = nodes.number(node);
   const isWhole = type === "number" || Number.isInteger(value);
@@ -85,6 +99,9 @@ function numberIn(nodes: YamlNodes, node: Node, { type, range }: SuiteKey): numb
   const what = type === "integer" ? "a whole number" : "a number";
   throw nodes.error(node, `expected ${what} from ${least} to ${most}`);
 }
+
+const shareIn = (nodes: YamlNodes, node: Node): number =>
+  numberIn(nodes, node, { type: "number", range: [0, 1] });
 
 /** Reads a mapping of a suite. Throws `usage` with the line of an unknown key or a wrong value. */
 export function readValues(level: SuiteLevel, nodes: YamlNodes, node: Node): SuiteValues {
