@@ -94,6 +94,8 @@ beforeAll(async () => {
   );
   await writeFile(join(folder, "checks.yaml"), "name: x\n");
   await writeFile(join(folder, "suite.yaml"), "tests: [{name: a, inputs: {query: x}}]\n");
+  const program = "app: echo\ntests: [{name: a, inputs: {query: x}, check: {run: none}}]\n";
+  await writeFile(join(folder, "program.yaml"), program);
   await writeFile(join(folder, "up.md"), "A file.");
   for (const on of [server, idle]) {
     await done("kb create 'Hand book' --indexing-technique economy", on);
@@ -258,6 +260,7 @@ const scenes: readonly Scene[] = [
   { line: "wf --app chat run --input query=hello" },
   { line: "wf --app echo test run $dir/suite.yaml --baseline $dir/rows.csv" },
   { line: "wf --app echo test run $dir/checks.yaml" },
+  { line: "wf test run $dir/program.yaml" },
   { line: "wf --app echo test init --from rows $dir/faq.csv --input query --out $dir/faq.yaml" },
   { line: "wf --app echo test review $dir/rows.csv" },
   { line: "wf replay $dir/cut.jsonl --app slow" },

@@ -152,6 +152,7 @@ test.each(cases.map((each, index) => [...each.slice(0, 3), index] as const))(
     // The first check is that the run succeeded.
     expect(checked[index]?.checks[1]).toEqual({
       turn: 1,
+      kind: "answer",
       check: expect.any(String),
       passed,
       actual,

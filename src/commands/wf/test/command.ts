@@ -41,6 +41,7 @@ export const testRunParams = {
     placeholder: "file",
   }),
   repeat: local.integer("How often each test runs (default 1)", { range: [1, 1000] }),
+  allow_run: local.flag("Run the programs that checks of the suites name"),
   fail_fast: local.flag("Ask nothing more after the first failure"),
   shard: local.text("Run one share of the tests: 3/8, auto or auto/8", { placeholder: "share" }),
   ...resultParams,

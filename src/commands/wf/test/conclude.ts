@@ -10,6 +10,7 @@ import { gateError } from "../expect/index.ts";
 import type { resultParams } from "./command.ts";
 import { compareSuites } from "./comparison.ts";
 import type { SuiteComparison } from "./comparison.ts";
+import { overBudget } from "./limits.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import { readSuiteBaseline } from "./saved-results.ts";
@@ -49,11 +50,22 @@ export async function prepareConclusion(
     if (junit !== undefined)
       await writeOutput("--junit", junit, junitSuites("wf test", junitSuitesOf(outcome)), host);
     await onWritten?.();
-    const error = stopped?.with({ outputFirst: true }) ?? verdictError(tests, compared, baseline);
+    const error =
+      stopped?.with({ outputFirst: true }) ??
+      verdictError(tests, compared, baseline) ??
+      budgetError(outcome);
     if (error) throw error;
     if (context.options.format === "jsonl")
       context.summary(`${counted(tests.length, "test")} passed`);
   };
+}
+
+/** The error of suites that used too much; undefined if none did. */
+function budgetError({ tests, selection }: SuiteOutcome): CliError | undefined {
+  const over = overBudget(tests, selection.suites);
+  return over.length > 0
+    ? gateError(`over budget: ${over.join(", ")}`, { budget: over })
+    : undefined;
 }
 
 /** The error of a run of tests; undefined if nothing is wrong. */

@@ -5,6 +5,7 @@ import type { SuiteTurn } from "./file/index.ts";
 import type { Tape } from "./keep-recordings.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import type { CitedChunk } from "../../../runs/trace.ts";
+import { checkLimits, meanScore } from "./limits.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 
 /** A check of the answer to one of the turns. */
@@ -55,6 +56,8 @@ export interface TestRun {
   readonly turns: readonly AskedTurn[];
   /** Null without a search. */
   readonly found: FoundChunks | null;
+  /** Mean score of the checks; null unless the test has `score_at_least`. */
+  readonly score: number | null;
 }
 
 const blank = ({ suite, test, repeat }: PlannedRun) => ({
@@ -74,6 +77,7 @@ const blank = ({ suite, test, repeat }: PlannedRun) => ({
   recordings: [],
   turns: [],
   found: null,
+  score: null,
 });
 
 /** The result of a run that was not carried out. */
@@ -102,10 +106,11 @@ export async function runTest(
   try {
     const search = await searchFor(test, each.searches);
     ({ found } = search);
-    const background = { found: found?.chunks ?? [], nameOf: search.nameOf };
+    const background = { found: found?.chunks ?? [], nameOf: search.nameOf, turns };
     for (const [index, turn] of test.turns.entries()) {
       let start = host.elapsed();
-      let run = started;
+      // The time of a run that was started before is not known.
+      let run = test.maxSeconds === undefined ? started : undefined;
       const onEvents = async (events: readonly ServerEvent[] | "again") => {
         tape?.add(index, events);
         if (events === "again") start = host.elapsed();
@@ -115,7 +120,7 @@ export async function runTest(
         await onStart((run = id));
       };
       turns.push(askedTurn(turn));
-      last = await asker.ask(turn, last?.conversation, onEvents, started);
+      last = await asker.ask(turn, last?.conversation, onEvents, run);
       milliseconds += host.elapsed() - start;
       await tape?.endTurn(index, last.trace);
       tokens = sumOf(tokens, last.trace.tokens);
@@ -128,12 +133,20 @@ export async function runTest(
     }
     if (error === null) checks.push(...checkSearch(test, last, search));
     error ??= search.error;
+    const seconds = last && !last.followed ? milliseconds / 1000 : null;
+    const limits = checkLimits(test, { tokens, seconds });
+    const turn = Math.max(1, test.turns.length);
+    checks.push(...limits.checks.map((check) => ({ turn, ...check })));
+    if (limits.unknown !== undefined) error ??= `the ${limits.unknown} of its turns are not known`;
   } catch (failure) {
     if (signal.aborted) throw abortError();
     if (!(failure instanceof CliError) || stopsSuite(failure)) throw failure;
     error = host.secrets.masked(failure.message);
   }
-  const passed = checks.every((check) => check.passed);
+  const { scoreAtLeast = 0 } = test;
+  const score = test.scoreAtLeast === undefined ? null : meanScore(checks, test.weights);
+  const passed =
+    score === null ? checks.every((check) => check.passed) : score >= scoreAtLeast - 1e-9;
   const judged = passed ? "passed" : "failed";
   const status = error === null ? judged : "error";
   return {
@@ -151,6 +164,7 @@ export async function runTest(
     recordings: (await tape?.keep(status === "passed")) ?? [],
     turns,
     found,
+    score,
   };
 }
 

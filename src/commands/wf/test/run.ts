@@ -7,6 +7,7 @@ import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
 import type { testRunParams } from "./command.ts";
+import { requireAllowed } from "./answers/index.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { filesIn, readSuite } from "./file/index.ts";
 import type { Suite } from "./file/index.ts";
@@ -60,7 +61,7 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
 
 /** The tests of the command line. Throws usage if there are none, unless the shard has none. */
 async function readSelection(
-  { suites: paths, only = [], failed_from, repeat = 1, shard: share }: TestRunInput,
+  { suites: paths, only = [], failed_from, repeat = 1, shard: share, allow_run }: TestRunInput,
   { host, notice, api, options: { flags } }: Context,
 ): Promise<SelectedSuites> {
   const failed = failed_from === undefined ? undefined : await readFailedTests(failed_from, host);
@@ -73,6 +74,7 @@ async function readSelection(
   for (const suite of selected.suites)
     for (const path of filesIn(suite))
       await requireNear(path, { file: suite.path, allowed: flags.allowFiles }, host);
+  requireAllowed(selected.suites, { suites: paths, allow_run });
   if (selected.suites.every(({ tests }) => tests.length === 0)) {
     if (!shard)
       throw usage(

@@ -3,6 +3,7 @@ import { counted } from "../../../lib/text.ts";
 import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, Tone, Detail } from "../../../output/report-model.ts";
 import type { Shift, SuiteComparison, TestComparison } from "./comparison.ts";
+import { overBudget } from "./limits.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import type { TestRun } from "./run-tests.ts";
@@ -112,13 +113,14 @@ const summaryOf = (tests: readonly TestResult[]): string => {
 };
 
 /** What is said about a run as a whole. */
-function notesOf({ tests, skipped, stopped, baseline, level }: SuiteRun): string[] {
+function notesOf({ tests, selection, skipped, stopped, baseline, level }: SuiteRun): string[] {
   const notRun = tests.filter(({ status }) => status === "not run").length;
   return [
     ...(stopped ? [`ended early: ${stopped.message}`] : []),
     ...(notRun > 0 ? [`${counted(notRun, "test")} not run`] : []),
     ...(skipped.length > 0 ? [`${counted(skipped.length, "test")} skipped`] : []),
     ...judgeNote(tests),
+    ...overBudget(tests, selection.suites).map((text) => `over budget: ${text}`),
     ...(baseline ? comparisonNotes(baseline.compared, level) : []),
   ];
 }

@@ -12,7 +12,16 @@ import { openComparison } from "./compare-answer.ts";
 import type { AnswerComparison } from "./compare-answer.ts";
 import { openJudges } from "./judge.ts";
 import type { Judge, JudgeVerdict } from "./judge.ts";
-import type { Suite, SuiteJudge, SuiteSupport, SuiteTurn } from "../file/index.ts";
+import type {
+  CheckKind,
+  Suite,
+  SuiteJudge,
+  SuiteProgram,
+  SuiteSupport,
+  SuiteTurn,
+} from "../file/index.ts";
+import { openSchema } from "./check-schema.ts";
+import { runProgram } from "./run-program.ts";
 import { counted, firstNames } from "../../../../lib/text.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
 import { checkContext } from "./check-context.ts";
@@ -20,6 +29,7 @@ import { supportedSentences } from "./supported.ts";
 
 /** What is expected of an answer, and whether it met that. */
 export interface AnswerCheck {
+  readonly kind: CheckKind;
   readonly check: string;
   readonly passed: boolean;
   /** The actual state, on one line. */
@@ -45,6 +55,8 @@ export interface AnswerBackground {
   readonly found: readonly CitedChunk[];
   /** The name of an expected document, as the server calls it. */
   readonly nameOf: (written: string) => string;
+  /** All turns of the test so far. */
+  readonly turns: readonly object[];
 }
 
 /** Compares an answer with all that its turn expects, and asks each of its judges once. */
@@ -59,8 +71,10 @@ type Pause = () => Promise<void>;
 /** Opens judges and prepares comparisons. Throws `usage` for a turn that no answer can be checked against. */
 export async function openChecker(suite: Suite, context: Context): Promise<CheckAnswer> {
   const comparisons = new Map<SuiteTurn, AnswerComparison>();
+  const schemas = new Map<SuiteTurn, Awaited<ReturnType<typeof openSchema>>>();
   for (const turn of suite.tests.flatMap(({ turns }) => turns)) {
     const { answer, compare } = turn;
+    if (turn.schema) schemas.set(turn, await openSchema(turn.schema, context.host.files));
     if (answer.length > 0 && compare) comparisons.set(turn, openComparison({ ...turn, compare }));
   }
   const judge = await openJudges(suite, context);
@@ -69,7 +83,7 @@ export async function openChecker(suite: Suite, context: Context): Promise<Check
     await new Promise((resolve) => setImmediate(resolve));
     if (context.signal.aborted) throw context.abortError();
   };
-  return async (answer, turn, { found, nameOf }) => {
+  return async (answer, turn, { found, nameOf, turns }) => {
     const error = unjudged(answer, turn);
     if (error !== null) return { ...unchecked, error };
     const checks = await checkedConditions(answer, turn, pause);
@@ -77,11 +91,14 @@ export async function openChecker(suite: Suite, context: Context): Promise<Check
     if (comparison) checks.push(await checkedText(answer, comparison, pause));
     const cited = answer.trace.sources ?? [];
     const chunks = cited.length > 0 ? cited : found;
-    checks.push(...turn.context.map((context) => checkContext(context, chunks, nameOf)));
-    const asked = { answer, turn, chunks, judge };
+    checks.push(...turn.context.map((each) => checkContext(each, chunks, nameOf)));
+    const schema = schemas.get(turn);
+    if (schema) checks.push({ kind: "schema", ...schema(answer.trace) });
+    const asked = { answer, turn, chunks, judge, turns };
     const judged = [
       turn.supported ? await supportedAnswer(turn.supported, asked, pause) : unchecked,
       turn.judge ? await judgedAnswer(turn.judge, asked) : unchecked,
+      turn.program ? await decidedAnswer(turn.program, asked, context) : unchecked,
     ];
     return {
       checks: [...checks, ...judged.flatMap((each) => each.checks)],
@@ -93,10 +110,11 @@ export async function openChecker(suite: Suite, context: Context): Promise<Check
 
 /** Why an answer cannot be judged; null if it can. */
 function unjudged({ trace }: SuiteAnswer, turn: SuiteTurn): string | null {
-  const { expectations, answer, judge, supported } = turn;
+  const { expectations, answer, judge, supported, schema, program } = turn;
   if (trace.status === "paused" && !expectations.flatMap(namedEnds).includes("paused"))
     return "the run is waiting for human input";
-  const needsText = answer.length > 0 || judge !== undefined || supported !== undefined;
+  const needsText =
+    answer.length > 0 || [judge, supported, program].some(Boolean) || (schema && !schema.of);
   const { missing, actual } = runFields.text.read(trace);
   return needsText && missing === "unknown" ? `the answer is not known: ${actual}` : null;
 }
@@ -113,7 +131,7 @@ async function checkedConditions(
   for (const each of all) {
     await pause();
     const { name, result } = checkExpectation(each, trace);
-    checks.push({ check: name, passed: result.passed, actual: result.actual });
+    checks.push({ kind: "expect", check: name, passed: result.passed, actual: result.actual });
   }
   return checks;
 }
@@ -124,8 +142,8 @@ async function checkedText(
   pause: Pause,
 ): Promise<AnswerCheck> {
   const { value, actual } = runFields.text.read(trace);
-  if (typeof value !== "string") return { check, passed: false, actual };
-  return { check, ...(await compare(value, pause)) };
+  if (typeof value !== "string") return { kind: "answer", check, passed: false, actual };
+  return { kind: "answer", check, ...(await compare(value, pause)) };
 }
 
 /** An answer with what its judges are told. */
@@ -134,7 +152,15 @@ interface AskedAnswer {
   readonly turn: SuiteTurn;
   readonly chunks: readonly CitedChunk[];
   readonly judge: Judge;
+  readonly turns: readonly object[];
 }
+
+/** The check of a run that has no answer. */
+const unanswered = (
+  kind: CheckKind,
+  check: string,
+  { actual }: { readonly actual: string },
+): CheckedAnswer => ({ ...unchecked, checks: [{ kind, check, passed: false, actual }] });
 
 /** The text of an answer, or why there is none: no judge is asked about a run that failed. */
 function textOf({ trace }: SuiteAnswer): { readonly text: string } | { readonly actual: string } {
@@ -149,12 +175,16 @@ async function judgedAnswer(
 ): Promise<CheckedAnswer> {
   const check = `judge ${app} gives at least ${atLeast}${criteria === undefined ? "" : `: ${quoted(criteria)}`}`;
   const said = textOf(answer);
-  if (!("text" in said)) return { ...unchecked, checks: [{ check, passed: false, ...said }] };
+  if (!("text" in said)) return unanswered("judge", check, said);
   const question = questionOf(turn);
   const given = { question, answer: said.text, criteria, expected: turn.answer, chunks };
   const { error, tokens: judgeTokens, ...judgement } = await judge(app, given);
   if (!("verdict" in judgement)) return { checks: [], error, judgeTokens };
-  return { checks: [{ check, ...judged(judgement.verdict, atLeast) }], error, judgeTokens };
+  return {
+    checks: [{ kind: "judge", check, ...judged(judgement.verdict, atLeast) }],
+    error,
+    judgeTokens,
+  };
 }
 
 /** What a judge of sentences decides, unless its suite says otherwise. */
@@ -171,7 +201,7 @@ async function supportedAnswer(
 ): Promise<CheckedAnswer> {
   const check = `at least ${atLeast} of the sentences are in the chunks`;
   const said = textOf(answer);
-  if (!("text" in said)) return { ...unchecked, checks: [{ check, passed: false, ...said }] };
+  if (!("text" in said)) return unanswered("supported", check, said);
   await pause();
   const contents = chunks.map(({ content }) => content ?? "");
   const { all, open } = supportedSentences(said.text, contents, { share });
@@ -197,7 +227,36 @@ async function supportedAnswer(
     ...(opinion && asked ? [`judge ${asked.app}: ${opinion.actual}`] : []),
     ...(left.length > 0 ? [`not supported: ${firstNames(left.map(quoted), MAX_SENTENCES)}`] : []),
   ].join("; ");
-  return { checks: [{ check, passed: score >= atLeast, score, actual }], error: null, judgeTokens };
+  return {
+    checks: [{ kind: "supported", check, passed: score >= atLeast, score, actual }],
+    error: null,
+    judgeTokens,
+  };
+}
+
+/** What a program is given, and what it decides. */
+async function decidedAnswer(
+  program: SuiteProgram,
+  { answer, turn, chunks, turns }: AskedAnswer,
+  context: Context,
+): Promise<CheckedAnswer> {
+  const check = `${program.words.join(" ")} passes it`;
+  const said = textOf(answer);
+  if (!("text" in said)) return unanswered("check", check, said);
+  const { inputs, assigned, answer: expected } = turn;
+  const given = {
+    question: questionOf(turn),
+    inputs: { ...inputs, ...assigned },
+    answer: said.text,
+  };
+  const { outputs = null } = answer.trace;
+  const decision = await runProgram(
+    program,
+    { ...given, outputs, expected, chunks, turns },
+    context,
+  );
+  if ("error" in decision) return { ...unchecked, error: decision.error };
+  return { ...unchecked, checks: [{ kind: "check", check, ...decision }] };
 }
 
 /** The sum of numbers that may be unknown; null if all are. */

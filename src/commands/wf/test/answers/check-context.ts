@@ -27,6 +27,7 @@ export function checkContext(
   const kind = measure === "recall" ? "missing" : "others";
   const listed = firstNames([...new Set(others)].map((name) => JSON.stringify(name)));
   return {
+    kind: "context" as const,
     check: checks[measure](atLeast),
     passed: score >= atLeast,
     score,

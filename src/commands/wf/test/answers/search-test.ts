@@ -81,7 +81,10 @@ export function checkSearch(
   const cited = answer?.conversation === undefined ? undefined : (answer.trace.citations ?? []);
   const turn = Math.max(1, turns.length);
   return [
-    ...searched.items.map((item) => checkItem(item, searched, search.kb, cited)),
+    ...searched.items.map((item) => ({
+      kind: "search" as const,
+      ...checkItem(item, searched, search.kb, cited),
+    })),
     ...context.map((each) => checkContext(each, searched.chunks, nameOf)),
   ].map((check) => ({ turn, ...check }));
 }

@@ -4,6 +4,22 @@ export const compareModes = ["exact", "contains", "regex", "json", "similar"] as
 /** The lowest similarity that passes, unless a test has its own. */
 export const usualSimilarity = 0.8;
 
+/** Kinds of checks, which `weights` names. */
+export const checkKinds = [
+  "expect",
+  "answer",
+  "judge",
+  "supported",
+  "context",
+  "schema",
+  "check",
+  "search",
+  "limits",
+] as const;
+
+/** What a check looks at: the key of the suite, or `limits`. */
+export type CheckKind = (typeof checkKinds)[number];
+
 /** How an answer is compared with the expected one. */
 export type CompareMode = (typeof compareModes)[number];
 
@@ -11,7 +27,7 @@ export type CompareMode = (typeof compareModes)[number];
 export type SuiteLevel = "suite" | "defaults" | "test" | "turn" | NestedLevel;
 
 /** The mappings that are the value of a key; each is a type of keys with the same name. */
-const nestedLevels = ["judge", "search", "supported", "context"] as const;
+const nestedLevels = ["judge", "search", "supported", "context", "check", "budget"] as const;
 type NestedLevel = (typeof nestedLevels)[number];
 
 /** What a key contains; `texts` is one text or a list, `inputs` a mapping of any values. */
@@ -25,6 +41,8 @@ export type SuiteKeyType =
   | "inputs"
   | "expect"
   | NestedLevel
+  | "schema"
+  | "weights"
   | "defaults"
   | "turns"
   | "tests";
@@ -173,6 +191,67 @@ export const suiteKeys = [
     type: "context",
     description:
       "lowest share of the chunks that are of expected documents: a number, or a mapping",
+  },
+  {
+    name: "schema",
+    where: ["defaults", "test", "turn"],
+    type: "schema",
+    description:
+      "JSON Schema of the answer: a mapping, or its file beside the suite; with `of: NAME`, of this output",
+  },
+  {
+    name: "check",
+    where: ["defaults", "test", "turn"],
+    type: "check",
+    description: "a program that decides about the answer, with `--allow-run`",
+  },
+  {
+    name: "run",
+    where: ["check"],
+    type: "texts",
+    description: "the program; of a list, the program and its arguments",
+  },
+  {
+    name: "timeout",
+    where: ["check"],
+    type: "number",
+    range: [0.1, 3600],
+    description: "seconds after which the program is ended (default 30)",
+  },
+  {
+    name: "max_tokens",
+    where: ["defaults", "test"],
+    type: "number",
+    description: "highest number of tokens of all turns",
+  },
+  {
+    name: "max_seconds",
+    where: ["defaults", "test"],
+    type: "number",
+    description: "longest time of all turns",
+  },
+  {
+    name: "budget",
+    where: ["suite"],
+    type: "budget",
+    description: "what all tests of the suite may use in one command, judges included",
+  },
+  { name: "tokens", where: ["budget"], type: "number", description: "highest number of tokens" },
+  { name: "seconds", where: ["budget"], type: "number", description: "longest sum of times" },
+  {
+    name: "score_at_least",
+    where: ["defaults", "test"],
+    type: "number",
+    range: [0, 1],
+    description: "lowest mean score of the checks; single ones may then fail",
+  },
+  {
+    name: "weights",
+    where: ["defaults", "test"],
+    type: "weights",
+    values: checkKinds,
+    description:
+      "how much kinds of checks count in the mean score, as in `{ judge: 3 }` (default 1)",
   },
   {
     name: "search",

@@ -96,6 +96,9 @@ const jsonCells: Readonly<Partial<Record<SuiteKeyType, RegExp>>> = {
   search: /./,
   supported: /./,
   context: /./,
+  schema: /^\s*\{/,
+  check: /./,
+  weights: /./,
 };
 
 /** A cell as the mapping of a test with this key alone. */

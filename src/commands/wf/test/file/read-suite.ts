@@ -38,6 +38,19 @@ export interface SuiteTest {
   readonly search: SuiteSearch | undefined;
   /** Of what a test that only searches has found. */
   readonly context: readonly SuiteContext[];
+  /** Undefined without a limit. */
+  readonly maxTokens: number | undefined;
+  readonly maxSeconds: number | undefined;
+  /** Lowest mean score; undefined if all checks must pass. */
+  readonly scoreAtLeast: number | undefined;
+  /** Of kinds of checks, in that mean. */
+  readonly weights: Readonly<Record<string, number>>;
+}
+
+/** What the tests of a suite may use in one command. */
+export interface SuiteBudget {
+  readonly tokens?: number | undefined;
+  readonly seconds?: number | undefined;
 }
 
 /** A file of tests for one application. */
@@ -49,6 +62,7 @@ export interface Suite {
   /** End user. */
   readonly user: string | undefined;
   readonly tests: readonly SuiteTest[];
+  readonly budget: SuiteBudget | undefined;
   /** The file, which tells one version of a suite from another. */
   readonly text: string;
 }
@@ -62,19 +76,25 @@ export async function readSuite(path: string, files: Files): Promise<Suite> {
   const { values, text } = await (isRowFile(path) ? rowSuite : yamlValues)(path, files);
   if (!values.tests?.length) throw mistake({ path, line: 1 }, "the suite has no tests");
   const { name = basename(path).replace(/\.(ya?ml|csv|jsonl|ndjson)$/i, ""), app, user } = values;
-  return { name, path, app, user, tests: testsOf(values.tests, values.defaults), text };
+  const { tokens, seconds } = values.budget ?? {};
+  const budget = values.budget && { tokens, seconds };
+  return { name, path, app, user, tests: testsOf(values.tests, values.defaults), budget, text };
 }
 
-/** The files that inputs such as `@report.pdf` name. */
-export const filesIn = ({ tests }: Pick<Suite, "tests">): ReadonlySet<string> =>
-  new Set(
-    tests
-      .flatMap(({ turns }) => turns)
-      .flatMap(({ inputs, assigned }) => Object.values({ ...inputs, ...assigned }))
-      .flatMap((value) =>
-        typeof value === "string" && value.startsWith("@") ? [value.slice(1)] : [],
-      ),
-  );
+/** The files that inputs such as `@report.pdf` name, schemas and programs. */
+export function filesIn({ tests }: Pick<Suite, "tests">): ReadonlySet<string> {
+  const all = tests.flatMap(({ turns }) => turns);
+  const uploads = all
+    .flatMap(({ inputs, assigned }) => Object.values({ ...inputs, ...assigned }))
+    .flatMap((value) =>
+      typeof value === "string" && value.startsWith("@") ? [value.slice(1)] : [],
+    );
+  const others = all.flatMap(({ schema, program }) => [
+    ...(schema?.file === undefined ? [] : [schema.file]),
+    ...(program?.files ?? []),
+  ]);
+  return new Set([...uploads, ...others]);
+}
 
 /** Whether a suite consists of rows; any other is YAML. */
 export const isRowFile = (path: string): boolean => /\.(csv|jsonl|ndjson)$/i.test(path);
@@ -111,10 +131,22 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
       only: test.only === true,
       turns: turns.map((turn) => turnOf(turn, test, defaults, search)),
       search,
+      ...limitsOf(test, defaults),
       context: turns.length > 0 ? [] : contextOf([defaults, test], search?.documents),
     };
     return [values];
   });
+}
+
+/** What is said about a test as a whole. */
+function limitsOf(test: SuiteValues, defaults: SuiteValues | undefined) {
+  const { max_tokens, max_seconds, score_at_least } = { ...defaults, ...test };
+  return {
+    maxTokens: max_tokens,
+    maxSeconds: max_seconds,
+    scoreAtLeast: score_at_least,
+    weights: { ...defaults?.weights, ...test.weights },
+  };
 }
 
 /** The turns of a test: itself, unless it has some, or has nothing to ask beside a search. */
@@ -128,7 +160,7 @@ function turnsOf(test: SuiteValues): readonly SuiteValues[] {
 }
 
 /** Keys about an answer. */
-const answerKeys = ["expect", "answer", "judge", "supported"] as const;
+const answerKeys = ["expect", "answer", "judge", "supported", "schema", "check"] as const;
 
 /** The search of a test that has one. */
 function searchOf(

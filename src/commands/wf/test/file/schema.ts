@@ -33,6 +33,8 @@ export const suiteSchema = (): Schema => ({
     search: mappingAt("search"),
     supported: mappingAt("supported"),
     context: mappingAt("context"),
+    check: { ...mappingAt("check"), required: ["run"] },
+    budget: mappingAt("budget"),
     expectations: {
       type: "object",
       properties: { checks: listOf(textSchema) },
@@ -78,6 +80,14 @@ const schemas: Readonly<Record<SuiteKeyType, (key: SuiteKey) => Schema>> = {
   search: () => ({ allOf: [defined("search")] }),
   supported: () => ({ anyOf: [{ type: "boolean" }, defined("supported")] }),
   context: () => ({ anyOf: [{ type: "number", minimum: 0, maximum: 1 }, defined("context")] }),
+  schema: () => ({ anyOf: [textSchema, { type: "object" }] }),
+  check: () => ({ allOf: [defined("check")] }),
+  budget: () => ({ allOf: [defined("budget")] }),
+  weights: ({ values = [] }) => ({
+    type: "object",
+    properties: Object.fromEntries(values.map((kind) => [kind, { type: "number", minimum: 0 }])),
+    additionalProperties: false,
+  }),
   defaults: () => ({ allOf: [defined("defaults")] }),
   turns: () => ({ ...listOf(defined("turn")), minItems: 1 }),
   tests: () => ({ ...listOf(defined("test")), minItems: 1 }),

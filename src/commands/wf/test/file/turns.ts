@@ -1,3 +1,4 @@
+import { dirname, isAbsolute, join } from "node:path";
 import { usage } from "../../../../errors.ts";
 import { commandLine } from "../../../../lib/command-line.ts";
 import type { Expectation } from "../../expect/index.ts";
@@ -33,6 +34,27 @@ export interface SuiteContext {
   readonly documents: readonly string[];
 }
 
+/** What the JSON of an answer must fit. */
+export interface SuiteSchema {
+  readonly from: SuitePlace;
+  /** Output that must fit; undefined for the whole answer. */
+  readonly of: string | undefined;
+  /** The JSON Schema, unless it is in a file. */
+  readonly schema: Readonly<Record<string, unknown>>;
+  readonly file: string | undefined;
+}
+
+/** A program that decides about an answer. */
+export interface SuiteProgram {
+  readonly from: SuitePlace;
+  /** The program and its arguments. */
+  readonly words: readonly [program: string, ...args: string[]];
+  /** Files that these may be. */
+  readonly files: readonly string[];
+  /** In seconds. */
+  readonly timeout: number;
+}
+
 /** One question to an application, and what is expected of the answer. */
 export interface SuiteTurn {
   readonly from: SuitePlace;
@@ -52,6 +74,8 @@ export interface SuiteTurn {
   readonly facts: boolean;
   readonly supported: SuiteSupport | undefined;
   readonly context: readonly SuiteContext[];
+  readonly schema: SuiteSchema | undefined;
+  readonly program: SuiteProgram | undefined;
   readonly judge: SuiteJudge | undefined;
 }
 
@@ -77,6 +101,8 @@ export function turnOf(
     facts,
     supported: supportOf(levels.map((level) => level?.supported)),
     context: contextOf(levels, search?.documents),
+    schema: schemaOf({ ...defaults, ...test, ...turn }),
+    program: programOf(levels.flatMap((level) => level?.check ?? [])),
     judge,
   };
 }
@@ -114,6 +140,34 @@ export function contextOf(
     throw mistake(last.from, `context_${measure} has no documents, nor has search`);
   });
 }
+
+function schemaOf({ schema: value, from }: SuiteValues): SuiteSchema | undefined {
+  if (value === undefined) return undefined;
+  const { of, file, ...schema } =
+    typeof value === "string" ? { file: value, of: undefined } : value;
+  const isName = (name: unknown) => name === undefined || typeof name === "string";
+  if (!isName(of) || !isName(file)) throw mistake(from, "of and file of schema are texts");
+  if (file !== undefined && Object.keys(schema).length > 0)
+    throw mistake(from, "schema has a file, so it has no other keys besides of");
+  const path = file === undefined ? undefined : beside(from.path, String(file));
+  return { from, of: of === undefined ? undefined : String(of), schema, file: path };
+}
+
+function programOf(given: readonly SuiteValues[]): SuiteProgram | undefined {
+  const last = given.at(-1);
+  if (!last) return undefined;
+  const { run = [], timeout = 30, from }: SuiteValues = Object.assign({}, ...given);
+  const [program, ...args] = run;
+  if (program === undefined) throw mistake(last.from, "check has no program to run");
+  // A name without a slash is looked for in PATH.
+  const paths = /[\\/]/.test(program) ? run : args;
+  const files = paths.map((path) => beside(from.path, path));
+  return { from, words: [program, ...args], files, timeout };
+}
+
+/** A path that a suite gives, seen from its directory. */
+const beside = (suite: string, path: string): string =>
+  isAbsolute(path) ? path : join(dirname(suite), path);
 
 /** The judges that decide about an answer. */
 export const judgesOf = ({ judge, supported }: SuiteTurn): SuiteJudge[] =>

@@ -19,13 +19,20 @@ interface ValueTypes {
   readonly search: SuiteValues;
   readonly supported: SuiteValues | false;
   readonly context: SuiteValues;
+  readonly schema: string | Readonly<Record<string, unknown>>;
+  readonly check: SuiteValues;
+  readonly budget: SuiteValues;
+  readonly weights: Readonly<Record<string, number>>;
   readonly defaults: SuiteValues;
   readonly turns: readonly SuiteValues[];
   readonly tests: readonly SuiteValues[];
 }
 
 type AnyKey = (typeof suiteKeys)[number];
-type ValueOf<Key extends AnyKey> = Key extends { readonly values: readonly (infer Value)[] }
+type ValueOf<Key extends AnyKey> = Key extends {
+  readonly type: "choice";
+  readonly values: readonly (infer Value)[];
+}
   ? Value
   : ValueTypes[Key["type"]];
 
@@ -82,6 +89,15 @@ const readers: Readers = {
     nodes.isMapping(node)
       ? readValues("context", nodes, node)
       : { at_least: shareIn(nodes, node), from: nodes.from(node) },
+  schema: (nodes, node, key) =>
+    nodes.isMapping(node) ? readers.inputs(nodes, node, key) : nodes.text(node),
+  check: (nodes, node) => readValues("check", nodes, node),
+  budget: (nodes, node) => readValues("budget", nodes, node),
+  weights(nodes, node, { values = [] }) {
+    const weight = (value: Node) => numberIn(nodes, value, { type: "number", range: [0, 1000] });
+    const table = values.map((kind) => [kind, (value: Node) => [[kind, weight(value)] as const]]);
+    return Object.fromEntries(nodes.keys(node, Object.fromEntries(table)));
+  },
   defaults: (nodes, node) => readValues("defaults", nodes, node),
   turns: (nodes, node) => readEach(nodes.items(node), (turn) => [readValues("turn", nodes, turn)]),
   tests: (nodes, node) => readEach(nodes.items(node), (test) => [readValues("test", nodes, test)]),
