@@ -1,10 +1,12 @@
 /** Schemas, programs, limits and mean scores of answers, against the sandbox. */
 import { chmod } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { spawnChild } from "../../../src/host/child-process.ts";
 import { write } from "../../lib/directory.ts";
 import { workflowJudge } from "../../lib/judge-apps.ts";
+import { listening } from "../../lib/listening.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 import type { World } from "../../lib/support.ts";
@@ -134,7 +136,7 @@ const { KB_KEY, KB_APP_KEY, KB_SANDBOX_APP_KEYS } = process.env;
 const keys = [KB_KEY, KB_APP_KEY, KB_SANDBOX_APP_KEYS].filter(Boolean);
 const isHere = (await import("node:fs")).existsSync("suite.yaml");
 const reason = JSON.stringify([given.question, given.answer, given.outputs, given.expected, given.turns.length, isHere, keys.length]);
-console.log(JSON.stringify({ pass: given.answer === "good", score: given.answer === "good" ? 1 : 0.25, reason }));`);
+console.log(JSON.stringify(given.answer === "good" ? { pass: true, score: 1, reason } : { pass: false, reason: "no" }));`);
   const check = { run: line };
   const { results } = await run(
     {
@@ -145,7 +147,7 @@ console.log(JSON.stringify({ pass: given.answer === "good", score: given.answer 
   );
   expect(results.map(({ checks }) => checks.at(-1))).toMatchObject([
     { kind: "check", passed: true, score: 1, actual: expect.stringContaining("score 1: ") },
-    { passed: false, score: 0.25 },
+    { passed: false, actual: 'verdict fail: "no"' },
   ]);
   expect(String(results[0]?.checks.at(-1)?.["actual"])).toContain(
     String.raw`["good","good",{"query":"good"},["good"],1,true,0]`.replaceAll('"', String.raw`\"`),
@@ -156,7 +158,7 @@ test.each([
   ["process.exit(0)", "passed", "exit code 0"],
   ['console.log("fine")', "passed", 'exit code 0: "fine'],
   ['console.error("at\\nlast"); process.exitCode = 1', "failed", 'exit code 1: "last"'],
-  ["console.log('{\"pass\": true}'); process.exitCode = 1", "failed", "exit code 1"],
+  ["console.log('{\"pass\": true}'); process.exitCode = 1", "failed", "verdict fail"],
   ["console.log('{\"score\": 0.5}')", "passed", "score 0.5"],
   ["console.log('{\"score\": 5}')", "error", "must print"],
   ["console.log('{\"pass\": 1}')", "error", "must print"],
@@ -167,6 +169,23 @@ test.each([
   const { results } = await run({ tests: [said("a", { check })] }, allowed);
   expect(results[0]?.status).toBe(status);
   expect(results[0]?.error ?? results[0]?.checks.at(-1)?.["actual"]).toContain(actual);
+});
+
+test("an interrupt kills the program: 130", async () => {
+  const interrupt = new AbortController();
+  const server = createServer();
+  const address = await listening(server);
+  const killed = new Promise((resolve) => {
+    server.once("connection", (socket) => {
+      socket.on("error", () => {}).once("close", resolve);
+      interrupt.abort("SIGINT");
+    });
+  });
+  const line = await program(`await fetch("${address}");`);
+  const suite = { tests: [said("a", { check: { run: line } })] };
+  const ran = await run(suite, allowed, { signal: interrupt.signal });
+  expect(ran.exit).toBe(130);
+  await killed;
 });
 
 test("a program that is not there, or takes too long, cannot judge: 10", async () => {
@@ -198,9 +217,10 @@ test("a program with a path is a file of the suite's directory", async () => {
 });
 
 test("a test is over its limits, or a suite over its budget: 14", async () => {
-  const ran = await run({
-    tests: [said("a", { max_seconds: 3600, max_tokens: 0 }), said("a", { max_seconds: 0 })],
-  });
+  let clock = 0;
+  const world = { elapsed: () => (clock += 100) };
+  const tests = [said("a", { max_seconds: 3600, max_tokens: 0 }), said("a", { max_seconds: 0 })];
+  const ran = await run({ tests }, [], world);
   expect(ran.exit).toBe(14);
   expect(ran.results.map(({ checks }) => checks.slice(1))).toMatchObject([
     [
@@ -209,9 +229,13 @@ test("a test is over its limits, or a suite over its budget: 14", async () => {
     ],
     [{ passed: false }],
   ]);
-  const budget = await run({ budget: { seconds: 0, tokens: 5 }, tests: [said("a", {})] });
+  const budget = await run(
+    { budget: { seconds: 0, tokens: 5 }, tests: [said("a", {})] },
+    [],
+    world,
+  );
   expect(budget.exit).toBe(14);
-  expect(budget.err).toMatch(/over budget: suite suite used [\d.]+ seconds? of at most 0/);
+  expect(budget.err).toMatch(/over budget: suite suite used [\d.]+ seconds? of at most 0"/);
   expect((await run({ budget: { seconds: 60 }, tests: [said("a", {})] })).exit).toBe(0);
 });
 

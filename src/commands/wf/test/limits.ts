@@ -51,7 +51,7 @@ export function overBudget(
   return suites.flatMap(({ name, budget = {} }) => {
     const runs = tests.filter(({ suite }) => suite === name).flatMap(({ results }) => results);
     const tokens = sum(runs.map((run) => (run.tokens ?? 0) + (run.judge_tokens ?? 0)));
-    const seconds = sum(runs.map((run) => run.seconds ?? 0));
+    const seconds = Math.round(sum(runs.map((run) => run.seconds ?? 0)) * 1000) / 1000;
     const over = (most: number | undefined, used: number, unit: string) =>
       most !== undefined && used > most
         ? [`suite ${name} used ${counted(used, unit)} of at most ${most}`]

@@ -96,7 +96,8 @@ export function problemsOf(runs: readonly TestRun[]): TestProblem[] {
     problems.set(check, { ...known, times: known.times + 1, recordings });
   };
   for (const run of runs) {
-    const { checks, error, recordings } = run;
+    const { checks, error, recordings, status } = run;
+    if (status === "passed") continue; // a mean score may outweigh a check
     for (const { turn, check, passed, actual } of checks)
       if (!passed) add(check, actual, recordings[turn - 1] ?? recordings.at(-1));
     if (error !== null) add(undefined, error, recordings.at(-1));

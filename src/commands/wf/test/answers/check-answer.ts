@@ -240,7 +240,7 @@ async function decidedAnswer(
   { answer, turn, chunks, turns }: AskedAnswer,
   context: Context,
 ): Promise<CheckedAnswer> {
-  const check = `${program.words.join(" ")} passes it`;
+  const check = `program ${quoted(program.words.join(" "))} passes the answer`;
   const said = textOf(answer);
   if (!("text" in said)) return unanswered("check", check, said);
   const { inputs, assigned, answer: expected } = turn;

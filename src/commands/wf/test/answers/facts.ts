@@ -84,7 +84,7 @@ function factsIn(original: string): Facts {
       return ", ";
     });
   // The number of a list item does not count.
-  text = text.replaceAll(/^\s*\d{1,3}[.)]\s+/gm, "").replaceAll(NUMBER, (written: string) => {
+  text = text.replaceAll(/^[ \t]{0,8}\d{1,3}[.)]\s/gm, "").replaceAll(NUMBER, (written: string) => {
     numbers.push(numberOf(written));
     return ", ";
   });
@@ -94,7 +94,7 @@ function factsIn(original: string): Facts {
 }
 
 const WORD = /[\p{L}\p{M}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu;
-const NAME = /(?<=[\p{L}\p{N},;]\s+)\p{Lu}[\p{L}\p{M}\p{N}]*(?:['’-]\p{L}+)*/gu;
+const NAME = /(?<=[\p{L}\p{N},;]\s{1,2})\p{Lu}[\p{L}\p{M}\p{N}]*(?:['’-]\p{L}+)*/gu;
 const GERMAN =
   /(?<!\p{L})(?:der|das|und|ist|nicht|ein|eine|für|mit|auf|im|zu|sie|wird|sind)(?!\p{L})/giu;
 
@@ -132,11 +132,11 @@ const datePatterns = once(() => {
   const year = String.raw`(?<year>\d{4})(?!\d)`;
   return [
     String.raw`(?<!\d)(?<year>\d{4})([-/.])(?<month>\d{1,2})\2${day}(?!\d)`,
-    String.raw`(?:(?<year>\d{4})\s*[年년]\s*)?(?<month>\d{1,2})\s*[月월]\s*${day}\s*[日号號일]`,
+    String.raw`(?:(?<year>\d{4})\s?[年년]\s?)?(?<month>\d{1,2})\s?[月월]\s?${day}\s?[日号號일]`,
     String.raw`(?<!\d)${day}\.\s?(?<month>\d{1,2})\.\s?${year}`,
     String.raw`(?<!\d)(?<first>\d{1,2})/(?<second>\d{1,2})/${year}`,
-    String.raw`(?<!\d)${day}(?:st|nd|rd|th|er|\.)?\s+(?:of\s+|de\s+)?${name}(?:,?\s+(?:de\s+)?${year})?`,
-    String.raw`(?<!\p{L})${name}\s+${day}(?!\d)(?:st|nd|rd|th)?(?:,?\s+${year})?`,
+    String.raw`(?<!\d)${day}(?:st|nd|rd|th|er|\.)?\s{1,2}(?:(?:of|de)\s)?${name}(?:,?\s{1,2}(?:de\s)?${year})?`,
+    String.raw`(?<!\p{L})${name}\s{1,2}${day}(?!\d)(?:st|nd|rd|th)?(?:,?\s{1,2}${year})?`,
   ].map((source) => new RegExp(source, "gu"));
 });
 
@@ -201,7 +201,9 @@ export function numberReadings(digits: string): string[] {
 
 /** Without zeros that say nothing. A text, since long numbers are exact, too. */
 const plainNumber = (whole: string, part: string): string =>
-  [whole.replace(/^0+(?=\d)/, ""), part.replace(/0+$/, "")].filter((each) => each !== "").join(".");
+  [whole.replace(/^0+(?=\d)/, ""), part.replace(/(?<!0)0+$/, "")]
+    .filter((each) => each !== "")
+    .join(".");
 
 const negations = new Set(
   [

@@ -57,9 +57,9 @@ export async function runProgram(
     if (!said)
       return failed(`must print {"pass": true or false, "score": 0 to 1}: ${quoted(output)}`);
     const reason = said.reason ?? last;
-    const figure = said.score === undefined ? `exit code ${exit}` : `score ${said.score}`;
+    const { passed, score, figure = `exit code ${exit}` } = said;
     const actual = host.secrets.masked(`${figure}${reason && `: ${quoted(reason)}`}`);
-    return { passed: said.passed, actual, ...(said.score !== undefined && { score: said.score }) };
+    return { passed, actual, ...(score !== undefined && { score }) };
   } catch (error) {
     if (signal.aborted) throw abortError();
     return failed(`could not be run: ${reasonOf(error)}`);
@@ -74,6 +74,7 @@ function decisionIn(output: string, succeeded: boolean) {
   if (typeof pass !== "boolean") return undefined;
   if (score !== undefined && !(typeof score === "number" && score >= 0 && score <= 1))
     return undefined;
-  const text = typeof reason === "string" ? reason : undefined;
-  return { passed: pass && succeeded, score, reason: text };
+  const passed = pass && succeeded;
+  const figure = score === undefined ? `verdict ${passed ? "pass" : "fail"}` : `score ${score}`;
+  return { passed, score, figure, reason: typeof reason === "string" ? reason : undefined };
 }
