@@ -140,7 +140,7 @@ const { results: checked } = await run(
     inputs: { query },
     compare,
     answer,
-    ...(more && { similarity: more.similarity, facts: more.facts ?? true }),
+    ...(more && { similarity: more.similarity, facts: more.facts }),
   })),
 );
 

@@ -21,6 +21,8 @@ export interface TestResult extends TestFigures {
   /** Runs whose answer could not be judged. */
   readonly errors: number;
   readonly rate: PassRate | null;
+  /** Median of the mean scores of its runs; null unless it has `score_at_least`. */
+  readonly score: number | null;
   readonly results: readonly TestRun[];
 }
 
@@ -54,6 +56,7 @@ export function testResult(name: string, results: readonly TestRun[]): TestResul
     runs: judged.length,
     errors,
     rate: passRate(passes, judged.length),
+    score: medianOf(judged.map(({ score }) => score)),
     seconds: medianOf(judged.map(({ seconds }) => seconds)),
     tokens: medianOf(judged.map(({ tokens }) => tokens)),
     answers: [

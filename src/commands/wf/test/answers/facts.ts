@@ -28,7 +28,9 @@ const MAX_NAMED = 3;
 export function differingFacts(answer: string, expected: string): string | undefined {
   const [here, there] = [factsIn(answer), factsIn(expected)];
   const words = new Set(
-    [...answer.normalize("NFKC").matchAll(WORD)].map(([word]) => nameKey(word)),
+    [...answer.normalize("NFKC").matchAll(WORD)]
+      .flatMap(([word]) => [word, ...word.split(/['’]/)])
+      .map(nameKey),
   );
   const names = there.names.filter((name) => !words.has(nameKey(name)));
   const problems = [
@@ -93,8 +95,8 @@ function factsIn(original: string): Facts {
   return { dates, numbers, names, negations: countNegations(text) };
 }
 
-const WORD = /[\p{L}\p{M}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu;
-const NAME = /(?<=[\p{L}\p{N},;]\s{1,2})\p{Lu}[\p{L}\p{M}\p{N}]*(?:['’-]\p{L}+)*/gu;
+const WORD = /[\p{L}\p{M}\p{N}]+(?:['’]\p{L}+)*/gu;
+const NAME = /(?<=[\p{L}\p{N},;]\s{1,2})\p{Lu}[\p{L}\p{M}\p{N}]*(?:['’]\p{L}+)*/gu;
 const GERMAN =
   /(?<!\p{L})(?:der|das|und|ist|nicht|ein|eine|für|mit|auf|im|zu|sie|wird|sind)(?!\p{L})/giu;
 

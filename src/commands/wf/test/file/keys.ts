@@ -27,7 +27,7 @@ export type CompareMode = (typeof compareModes)[number];
 export type SuiteLevel = "suite" | "defaults" | "test" | "turn" | NestedLevel;
 
 /** The mappings that are the value of a key; each is a type of keys with the same name. */
-const nestedLevels = ["judge", "search", "supported", "context", "check", "budget"] as const;
+export const nestedLevels = ["judge", "search", "supported", "context", "check", "budget"] as const;
 type NestedLevel = (typeof nestedLevels)[number];
 
 /** What a key contains; `texts` is one text or a list, `inputs` a mapping of any values. */

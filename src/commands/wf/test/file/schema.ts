@@ -1,4 +1,4 @@
-import { keysAt, turnKeys } from "./keys.ts";
+import { keysAt, nestedLevels, turnKeys } from "./keys.ts";
 import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./keys.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -29,12 +29,7 @@ export const suiteSchema = (): Schema => ({
       },
     },
     turn: mappingAt("turn"),
-    judge: mappingAt("judge"),
-    search: mappingAt("search"),
-    supported: mappingAt("supported"),
-    context: mappingAt("context"),
-    check: { ...mappingAt("check"), required: ["run"] },
-    budget: mappingAt("budget"),
+    ...Object.fromEntries(nestedLevels.map((level) => [level, mappingAt(level)])),
     expectations: {
       type: "object",
       properties: { checks: listOf(textSchema) },
