@@ -104,9 +104,6 @@ export async function runTest(
   let error: string | null = null;
   let found: FoundChunks | null = null;
   try {
-    const search = await searchFor(test, each.searches);
-    ({ found } = search);
-    const background = { found: found?.chunks ?? [], nameOf: search.nameOf, turns };
     for (const [index, turn] of test.turns.entries()) {
       let start = host.elapsed();
       // The time of a run that was started before is not known.
@@ -125,12 +122,15 @@ export async function runTest(
       await tape?.endTurn(index, last.trace);
       tokens = sumOf(tokens, last.trace.tokens);
       turns[index] = askedTurn(turn, last);
-      const checked = await checkAnswer(last, turn, background);
+      const { found: seen, nameOf } = await searchFor(test, each.searches);
+      const checked = await checkAnswer(last, turn, { found: seen?.chunks ?? [], nameOf, turns });
       judgeTokens = sumOf(judgeTokens, checked.judgeTokens);
       checks.push(...checked.checks.map((check) => ({ turn: index + 1, ...check })));
       ({ error } = checked);
       if (error !== null) break;
     }
+    const search = await searchFor(test, each.searches);
+    ({ found } = search);
     if (error === null) checks.push(...checkSearch(test, last, search));
     error ??= search.error;
     const seconds = last && !last.followed ? milliseconds / 1000 : null;

@@ -54,7 +54,7 @@ export interface TestSearch {
   readonly nameOf: (written: string) => string;
 }
 
-/** Searches for a test, if it has a search. */
+/** The search of a test, which is sent once. */
 export async function searchFor({ search }: SuiteTest, searches: Searches): Promise<TestSearch> {
   const none = { searched: undefined, found: null, nameOf: (written: string) => written };
   if (!search) return { ...none, error: null };
