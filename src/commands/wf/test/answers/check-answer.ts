@@ -244,17 +244,10 @@ async function decidedAnswer(
   const said = textOf(answer);
   if (!("text" in said)) return unanswered("check", check, said);
   const { inputs, assigned, answer: expected } = turn;
-  const given = {
-    question: questionOf(turn),
-    inputs: { ...inputs, ...assigned },
-    answer: said.text,
-  };
   const { outputs = null } = answer.trace;
-  const decision = await runProgram(
-    program,
-    { ...given, outputs, expected, chunks, turns },
-    context,
-  );
+  const asked = { question: questionOf(turn), inputs: { ...inputs, ...assigned } };
+  const given = { ...asked, answer: said.text, outputs, expected, chunks, turns };
+  const decision = await runProgram(program, given, context);
   if ("error" in decision) return { ...unchecked, error: decision.error };
   return { ...unchecked, checks: [{ kind: "check", check, ...decision }] };
 }

@@ -102,14 +102,8 @@ const GERMAN =
 
 const nameKey = (word: string): string => word.toLowerCase().replace(/['’]s$/, "");
 
-/** What a date pattern finds; `first` and `second` are day and month in either order. */
-interface DateParts {
-  readonly year?: string;
-  readonly month?: string;
-  readonly day?: string;
-  readonly first?: string;
-  readonly second?: string;
-}
+/** What a date pattern finds. */
+type DateParts = Readonly<Partial<Record<"year" | "month" | "day", string>>>;
 
 /** Languages whose names of months are known. */
 const languages = ["en", "de", "fr", "es", "it", "pt", "nl"];
@@ -136,7 +130,7 @@ const datePatterns = once(() => {
     String.raw`(?<!\d)(?<year>\d{4})([-/.])(?<month>\d{1,2})\2${day}(?!\d)`,
     String.raw`(?:(?<year>\d{4})\s?[年년]\s?)?(?<month>\d{1,2})\s?[月월]\s?${day}\s?[日号號일]`,
     String.raw`(?<!\d)${day}\.\s?(?<month>\d{1,2})\.\s?${year}`,
-    String.raw`(?<!\d)(?<first>\d{1,2})/(?<second>\d{1,2})/${year}`,
+    String.raw`(?<!\d)(?<month>\d{1,2})/${day}/${year}`,
     String.raw`(?<!\d)${day}(?:st|nd|rd|th|er|\.)?\s{1,2}(?:(?:of|de)\s)?${name}(?:,?\s{1,2}(?:de\s)?${year})?`,
     String.raw`(?<!\p{L})${name}\s{1,2}${day}(?!\d)(?:st|nd|rd|th)?(?:,?\s{1,2}${year})?`,
   ].map((source) => new RegExp(source, "gu"));
@@ -148,14 +142,12 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value;
 }
 
-function dateOf(text: string, { year, month = "", day = "", first, second }: DateParts): Figure {
-  const named = monthNumbers().get(month) ?? Number(month);
-  const days =
-    first === undefined || second === undefined
-      ? [`${named}-${Number(day)}`]
-      : [`${Number(first)}-${Number(second)}`, `${Number(second)}-${Number(first)}`];
+function dateOf(text: string, { year, month = "", day = "" }: DateParts): Figure {
+  const [first, second] = [monthNumbers().get(month) ?? Number(month), Number(day)];
+  const hasAnyOrder = /^\d{1,2}\//.test(text);
+  const readings = [`${first}-${second}`, ...(hasAnyOrder ? [`${second}-${first}`] : [])];
   // The year is compared like a unit.
-  return { text, readings: days, unit: year };
+  return { text, readings, unit: year };
 }
 
 const units: ReadonlyMap<string, string> = new Map(
@@ -208,16 +200,11 @@ const plainNumber = (whole: string, part: string): string =>
     .join(".");
 
 const negations = new Set(
-  [
-    "not no never none nobody nothing neither nor without",
-    "nicht kein keine keinen keinem keiner keines nie niemals niemand nichts ohne weder",
-    "pas jamais sans aucun aucune rien",
-    "nunca jamás sin ningún ninguna ninguno nada nadie tampoco",
-    "non senza nessun nessuno nessuna niente",
-    "não sem nenhum nenhuma ninguém",
-    "niet geen nooit zonder",
-    "не нет без никогда",
-  ].flatMap((words) => words.split(" ")),
+  `not no never none nobody nothing neither nor without
+  nicht kein keine keinen keinem keiner keines nie niemals niemand nichts ohne weder
+  pas jamais sans aucun aucune rien nunca jamás sin ningún ninguna ninguno nada nadie tampoco
+  non senza nessun nessuno nessuna niente não sem nenhum nenhuma ninguém
+  niet geen nooit zonder не нет без никогда`.split(/\s+/),
 );
 
 /** Signs and endings that negate in Chinese, Japanese and Korean. */
