@@ -10,23 +10,33 @@ export const signalNumber = (name: NodeJS.Signals): number =>
 
 /** Starts a program. */
 export const spawnChild: RawHost["spawn"] = (command, args, options) => {
-  const { env, collect, shell = false } = options;
+  const { env, collect, shell = false, cwd, input } = options;
   const detached = startsOwnGroup(collect);
   // Loaded on first use. On Windows cross-spawn also finds scripts, such as kb.cmd.
   const started = import("cross-spawn").then(({ default: spawn }) => {
     const child = spawn(command, [...args], {
       env: { ...env },
       shell,
+      cwd,
       detached: detached && process.platform !== "win32",
-      stdio: ["inherit", collect === undefined ? "inherit" : "pipe", "inherit"],
+      stdio: [
+        input === undefined ? "inherit" : "pipe",
+        collect === undefined ? "inherit" : "pipe",
+        input === undefined ? "inherit" : "pipe",
+      ],
     });
+    child.stdin?.on("error", () => {}); // it need not read all of it
+    child.stdin?.end(input);
     const kill = (signal: NodeJS.Signals) => killChild(child, signal, detached);
     return { ...collectOutput(child, kill, options), kill };
   });
   const exit = started.then((child) => child.exit);
-  const output = Promise.all([started, exit]).then(([child]) => child.text());
-  output.catch(() => {}); // `exit` rejects with the same error
-  return { exit, output, kill: (signal) => void started.then(({ kill }) => kill(signal)) };
+  const ended = Promise.all([started, exit]).then(([child]) => child);
+  ended.catch(() => {}); // `exit` rejects with the same error
+  const output = ended.then(({ text }) => text());
+  const errors = ended.then((child) => child.errors());
+  for (const each of [output, errors]) each.catch(() => {});
+  return { exit, output, errors, kill: (signal) => void started.then(({ kill }) => kill(signal)) };
 };
 
 /**
@@ -52,28 +62,33 @@ function collectOutput(
   child: ChildProcess,
   kill: (signal: NodeJS.Signals) => void,
   { collect = Infinity, signal }: SpawnOptions,
-): { readonly exit: Promise<number>; readonly text: () => string } {
+): Record<"text" | "errors", () => string> & { readonly exit: Promise<number> } {
   const stop = () => {
     kill("SIGTERM");
     setTimeout(() => kill("SIGKILL"), KILL_DELAY_MS).unref();
-    child.stdout?.destroy(); // its own children may still hold the other end
+    // Its own children may still hold the other ends.
+    child.stdout?.destroy();
+    child.stderr?.destroy();
   };
   signal?.addEventListener("abort", stop, { once: true });
   if (signal?.aborted) stop();
-  const chunks: Buffer[] = [];
+  const [chunks, errors]: [Buffer[], Buffer[]] = [[], []];
   const exit = new Promise<number>((resolve, reject) => {
     let size = 0;
-    child.stdout?.on("data", (chunk: Buffer) => {
+    const takeInto = (list: Buffer[]) => (chunk: Buffer) => {
       size += chunk.length;
-      if (size <= collect) return void chunks.push(chunk);
+      if (size <= collect) return void list.push(chunk);
       stop();
       reject(new Error(`it writes more than ${collect} bytes`));
-    });
+    };
+    child.stdout?.on("data", takeInto(chunks));
+    child.stderr?.on("data", takeInto(errors));
     child.on("error", reject);
     child.on("close", (code, name) => {
       signal?.removeEventListener("abort", stop);
       resolve(code ?? 128 + (name ? signalNumber(name) : 0));
     });
   });
-  return { exit, text: () => Buffer.concat(chunks).toString() };
+  const textIn = (list: Buffer[]) => () => Buffer.concat(list).toString();
+  return { exit, text: textIn(chunks), errors: textIn(errors) };
 }

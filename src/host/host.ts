@@ -118,6 +118,8 @@ export interface Child {
   readonly exit: Promise<number>;
   /** Its stdout if it is collected, otherwise empty. */
   readonly output: Promise<string>;
+  /** Its stderr, if it has an input. */
+  readonly errors?: Promise<string>;
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -126,6 +128,10 @@ export interface SpawnOptions {
   /** Collects its stdout, up to this number of bytes; otherwise it inherits stdout. */
   readonly collect?: number;
   readonly shell?: boolean;
+  /** Its directory (default: that of this process). */
+  readonly cwd?: string;
+  /** Its stdin, instead of that of this process; its stderr is then collected, too. */
+  readonly input?: string;
   /** On abort, kills it together with the processes it started. */
   readonly signal?: AbortSignal;
 }

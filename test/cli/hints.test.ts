@@ -100,6 +100,8 @@ beforeAll(async () => {
     join(folder, "old.json"),
     JSON.stringify({ wf_test: 1, tests: [{ ...old, path: join(folder, "old.yaml") }] }),
   );
+  const program = "app: echo\ntests: [{name: a, inputs: {query: x}, check: {run: none}}]\n";
+  await writeFile(join(folder, "program.yaml"), program);
   await writeFile(join(folder, "up.md"), "A file.");
   for (const on of [server, idle]) {
     await done("kb create 'Hand book' --indexing-technique economy", on);
@@ -265,6 +267,7 @@ const scenes: readonly Scene[] = [
   { line: "wf --app echo test run $dir/suite.yaml --baseline $dir/rows.csv" },
   { line: "wf test score $dir/old.json" },
   { line: "wf --app echo test run $dir/checks.yaml" },
+  { line: "wf test run $dir/program.yaml" },
   { line: "wf --app echo test init --from rows $dir/faq.csv --input query --out $dir/faq.yaml" },
   { line: "wf --app echo test review $dir/rows.csv" },
   { line: "wf test flaky $dir" },

@@ -63,6 +63,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   ignore: /^commands\/kb\/sync\/walk\.ts$/,
   yaml: /^(output\/|lib\/formats\/yaml[\w-]*\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
   "fastest-levenshtein": /^commands\/wf\/test\/answers\/compare-answer\.ts$/,
+  ajv: /^commands\/wf\/test\/answers\/check-schema\.ts$/,
   diff: /^commands\/wf\/test\/review\/review\.ts$/,
   "csv-stringify": /^lib\/formats\/csv\.ts$/,
   "csv-parse": /^(lib\/formats\/rows-file|sandbox\/readers\/csv)\.ts$/,

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { spawnChild } from "../../src/host/child-process.ts";
 import { write } from "../lib/directory.ts";
 import { root } from "../lib/paths.ts";
 import { testSandbox } from "../lib/sandbox.ts";
@@ -15,9 +16,12 @@ const blocks = [...page.matchAll(/^```(yaml|csv)\n(.*?)^```$/gms)].map(
 
 const folder = await temporaryDirectory();
 const sandbox = await testSandbox({ models: true });
-const run = (words: readonly string[]) => sandbox.cli(words, { folder });
+const env = { PATH: process.env["PATH"] };
+const run = (words: readonly string[]) => sandbox.cli(words, { folder, env, spawn: spawnChild });
+const [, script = ""] = /^```js\n(.*?)^```$/ms.exec(page) ?? [];
 
 await write(folder, {
+  "even.mjs": script,
   "leave.md": "Thirty days of leave a year.\n",
   "parking.md": "Parking is free for guests.\n",
 });
@@ -62,6 +66,10 @@ const expected: readonly Expected[] = [
     },
   },
   { tests: { "Judged: knows the days": ["grader"], "Judged: names the law": ["0.6"] } },
+  { tests: { "Grounded: leave": ["1 of 1", "sentence"] } },
+  { tests: { "Structured: leave as JSON": ["it fits"] } },
+  { tests: { "Programs: an even number of days": ['"30 days"'] } },
+  { tests: { "Scored: nearly the same": ["similarity 0.666"] } },
   { tests: { "Echo: flickers": ['output query is "hello": '] } },
 ];
 
@@ -88,7 +96,17 @@ test.each(
 )("$title", async ({ language, text, app = "echo", tests = {}, skipped = 0 }) => {
   const file = `suite.${language}`;
   await write(folder, { [file]: text });
-  const ran = await run(["wf", "--app", app, "test", "run", join(folder, file), "-o", "json"]);
+  const ran = await run([
+    "wf",
+    "--app",
+    app,
+    "test",
+    "run",
+    join(folder, file),
+    "-o",
+    "json",
+    "--allow-run",
+  ]);
   expect(ran.exit, ran.err + ran.out).toBe(0);
   const printed = JSON.parse(ran.out) as Printed;
   expect(printed.skipped).toBe(skipped);

@@ -36,7 +36,7 @@ type Case = readonly [
   answer: string | readonly string[],
   passed: boolean,
   actual: string,
-  more?: { readonly similarity: number; readonly score: number },
+  more?: { readonly similarity: number; readonly score?: number; readonly facts?: boolean },
 ];
 
 const cases: readonly Case[] = [
@@ -98,8 +98,24 @@ const cases: readonly Case[] = [
     "You have",
     "You have 30 days",
     false,
-    'similarity 0.5; from word 3 the end instead of "30 days"',
-    { similarity: 0.8, score: 0.5 },
+    'similarity 0.5; number "30" is missing',
+    { similarity: 0.8 },
+  ],
+  [
+    "similar",
+    "You have 30 days of leave a year.",
+    "You have 13 days of leave a year.",
+    false,
+    'similarity 0.875; number "13" is missing (found: "30")',
+    { similarity: 0.8 },
+  ],
+  [
+    "similar",
+    "You have 30 days of leave a year.",
+    "You have 13 days of leave a year.",
+    true,
+    'similarity 0.875; from word 3 "30 days of leave" instead of "13 days of leave"',
+    { similarity: 0.8, score: 7 / 8, facts: false },
   ],
   [
     "similar",
@@ -124,7 +140,7 @@ const { results: checked } = await run(
     inputs: { query },
     compare,
     answer,
-    ...(more && { similarity: more.similarity }),
+    ...(more && { similarity: more.similarity, facts: more.facts }),
   })),
 );
 
@@ -136,10 +152,11 @@ test.each(cases.map((each, index) => [...each.slice(0, 3), index] as const))(
     // The first check is that the run succeeded.
     expect(checked[index]?.checks[1]).toEqual({
       turn: 1,
+      kind: "answer",
       check: expect.any(String),
       passed,
       actual,
-      ...(more && { score: expect.closeTo(more.score, 12) }),
+      ...(more?.score && { score: expect.closeTo(more.score, 12) }),
     });
   },
 );
@@ -188,6 +205,7 @@ test("an interrupt ends the comparisons with further expected answers", async ()
   const expected = {
     compare: "similar",
     similarity: 0.8,
+    facts: true,
     from: { path: "a.yaml", line: 1 },
   } as const;
   const { compare } = openComparison({ ...expected, answer: ["a", "b", "c"] });

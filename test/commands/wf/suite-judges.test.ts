@@ -113,6 +113,7 @@ test("a judge decides by a score or a verdict, in outputs or as JSON in a text",
   expect(ran.results.map(({ checks }) => checks[1])).toEqual(
     judges.map(([name, passed, actual, score]) => ({
       turn: 1,
+      kind: "judge",
       check: `judge ${name} gives at least 0.5`,
       passed,
       actual,
@@ -167,6 +168,7 @@ test("a judge gets question, answer, criteria and expected answers, once per ans
     expect.objectContaining({ check: "run succeeded" }),
     {
       turn: 1,
+      kind: "judge",
       check: 'judge grader gives at least 0.8: "Names the days."',
       passed: false,
       score: 0.4,
@@ -388,6 +390,7 @@ test("after an interrupt, no judge is asked again about an answer that has its v
   expect(tests.map(({ results: [result] }) => result?.checks[1])).toEqual(
     tests.map(() => ({
       turn: 1,
+      kind: "judge",
       check: 'judge grader gives at least 0.5: "said"',
       passed: true,
       score: 1,

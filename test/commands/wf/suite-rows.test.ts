@@ -82,6 +82,28 @@ test("cells of CSV are text, lists and mappings JSON", async () => {
   });
 });
 
+test("columns of checks are keys, and keys of their mappings", async () => {
+  await write(folder, {
+    "checks.csv":
+      'query,supported,supported.share,context_recall,context_recall.documents,check.run,schema,weights\nA,true,0.5,0.25,leave.md,"[""a"", ""b.py""]",a.json,"{""judge"": 2}"\n',
+  });
+  expect(await readSuite(join(folder, "checks.csv"), diskFiles)).toMatchObject({
+    tests: [
+      {
+        weights: { judge: 2 },
+        turns: [
+          {
+            supported: { share: 0.5, atLeast: 1, judge: undefined },
+            context: [{ measure: "recall", atLeast: 0.25, documents: ["leave.md"] }],
+            program: { words: ["a", "b.py"], files: [join(folder, "b.py")], timeout: 30 },
+            schema: { file: join(folder, "a.json"), of: undefined },
+          },
+        ],
+      },
+    ],
+  });
+});
+
 test.each([
   ["a.csv", "query,anwser\na,b\n", 'a.csv line 1: unknown column "anwser"', "did you mean answer?"],
   ["a.csv", "question\na\n", 'line 1: unknown column "question"', "inputs.NAME for an input"],

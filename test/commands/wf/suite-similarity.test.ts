@@ -16,6 +16,9 @@ describe("the similarity", () => {
     ["👍", "👍", 1],
     ["👍", "👎", 0],
     ["?", "", 0],
+    ["Don't park here", "Do not park here", 1],
+    ["You can’t", "you cannot", 1],
+    ["1,000 EUR", "1000 EUR", 1],
   ])("%j is like %j: %d", (one, other, expected) => {
     expect(compareWords(one, other).similarity).toBe(expected);
     expect(compareWords(other, one).similarity).toBe(expected);

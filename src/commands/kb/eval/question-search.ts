@@ -1,5 +1,6 @@
 import { requireField } from "../../../api/response.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { changedSettings } from "../knowledge/index.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
@@ -46,6 +47,8 @@ export interface SearchedQuestion {
   readonly items: readonly SearchedItem[];
   /** Names of all documents that were found, the best first. */
   readonly found: readonly string[];
+  /** All chunks that were found, the best first. */
+  readonly chunks: readonly { readonly document: string | null; readonly content: string }[];
   /** Why the search failed; null if it succeeded. */
   readonly error: string | null;
 }
@@ -68,7 +71,15 @@ export async function openQuestionSearch(
   return async (test, top_k) => {
     const question = questionOfTest(test);
     const variant = { settings: changedSettings(stored, { top_k }) };
-    const search = { dataset_id, expected, variant, ks: [], send };
+    const chunks: SearchedQuestion["chunks"][number][] = [];
+    const keep = (records: readonly SearchRecord[]) =>
+      chunks.push(
+        ...records.map(({ segment: { document, content, answer } }) => ({
+          document: document?.name ?? null,
+          content: [content, answer].filter(Boolean).join("\n"),
+        })),
+      );
+    const search = { dataset_id, expected, variant, ks: [], send, keep };
     const { found, missing, error } = await evaluateQuestion(question, search, context);
     const items = question.documents.map((written): SearchedItem => {
       const { id } = expected(written);
@@ -80,6 +91,7 @@ export async function openQuestionSearch(
     const texts = question.texts.map((written): SearchedItem => {
       return { written, document: undefined, rank: undefined, isFound: !missing.includes(written) };
     });
-    return { items: [...items, ...texts], found: found.map(({ document }) => document), error };
+    const names = found.map(({ document }) => document);
+    return { items: [...items, ...texts], found: names, chunks, error };
   };
 }

@@ -55,8 +55,11 @@ export async function evaluateQuestion(
     ks,
     expected,
     send,
+    keep,
   }: Pick<EvalSearch, "dataset_id" | "ks" | "expected" | "send"> & {
     readonly variant: Pick<SearchVariant, "settings">;
+    /** Takes what the search found. */
+    readonly keep?: (records: readonly SearchRecord[]) => void;
   },
   context: Context,
 ): Promise<QuestionResult> {
@@ -73,6 +76,7 @@ export async function evaluateQuestion(
     const { records, seconds } = await send(async () => {
       const start = context.host.elapsed();
       const found = await context.api.call(searchKnowledgeBase, request);
+      keep?.(found);
       return { records: found, seconds: (context.host.elapsed() - start) / 1000 };
     });
     // The same document can be expected by name, path and ID.

@@ -55,6 +55,7 @@ export const testRunParams = {
   against: local.text("Ask this one in turn and compare: an application, a version, profile:NAME", {
     placeholder: "what",
   }),
+  allow_run: local.flag("Run the programs that checks of the suites name"),
   fail_fast: local.flag("Ask nothing more after the first failure"),
   shard: local.text("Run one share of the tests: 3/8, auto or auto/8", { placeholder: "share" }),
   ...resultParams,
@@ -162,6 +163,7 @@ export const testScoreParams = {
     many: true,
     placeholder: "file",
   }),
+  allow_run: testRunParams.allow_run,
   ...resultParams,
 } as const;
 

@@ -12,6 +12,7 @@ import type { resultParams } from "./command.ts";
 import { compareSuites } from "./comparison.ts";
 import type { ComparedWith, SuiteComparison, Verdict } from "./comparison.ts";
 import { addToHistory, prepareHistory, readHistory } from "./history.ts";
+import { overBudget } from "./limits.ts";
 import { testNameOf } from "./plan-runs.ts";
 import { quarantined } from "./quarantine.ts";
 import { problemsOf } from "./results.ts";
@@ -83,7 +84,10 @@ export async function prepareConclusion(input: ResultInput, context: Context): P
         await writeOutput("--junit", junit, junitSuites("wf test", cases), host);
       }
       await onWritten?.();
-      const error = stopped?.with({ outputFirst: true }) ?? verdictError(counting, compared, input);
+      const error =
+        stopped?.with({ outputFirst: true }) ??
+        verdictError(counting, compared, input) ??
+        budgetError(outcome);
       if (error) throw error;
       const open = compared ? namesOf(compared, "undecided") : [];
       if (open.length > 0) await context.notice(`warning: ${undecidedText(open)}`);
@@ -127,6 +131,14 @@ const namesOf = ({ tests }: SuiteComparison, verdict: Verdict): string[] =>
 
 const undecidedText = (names: readonly string[]): string =>
   `it cannot be told whether ${counted(names.length, "test")} ${names.length === 1 ? "is" : "are"} worse: ${firstNames(names)}`;
+
+/** The error of suites that used too much; undefined if none did. */
+function budgetError({ tests, selection }: SuiteOutcome): CliError | undefined {
+  const over = overBudget(tests, selection.suites);
+  return over.length > 0
+    ? gateError(`over budget: ${over.join(", ")}`, { budget: over })
+    : undefined;
+}
 
 /** The error of a run of tests; undefined if nothing is wrong. */
 function verdictError(

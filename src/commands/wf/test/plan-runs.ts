@@ -6,7 +6,7 @@ import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { openAsker, openChecker, openSearches } from "./answers/index.ts";
 import type { CheckAnswer, Asker, Searches } from "./answers/index.ts";
-import type { Suite, SuiteTest } from "./file/index.ts";
+import type { Suite, SuiteBudget, SuiteTest } from "./file/index.ts";
 
 /** `old`: what --against names; `new`: what is tested. */
 export type TestSide = "old" | "new";
@@ -27,7 +27,11 @@ export interface PlannedRun {
 
 /** Which tests results belong to: shards of the same selection can be merged. */
 export interface TestSelection {
-  readonly suites: readonly { readonly name: string; readonly sha256: string }[];
+  readonly suites: readonly {
+    readonly name: string;
+    readonly sha256: string;
+    readonly budget?: SuiteBudget | undefined;
+  }[];
   /** Words of `--only`. */
   readonly only: readonly string[];
   /** File of `--failed-from`. */
@@ -89,7 +93,7 @@ export function selectTests(
     );
     return { ...suite, tests };
   });
-  const files = all.map(({ name, text }) => ({ name, sha256: sha256(text) }));
+  const files = all.map(({ name, text, budget }) => ({ name, sha256: sha256(text), budget }));
   return { suites, skipped, selection: { suites: files, ...choice } };
 }
 

@@ -24,6 +24,8 @@ export interface TestResult extends Passes {
   readonly rate: PassRate | null;
   /** Runs that were asked again because one had failed; they are not among the others. */
   readonly fresh: Passes | null;
+  /** Median of the mean scores of its runs; null unless it has `score_at_least`. */
+  readonly score: number | null;
   /** Medians of the runs; null if unknown. */
   readonly seconds: number | null;
   readonly tokens: number | null;
@@ -68,6 +70,7 @@ export function testResult(name: string, results: readonly TestRun[]): TestResul
     errors,
     rate,
     fresh: fresh.length > 0 ? { passes: fresh.filter(hasPassed).length, runs: fresh.length } : null,
+    score: medianOf(judged.map(({ score }) => score)),
     seconds: medianOf(judged.map(({ seconds }) => seconds)),
     tokens: medianOf(judged.map(({ tokens }) => tokens)),
     answers: [
@@ -118,7 +121,8 @@ export function problemsOf(runs: readonly TestRun[]): TestProblem[] {
     problems.set(check, { ...known, times: known.times + 1, recordings });
   };
   for (const run of runs) {
-    const { checks, error, recordings } = run;
+    const { checks, error, recordings, status } = run;
+    if (status === "passed") continue; // a mean score may outweigh a check
     for (const { turn, check, passed, actual } of checks)
       if (!passed) add(check, actual, recordings[turn - 1] ?? recordings.at(-1));
     if (error !== null) add(undefined, error, recordings.at(-1));

@@ -7,7 +7,7 @@ import { isObject } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { lockJournal, unlockedJournal } from "../../task/files.ts";
-import { filesIn } from "./file/index.ts";
+import { filesIn, judgesOf } from "./file/index.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";
 
@@ -81,7 +81,7 @@ async function identityOf(
     if (turns.length > 0) for (const each of contexts) parts.push(await serverAndKey(each));
     if (suite.tests.some(({ search }) => search))
       parts.push(await serverAndKey(context.with({ key: "dataset" })));
-    const judges = new Set(turns.flatMap(({ judge }) => (judge ? [judge.app] : [])));
+    const judges = new Set(turns.flatMap(judgesOf).map(({ app }) => app));
     for (const app of judges) parts.push(app, await serverAndKey(context.with({ app })));
     for (const file of filesIn(suite)) parts.push(file, await fileHash(file, context));
   }

@@ -1,9 +1,17 @@
 import { CliError } from "../../../errors.ts";
-import { checkSearch, answerText, stopsSuite, storedEnd } from "./answers/index.ts";
-import type { AnswerCheck, StoredAnswer, SuiteAnswer } from "./answers/index.ts";
-import type { PassRule, Quarantine, SuiteJudge, SuiteTurn } from "./file/index.ts";
+import {
+  checkSearch,
+  answerText,
+  searchFor,
+  stopsSuite,
+  storedEnd,
+  sumOf,
+} from "./answers/index.ts";
+import type { AnswerCheck, FoundChunks, StoredAnswer, SuiteAnswer } from "./answers/index.ts";
+import type { PassRule, Quarantine, SuiteJudge, SuiteTest, SuiteTurn } from "./file/index.ts";
 import type { Tape } from "./keep-recordings.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
+import { checkLimits, meanScore } from "./limits.ts";
 import type { PlannedRun, TestSide } from "./plan-runs.ts";
 
 /** A check of the answer to one of the turns. */
@@ -59,6 +67,10 @@ export interface TestRun {
   readonly turns: readonly AskedTurn[];
   /** Until when its test does not count; null if it does. */
   readonly quarantine: Quarantine | null;
+  /** Null without a search. */
+  readonly found: FoundChunks | null;
+  /** Mean score of the checks; null unless the test has `score_at_least`. */
+  readonly score: number | null;
 }
 
 const blank = ({ suite, test, repeat, side, confirms }: PlannedRun) => ({
@@ -82,6 +94,8 @@ const blank = ({ suite, test, repeat, side, confirms }: PlannedRun) => ({
   recordings: [],
   turns: [],
   quarantine: test.quarantine ?? null,
+  found: null,
+  score: null,
 });
 
 /** The result of a run that was not carried out. */
@@ -106,10 +120,12 @@ export async function runTest(
   let tokens: number | null = null;
   let judgeTokens: number | null = null;
   let error: string | null = null;
+  let found: FoundChunks | null = null;
   try {
     for (const [index, turn] of test.turns.entries()) {
       let start = host.elapsed();
-      let run = started;
+      // The time of a run that was started before is not known.
+      let run = test.maxSeconds === undefined ? started : undefined;
       const onEvents = async (events: readonly ServerEvent[] | "again") => {
         tape?.add(index, events);
         if (events === "again") start = host.elapsed();
@@ -119,28 +135,33 @@ export async function runTest(
         await onStart((run = id));
       };
       turns.push(askedTurn(turn));
-      last = await asker.ask(turn, last?.conversation, onEvents, started);
+      last = await asker.ask(turn, last?.conversation, onEvents, run);
       milliseconds += host.elapsed() - start;
       await tape?.endTurn(index, last.trace);
       tokens = sumOf(tokens, last.trace.tokens);
       turns[index] = askedTurn(turn, last);
-      const checked = await checkAnswer(last, turn);
+      const { found: seen, nameOf } = await searchFor(test, each.searches);
+      const checked = await checkAnswer(last, turn, { found: seen?.chunks ?? [], nameOf, turns });
       judgeTokens = sumOf(judgeTokens, checked.judgeTokens);
       checks.push(...checked.checks.map((check) => ({ turn: index + 1, ...check })));
       ({ error } = checked);
       if (error !== null) break;
     }
-    if (error === null) {
-      const searched = await checkSearch(test, last, each.searches);
-      checks.push(...searched.checks);
-      ({ error } = searched);
-    }
+    const search = await searchFor(test, each.searches);
+    ({ found } = search);
+    if (error === null) checks.push(...checkSearch(test, last, search));
+    error ??= search.error;
+    const seconds = last && !last.followed ? milliseconds / 1000 : null;
+    const limits = checkLimits(test, { tokens, seconds });
+    const turn = Math.max(1, test.turns.length);
+    checks.push(...limits.checks.map((check) => ({ turn, ...check })));
+    if (limits.unknown !== undefined) error ??= `the ${limits.unknown} of its turns are not known`;
   } catch (failure) {
     if (signal.aborted) throw abortError();
     if (!(failure instanceof CliError) || stopsSuite(failure)) throw failure;
     error = host.secrets.masked(failure.message);
   }
-  const status = statusOf(checks, error);
+  const { status, score } = judgedChecks(test, checks, error);
   return {
     ...blank(each),
     annotated: last?.trace.annotated ?? false,
@@ -156,13 +177,22 @@ export async function runTest(
     error,
     recordings: (await tape?.keep(status === "passed")) ?? [],
     turns,
+    found,
+    score,
   };
 }
 
 /** What the checks of a run, or the reason why there are not all of them, make of it. */
-export function statusOf(checks: readonly AnswerCheck[], error: string | null): TestRun["status"] {
-  if (error !== null) return "error";
-  return checks.every(({ passed }) => passed) ? "passed" : "failed";
+export function judgedChecks(
+  { scoreAtLeast, weights }: SuiteTest,
+  checks: readonly AnswerCheck[],
+  error: string | null,
+): Pick<TestRun, "status" | "score"> {
+  const score = scoreAtLeast === undefined ? null : meanScore(checks, weights);
+  const passed =
+    score === null ? checks.every((check) => check.passed) : score >= (scoreAtLeast ?? 0) - 1e-9;
+  const judged = passed ? "passed" : "failed";
+  return { status: error === null ? judged : "error", score };
 }
 
 /** A turn as results have it. */
@@ -178,7 +208,3 @@ export const askedTurn = (
   end: answer ? storedEnd(answer) : null,
   judge: judge ? { app: judge.app, criteria: judge.criteria } : null,
 });
-
-/** The sum of numbers that may be unknown; null if all are. */
-export const sumOf = (sum: number | null, more: number | null = null): number | null =>
-  more === null ? sum : (sum ?? 0) + more;

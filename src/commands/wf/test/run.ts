@@ -7,6 +7,7 @@ import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
 import type { testRunParams } from "./command.ts";
+import { requireAllowed } from "./answers/index.ts";
 import { doubtfulTests } from "./comparison.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { filesIn, readSuite } from "./file/index.ts";
@@ -129,6 +130,7 @@ async function readSelection(
   for (const suite of selected.suites)
     for (const path of filesIn(suite))
       await requireNear(path, { file: suite.path, allowed: flags.allowFiles }, host);
+  requireAllowed(selected.suites, input);
   if (selected.suites.every(({ tests }) => tests.length === 0)) {
     if (!shard)
       throw usage(

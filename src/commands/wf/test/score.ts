@@ -7,16 +7,17 @@ import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { openChecker, storedAnswer } from "./answers/index.ts";
+import { openChecker, requireAllowed, storedAnswer, sumOf } from "./answers/index.ts";
 import type { AnswerCheck, CheckAnswer, SuiteAnswer } from "./answers/index.ts";
 import type { testScoreParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { readSuite } from "./file/index.ts";
+import { checkLimits } from "./limits.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "./file/index.ts";
 import { selectTests } from "./plan-runs.ts";
 import { testResults } from "./results.ts";
 import type { TestResult } from "./results.ts";
-import { askedTurn, statusOf, sumOf } from "./run-tests.ts";
+import { askedTurn, judgedChecks } from "./run-tests.ts";
 import type { TestRun } from "./run-tests.ts";
 import { readSavedResults } from "./saved-results.ts";
 
@@ -53,6 +54,7 @@ export async function* run(
     server: typeof server === "string" ? server : "",
     shard: null,
   });
+  requireAllowed(selected.suites, { suites: all.map(({ path }) => path), ...input });
   const { runs, skipped, unused } = await storedRuns(selected.suites, saved.tests, context);
   const old = withoutAnswers(input.results, all);
   if (runs.length === 0) throw old;
@@ -126,7 +128,9 @@ async function judgedAgain({ stored, suite, test, checkAnswer }: StoredRun): Pro
     if (!answer)
       error ??= (asked && stored.error) ?? again(`turn ${index + 1} has no stored answer`);
     if (!answer || error !== null) break;
-    const checked = await checkAnswer(answer, turn);
+    const found = stored.found?.chunks ?? [];
+    const nameOf = (written: string) => written;
+    const checked = await checkAnswer(answer, turn, { found, nameOf, turns: stored.turns });
     judge_tokens = sumOf(judge_tokens, checked.judgeTokens);
     const open = undecided(turn, answer);
     for (const check of checked.checks) {
@@ -147,7 +151,10 @@ async function judgedAgain({ stored, suite, test, checkAnswer }: StoredRun): Pro
     const asked = stored.turns[index];
     return asked ? [{ ...asked, expected: turn.answer, judge: askedTurn(turn).judge }] : [];
   });
-  return { ...run, status: statusOf(checks, error), checks, judge_tokens, error, turns };
+  const limits = checkLimits(test, stored);
+  checks.push(...limits.checks.map((check) => ({ ...check, turn: Math.max(1, turns.length) })));
+  if (limits.unknown !== undefined) error ??= again(`the ${limits.unknown} are not known`);
+  return { ...run, ...judgedChecks(test, checks, error), checks, judge_tokens, error, turns };
 }
 
 const again = (why: string): string => `cannot be judged again: ${why}`;

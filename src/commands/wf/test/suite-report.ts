@@ -3,6 +3,7 @@ import { counted, firstNames } from "../../../lib/text.ts";
 import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, Tone, Detail } from "../../../output/report-model.ts";
 import type { Shift, SuiteComparison, TestComparison, TimesBasis, Verdict } from "./comparison.ts";
+import { overBudget } from "./limits.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import type { TestRun } from "./run-tests.ts";
@@ -86,6 +87,7 @@ export function testSection(run: SuiteRun, pick: (row: TestRow) => boolean = () 
   const { tests, baseline } = run;
   const hasRepeats = tests.some(({ results }) => results.length > 1);
   const hasFresh = baseline && tests.some(({ fresh }) => fresh);
+  const hasScores = tests.some(({ score }) => score !== null);
   const rows = rowsOf(run).filter(pick);
   return {
     title: passedText(tests),
@@ -93,6 +95,7 @@ export function testSection(run: SuiteRun, pick: (row: TestRow) => boolean = () 
       left("result"),
       literal("test"),
       ...(hasRepeats ? [right("passes"), { ...right("95 %"), minor: true }] : []),
+      ...(hasScores ? [right("score")] : []),
       { ...right("time"), minor: true },
       { ...right("tokens"), minor: true },
       ...(baseline ? [right("before")] : []),
@@ -103,6 +106,7 @@ export function testSection(run: SuiteRun, pick: (row: TestRow) => boolean = () 
       toned(test.status),
       test.name,
       ...(hasRepeats ? [`${test.passes}/${test.runs}`, intervalText(test)] : []),
+      ...(hasScores ? [test.score === null ? null : test.score.toFixed(2)] : []),
       test.seconds === null ? null : `${test.seconds.toFixed(1)} s`,
       test.tokens,
       ...(baseline ? [shareText(compared?.before)] : []),
@@ -139,7 +143,8 @@ export const passedText = (tests: readonly TestResult[]): string => {
 };
 
 /** What is said about a run as a whole. */
-function notesOf({ tests, skipped, stopped, baseline, level, judges, notes }: SuiteRun): string[] {
+function notesOf(run: SuiteRun): string[] {
+  const { tests, selection, skipped, stopped, baseline, level, judges, notes } = run;
   const notRun = tests.filter(({ status }) => status === "not run").length;
   return [
     ...(stopped ? [`ended early: ${stopped.message}`] : []),
@@ -148,6 +153,7 @@ function notesOf({ tests, skipped, stopped, baseline, level, judges, notes }: Su
     ...notes,
     ...judgeNote(tests),
     ...judges,
+    ...overBudget(tests, selection.suites).map((text) => `over budget: ${text}`),
     ...(baseline ? comparisonNotes(baseline.compared, level) : []),
   ];
 }

@@ -6,13 +6,14 @@ import { counted } from "../../../../lib/text.ts";
 import { matches, parseValue } from "../../../conditions/index.ts";
 import { quoted } from "../../expect/index.ts";
 import type { CompareMode, SuiteTurn } from "../file/index.ts";
+import { differingFacts, fullWords, numberReadings } from "./facts.ts";
 
 /** How an answer compares with one expected answer. */
 interface Compared {
   readonly passed: boolean;
   /** What differs, on one line with the answer's text in quotes. */
   readonly actual: string;
-  /** From 0 to 1, of `similar` only. */
+  /** From 0 to 1, of `similar` only; none if a fact differs. */
   readonly score?: number;
 }
 
@@ -20,7 +21,10 @@ interface Compared {
 type Comparison = (answer: string) => Compared;
 
 /** Expected answers, at least one, with the way to compare them. */
-export interface ExpectedAnswer extends Pick<SuiteTurn, "answer" | "similarity" | "from"> {
+export interface ExpectedAnswer extends Pick<
+  SuiteTurn,
+  "answer" | "similarity" | "facts" | "from"
+> {
   readonly compare: CompareMode;
 }
 
@@ -79,7 +83,7 @@ const modes: Readonly<Record<CompareMode, Mode>> = {
   similar: {
     check: "answer is similar to",
     shown: quoted,
-    open: (text, { similarity }) => isSimilar(text, similarity),
+    open: isSimilar,
   },
 };
 
@@ -138,19 +142,24 @@ function compact(text: string): string {
   return typeof value === "string" ? quoted(value) : quoted(value).replaceAll(/\s+/g, " ");
 }
 
-const isSimilar =
-  (expected: string, least: number): Comparison =>
-  (answer) => {
+function isSimilar(
+  expected: string,
+  { similarity: least, facts }: Pick<ExpectedAnswer, "similarity" | "facts">,
+): Comparison {
+  return (answer) => {
     const { similarity: score, difference } = compareWords(answer, expected);
     if (score === undefined)
       return { passed: false, actual: "both texts are too long to be compared" };
     const passed = score >= least;
     const figure = `similarity ${Math.floor(score * 1000 + 1e-9) / 1000}`;
+    const differing = facts ? differingFacts(answer, expected) : undefined;
+    if (differing !== undefined) return { passed: false, actual: `${figure}; ${differing}` };
     if (!difference) return { passed, score, actual: figure };
     const { word, one, other } = difference;
     const [here, there] = [one, other].map((words) => (words === "" ? "the end" : quoted(words)));
     return { passed, score, actual: `${figure}; from word ${word} ${here} instead of ${there}` };
   };
+}
 
 /** A text as its words: what is compared, and where each begins in the text that is shown. */
 interface Words {
@@ -201,11 +210,17 @@ function wordsOf(original: string): Words {
   const starts: number[] = [];
   for (const { segment, index, isWordLike } of segmentsOf(text)) {
     if (!isWordLike) continue;
-    keys.push(segment.toLowerCase());
-    starts.push(index);
+    for (const key of wordKeys(segment)) {
+      keys.push(key);
+      starts.push(index);
+    }
   }
   return keys.length > 0 ? { text, keys, starts } : { text, keys: [text.trim()], starts: [0] };
 }
+
+/** A word as it is compared: short forms in full, numbers without separators. */
+const wordKeys = (word: string): string[] =>
+  /^\d[\d,.]*$/.test(word) ? numberReadings(word).slice(0, 1) : fullWords(word.toLowerCase());
 
 /** The words of a text and what is between them, of one piece after the other. */
 export function* segmentsOf(text: string): Generator<Intl.SegmentData> {

@@ -1,12 +1,14 @@
 import { CliError, usage } from "../../../../errors.ts";
 import { getAppParameters } from "../../../../operations/apps.ts";
 import { isSuccess } from "../../../../runs/status.ts";
+import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { quoted, runFields } from "../../expect/index.ts";
 import { appFields } from "../../forms/index.ts";
 import type { Field } from "../../forms/index.ts";
 import { openApp, stopsSuite } from "./ask.ts";
 import type { SuiteAnswer, SuiteApp } from "./ask.ts";
+import { judgesOf } from "../file/index.ts";
 import type { SuiteJudge, SuiteTurn } from "../file/index.ts";
 import { sha256 } from "../../../../lib/sha256.ts";
 import { isObject } from "../../../../lib/json.ts";
@@ -35,7 +37,7 @@ type Vote = { readonly tokens: number | null } & (
 );
 
 /** Where a judge is named. */
-type JudgedTurn = Pick<SuiteTurn, "judge" | "from">;
+type JudgedTurn = Pick<SuiteTurn, "judge" | "from"> & Partial<Pick<SuiteTurn, "supported">>;
 
 /** What most votes say; a tie fails. An error unless most of them are verdicts. */
 function majorityOf(all: readonly Vote[], atLeast: number): Judgement {
@@ -69,13 +71,12 @@ export async function openJudges(
   common: Context,
 ): Promise<Judge> {
   const apps = new Map<string, OpenJudge>();
-  for (const turn of turns) {
-    if (!turn.judge) continue;
-    const { app: name } = turn.judge;
-    const opened = apps.get(name) ?? (await openJudge(name, user, common));
-    apps.set(name, opened);
-    checkFields(turn, turn.judge, opened);
-  }
+  for (const turn of turns)
+    for (const judge of judgesOf(turn)) {
+      const opened = apps.get(judge.app) ?? (await openJudge(judge.app, user, common));
+      apps.set(judge.app, opened);
+      checkFields(turn, judge, opened);
+    }
   return async ({ app, repeat, atLeast }, judged) => {
     const opened = apps.get(app);
     if (!opened) throw new Error(`the judge ${app} was not opened`);
@@ -125,7 +126,7 @@ function checkFields(
   { app: name, criteria }: SuiteJudge,
   { app, fields }: OpenJudge,
 ): void {
-  const given = app.isChat ? [] : ["question", "answer", "criteria", "expected"];
+  const given = app.isChat ? [] : ["question", "answer", "criteria", "expected", "context"];
   const wrong = (problem: string) =>
     usage(
       `${from.path} line ${from.line}: judge ${name} ${problem}`,
@@ -169,16 +170,23 @@ export interface JudgedAnswer {
   readonly criteria: string | undefined;
   /** Expected answers, of which any will do. */
   readonly expected: readonly string[];
+  /** What the answer was made of. */
+  readonly chunks?: readonly CitedChunk[];
   /** In the message to a chat, the parts come in the reverse order. */
   readonly reversed?: boolean;
 }
 
+/** A chunk as a text: its document, then its content. */
+const chunkText = ({ document, content }: CitedChunk): string =>
+  [document, content].filter(Boolean).join("\n");
+
 /** The inputs of a workflow or a completion that judges: those that its form has. */
 function judgeInputs(
-  { question, answer, criteria, expected }: JudgedAnswer,
+  { question, answer, criteria = "", expected, chunks = [] }: JudgedAnswer,
   fields: readonly Field[],
 ): Record<string, string> {
-  const all = { question, answer, criteria: criteria ?? "", expected: expected.join("\n\n") };
+  const context = chunks.map(chunkText).join("\n\n");
+  const all = { question, answer, criteria, expected: expected.join("\n\n"), context };
   const has = (name: string) => fields.some(({ variable }) => variable === name);
   return Object.fromEntries(Object.entries(all).filter(([name]) => has(name)));
 }
@@ -187,10 +195,18 @@ function judgeInputs(
  * The message to a chat that judges. Its parts stand between lines with a mark that is made of all
  * parts, so no part can hold it and pretend to be another one, or the end.
  */
-function judgeMessage({ question, answer, criteria, expected, reversed }: JudgedAnswer): string {
+function judgeMessage({
+  question,
+  answer,
+  criteria,
+  expected,
+  chunks = [],
+  reversed,
+}: JudgedAnswer): string {
   const parts: readonly (readonly [name: string, text: string])[] = [
     ["question", question],
     ...expected.map((text) => ["expected answer", text] as const),
+    ...chunks.map((chunk) => ["source", chunkText(chunk)] as const),
     ["answer", answer],
   ];
   const mark = sha256(JSON.stringify([parts, criteria])).slice(0, 16);

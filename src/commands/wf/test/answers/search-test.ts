@@ -1,19 +1,15 @@
 import { firstNames } from "../../../../lib/text.ts";
+import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { openQuestionSearch } from "../../../kb/eval/index.ts";
 import type { SearchedItem, SearchedQuestion } from "../../../kb/eval/index.ts";
 import type { SuiteAnswer } from "./ask.ts";
 import type { AnswerCheck } from "./check-answer.ts";
+import { checkContext } from "./check-context.ts";
 import type { Suite, SuiteSearch, SuiteTest } from "../file/index.ts";
 
 /** Searches for the question of a test, once for all its repeats. */
 export type Searches = (search: SuiteSearch) => Promise<SearchedQuestion>;
-
-/** Whether what a test expects was found, or why the search failed. */
-interface CheckedSearch {
-  readonly checks: readonly (AnswerCheck & { readonly turn: number })[];
-  readonly error: string | null;
-}
 
 /**
  * Prepares the searches of a suite with the knowledge key of the profile. Throws `auth` without one,
@@ -38,27 +34,59 @@ export async function openSearches(suite: Suite, common: Context): Promise<Searc
   };
 }
 
+/** What the search of a test found. */
+export interface FoundChunks {
+  /** Documents and texts that the test expects. */
+  readonly expected: readonly string[];
+  /** Names of documents, the best first. */
+  readonly documents: readonly string[];
+  readonly chunks: readonly CitedChunk[];
+}
+
+/** The search of a test. */
+export interface TestSearch {
+  readonly searched: SearchedQuestion | undefined;
+  /** Null if the test has no search, or it failed. */
+  readonly found: FoundChunks | null;
+  /** Why the search failed. */
+  readonly error: string | null;
+  /** The name of an expected document, as the server calls it. */
+  readonly nameOf: (written: string) => string;
+}
+
+/** The search of a test, which is sent once. */
+export async function searchFor({ search }: SuiteTest, searches: Searches): Promise<TestSearch> {
+  const none = { searched: undefined, found: null, nameOf: (written: string) => written };
+  if (!search) return { ...none, error: null };
+  const searched = await searches(search);
+  const { error, items, found: documents, chunks } = searched;
+  if (error !== null) return { ...none, error: `search in ${search.kb}: ${error}` };
+  const expected = items.map(({ written }) => written);
+  const names = new Map(items.map(({ written, document }) => [written, document]));
+  const nameOf = (written: string) => names.get(written) ?? written;
+  return { searched, found: { expected, documents, chunks }, error, nameOf };
+}
+
 /**
  * Checks for a test whether each document that it expects was found, and whether the reply of a chat
- * cites it. Without a search there are no checks.
+ * cites it; and if it only searches, the documents of the chunks.
  */
-export async function checkSearch(
-  { search, turns }: SuiteTest,
+export function checkSearch(
+  { search, turns, context }: SuiteTest,
   answer: SuiteAnswer | undefined,
-  searches: Searches,
-): Promise<CheckedSearch> {
-  if (!search) return { checks: [], error: null };
-  const searched = await searches(search);
-  if (searched.error !== null)
-    return { checks: [], error: `search in ${search.kb}: ${searched.error}` };
+  { searched, nameOf }: TestSearch,
+): (AnswerCheck & { readonly turn: number })[] {
+  if (!search || !searched) return [];
   // Only the replies of chats name their sources.
   const cited = answer?.conversation === undefined ? undefined : (answer.trace.citations ?? []);
   const turn = Math.max(1, turns.length);
-  const checks = searched.items.map((item) => ({
-    turn,
-    ...checkItem(item, searched, search.kb, cited),
-  }));
-  return { checks, error: null };
+  return [
+    ...searched.items.map((item) => ({
+      kind: "search" as const,
+      ...checkItem(item, searched, search.kb, cited),
+    })),
+    ...context.map((each) => checkContext(each, searched.chunks, nameOf)),
+  ].map((check) => ({ turn, ...check }));
 }
 
 function checkItem(

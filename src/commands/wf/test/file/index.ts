@@ -1,13 +1,20 @@
-export { usualSimilarity } from "./keys.ts";
-export type { CompareMode } from "./keys.ts";
-export { isRowFile } from "./read-rows.ts";
-export { filesIn, readSearches, readSuite } from "./read-suite.ts";
+export { usualSimilarity } from "./key-types.ts";
+export type { CheckKind, CompareMode } from "./key-types.ts";
+export { filesIn, isRowFile, readSearches, readSuite } from "./read-suite.ts";
 export type {
   PassRule,
   Quarantine,
   Suite,
-  SuiteJudge,
+  SuiteBudget,
   SuiteSearch,
   SuiteTest,
-  SuiteTurn,
 } from "./read-suite.ts";
+export { judgesOf } from "./turns.ts";
+export type {
+  SuiteContext,
+  SuiteJudge,
+  SuiteProgram,
+  SuiteSchema,
+  SuiteSupport,
+  SuiteTurn,
+} from "./turns.ts";

@@ -1,58 +1,5 @@
-import { isObject } from "../../../../lib/json.ts";
-import { readChecks, readEach } from "../../expect/index.ts";
-import type { Expectation, YamlNode as Node, YamlNodes } from "../../expect/index.ts";
-
-/** Ways to compare an answer with the expected one. */
-export const compareModes = ["exact", "contains", "regex", "json", "similar"] as const;
-
-/** The lowest similarity that passes, unless a test has its own. */
-export const usualSimilarity = 0.8;
-
-/** How an answer is compared with the expected one. */
-export type CompareMode = (typeof compareModes)[number];
-
-/** The mappings of a suite; each key says which of them may have it. */
-export type SuiteLevel =
-  | "suite"
-  | "defaults"
-  | "test"
-  | "turn"
-  | "judge"
-  | "search"
-  | "pass"
-  | "quarantine";
-
-/** What a key contains; `texts` is one text or a list, `inputs` a mapping of any values. */
-export type SuiteKeyType =
-  | "text"
-  | "date"
-  | "texts"
-  | "flag"
-  | "number"
-  | "integer"
-  | "choice"
-  | "inputs"
-  | "expect"
-  | "judge"
-  | "search"
-  | "pass"
-  | "quarantine"
-  | "defaults"
-  | "turns"
-  | "tests";
-
-/** A key of a suite. */
-export interface SuiteKey {
-  readonly name: string;
-  readonly where: readonly SuiteLevel[];
-  readonly type: SuiteKeyType;
-  /** In Markdown, as in docs/test-suites.md. */
-  readonly description: string;
-  /** Of a number, both ends included. */
-  readonly range?: readonly [least: number, most: number];
-  /** Of a choice. */
-  readonly values?: readonly string[];
-}
+import { compareModes, checkKinds, nestedLevels } from "./key-types.ts";
+import type { SuiteLevel, SuiteKeyType, SuiteKey } from "./key-types.ts";
 
 /**
  * The keys of a suite, in the order of the documentation. The reader, the JSON Schema, the columns of
@@ -127,10 +74,18 @@ export const suiteKeys = [
     description: "lowest similarity with `compare: similar`, from 0 to 1 (default 0.8)",
   },
   {
-    name: "judge",
+    name: "facts",
     where: ["defaults", "test", "turn"],
+    type: "flag",
+    description:
+      "whether numbers, dates, names and negations must agree with `compare: similar` (default true)",
+  },
+  {
+    name: "judge",
+    where: ["defaults", "test", "turn", "supported"],
     type: "judge",
-    description: "another application decides: its name, or a mapping",
+    description:
+      "another application decides: its name, or a mapping; in `supported` only about sentences whose words are not in a chunk",
   },
   {
     name: "app",
@@ -146,10 +101,10 @@ export const suiteKeys = [
   },
   {
     name: "at_least",
-    where: ["judge"],
+    where: ["judge", "supported", "context"],
     type: "number",
     range: [0, 1],
-    description: "lowest score that passes, from 0 to 1 (default 0.5)",
+    description: "lowest score that passes, from 0 to 1 (default 0.5 for a judge, otherwise 1)",
   },
   {
     name: "repeat",
@@ -157,6 +112,94 @@ export const suiteKeys = [
     type: "integer",
     range: [1, 25],
     description: "how often it is asked; the majority decides, and a tie fails (default 1)",
+  },
+  {
+    name: "supported",
+    where: ["defaults", "test", "turn"],
+    type: "supported",
+    description:
+      "each sentence of the answer is in the chunks that it was made of: `true`, or a mapping",
+  },
+  {
+    name: "share",
+    where: ["supported"],
+    type: "number",
+    range: [0, 1],
+    description: "how many of the words of a sentence one chunk must have (default 0.7)",
+  },
+  {
+    name: "context_recall",
+    where: ["defaults", "test", "turn"],
+    type: "context",
+    description: "lowest share of the expected documents among the chunks: a number, or a mapping",
+  },
+  {
+    name: "context_precision",
+    where: ["defaults", "test", "turn"],
+    type: "context",
+    description:
+      "lowest share of the chunks that are of expected documents: a number, or a mapping",
+  },
+  {
+    name: "schema",
+    where: ["defaults", "test", "turn"],
+    type: "schema",
+    description:
+      "JSON Schema of the answer: a mapping, or its file beside the suite; with `of: NAME`, of this output",
+  },
+  {
+    name: "check",
+    where: ["defaults", "test", "turn"],
+    type: "check",
+    description: "a program that decides about the answer, with `--allow-run`",
+  },
+  {
+    name: "run",
+    where: ["check"],
+    type: "texts",
+    description: "the program; of a list, the program and its arguments",
+  },
+  {
+    name: "timeout",
+    where: ["check"],
+    type: "number",
+    range: [0.1, 3600],
+    description: "seconds after which the program is ended (default 30)",
+  },
+  {
+    name: "max_tokens",
+    where: ["defaults", "test"],
+    type: "number",
+    description: "highest number of tokens of all turns",
+  },
+  {
+    name: "max_seconds",
+    where: ["defaults", "test"],
+    type: "number",
+    description: "longest time of all turns",
+  },
+  {
+    name: "budget",
+    where: ["suite"],
+    type: "budget",
+    description: "what all tests of the suite may use in one command, judges included",
+  },
+  { name: "tokens", where: ["budget"], type: "number", description: "highest number of tokens" },
+  { name: "seconds", where: ["budget"], type: "number", description: "longest sum of times" },
+  {
+    name: "score_at_least",
+    where: ["defaults", "test"],
+    type: "number",
+    range: [0, 1],
+    description: "lowest mean score of the checks; single ones may then fail",
+  },
+  {
+    name: "weights",
+    where: ["defaults", "test"],
+    type: "weights",
+    values: checkKinds,
+    description:
+      "how much kinds of checks count in the mean score, as in `{ judge: 3 }` (default 1)",
   },
   {
     name: "search",
@@ -185,9 +228,10 @@ export const suiteKeys = [
   },
   {
     name: "documents",
-    where: ["search"],
+    where: ["search", "context"],
     type: "texts",
-    description: "expected documents: names, paths or IDs",
+    description:
+      "expected documents: names, paths or IDs (default of a context: those of `search`)",
   },
   {
     name: "text",
@@ -246,124 +290,8 @@ export const turnKeys = ["query", "expect", "answer"] as const;
 
 /** The mapping that a key contains, whose keys are columns of rows, too. */
 export const nestedLevel = (type: SuiteKeyType): SuiteLevel | undefined =>
-  ["judge", "search", "pass", "quarantine"].includes(type) ? (type as SuiteLevel) : undefined;
+  nestedLevels.find((level) => level === type);
 
 /** The keys that a mapping may have. */
 export const keysAt = (level: SuiteLevel): readonly SuiteKey[] =>
   suiteKeys.filter(({ where }: SuiteKey) => where.includes(level));
-
-/** What each type of a key is read as. */
-interface ValueTypes {
-  readonly text: string;
-  readonly date: string;
-  readonly texts: readonly string[];
-  readonly flag: boolean;
-  readonly number: number;
-  readonly integer: number;
-  readonly choice: string;
-  readonly inputs: Readonly<Record<string, unknown>>;
-  readonly expect: readonly Expectation[];
-  readonly judge: SuiteValues;
-  readonly search: SuiteValues;
-  readonly pass: SuiteValues;
-  readonly quarantine: SuiteValues;
-  readonly defaults: SuiteValues;
-  readonly turns: readonly SuiteValues[];
-  readonly tests: readonly SuiteValues[];
-}
-
-type AnyKey = (typeof suiteKeys)[number];
-type ValueOf<Key extends AnyKey> = Key extends { readonly values: readonly (infer Value)[] }
-  ? Value
-  : ValueTypes[Key["type"]];
-
-/** Where a mapping stands. */
-export interface SuitePlace {
-  readonly path: string;
-  readonly line: number;
-}
-
-/** The values of a mapping of a suite, by key. */
-export type SuiteValues = {
-  readonly from: SuitePlace;
-  /** Inputs as text, which the form of the application types. */
-  readonly assigned?: Readonly<Record<string, string>>;
-} & {
-  readonly [Key in AnyKey as Key["name"]]?: ValueOf<Key>;
-};
-
-type Readers = {
-  readonly [Type in SuiteKeyType]: (
-    nodes: YamlNodes,
-    node: Node,
-    key: SuiteKey,
-  ) => ValueTypes[Type];
-};
-
-const readers: Readers = {
-  text: (nodes, node) => nodes.text(node),
-  date: dateIn,
-  texts: (nodes, node) =>
-    nodes.isList(node) ? nodes.items(node).map(nodes.text) : [nodes.text(node)],
-  flag: (nodes, node) => nodes.boolean(node),
-  number: numberIn,
-  integer: numberIn,
-  choice: (nodes, node, { values = [] }) => nodes.choice(node, values),
-  inputs(nodes, node) {
-    const value = nodes.json(node);
-    if (!isObject(value)) throw nodes.error(node, "expected a mapping");
-    return value;
-  },
-  expect(nodes, node) {
-    if (nodes.isMapping(node)) return readChecks(nodes, node);
-    return (nodes.isList(node) ? nodes.items(node) : [node]).map(nodes.sentence);
-  },
-  judge: (nodes, node) =>
-    nodes.isMapping(node)
-      ? readValues("judge", nodes, node)
-      : { app: nodes.text(node), from: nodes.from(node) },
-  search: (nodes, node) => readValues("search", nodes, node),
-  pass(nodes, node, key) {
-    if (nodes.isMapping(node)) return readValues("pass", nodes, node);
-    const isAll = nodes.text(node) === "all";
-    const range = [0, 1] as const;
-    return { from: nodes.from(node), rate: isAll ? 1 : numberIn(nodes, node, { ...key, range }) };
-  },
-  quarantine: (nodes, node) =>
-    nodes.isMapping(node)
-      ? readValues("quarantine", nodes, node)
-      : { until: dateIn(nodes, node), from: nodes.from(node) },
-  defaults: (nodes, node) => readValues("defaults", nodes, node),
-  turns: (nodes, node) => readEach(nodes.items(node), (turn) => [readValues("turn", nodes, turn)]),
-  tests: (nodes, node) => readEach(nodes.items(node), (test) => [readValues("test", nodes, test)]),
-};
-
-/** A day of the calendar: `2026-12-31`. */
-function dateIn(nodes: YamlNodes, node: Node): string {
-  const text = nodes.text(node);
-  const date = /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined;
-  // A day that a month does not have becomes one of the next.
-  if (date && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)) return text;
-  throw nodes.error(node, "expected a day such as 2026-12-31");
-}
-
-function numberIn(nodes: YamlNodes, node: Node, { type, range }: SuiteKey): number {
-  const [least, most] = range ?? [-Infinity, Infinity];
-  const value = nodes.number(node);
-  const isWhole = type !== "integer" || Number.isInteger(value);
-  if (isWhole && value >= least && value <= most) return value;
-  const what = type === "integer" ? "a whole number" : "a number";
-  throw nodes.error(node, `expected ${what} from ${least} to ${most}`);
-}
-
-/** Reads a mapping of a suite. Throws `usage` with the line of an unknown key or a wrong value. */
-export function readValues(level: SuiteLevel, nodes: YamlNodes, node: Node): SuiteValues {
-  const table = keysAt(level).map((key) => [
-    key.name,
-    (value: Node) => [{ [key.name]: readers[key.type](nodes, value, key) }],
-  ]);
-  const values = nodes.keys<object>(node, Object.fromEntries(table), ({ name }) =>
-    level === "suite" && name.startsWith("x-") ? [] : undefined,
-  );
-  return Object.assign({ from: nodes.from(node) }, ...values) as SuiteValues;
-}

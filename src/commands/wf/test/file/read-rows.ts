@@ -1,20 +1,16 @@
 import { usage } from "../../../../errors.ts";
 import type { CliError } from "../../../../errors.ts";
 import type { Files } from "../../../../host/host.ts";
-import { commandLine } from "../../../../lib/command-line.ts";
 import { didYouMean } from "../../../../lib/did-you-mean.ts";
 import { readRowFile, rowPlace, unreadable } from "../../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../../lib/formats/rows-file.ts";
 import { isObject, tryParseJson } from "../../../../lib/json.ts";
 import { readEach, valueReader } from "../../expect/index.ts";
-import { keysAt, nestedLevel, readValues } from "./keys.ts";
-import type { SuiteKeyType, SuiteValues } from "./keys.ts";
-
-/** Whether a suite consists of rows; any other is YAML. */
-export const isRowFile = (path: string): boolean => /\.(csv|jsonl|ndjson)$/i.test(path);
-
-/** The hint of mistakes in suites. */
-export const keysHint = () => `run ${commandLine("wf test schema")} for the keys of a suite`;
+import { keysAt, nestedLevel } from "./keys.ts";
+import type { SuiteKeyType } from "./key-types.ts";
+import { keysHint } from "./turns.ts";
+import { readValues } from "./values.ts";
+import type { SuiteValues } from "./values.ts";
 
 /** A column: a key of a test, or as in `judge.criteria` a key of the mapping there. */
 interface Column {
@@ -106,6 +102,11 @@ const jsonCells: Readonly<Partial<Record<SuiteKeyType, RegExp>>> = {
   judge: /^\s*\{/,
   search: /./,
   quarantine: /^\s*\{/,
+  supported: /./,
+  context: /./,
+  schema: /^\s*\{/,
+  check: /./,
+  weights: /./,
 };
 
 /** A cell as the mapping of a test with this key alone. */

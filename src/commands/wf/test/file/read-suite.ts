@@ -1,40 +1,12 @@
 import { basename } from "node:path";
-import { usage } from "../../../../errors.ts";
 import type { Files } from "../../../../host/host.ts";
 import { readEach, readYamlNodes } from "../../expect/index.ts";
-import type { Expectation } from "../../expect/index.ts";
-import { readValues, turnKeys, usualSimilarity } from "./keys.ts";
-import type { CompareMode, SuitePlace, SuiteValues } from "./keys.ts";
-import { isRowFile, keysHint, rowSuite } from "./read-rows.ts";
-
-/** An application that judges an answer. */
-export interface SuiteJudge {
-  /** Name of the application in the profile. */
-  readonly app: string;
-  readonly criteria: string | undefined;
-  /** Lowest score that passes, from 0 to 1. */
-  readonly atLeast: number;
-  /** How often it is asked. */
-  readonly repeat: number;
-}
-
-/** One question to an application, and what is expected of the answer. */
-export interface SuiteTurn {
-  readonly from: SuitePlace;
-  /** What is said to a chat; undefined for a workflow. */
-  readonly query: string | undefined;
-  readonly inputs: Readonly<Record<string, unknown>>;
-  /** Inputs as text, which the form of the application types as those of --input. */
-  readonly assigned: Readonly<Record<string, string>>;
-  readonly expectations: readonly Expectation[];
-  /** Expected answers, of which any will do; none if there is no expected answer. */
-  readonly answer: readonly string[];
-  /** Undefined if only the judge compares. */
-  readonly compare: CompareMode | undefined;
-  /** Lowest similarity for `similar`, from 0 to 1. */
-  readonly similarity: number;
-  readonly judge: SuiteJudge | undefined;
-}
+import { turnKeys } from "./keys.ts";
+import { rowSuite } from "./read-rows.ts";
+import { contextOf, keysHint, mistake, turnOf } from "./turns.ts";
+import type { SuiteContext, SuiteTurn } from "./turns.ts";
+import { readValues } from "./values.ts";
+import type { SuitePlace, SuiteValues } from "./values.ts";
 
 /** What a search must find for a test. */
 export interface SuiteSearch {
@@ -75,12 +47,27 @@ export interface SuiteTest {
   /** How often it runs; undefined for the number of the command line. */
   readonly repeat: number | undefined;
   readonly pass: PassRule;
+  readonly quarantine: Quarantine | undefined;
   readonly skip: boolean;
   readonly only: boolean;
-  readonly quarantine: Quarantine | undefined;
   /** None if the test only searches. */
   readonly turns: readonly SuiteTurn[];
   readonly search: SuiteSearch | undefined;
+  /** Of what a test that only searches has found. */
+  readonly context: readonly SuiteContext[];
+  /** Undefined without a limit. */
+  readonly maxTokens: number | undefined;
+  readonly maxSeconds: number | undefined;
+  /** Lowest mean score; undefined if all checks must pass. */
+  readonly scoreAtLeast: number | undefined;
+  /** Of kinds of checks, in that mean. */
+  readonly weights: Readonly<Record<string, number>>;
+}
+
+/** What the tests of a suite may use in one command. */
+export interface SuiteBudget {
+  readonly tokens?: number | undefined;
+  readonly seconds?: number | undefined;
 }
 
 /** A file of tests for one application. */
@@ -94,6 +81,7 @@ export interface Suite {
   /** Published version of the application's workflow; undefined for the newest. */
   readonly version?: string | undefined;
   readonly tests: readonly SuiteTest[];
+  readonly budget: SuiteBudget | undefined;
   /** The file, which tells one version of a suite from another. */
   readonly text: string;
 }
@@ -107,19 +95,28 @@ export async function readSuite(path: string, files: Files): Promise<Suite> {
   const { values, text } = await (isRowFile(path) ? rowSuite : yamlValues)(path, files);
   if (!values.tests?.length) throw mistake({ path, line: 1 }, "the suite has no tests");
   const { name = basename(path).replace(/\.(ya?ml|csv|jsonl|ndjson)$/i, ""), app, user } = values;
-  return { name, path, app, user, tests: testsOf(values.tests, values.defaults), text };
+  const { tokens, seconds } = values.budget ?? {};
+  const budget = values.budget && { tokens, seconds };
+  return { name, path, app, user, tests: testsOf(values.tests, values.defaults), budget, text };
 }
 
-/** The files that inputs such as `@report.pdf` name. */
-export const filesIn = ({ tests }: Pick<Suite, "tests">): ReadonlySet<string> =>
-  new Set(
-    tests
-      .flatMap(({ turns }) => turns)
-      .flatMap(({ inputs, assigned }) => Object.values({ ...inputs, ...assigned }))
-      .flatMap((value) =>
-        typeof value === "string" && value.startsWith("@") ? [value.slice(1)] : [],
-      ),
-  );
+/** The files that inputs such as `@report.pdf` name, schemas and programs. */
+export function filesIn({ tests }: Pick<Suite, "tests">): ReadonlySet<string> {
+  const all = tests.flatMap(({ turns }) => turns);
+  const uploads = all
+    .flatMap(({ inputs, assigned }) => Object.values({ ...inputs, ...assigned }))
+    .flatMap((value) =>
+      typeof value === "string" && value.startsWith("@") ? [value.slice(1)] : [],
+    );
+  const others = all.flatMap(({ schema, program }) => [
+    ...(schema?.file === undefined ? [] : [schema.file]),
+    ...(program?.files ?? []),
+  ]);
+  return new Set([...uploads, ...others]);
+}
+
+/** Whether a suite consists of rows; any other is YAML. */
+export const isRowFile = (path: string): boolean => /\.(csv|jsonl|ndjson)$/i.test(path);
 
 async function yamlValues(path: string, files: Files) {
   const { nodes, contents, text } = await readYamlNodes(path, files, {
@@ -143,20 +140,34 @@ function testsOf(tests: readonly SuiteValues[], defaults: SuiteValues | undefine
     const misplaced = test.turns && turnKeys.find((key) => test[key] !== undefined);
     if (misplaced) throw mistake(from, `the test has turns, so ${misplaced} belongs to a turn`);
     const search = searchOf({ ...test, name }, defaults);
+    const turns = turnsOf(test);
     const values = {
       name,
       from,
       tags: [...(defaults?.tags ?? []), ...(test.tags ?? [])],
       repeat: test.repeat ?? defaults?.repeat,
       pass: passRuleOf(test.pass ?? defaults?.pass),
+      quarantine: quarantineOf(test.quarantine),
       skip: test.skip === true,
       only: test.only === true,
-      quarantine: quarantineOf(test.quarantine),
-      turns: turnsOf(test).map((turn) => turnOf(turn, test, defaults)),
+      turns: turns.map((turn) => turnOf(turn, test, defaults, search)),
       search,
+      ...limitsOf(test, defaults),
+      context: turns.length > 0 ? [] : contextOf([defaults, test], search?.documents),
     };
     return [values];
   });
+}
+
+/** What is said about a test as a whole. */
+function limitsOf(test: SuiteValues, defaults: SuiteValues | undefined) {
+  const { max_tokens, max_seconds, score_at_least } = { ...defaults, ...test };
+  return {
+    maxTokens: max_tokens,
+    maxSeconds: max_seconds,
+    scoreAtLeast: score_at_least,
+    weights: { ...defaults?.weights, ...test.weights },
+  };
 }
 
 /** All runs must pass unless a test says how many, or how surely. */
@@ -183,7 +194,7 @@ function turnsOf(test: SuiteValues): readonly SuiteValues[] {
 }
 
 /** Keys about an answer. */
-const answerKeys = ["expect", "answer", "judge"] as const;
+const answerKeys = ["expect", "answer", "judge", "supported", "schema", "check"] as const;
 
 /** The search of a test that has one. */
 function searchOf(
@@ -215,40 +226,3 @@ export async function readSearches(path: string, files: Files): Promise<SuiteSea
   const { tests } = await readSuite(path, files);
   return tests.flatMap(({ search, skip }) => (search && !skip ? [search] : []));
 }
-
-function turnOf(
-  turn: SuiteValues,
-  test: SuiteValues,
-  defaults: SuiteValues | undefined,
-): SuiteTurn {
-  const { compare, similarity } = { ...defaults, ...test, ...turn };
-  const judge = judgeOf([defaults?.judge, test.judge, turn.judge]);
-  return {
-    from: turn.from,
-    query: turn.query,
-    assigned: turn.assigned ?? {},
-    inputs: { ...defaults?.inputs, ...test.inputs, ...turn.inputs },
-    expectations: [...(defaults?.expect ?? []), ...(turn.expect ?? [])],
-    answer: turn.answer ?? [],
-    compare: compare ?? (judge ? undefined : "similar"),
-    similarity: similarity ?? usualSimilarity,
-    judge,
-  };
-}
-
-function judgeOf(values: readonly (SuiteValues | undefined)[]): SuiteJudge | undefined {
-  const given = values.filter((value) => value !== undefined);
-  const last = given.at(-1);
-  if (!last) return undefined;
-  const {
-    app,
-    criteria,
-    at_least: atLeast = 0.5,
-    repeat = 1,
-  }: SuiteValues = Object.assign({}, ...given);
-  if (app === undefined) throw mistake(last.from, "judge has no app");
-  return { app, criteria, atLeast, repeat };
-}
-
-const mistake = ({ path, line }: SuitePlace, problem: string) =>
-  usage(`${path} line ${line}: ${problem}`, keysHint());

@@ -1,5 +1,6 @@
+import { nestedLevels } from "./key-types.ts";
 import { keysAt, turnKeys } from "./keys.ts";
-import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./keys.ts";
+import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./key-types.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -29,10 +30,7 @@ export const suiteSchema = (): Schema => ({
       },
     },
     turn: mappingAt("turn"),
-    judge: mappingAt("judge"),
-    search: mappingAt("search"),
-    pass: mappingAt("pass"),
-    quarantine: mappingAt("quarantine"),
+    ...Object.fromEntries(nestedLevels.map((level) => [level, mappingAt(level)])),
     expectations: {
       type: "object",
       properties: { checks: listOf(textSchema) },
@@ -75,12 +73,22 @@ const schemas: Readonly<Record<SuiteKeyType, (key: SuiteKey) => Schema>> = {
   inputs: () => ({ type: "object" }),
   expect: () => ({ anyOf: [textSchema, listOf(textSchema), defined("expectations")] }),
   judge: () => ({ anyOf: [textSchema, defined("judge")] }),
+  // Besides a reference, draft 7 ignores the description.
+  search: () => ({ allOf: [defined("search")] }),
+  supported: () => ({ anyOf: [{ type: "boolean" }, defined("supported")] }),
+  context: () => ({ anyOf: [{ type: "number", minimum: 0, maximum: 1 }, defined("context")] }),
+  schema: () => ({ anyOf: [textSchema, { type: "object" }] }),
+  check: () => ({ allOf: [defined("check")] }),
   pass: () => ({
     anyOf: [{ const: "all" }, { type: "number", minimum: 0, maximum: 1 }, defined("pass")],
   }),
-  // Besides a reference, draft 7 ignores the description.
-  search: () => ({ allOf: [defined("search")] }),
   quarantine: (key) => ({ anyOf: [schemas.date(key), defined("quarantine")] }),
+  budget: () => ({ allOf: [defined("budget")] }),
+  weights: ({ values = [] }) => ({
+    type: "object",
+    properties: Object.fromEntries(values.map((kind) => [kind, { type: "number", minimum: 0 }])),
+    additionalProperties: false,
+  }),
   defaults: () => ({ allOf: [defined("defaults")] }),
   turns: () => ({ ...listOf(defined("turn")), minItems: 1 }),
   tests: () => ({ ...listOf(defined("test")), minItems: 1 }),

@@ -1,0 +1,80 @@
+import { dirname } from "node:path";
+import { reasonOf, usage } from "../../../../errors.ts";
+import { commandLine, shellQuote } from "../../../../lib/command-line.ts";
+import { isObject } from "../../../../lib/json.ts";
+import type { Context } from "../../../task/command-spec.ts";
+import { quoted } from "../../expect/index.ts";
+import type { Suite, SuiteProgram } from "../file/index.ts";
+import { onlyJsonIn } from "./compare-answer.ts";
+
+/** Bytes that a program may write. */
+const MAX_OUTPUT = 1024 * 1024;
+
+/** Throws `usage` if a suite names a program, unless `line` has --allow-run. */
+export function requireAllowed(
+  suites: readonly Suite[],
+  line: { readonly suites: readonly string[]; readonly allow_run?: boolean | undefined },
+): void {
+  const turns = suites.flatMap(({ tests }) => tests.flatMap((test) => test.turns));
+  const program = turns.flatMap((turn) => turn.program ?? [])[0];
+  if (!program || line.allow_run) return;
+  const { from, words } = program;
+  throw usage(
+    `${from.path} line ${from.line}: check runs the program ${words.map(shellQuote).join(" ")}, which needs --allow-run`,
+    `read the program, then run ${commandLine("wf test run", line.suites, { "allow-run": true })}`,
+  );
+}
+
+/** What a program decided; or why that is not known. */
+type Decision =
+  | { readonly passed: boolean; readonly score?: number; readonly actual: string }
+  | { readonly error: string };
+
+/**
+ * Runs a program in the directory of its suite, with `given` as JSON in its stdin and without keys in its
+ * environment. It decides by a verdict in JSON, or by the exit codes 0 and 1.
+ */
+export async function runProgram(
+  { words: [program, ...args], from, timeout }: SuiteProgram,
+  given: object,
+  { host, signal, abortError }: Context,
+): Promise<Decision> {
+  const failed = (why: string) => ({ error: host.secrets.masked(`check ${program} ${why}`) });
+  const late = AbortSignal.timeout(timeout * 1000);
+  try {
+    const child = host.spawn(program, args, {
+      collect: MAX_OUTPUT,
+      cwd: dirname(from.path),
+      input: JSON.stringify(given),
+      signal: AbortSignal.any([signal, late]),
+    });
+    const [exit, output, errors = ""] = await Promise.all([child.exit, child.output, child.errors]);
+    if (signal.aborted) throw abortError();
+    if (late.aborted) return failed(`took longer than ${timeout} s`);
+    const last = errors.trim().split("\n").at(-1) ?? "";
+    if (exit > 1) return failed(`ended with exit code ${exit}${last && `: ${quoted(last)}`}`);
+    const said = decisionIn(output, exit === 0);
+    if (!said)
+      return failed(`must print {"pass": true or false, "score": 0 to 1}: ${quoted(output)}`);
+    const reason = said.reason ?? last;
+    const { passed, score, figure = `exit code ${exit}` } = said;
+    const actual = host.secrets.masked(`${figure}${reason && `: ${quoted(reason)}`}`);
+    return { passed, actual, ...(score !== undefined && { score }) };
+  } catch (error) {
+    if (signal.aborted) throw abortError();
+    return failed(`could not be run: ${reasonOf(error)}`);
+  }
+}
+
+/** A verdict in JSON, or the exit code with a text as the reason; undefined for a wrong verdict. */
+function decisionIn(output: string, succeeded: boolean) {
+  const said = onlyJsonIn(output);
+  if (!isObject(said)) return { passed: succeeded, reason: output.trim() || undefined };
+  const { pass = succeeded, score, reason } = said;
+  if (typeof pass !== "boolean") return undefined;
+  if (score !== undefined && !(typeof score === "number" && score >= 0 && score <= 1))
+    return undefined;
+  const passed = pass && succeeded;
+  const figure = score === undefined ? `verdict ${passed ? "pass" : "fail"}` : `score ${score}`;
+  return { passed, score, figure, reason: typeof reason === "string" ? reason : undefined };
+}
