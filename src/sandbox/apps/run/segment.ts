@@ -270,8 +270,8 @@ function completeStep(
 }
 
 /** Opens the text of a segment; that of a chatflow is the reply to its message. */
-function openText({ run, publish }: RunContext, app: AppDefinition): ResponseStream {
-  const text = new ResponseStream(app, run, (piece, selector) => {
+function openText({ run, version, publish }: RunContext, app: AppDefinition): ResponseStream {
+  const text = new ResponseStream(app, run, version, (piece, selector) => {
     if (run.message_id === null) {
       publish(runEvent("text_chunk", { text: piece, selector }));
       return;
