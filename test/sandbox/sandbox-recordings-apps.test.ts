@@ -175,6 +175,10 @@ const tolerated: readonly (readonly [names: RegExp, differences: RegExp, why: st
   ],
 ];
 
+/** Exchanges with tolerated differences: about 69, since the ends of stopped runs are random. */
+const differing = new Set<string>();
+const expectedDiffering = 72;
+
 /** Streams are recorded when they end. These start before another title, by (file and) title. */
 const beganBefore: Readonly<Record<string, string>> = {
   "slow run, streaming, a node takes 6 s": "detail of a running run",
@@ -362,13 +366,17 @@ describe.each(replayable)("$name", ({ version, models, exchanges }) => {
     const patterns = tolerated.filter(([names]) => names.test(each.name));
     const isTolerated = (difference: string) =>
       patterns.some(([, pattern]) => pattern.test(difference));
+    if (differences.some(isTolerated)) differing.add(each.name);
     expect(differences.filter((difference) => !isTolerated(difference))).toEqual([]);
   });
 });
 
-test("the number of skipped exchanges does not grow", () => {
+test("the number of exceptions does not grow", () => {
   const skipped = all.flatMap(({ exchanges }) => exchanges).filter(({ why }) => why !== asked);
-  console.log(`${skipped.length} recorded exchanges of applications are not replayed`);
+  console.log(
+    `${skipped.length} recorded exchanges of applications are not replayed, ${differing.size} differ`,
+  );
+  expect(differing.size).toBeLessThanOrEqual(expectedDiffering);
   expect(skipped.length).toBe(expectedUnplayed); // if it is lower, update the number
 });
 
