@@ -286,9 +286,15 @@ test.each<[string, readonly string[], string]>([
   expect(exit).toBe(2);
 });
 
-test("lint warns of words and characters that the chunks will lack", async () => {
+test("lint warns of what the chunks will cut or lack", async () => {
   const long = "Write to us at any time, we are here for you on all days.";
-  const place = folder({ "docs/a.md": long, "docs/b.md": "naïve", "docs/c.md": "\u000bWords" });
+  const table = `| a | b |\n|---|---|\n${"| one | two |\n".repeat(6)}`;
+  const place = folder({
+    "docs/a.md": long,
+    "docs/b.md": "naïve",
+    "docs/c.md": "\u000bWords",
+    "docs/d.md": table,
+  });
   const found = async (...words: readonly string[]) => {
     const line = ["kb", "lint", join(place, "docs"), "-o", "json", ...words];
     const rows = JSON.parse((await cli(line)).out) as Record<string, string>[];
@@ -296,11 +302,20 @@ test("lint warns of words and characters that the chunks will lack", async () =>
   };
   const control = "c.md deleted-characters the server will delete 1 character";
   expect(await found()).toEqual([control]);
+  // Of 57 characters the first 47 are a chunk; 104 of a table are three.
+  expect(await found("--process-rule", custom("###", 50))).toEqual([
+    "a.md cut-sentences 1 chunk will end inside a sentence",
+    control,
+    "d.md cut-sentences 2 chunks will end inside a sentence",
+    "d.md cut-blocks 2 chunks will end inside a table or code block",
+  ]);
   const rule = ["--process-rule", custom("。", 50)];
   expect(await found(...rule, "--server-version", "1.14.2")).toEqual([
     '--process-rule separator separator "。" is found in no text',
     "a.md glued-words 12 words will be glued to the one before, so that searches for them fail",
     "b.md deleted-characters the server will delete 1 character",
     control,
+    "d.md cut-sentences 1 chunk will end inside a sentence",
+    "d.md cut-blocks 1 chunk will end inside a table or code block",
   ]);
 });
