@@ -9,12 +9,12 @@ import { imported } from "./built-sources.mjs";
 import { prepare, root } from "./prepare.mjs";
 import { Player } from "./servers/player.mjs";
 import { cellsOf, saveDifferences, tableOf } from "./servers/report.mjs";
-import { reasons, refusals, scenes } from "./servers/steps.mjs";
+import { reasons, refusals, scenes, unplayed } from "./servers/steps.mjs";
 
 const help = `Usage: npm run servers -- --profile NAME... [--app NAME...] [--pipeline KB...] [--save DIR]
 
-Plays the steps of scripts/servers/steps.md against the servers of stored profiles: each command that sends one
-operation of the API, and a command for each other operation. Prints a table of the operations.
+Plays the steps of scripts/servers/steps.md against the servers of stored profiles: each command that sends
+requests, but those that steps.md names. Prints a table of the operations.
 
   --profile NAME   stored profile (kb login) with a knowledge key (repeatable)
   --app NAME       application of the profiles; one of each mode is best (repeatable)
@@ -28,7 +28,7 @@ refused §19  the server refuses it, as section 19 of docs/server.md says
 differs      anything else; the exit code is 1
 untried      not played, or without a key; the reason is below the table
 
-It makes a knowledge base, a tag, conversations, annotations and, in the knowledge bases of --pipeline, a
+It makes knowledge bases, a tag, conversations, annotations and, in the knowledge bases of --pipeline, a
 document. It removes them by the IDs of their creation, also after Ctrl-C. The API cannot remove runs, generated
 texts, uploaded files and end users, so name applications for tests: annotation replies that are disabled are
 enabled for a moment, and models may cost money.`;
@@ -90,7 +90,7 @@ async function playServer({ name, apps }) {
   return { profile: name, version, left: remaining, outcomes, cells };
 }
 
-/** Fails if an operation, a command that sends one operation, a section or a reason is missing. */
+/** Fails if an operation, a command that sends requests, a section or a reason is missing. */
 function checkSteps() {
   const steps = scenes.flatMap((scene) => scene.steps);
   const commands = ["kb", "wf"].flatMap((program) => json(program, "help", "--json").commands);
@@ -99,8 +99,9 @@ function checkSteps() {
   const missing = [
     ...judge.operationIds.filter((id) => !steps.some(({ operation }) => operation === id)),
     ...commands
-      .filter(({ command, operations }) => operations.length === 1 && !isPlayed(command))
-      .map(({ command }) => command),
+      .filter(({ operations }) => operations.length > 0)
+      .map(({ command }) => command)
+      .filter((command) => !isPlayed(command) && !unplayed.includes(command)),
     ...refusals.map(({ section }) => section).filter((each) => !page.includes(`# ${each}`)),
     ...steps.map(({ reason = "inputs" }) => reason).filter((name) => !(name in reasons)),
   ];

@@ -42,6 +42,9 @@ export const reasons = Object.fromEntries(
   cellsOf("Reasons").flatMap(([names, reason]) => listed(names).map((name) => [name, reason])),
 );
 
+/** Commands that send requests, and that no step plays. */
+export const unplayed = cellsOf("Not played").flatMap(([commands]) => listed(commands));
+
 export const refusals = cellsOf("Refusals").map(([section, ids, statuses, texts, version]) => {
   const [operations, status] = [listed(ids), listed(statuses).map(Number)];
   return { section, operations, status, texts: listed(texts), version };
@@ -86,6 +89,9 @@ export const learners = {
     enabled || images?.enabled || undefined,
   repliesOff: ({ annotation_reply: reply }) => (reply?.enabled ? undefined : true),
   spoken: () => true,
+  export: () => true,
+  suite: ({ data }) =>
+    data?.some(({ workflow_run: run }) => run?.status === "succeeded") || undefined,
   images: (file) => JSON.stringify([image(file)]),
   pipelineFiles: (file) => JSON.stringify([pipelineFile(file)]),
   fileNode: nodeOf("local_file"),

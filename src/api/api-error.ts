@@ -190,7 +190,7 @@ const fileReasons: Readonly<Record<number, string>> = {
   415: "file type not supported by the server",
 };
 
-const rewriting = `index the documents again: ${commandLine("kb sync", ["KB", "DIR"], { rewrite: true })}`;
+const rewriting = `index the documents again: ${commandLine("kb update", ["KB"], { rewrite: true })}`;
 
 /** Rejections that a code or a text of the server tells apart. */
 const rejections: readonly (Partial<Explanation> & {

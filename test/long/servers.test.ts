@@ -10,28 +10,37 @@ import { compared, resend, type Ids, type Recording } from "../lib/replay.ts";
 import { cli, temporaryDirectory } from "../lib/support.ts";
 
 const apps = ["echo", "review", "chat", "convo", "llm-chat", "agent", "completion"];
-const flags = [...apps.map((name) => `--app=${name}`), "--pipeline=Files", "--pipeline=Website"];
+/** Applications that one version has alone. */
+const ownApps: Readonly<Record<string, readonly string[]>> = { "1.16": ["new-agent"] };
+const flags = [...apps, ...Object.values(ownApps).flat()]
+  .map((name) => `--app=${name}`)
+  .concat("--pipeline=Files", "--pipeline=Website");
 const file = join(root, "test", "recordings", "applications", "llm-chat.json");
 /** The addresses of the sandboxes, by version. */
-const sandboxes = new Map<string, string>();
+let sandboxes: ReadonlyMap<string, string>;
 let folder: string;
 
-async function startSandbox(version: string): Promise<void> {
+async function startSandbox(version: string): Promise<readonly [string, string]> {
   const line = ["kb", "sandbox", "--ephemeral", "--app-file", file, "--server", version];
   const [own, stop] = [await temporaryDirectory(), new AbortController()];
   const url = await new Promise<string>((onOutput) => {
     const ended = cli([...line, "-o", "name"], { folder: own, signal: stop.signal, onOutput });
     afterFile(() => (stop.abort(), ended));
   });
-  sandboxes.set(version, new URL(url).origin);
+  return [version, new URL(url).origin];
 }
 
 beforeAll(async () => {
-  await Promise.all(sandboxParams.server.choices.map(startSandbox));
+  sandboxes = new Map(await Promise.all(sandboxParams.server.choices.map(startSandbox)));
   folder = await temporaryDirectory();
-  const keys = Object.fromEntries(apps.map((name) => [name, { key: `app-${name}` }]));
-  const rest = { key: "dataset-sandbox", apps: keys };
-  const stored = [...sandboxes].map(([name, at]) => [name, { base_url: `${at}/v1`, ...rest }]);
+  const keysOf = (version: string) =>
+    Object.fromEntries(
+      [...apps, ...(ownApps[version] ?? [])].map((name) => [name, { key: `app-${name}` }]),
+    );
+  const stored = [...sandboxes].map(([name, at]) => [
+    name,
+    { base_url: `${at}/v1`, key: "dataset-sandbox", apps: keysOf(name) },
+  ]);
   const text = JSON.stringify({ profiles: Object.fromEntries(stored) });
   writeFileSync(join(folder, "profiles.json"), text, { mode: 0o600 });
 });

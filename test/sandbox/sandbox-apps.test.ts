@@ -944,8 +944,11 @@ describe("a chat", () => {
     expect(next.answer).toBe("Mood is happy.");
   });
 
-  test("that pauses repeats its first text and sends the second only in the outputs", async () => {
-    await open();
+  test.each([
+    ["1.14.2", "Before the review. Before the review. "],
+    ["1.16.1", "Before the review. After the review: yes"],
+  ])("that pauses repeats its first text before 1.16: %s", async (version, answer) => {
+    await open({ server: version });
     const paused = await say("chat-review", "may I?");
     expect(paused).toMatchObject({ event: "workflow_paused", answer: "Before the review. " });
     const history = `/messages?user=u1&conversation_id=${paused.conversation_id}`;
@@ -961,7 +964,7 @@ describe("a chat", () => {
     });
     expect((await page("chat-review", history)).data[0]).toMatchObject({
       status: "normal",
-      answer: "Before the review. Before the review. ",
+      answer,
       extra_contents: [
         { submitted: true, form_submission_data: { submitted_data: { comment: "yes" } } },
       ],

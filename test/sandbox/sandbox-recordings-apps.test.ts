@@ -93,8 +93,6 @@ const unplayed: Unplayed = {
   "1.16/streams-more": {
     "iteration: iterate": notExported,
     "iteration: iterate-par": notExported,
-    "paused chatflow, snapshot and continue_on_pause, form submitted after 2 s":
-      "the text of the form comes once more since 1.16",
   },
   "1.16/differences": {
     "files/upload, 16 MB": "the file was not recorded; sandbox-files.test.ts sends one",
@@ -136,7 +134,7 @@ const unplayed: Unplayed = {
       "attached between the last node and the end, which come at once in the sandbox",
   },
 };
-const expectedUnplayed = 162;
+const expectedUnplayed = 161;
 
 /** Differences that are tolerated, by `file: title` and text, with reasons. */
 const tolerated: readonly (readonly [names: RegExp, differences: RegExp, why: string])[] = [
@@ -171,16 +169,15 @@ const tolerated: readonly (readonly [names: RegExp, differences: RegExp, why: st
     "the server reports a stop in several ways, one of them at random (server §13)",
   ],
   [
-    /^1\.16\/runs-model(-attach)?: (run, iteration|run, default|attached to an)/,
-    /./,
-    "texts of iterations and of exceptions come at other places since 1.16",
-  ],
-  [
-    /^1\.16\/chatflow-model: chatflow, reasoning separated$/,
-    /^recorded:|^events\.[12]\./,
-    "the constant start of an answer comes before the first node since 1.16",
+    /^1\.16\/runs-model-attach: attached to an iteration, with a snapshot$/,
+    /^events\.9\.data\./,
+    "attached when the second round had ended",
   ],
 ];
+
+/** Exchanges with tolerated differences: about 69, since the ends of stopped runs are random. */
+const differing = new Set<string>();
+const expectedDiffering = 72;
 
 /** Streams are recorded when they end. These start before another title, by (file and) title. */
 const beganBefore: Readonly<Record<string, string>> = {
@@ -369,13 +366,17 @@ describe.each(replayable)("$name", ({ version, models, exchanges }) => {
     const patterns = tolerated.filter(([names]) => names.test(each.name));
     const isTolerated = (difference: string) =>
       patterns.some(([, pattern]) => pattern.test(difference));
+    if (differences.some(isTolerated)) differing.add(each.name);
     expect(differences.filter((difference) => !isTolerated(difference))).toEqual([]);
   });
 });
 
-test("the number of skipped exchanges does not grow", () => {
+test("the number of exceptions does not grow", () => {
   const skipped = all.flatMap(({ exchanges }) => exchanges).filter(({ why }) => why !== asked);
-  console.log(`${skipped.length} recorded exchanges of applications are not replayed`);
+  console.log(
+    `${skipped.length} recorded exchanges of applications are not replayed, ${differing.size} differ`,
+  );
+  expect(differing.size).toBeLessThanOrEqual(expectedDiffering);
   expect(skipped.length).toBe(expectedUnplayed); // if it is lower, update the number
 });
 

@@ -71,6 +71,10 @@ const unplayed: Unplayed = {
 };
 const expectedUnplayed = 24;
 
+/** Exchanges with tolerated differences: about 61, since some orders are random. */
+const differing = new Set<string>();
+const expectedDiffering = 64;
+
 const sameSecond = "knowledge bases of the same second are ordered by their random IDs";
 
 const variousKinds = "the recorded knowledge bases were of various kinds";
@@ -257,13 +261,17 @@ describe.each(replayable)("$name", ({ version, models, exchanges }) => {
     const sent = resend(exchange, sandbox.origin, ids);
     const answer = await (exchange.response.chunks ? clock.until(sent) : sent);
     const differences = compared(exchange, answer, ids);
+    if (differences.some((difference) => pattern?.test(difference))) differing.add(name);
     expect(differences.filter((difference) => !pattern?.test(difference))).toEqual([]);
   });
 });
 
-test("the number of skipped exchanges does not grow", () => {
+test("the number of exceptions does not grow", () => {
   const skipped = all.flatMap(({ exchanges }) => exchanges).filter(({ why }) => why !== asked);
-  console.log(`${skipped.length} recorded exchanges of knowledge bases are not replayed`);
+  console.log(
+    `${skipped.length} recorded exchanges of knowledge bases are not replayed, ${differing.size} differ`,
+  );
+  expect(differing.size).toBeLessThanOrEqual(expectedDiffering);
   expect(skipped.length).toBe(expectedUnplayed); // if it is lower, update the number
 });
 

@@ -1,7 +1,6 @@
 import { methodAndPath, type AnyOperation } from "../../operations/operation.ts";
 import { isUuid } from "../../lib/text.ts";
 import { atLeast } from "../../lib/version.ts";
-
 import type { AppDefinition } from "../apps/definitions/app-definitions.ts";
 import { HttpError } from "../protocol/errors.ts";
 import { KNOWLEDGE_KEY } from "../protocol/ids.ts";

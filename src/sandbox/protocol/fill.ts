@@ -3,7 +3,6 @@ import { isObject, valueAt } from "../../lib/json.ts";
 import { countCharacters } from "../../lib/text.ts";
 import { appId, tenantId, toSecondsOrNull, workflowId } from "./ids.ts";
 import { atLeast } from "../../lib/version.ts";
-
 import events from "./run-events.json" with { type: "json" };
 
 type Values = Readonly<Record<string, unknown>>;

@@ -153,7 +153,7 @@ test("warnings give exit code 14 only with --strict", async () => {
 });
 
 test("the size limit is 15 MiB for uploads, none for text, or --max-size", async () => {
-  const long = "x".repeat(15 * 2 ** 20);
+  const long = "A line. \n\n".repeat(1.5 * 2 ** 20);
   const place = folder({ "a.csv": long, "b.csv": `${long}x`, "c.md": `${long}xx` });
   const { found, rows } = await linted(place);
   expect(found).toEqual(["b.csv size"]);

@@ -52,6 +52,25 @@ test("kb update says what happened and how to mend it, and --rewrite mends it", 
   expect(await readFile(join(folder, "b.txt"), "utf8")).toBe("Naïve 👍🏽 parking.");
 });
 
+test("the same change again, which the server ignores, finds the broken index, too", async () => {
+  await newBase("Rules");
+  await cli(["kb", "update", "Rules", ...model]);
+  const again = await cli(["kb", "update", "Rules", ...model]);
+  expect([again.exit, again.err]).toEqual([9, expect.stringContaining("searches fail")]);
+  expect(again.err).toMatch(/write each document again: `kb update .* --rewrite`/);
+  await done(["kb", "update", "Rules", ...model, "--rewrite"]);
+  expect((await done(["kb", "update", "Rules", ...model])).err).toBe("");
+  expect((await search("Rules")).out).toContain("Paid leave is 30 days.");
+});
+
+test("--rewrite with the change mends an index whose vectors have other dimensions", async () => {
+  const other = ["--embedding-model", "stub-embed-64"];
+  const broken = await cli(["kb", "update", "Rules", ...other]);
+  expect([broken.exit, broken.err]).toEqual([9, expect.stringContaining("dimensions 64 and 256")]);
+  await done(["kb", "update", "Rules", "--rewrite"]);
+  expect((await search("Rules")).out).toContain("Paid leave is 30 days.");
+});
+
 test("a working index is left alone by --rewrite", async () => {
   const sent = seen.length;
   await done(["kb", "update", "Handbook", "--rewrite"]);
@@ -62,11 +81,15 @@ test("plan finds an index that an earlier change broke, and apply mends it with 
   await newBase("Policies");
   await cli(["kb", "update", "Policies", ...model]);
   const file = join(folder, "policies.yml");
-  await writeFile(file, "knowledge_base: Policies\nindexing_technique: high_quality\n");
-  for (const command of ["plan", "apply"]) {
-    const ran = await done(["kb", command, file]);
-    expect(ran.err).toContain("write each document again: `kb update Policies --rewrite`");
-  }
+  const settings = "knowledge_base: Policies\nindexing_technique: high_quality\n";
+  await writeFile(file, settings);
+  const found = "write each document again: `kb update Policies --rewrite`";
+  for (const command of ["plan", "apply"])
+    expect((await done(["kb", command, file])).err).toContain(found);
+  // Beside a change of another setting, too.
+  await writeFile(file, `${settings}description: Rules of the house\n`);
+  for (const command of ["plan", "apply"])
+    expect((await done(["kb", command, file])).err).toContain(found);
   await done(["kb", "apply", file, "--rewrite"]);
   expect((await search("Policies")).out).toContain("Paid leave is 30 days.");
   expect((await done(["kb", "plan", file])).err).not.toContain("searches fail");

@@ -150,6 +150,8 @@ describe("--text", () => {
     node("node_finished", "llm", { status: "exception", outputs: { text: "a fallback" } }),
     "a fallback",
   ];
+  const silent = fellBack.slice(0, -1);
+  const behind = [chunk(["start", "first"], "Before."), "\n", ...silent];
   const branched = [
     node("node_started", "llm"),
     "word1 ",
@@ -165,6 +167,13 @@ describe("--text", () => {
   const broken: readonly [string, readonly Played[], string][] = [
     ["a retry", talking(retried, { result: "word1 word2 word3" }), "word1 word2 word3"],
     ["a default value", talking(fellBack, { result: "a fallback" }), "a fallback"],
+    // Servers since 1.16 send it only of a node that has sent nothing (server §15.5).
+    ["a default value that is not sent", talking(silent, { result: "a fallback" }), "a fallback"],
+    [
+      "a default value that is not sent, behind a text",
+      talking(behind, { first: "Before.", result: "a fallback" }),
+      "Before.\na fallback",
+    ],
     ["a fail branch", talking(branched, { error: "RateLimit" }), "RateLimit"],
     [
       "a retry in a chatflow",
@@ -175,10 +184,12 @@ describe("--text", () => {
 
   test.each(broken)("of a run started by wf run: %s", async (_, run, text) => {
     const server = await playedRun(run, []);
-    const ran = await cli(["wf", "run", "--inputs", "{}", "--text"], {
-      env: { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" },
-    });
+    const env = { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-x" };
+    const line = ["wf", "run", "--inputs", "{}", "--text"];
+    const ran = await cli(line, { env });
     expect([ran.exit, ran.out], ran.err).toEqual([0, `${text}\n`]);
+    const shown = await cli(line, { env: { ...env, TERM: "dumb" }, tty: true });
+    expect([shown.exit, shown.out.endsWith(`${text}\n`)], shown.out).toEqual([0, true]);
   });
 
   test.each(broken)("excludes discarded pieces: %s", async (_, run, text) => {

@@ -61,7 +61,8 @@ async function checkIndex(
   rewrite: boolean,
   context: Context,
 ): Promise<void> {
-  if (changes.some(({ what }) => what === "setting")) return; // it is checked after them
+  const indexSettings = /^(indexing_technique|embedding_model)$/;
+  if (changes.some(({ what, name }) => what === "setting" && indexSettings.test(name))) return; // checked after them
   const { name, indexing_technique, doc_form = null } = current?.settings ?? {};
   if (id === undefined || name === undefined || indexing_technique !== "high_quality") return;
   const { brokenIndex, repairIndex } = await import("../models/index.ts");

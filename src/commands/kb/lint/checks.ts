@@ -29,6 +29,8 @@ const findings = {
   ],
   duplicate: ["warning", "keep one of them"],
   separator: ["warning", "choose one of ASCII characters"],
+  "cut-sentences": ["warning", "add empty lines, or split with longer chunks"],
+  "cut-blocks": ["warning", "make tables and code blocks shorter, or split with longer chunks"],
   "glued-words": [
     "warning",
     "add empty lines, split with longer chunks, or update the server to 1.16.1",
@@ -141,10 +143,13 @@ async function textProblems(
   return problems;
 }
 
-/** What the chunks of a text will lack (server §9.9). */
+/** What the chunks of a text will cut or lack (server §9.9). */
 function* splitProblems(text: string, splitting: Splitting): Generator<LintProblem> {
-  const { glued_words: glued, deleted_characters: deleted } = previewText(text, splitting).figures
-    .counts;
+  const { counts } = previewText(text, splitting).figures;
+  const { cut_sentences, cut_blocks, glued_words: glued, deleted_characters: deleted } = counts;
+  const ends = (count: number) => `${counted(count, "chunk")} will end inside a`;
+  if (cut_sentences > 0) yield found("cut-sentences", `${ends(cut_sentences)} sentence`);
+  if (cut_blocks > 0) yield found("cut-blocks", `${ends(cut_blocks)} table or code block`);
   if (glued > 0)
     yield found(
       "glued-words",

@@ -73,7 +73,7 @@ type SettingChanges = InputOf<typeof updateKnowledgeBase>;
 /**
  * Changes settings of a knowledge base. A model was looked up before, and is always sent with its
  * technique: alone, it is stored but nothing is indexed again, so every search fails (server §8). If
- * documents are indexed again, or with `rewrite`, waits for all of them and checks the index with a search;
+ * documents are or were to be indexed again, or with `rewrite`, waits for all of them and checks the index with a search;
  * where that fails, writes the documents again with `rewrite` or if confirmed. Throws usage for
  * high_quality without a model before anything is sent, and remote-failed for a broken index.
  */
@@ -86,9 +86,13 @@ export async function changeSettings(
   const changes = await withModelAndTechnique(input, before, context);
   const sends = Object.values(changes).some((value) => value !== undefined && value !== dataset_id);
   const updated = sends ? await context.api.call(updateKnowledgeBase, changes) : before;
-  const isIndexed = updated.indexing_technique === "high_quality";
-  if (!reindexes(changes, before) && !(rewrite && isIndexed)) return updated;
-  const { repairIndex } = await import("./repair-index.ts");
+  if (updated.indexing_technique !== "high_quality") return updated;
+  const { brokenIndex, repairIndex } = await import("./repair-index.ts");
+  // A change that is stored already does nothing, also to an index that the first one broke (server §8).
+  const isBroken = async () =>
+    changes.indexing_technique !== undefined &&
+    (await brokenIndex(dataset_id, context)) !== undefined;
+  if (!reindexes(changes, before) && !rewrite && !(await isBroken())) return updated;
   await repairIndex(before, rewrite, context);
   return context.api.call(getKnowledgeBase, { dataset_id });
 }

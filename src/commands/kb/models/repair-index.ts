@@ -6,7 +6,11 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/text.ts";
 import { listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
-import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import {
+  getKnowledgeBase,
+  searchKnowledgeBase,
+  updateKnowledgeBase,
+} from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
 import {
@@ -42,6 +46,7 @@ export async function repairIndex(kb: Kb, rewrite: boolean, context: Context): P
     const declined = `the settings are stored, and searches fail; ${next}`;
     await context.confirm("Write each document again?", { declined });
   }
+  if (/dimension/i.test(problem)) await removeVectors(kb, context);
   const left = await rewriteDocuments(kb, next, context);
   const still = await indexProblem(kb, context);
   if (still !== undefined) throw failure(kb, `searches still fail: ${still}`, { left });
@@ -109,6 +114,38 @@ async function searchProblem(dataset_id: string, context: Context): Promise<stri
   } catch (error) {
     if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
     return error.message;
+  }
+}
+
+/**
+ * Removes the vectors of an earlier model, beside which the server rejects those of another length: economy
+ * indexing has none (server §8).
+ */
+async function removeVectors({ id: dataset_id }: Kb, context: Context): Promise<void> {
+  const { api } = context;
+  const { embedding_model, embedding_model_provider } = await api.call(getKnowledgeBase, {
+    dataset_id,
+  });
+  if (!embedding_model || !embedding_model_provider) return;
+  const indexing_technique = "high_quality";
+  const changes = [
+    { indexing_technique: "economy" },
+    { indexing_technique, embedding_model, embedding_model_provider },
+  ] as const;
+  try {
+    for (const change of changes) {
+      await api.call(updateKnowledgeBase, { dataset_id, ...change });
+      await waitForAll(dataset_id, context);
+    }
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    const again = commandLine("kb update", [dataset_id], {
+      "indexing-technique": indexing_technique,
+      "embedding-model": embedding_model,
+      "embedding-model-provider": embedding_model_provider,
+      rewrite: true,
+    });
+    throw error.with({ hint: `it may have economy indexing now; to continue: ${again}` });
   }
 }
 

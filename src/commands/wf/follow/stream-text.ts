@@ -35,6 +35,8 @@ export class TextStream {
   private holdAll: boolean;
   /** Pieces may be missing or duplicated. */
   private hasGap = false;
+  /** Text was discarded. What replaces it is not always sent (server §15.5). */
+  private hasDiscarded = false;
   private lastKind: "answer" | "reasoning" | undefined;
 
   constructor(options: TextOptions, context: Context) {
@@ -91,6 +93,7 @@ export class TextStream {
 
   private async *discard({ node, sources }: TextChange & { readonly kind: "void" }) {
     this.held = this.held.filter(({ source }) => !sources.has(source));
+    this.hasDiscarded = true;
     if (!this.live || this.holdAll || !this.options.text) return;
     yield* this.print("\n");
     await this.context.notice(`ignore the text of node ${node} above: the node failed`);
@@ -108,7 +111,8 @@ export class TextStream {
   private async *finish(event: ServerEvent) {
     const full = textOfOutputs(event);
     const pieces = this.takeHeld();
-    if (!this.hasGap) {
+    const ends = full === undefined || `${this.printed.whole()}${pieces}`.endsWith(full);
+    if (!this.hasGap && (ends || !this.hasDiscarded)) {
       // A run that streamed nothing has its text in the outputs.
       yield* this.print(pieces === "" && this.lastKind === undefined ? (full ?? "") : pieces);
     } else if (full !== undefined && this.printed.isPrefixOf(full)) {

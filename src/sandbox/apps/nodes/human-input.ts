@@ -1,5 +1,4 @@
 import { atLeast } from "../../../lib/version.ts";
-
 import type { StoredForm } from "../records/runs-store.ts";
 import { submission } from "../records/run-events.ts";
 import { runEvent } from "../../protocol/fill.ts";

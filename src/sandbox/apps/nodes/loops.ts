@@ -1,4 +1,5 @@
 /** Loops and iterations: rounds of their inner nodes. */
+import { atLeast } from "../../../lib/version.ts";
 import { addUsage, type Usage, zeroUsage } from "../../models/tokens.ts";
 import { runEvent } from "../../protocol/fill.ts";
 import type { AnyNode, NodeOf } from "../definitions/node-types.ts";
@@ -25,12 +26,14 @@ export async function executeIteration(
 ): Promise<NodeResult> {
   const list = variableAt(context.run.progress.variables, node.iterator_selector);
   const items: readonly unknown[] = Array.isArray(list) ? list : [];
-  // Nothing reports an iteration over an empty list (server §15.5).
-  if (items.length === 0) return result({ outputs: { output: [] } });
+  const isNew = atLeast(context.version, "1.16.0");
+  // Nothing reports an iteration over an empty list before 1.16 (server §15.5).
+  if (items.length === 0 && !isNew) return result({ outputs: { output: [] } });
   const rounds = beginRounds(context, node, { iterator_selector: items }, items.length);
   const outputs = await playRounds(rounds, node, items);
   const { error_handle_mode: mode = "terminated" } = node;
-  const failed = outputs.find((output) => "error" in output);
+  const failed = outputs.filter((output) => "error" in output);
+  if (mode !== "terminated" && isNew) context.run.progress.exceptions += failed.length;
   const kept = outputs.flatMap((output) => {
     if ("value" in output) return [output.value];
     return mode === "continue-on-error" ? [null] : [];
@@ -38,13 +41,13 @@ export async function executeIteration(
   const isFlat = node.flatten_output && kept.every(Array.isArray);
   return endRounds(rounds, {
     outputs: { output: isFlat ? kept.flat() : kept },
-    error: mode === "terminated" ? (failed?.error ?? null) : null,
+    error: mode === "terminated" ? (failed[0]?.error ?? null) : null,
   });
 }
 
 /**
- * Plays a round for each item. Parallel ones are all reported at once, though only `parallel_nums` run
- * at a time (server §15.5).
+ * Plays a round for each item. Before 1.16 parallel ones are all reported at once, though only
+ * `parallel_nums` run at a time (server §15.5).
  */
 async function playRounds(
   rounds: Rounds,
@@ -52,17 +55,17 @@ async function playRounds(
   items: readonly unknown[],
 ): Promise<Output[]> {
   const { is_parallel = false, parallel_nums = 10, error_handle_mode = "terminated" } = node;
-  const { variables: shared } = rounds.context.run.progress;
-  if (is_parallel) for (const index of items.keys()) beginRound(rounds, index);
+  const { run, version } = rounds.context;
+  const { variables: shared } = run.progress;
+  const isNew = atLeast(version, "1.16.0");
+  if (is_parallel && !isNew) for (const index of items.keys()) beginRound(rounds, index);
   const outputs: Output[] = [];
   const queue = [...items.entries()];
   const work = async () => {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const [index, item] = next;
-      if (!is_parallel) {
-        beginRound(rounds, index);
-        shared[node.id] = { item, index };
-      }
+      if (!is_parallel || isNew) beginRound(rounds, index);
+      if (!is_parallel) shared[node.id] = { item, index };
       const { variables, error, seconds } = await playRound(
         rounds,
         index,
@@ -72,7 +75,7 @@ async function playRounds(
         error === null ? { value: variableAt(variables, node.output_selector) } : { error };
       const isLast = error !== null && error_handle_mode === "terminated";
       if (isLast) queue.length = 0;
-      if (is_parallel || !isLast) rounds.durations[index] = seconds;
+      if (is_parallel || !isLast || isNew) rounds.durations[index] = seconds;
     }
   };
   await Promise.all(Array.from({ length: is_parallel ? parallel_nums : 1 }, work));
@@ -147,8 +150,8 @@ function beginRound({ context, node }: Rounds, index: number): void {
 }
 
 /**
- * Executes the inner nodes once, one after the other. Beside other rounds a node is reported when it
- * ends, and the variables that it changes are those of the round.
+ * Executes the inner nodes once, one after the other. Beside other rounds the variables that a node changes
+ * are those of the round, and before 1.16 it is reported when it ends.
  */
 async function playRound(
   rounds: Rounds,
@@ -157,9 +160,10 @@ async function playRound(
 ) {
   const { node: container } = rounds;
   const context = besideOthers ? ownVariables(rounds, besideOthers.item, index) : rounds.context;
-  const { run, records, publish } = context;
+  const { run, records, version, publish } = context;
   const since = records.now();
   const { variables } = run.progress;
+  const isLate = besideOthers !== undefined && !atLeast(version, "1.16.0");
   let error: string | null = null;
   for (const node of innerNodes(context, container)) {
     const execution = newExecution(records, node, container);
@@ -167,11 +171,11 @@ async function playRound(
       run.progress.executions.push(execution);
       publish(runEvent("node_started", { execution }));
     };
-    if (!besideOthers) begin();
+    if (!isLate) begin();
     const outcome = await context.execute(context, node, execution);
     if (outcome.status === "paused") throw new Error(`a form inside of the node ${container.id}`);
     completeNode(context, execution, outcome);
-    if (besideOthers) begin();
+    if (isLate) begin();
     publish(runEvent("node_finished", { execution, result: inRound(outcome, container, index) }));
     variables[node.id] = outcome.outputs;
     const { usage } = outcome;
@@ -195,16 +199,12 @@ function endRounds(
   const { outputs, error } = end;
   const { total_tokens, total_price, currency } = usage ?? zeroUsage;
   const status = error === null ? "succeeded" : "failed";
-  const metadata = {
-    total_tokens,
-    total_price,
-    currency,
-    [`${node.type}_duration_map`]: durations,
-    ...end.metadata,
-  };
+  const used = { total_tokens, total_price, currency };
+  const map = { [`${node.type}_duration_map`]: durations };
+  const metadata = length === 0 ? {} : { ...used, ...map, ...end.metadata };
   const elapsed = secondsSince(context, since);
   const times = { since, elapsed, finished: context.records.now() };
-  const values = { node, inputs, outputs, length, metadata, status, ...times };
+  const values = { node, inputs, outputs, length, total_tokens, metadata, status, ...times };
   context.publish(roundsEvent(node.type, "completed", values));
   return { status, inputs, process: {}, outputs, error, metadata: null, ...(usage && { usage }) };
 }

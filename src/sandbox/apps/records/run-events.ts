@@ -1,7 +1,6 @@
 /** Events of a run, live and replayed (server §15). */
 import { asciiOnly, dataLine, spaced } from "../../protocol/response.ts";
 import { atLeast } from "../../../lib/version.ts";
-
 import { zeroUsage } from "../../models/tokens.ts";
 import { toSeconds } from "../../protocol/ids.ts";
 import type { StoredForm, StoredRun, Execution } from "./runs-store.ts";

@@ -1,5 +1,6 @@
 import type { StoredRun } from "../records/runs-store.ts";
-import { type Graph, isSkipped, isTaken } from "../records/graph.ts";
+import { atLeast } from "../../../lib/version.ts";
+import { type Graph, isNodeDone, isSkipped, isTaken } from "../records/graph.ts";
 import type { AnyNode, Edge, NodeOf, NodeType, Selector } from "../definitions/node-types.ts";
 import { outputText, templateParts, valueAtSelector } from "../records/templates.ts";
 
@@ -36,12 +37,14 @@ const DECIDING: ReadonlySet<NodeType> = new Set([
 /**
  * The text of a run: that of its end or answer nodes, one node after the other, each with its parts in
  * the order of the definition. A part that grows is sent while it grows, and what other nodes say in
- * the meantime is held back (server §15.5). Each segment of a run begins anew (server §18).
+ * the meantime is held back (server §15.5). Before 1.16 each segment of a run begins anew (server §18).
  */
 export class ResponseStream {
   readonly #graph: Graph;
   readonly #run: StoredRun;
   readonly #publish: Publish;
+  /** Whether the server is 1.16 or newer. */
+  readonly #isNew: boolean;
   /** Nodes whose text did not begin. */
   readonly #closed: Set<ResponseNode>;
   /** Sessions in the order in which they were opened; the first one is sent. */
@@ -50,20 +53,23 @@ export class ResponseStream {
   /** Edges that were taken in this segment. */
   readonly #taken = new Set<Edge>();
 
-  constructor(graph: Graph, run: StoredRun, publish: Publish) {
+  constructor(graph: Graph, run: StoredRun, version: string, publish: Publish) {
     this.#graph = graph;
     this.#run = run;
     this.#publish = publish;
-    this.#closed = new Set(graph.nodes.filter(isResponse));
+    this.#isNew = atLeast(version, "1.16.0");
+    const isSaid = ({ id }: AnyNode) => this.#isNew && isNodeDone(run, id);
+    this.#closed = new Set(graph.nodes.filter(isResponse).filter((node) => !isSaid(node)));
+    if (this.#isNew) this.#take(() => true);
   }
 
-  /** Sends what is known before any node begins: only nodes right after the start do so (recorded). */
+  /** Sends what is known before any node begins; before 1.16, only of nodes right after the start. */
   begin(): void {
-    this.#open(({ id }) =>
+    const isFirst = ({ id }: ResponseNode) =>
       this.#graph.edges.some(
         ({ source, target }) => target === id && this.#node(source)?.type === "start",
-      ),
-    );
+      );
+    this.#open((node) => isFirst(node) || (this.#isNew && this.#isReachable(node)));
   }
 
   /** Takes a piece of an output. */
@@ -78,12 +84,15 @@ export class ResponseStream {
 
   /** Sends what the outputs of a node that ended allow. */
   nodeEnded({ id }: AnyNode, succeeded: boolean): void {
-    // Recorded: the outputs of an exception wait for the next node, unless it opens a text.
-    if (succeeded) this.#flush();
-    for (const edge of this.#graph.edges) {
-      if (edge.source === id && isTaken(this.#run, edge)) this.#taken.add(edge);
-    }
+    // Recorded: before 1.16 the outputs of an exception wait for the next node, unless it opens a text.
+    if (succeeded || this.#isNew) this.#flush();
+    this.#take(({ source }) => source === id);
     this.#open((node) => this.#isReachable(node));
+  }
+
+  #take(isOf: (edge: Edge) => boolean): void {
+    for (const edge of this.#graph.edges)
+      if (isOf(edge) && isTaken(this.#run, edge)) this.#taken.add(edge);
   }
 
   #open(mayOpen: (node: ResponseNode) => boolean): void {
@@ -115,7 +124,8 @@ export class ResponseStream {
     if (this.#node(source) && isSkipped(this.#graph, this.#run, source)) return true;
     const buffer = this.#buffers.get(JSON.stringify(part));
     for (const piece of buffer?.pieces.splice(0) ?? []) this.#publish(piece, part);
-    if (buffer?.closed) return true;
+    // Since 1.16 the outputs of an exception do not follow what it has sent.
+    if (buffer && (buffer.closed || (this.#isNew && isNodeDone(this.#run, source)))) return true;
     const value = valueAtSelector(this.#run.progress.variables, part);
     if (value === undefined) return false;
     this.#publish(outputText(value), part);

@@ -1,7 +1,6 @@
 import { addUsage } from "../../models/tokens.ts";
 import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 import { atLeast } from "../../../lib/version.ts";
-
 import type { AppDefinition } from "../definitions/app-definitions.ts";
 import { type AnyNode, nodesOf } from "../definitions/node-types.ts";
 import { executeNode } from "../nodes/execute.ts";
@@ -270,8 +269,8 @@ function completeStep(
 }
 
 /** Opens the text of a segment; that of a chatflow is the reply to its message. */
-function openText({ run, publish }: RunContext, app: AppDefinition): ResponseStream {
-  const text = new ResponseStream(app, run, (piece, selector) => {
+function openText({ run, version, publish }: RunContext, app: AppDefinition): ResponseStream {
+  const text = new ResponseStream(app, run, version, (piece, selector) => {
     if (run.message_id === null) {
       publish(runEvent("text_chunk", { text: piece, selector }));
       return;
