@@ -43,6 +43,8 @@ export const runOf = (test: string, passed: boolean, more: Partial<TestRun> = {}
   test,
   repeat: 1,
   side: "new",
+  app: null,
+  reused: false,
   confirms: false,
   annotated: false,
   pass: { rate: 1, lower_bound: 0 },

@@ -174,3 +174,26 @@ test("a dry run writes nothing", async () => {
   expect(dry.err).toContain("no judge is asked: nothing is sent");
   await expect(readFile(file("dry.json"))).rejects.toThrow("ENOENT");
 });
+
+test("--reuse asks only what has no stored answer", async () => {
+  const questions = (count: string) =>
+    `app: echo\ntests: [{ name: a, inputs: { query: one }, expect: [${count}] }, { name: b, inputs: { query: two } }]`;
+  await write(folder, { "reuse.yaml": questions("run used 3 steps") });
+  const saved = file("reuse.json");
+  await wf("run", file("reuse.yaml"), "--repeat", "2", "--save", saved);
+  const starts = () => sandbox.seen.filter(({ path }) => path === "/v1/workflows/run").length;
+  const asked = starts();
+  const changed = questions("'output query is \"one\"'").replace("query: two", "query: three");
+  await write(folder, { "reuse.yaml": changed });
+  const run = (...args: readonly string[]) =>
+    wf("run", file("reuse.yaml"), "--repeat", "3", "--reuse", saved, "-o", "json", ...args);
+  const again = await run();
+  expect(again.err).toContain("reused 2 of 6 answers");
+  expect(starts() - asked).toBe(4);
+  const { tests } = JSON.parse(again.out) as {
+    tests: { status: string; results: { reused: boolean }[] }[];
+  };
+  expect(tests[0]?.status).toBe("passed");
+  expect(tests[0]?.results.map(({ reused }) => reused)).toEqual([true, true, false]);
+  expect((await run("--baseline", saved)).exit).toBe(2);
+});

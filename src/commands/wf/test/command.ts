@@ -58,6 +58,9 @@ export const testRunParams = {
   allow_run: local.flag("Run the programs that checks of the suites name"),
   fail_fast: local.flag("Ask nothing more after the first failure"),
   shard: local.text("Run one share of the tests: 3/8, auto or auto/8", { placeholder: "share" }),
+  reuse: local.text("Take the answers to the same questions from these results of --save", {
+    placeholder: "file",
+  }),
   ...resultParams,
   keep: local.choice(["failed", "all"], "Keep recordings of these runs"),
   keep_to: local.text("Directory of recordings (default wf-test-recordings)", {

@@ -40,6 +40,10 @@ export interface TestRun {
   readonly repeat: number;
   /** The application of --against, or the one under test. */
   readonly side: TestSide;
+  /** Name of its application, as the server calls it; null if nothing is asked. */
+  readonly app: string | null;
+  /** Whether the answers are those of an earlier run. */
+  readonly reused: boolean;
   /** Whether the test was asked again because it had failed. */
   readonly confirms: boolean;
   /** Whether an annotation reply was the answer. */
@@ -73,12 +77,14 @@ export interface TestRun {
   readonly score: number | null;
 }
 
-const blank = ({ suite, test, repeat, side, confirms }: PlannedRun) => ({
+const blank = ({ suite, test, repeat, side, confirms, asker }: PlannedRun) => ({
   suite: suite.name,
   path: suite.path,
   test: test.name,
   repeat,
   side,
+  app: asker.app,
+  reused: false,
   confirms,
   annotated: false,
   pass: test.pass,

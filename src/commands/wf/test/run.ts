@@ -18,6 +18,8 @@ import { isExcused } from "./quarantine.ts";
 import { planRuns, selectTests, testNameOf } from "./plan-runs.ts";
 import type { PlannedRun, RunPlan, SelectedSuites } from "./plan-runs.ts";
 import { TestBoard, testResults } from "./results.ts";
+import { openReuse } from "./reuse.ts";
+import type { Reuse } from "./reuse.ts";
 import { openRunJournal } from "./run-journal.ts";
 import type { RunJournal } from "./run-journal.ts";
 import { runTest, testNotRun } from "./run-tests.ts";
@@ -53,11 +55,13 @@ export async function* run(input: TestRunInput, context: Context): AsyncGenerato
   try {
     await noticeResumed(plan.runs, journal, context);
     const { fail_fast: failFast = false } = input;
-    const how = { start: startIn(shard), failFast, journal, keeper };
+    const reuse = input.reuse === undefined ? undefined : await openReuse(input.reuse, context);
+    const how = { start: startIn(shard), failFast, journal, keeper, reuse };
     const first = yield* runAll(plan.runs, how, context);
     const left = new Set(skipped.map(testNameOf));
     const more = yield* runAgain(plan, { first, confirm, baseline, left }, how, context);
     const runs = [...first.runs, ...more.runs];
+    if (reuse) await context.notice(`reused ${reuse.taken} of ${counted(runs.length, "answer")}`);
     const { stopped } = more;
     if (stopped) await explainStop(stopped, runs, journal, context);
     const tests = testResults(runs.filter(({ side }) => side === "new"));
@@ -111,6 +115,13 @@ async function readSelection(
   const { baseline, against = null, confirm = DEFAULT_CONFIRM } = input;
   if (baseline !== undefined && against !== null)
     throw usage("--against asks what it compares with, so it takes no --baseline");
+  const compares = [baseline, against, input.history].some(
+    (each) => each !== undefined && each !== null,
+  );
+  if (input.reuse !== undefined && compares)
+    throw usage(
+      "--reuse takes answers that are no new observations, so nothing is compared with them",
+    );
   const failed = failed_from === undefined ? undefined : await readFailedTests(failed_from, host);
   const shard = parseShard(share, host.env) ?? null;
   const all: Suite[] = [];
@@ -191,6 +202,7 @@ interface RunnerOptions {
   readonly failFast: boolean;
   readonly journal: RunJournal;
   readonly keeper: Keeper | undefined;
+  readonly reuse: Reuse | undefined;
 }
 
 /**
@@ -200,7 +212,7 @@ interface RunnerOptions {
  */
 async function* runAll(
   planned: readonly PlannedRun[],
-  { start, failFast, journal, keeper }: RunnerOptions,
+  { start, failFast, journal, keeper, reuse }: RunnerOptions,
   context: Context,
 ): AsyncGenerator<ReportStep, RunsEnd> {
   const { signal, abortError, options } = context;
@@ -214,6 +226,8 @@ async function* runAll(
     if (signal.aborted) ended.stopped ??= abortError();
     if (ended.stopped || (failFast && ended.failed)) return testNotRun(run);
     try {
+      const reused = await reuse?.take(run);
+      if (reused) return reused;
       const result = await runTest(run, keeper?.tape(run), {
         started: journal.started(run),
         onStart: (id) => journal.addStart(run, id),

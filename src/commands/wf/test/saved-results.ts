@@ -57,6 +57,8 @@ const isRuns = (value: unknown): value is TestRun[] =>
 const completed = (run: Partial<TestRun> & TestRun): TestRun => ({
   ...run,
   side: run.side ?? "new",
+  app: run.app ?? null,
+  reused: run.reused ?? false,
   confirms: run.confirms ?? false,
   annotated: run.annotated ?? false,
   turns: haveTexts(run.turns) ? run.turns : [],

@@ -109,7 +109,12 @@ async function storedRuns(
 }
 
 /** The run with the results of all that its test expects now. Throws as the checks of an answer do. */
-async function judgedAgain({ stored, suite, test, checkAnswer }: StoredRun): Promise<TestRun> {
+export async function judgedAgain({
+  stored,
+  suite,
+  test,
+  checkAnswer,
+}: StoredRun): Promise<TestRun> {
   const run = {
     ...stored,
     suite: suite.name,

@@ -45,6 +45,8 @@ export interface Asker {
     started: string | undefined,
   ): Promise<SuiteAnswer>;
   readonly context: Context;
+  /** Name of the application, as the server calls it; null if nothing is asked. */
+  readonly app: string | null;
 }
 
 /** What is sent to an application. */
@@ -127,7 +129,7 @@ export async function openApp(
 /** The asker of a suite's application. Throws `usage` if a test does not suit its kind. */
 export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
   if (suite.tests.every(({ turns }) => turns.length === 0))
-    return { context: common, ask: () => Promise.reject(new Error("nothing to ask")) };
+    return { app: null, context: common, ask: () => Promise.reject(new Error("nothing to ask")) };
   const { name: app, mode, isChat, context, send } = await openApp(suite, common);
   const unsuitable = (problem: string, needs: string) =>
     usage(
@@ -144,6 +146,7 @@ export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
       throw unsuitable(`${place} has several turns`, "has no memory");
   }
   return {
+    app,
     context,
     async ask(turn, conversation, onEvents, started) {
       const answer =
