@@ -59,6 +59,8 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
       (name) => `wf --app echo test run suite.yaml --save ${name}`,
     ),
   ],
+  [/^wf test flaky/, ["wf --app echo test run suite.yaml --history results"]],
+  [/^wf test plan .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
   [/^kb eval .*--baseline/, ["kb eval Handbook questions.jsonl --save before.json"]],
 ];
 

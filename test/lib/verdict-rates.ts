@@ -2,6 +2,7 @@
 import { compareSuites, doubtfulTests } from "../../src/commands/wf/test/comparison.ts";
 import { testResult } from "../../src/commands/wf/test/results.ts";
 import type { TestResult } from "../../src/commands/wf/test/results.ts";
+import type { TestRun } from "../../src/commands/wf/test/run-tests.ts";
 import { runOf } from "./suite-seeds.ts";
 
 /** How runs of a suite depend on each other. */
@@ -84,12 +85,11 @@ export function compared(
     const [before] = again?.results ?? [];
     if (identical && before)
       return Array.from({ length: count }, () => ({ ...before, confirms: true }));
-    const draw = () => {
-      // A few wordings, of which each run has one: more would take longer and say the same.
-      const answer = `The answer is here in a whole sentence, worded as in ${Math.floor(random() * 4)}.`;
-      const more = { answer, tokens: 9, confirms: again !== undefined };
-      return runOf(`t${index}`, passes(rate, time), more);
-    };
+    const draw = () =>
+      drawnRun(index, passes(rate, time), {
+        wording: identical ? 0 : Math.floor(random() * WORDINGS),
+        confirms: again !== undefined,
+      });
     const same = draw();
     return Array.from({ length: count }, () => (identical ? same : draw()));
   };
@@ -124,4 +124,23 @@ export function compared(
     isWorse,
     broken: tests.flatMap(({ verdict }, index) => (verdict === "broken" ? [index] : [])),
   };
+}
+
+/** Runs by what they are: those that are alike are one object, since millions are drawn. */
+const drawnRuns = new Map<number, TestRun>();
+/** Wordings of an answer, of which each run has one. */
+const WORDINGS = 4;
+
+function drawnRun(
+  index: number,
+  passed: boolean,
+  { wording, confirms }: { readonly wording: number; readonly confirms: boolean },
+): TestRun {
+  const key = ((index * WORDINGS + wording) * 2 + Number(passed)) * 2 + Number(confirms);
+  const known = drawnRuns.get(key);
+  if (known) return known;
+  const answer = `The answer is here in a whole sentence, worded ${passed} as in ${wording}.`;
+  const run = runOf(`t${index}`, passed, { answer, tokens: 9, confirms });
+  drawnRuns.set(key, run);
+  return run;
 }

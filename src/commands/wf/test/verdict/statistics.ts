@@ -131,6 +131,7 @@ export function correctedTails(tails: readonly Tail[]): number[] {
     const p = pOf(tails, index);
     const chance = order.slice(rank).reduce((sum, other) => sum + reached(tails[other], p), 0);
     least = Math.max(least, Math.min(1, chance));
+    if (least === 1) break; // as is all that follows
     corrected[index] = least;
   }
   return corrected;
