@@ -60,7 +60,6 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
     ),
   ],
   [/^wf test flaky/, ["wf --app echo test run suite.yaml --history results"]],
-  [/^wf test plan .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
   [/^kb eval .*--baseline/, ["kb eval Handbook questions.jsonl --save before.json"]],
 ];
 

@@ -113,7 +113,8 @@ beforeAll(async () => {
     values["SUITE"],
     `name: 休暇\ntests:\n  - { name: ${"休暇は何日ですか ".repeat(8)}, inputs: { query: 休暇 } }\n`,
   );
-  await run("wf --app echo test run $SUITE --save $RESULTS");
+  values["HISTORY"] = join(files, "history");
+  await run("wf --app echo test run $SUITE --save $RESULTS --history $HISTORY");
   values["TEXT"] = join(files, "a.md");
   values["FILES"] = join(files, "docs");
   for (const name of [...documents.slice(0, 6), documents[9] ?? ""]) {
@@ -192,6 +193,8 @@ const lines = [
   "wf diff $RECORDING $RECORDING",
   "wf test merge $RESULTS",
   "wf test score $RESULTS",
+  "wf test flaky $HISTORY",
+  "wf test plan $SUITE",
   "wf --app review form list",
   "wf --app review form show $TOKEN",
   "wf user show $USER",
