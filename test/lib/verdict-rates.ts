@@ -94,7 +94,7 @@ export function compared(
     return Array.from({ length: count }, () => (identical ? same : draw()));
   };
   const suite = (all: readonly number[], time: number) =>
-    all.map((rate, index) => testResult(`t${index}`, runs(index, rate, time)));
+    all.map((rate, index) => ranTest(`t${index}`, runs(index, rate, time)));
   const then = timeEffect();
   const now = known === "interleaved" ? then : timeEffect();
   const before = suite(rates, then);
@@ -105,7 +105,7 @@ export function compared(
     tests.map((test, index) => {
       if (!doubtful.has(test.name)) return test;
       const fresh = runs(index, all[index] ?? 1, time, test);
-      return testResult(test.name, [...test.results, ...fresh]);
+      return ranTest(test.name, [...test.results, ...fresh]);
     });
   const isInterleaved = known === "interleaved";
   const history =
@@ -143,4 +143,13 @@ function drawnRun(
   const run = runOf(`t${index}`, passed, { answer, tokens: 9, confirms });
   drawnRuns.set(key, run);
   return run;
+}
+
+const blank = testResult("", []);
+
+/** A test with what a comparison reads of it: hashes of answers and medians would take most of the time. */
+function ranTest(name: string, results: readonly TestRun[]): TestResult {
+  const planned = results.filter(({ confirms }) => !confirms);
+  const passes = planned.filter(({ status }) => status === "passed").length;
+  return { ...blank, name, results, passes, runs: planned.length };
 }
