@@ -9,6 +9,7 @@ import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { gateError } from "../expect/index.ts";
 import { calibrationNotes } from "./answers/index.ts";
 import type { resultParams } from "./command.ts";
+import { suiteText } from "./comparison-notes.ts";
 import { compareSuites } from "./comparison.ts";
 import type { ComparedWith, SuiteComparison, Verdict } from "./comparison.ts";
 import { addToHistory, prepareHistory, readHistory } from "./history.ts";
@@ -19,7 +20,7 @@ import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import { readSavedResults } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
-import { suiteReport, suiteText, passedText } from "./suite-report.ts";
+import { passedText, suiteReport } from "./suite-report.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { sum } from "../../../lib/numbers.ts";
 

@@ -1,13 +1,13 @@
 import { sum } from "../../../lib/numbers.ts";
-import { counted, firstNames } from "../../../lib/text.ts";
+import { counted } from "../../../lib/text.ts";
 import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, Tone, Detail } from "../../../output/report-model.ts";
-import type { Shift, SuiteComparison, TestComparison, TimesBasis, Verdict } from "./comparison.ts";
+import { comparisonNotes, neededFor } from "./comparison-notes.ts";
+import type { SuiteComparison, TestComparison, Verdict } from "./comparison.ts";
 import { overBudget } from "./limits.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import type { TestRun } from "./run-tests.ts";
-import { neededDesign, testPower } from "./verdict/index.ts";
 import type { Passes } from "./verdict/index.ts";
 
 /** What is reported about a run of suites. */
@@ -77,10 +77,6 @@ const toned = (word: string, text = word): Cell => ({ text, tone: tones[word] ??
 
 const verdictText = (verdict: Verdict): string =>
   ({ undecided: "cannot be told", failing: "fails as before" })[String(verdict)] ?? verdict;
-
-/** `226 of 300 runs passed, 283 of 300 before (p = 2.1e-9)` */
-export const suiteText = ({ p, before, now }: SuiteComparison): string =>
-  `${now.passes} of ${counted(now.runs, "run")} passed, ${before.passes} of ${before.runs} before (p = ${p.toPrecision(2)})`;
 
 /** All tests, or those that are picked. */
 export function testSection(run: SuiteRun, pick: (row: TestRow) => boolean = () => true): Section {
@@ -191,65 +187,6 @@ function intervalText({ rate }: TestResult): string | null {
   if (!rate) return null;
   const percent = (share: number) => Math.round(share * 100);
   return `${percent(rate.low)}–${percent(rate.high)} %`;
-}
-
-/** What a comparison says of the suite as a whole, and what it rests on. */
-function comparisonNotes(compared: SuiteComparison, level: number): string[] {
-  const { tests, removed, reduced, isWorse, times, seconds, tokens } = compared;
-  const renamed = tests.flatMap(({ name, renamed: before }) =>
-    before === null ? [] : [`${before} is now ${name}`],
-  );
-  const added = tests.filter(({ verdict }) => verdict === "new").map(({ name }) => name);
-  return [
-    `${isWorse ? "the suite is worse" : "no decline of the suite is seen"}: ${suiteText(compared)}`,
-    `a false alarm has a chance of at most ${level * 100} %, ${timesTexts[times]}`,
-    ...(reduced > 0
-      ? [`the runs of ${counted(reduced, "test")} gave the same answer and count once`]
-      : []),
-    ...(removed.length > 0 ? [`removed since then: ${firstNames(removed)}`] : []),
-    ...(added.length > 0 ? [`new: ${firstNames(added)}`] : []),
-    ...(renamed.length > 0 ? [`renamed: ${firstNames(renamed)}`] : []),
-    ...neededNote(compared, level),
-    ...shiftNote("time", seconds, (value) => `${value.toFixed(1)} s`),
-    ...shiftNote("tokens", tokens, String),
-  ];
-}
-
-/** The chance with which a plan finds a change. */
-const POWER = 0.8;
-
-/** The repeats that tell a fall of one test to half of its passes, if there is one of which it cannot be told. */
-const neededFor = ({ tests }: SuiteComparison, level: number) =>
-  tests.some(({ verdict }) => verdict === "undecided")
-    ? neededDesign((design) => testPower(0.5, design), POWER, level)
-    : undefined;
-
-function neededNote(compared: SuiteComparison, level: number): string[] {
-  const needed = neededFor(compared, level);
-  if (!needed) return [];
-  const open = compared.tests.filter(({ verdict }) => verdict === "undecided").length;
-  const flags = `--repeat ${needed.repeat} --confirm ${needed.confirm}`;
-  return [
-    `to tell more of ${counted(open, "test")}: ${flags}, with as many repeats before, finds a fall to 50 % in ${POWER * 100} % of cases`,
-  ];
-}
-
-const timesTexts: Readonly<Record<TimesBasis, string>> = {
-  interleaved: "as both were asked in turn",
-  history: "with what earlier runs differ by",
-  assumed:
-    "if nothing but the application has changed since: --history or --against tell that apart",
-};
-
-/** Which figure has moved; a claim only where both were asked in turn. */
-function shiftNote(name: string, shift: Shift | null, text: (value: number) => string): string[] {
-  if (!shift) return [];
-  const { before, now, ratio } = shift;
-  const medians = `median ${name}: ${text(now)}, ${text(before)} before`;
-  if (!ratio) return [`${medians} (asked at different times, so nothing is claimed)`];
-  const [low, high] = [ratio.low.toFixed(2), ratio.high.toFixed(2)];
-  const isMoved = ratio.low > 1 || ratio.high < 1;
-  return [`${medians}; ${isMoved ? "" : "no difference is seen, "}${low} to ${high} times (95 %)`];
 }
 
 /** Passed tests above which a comment folds them. */
