@@ -74,6 +74,7 @@ interface Printed {
   }[];
   readonly old: readonly unknown[] | null;
   readonly comparison: {
+    readonly p: number;
     readonly times: string;
     readonly removed: readonly string[];
     readonly needed: object | null;
@@ -180,22 +181,29 @@ describe("--against", () => {
   });
 });
 
-test("a run that was interrupted while it asked again continues there", async () => {
-  const ended = await wf("bad", ["--baseline", "good.json", "--concurrency", "1"]);
-  let results = 0;
-  const cut = await wf(
-    "bad",
-    ["--baseline", "good.json", "--concurrency", "1"],
-    interruptedWhen((text) => hasResult(text) && ++results === 27),
-  );
-  expect(cut.exit).toBe(130);
-  expect(cut.err).toContain("asking 1 test again");
-  const again = await wf("bad", ["--baseline", "good.json", "--concurrency", "1"]);
-  expect(again.err).toContain("resuming: 25 of 25 runs of tests already done");
-  expect(again.exit).toBe(14);
-  expect(verdicts(again.out)).toEqual(verdicts(ended.out));
-  expect(printed(again.out).tests[2]?.fresh).toEqual({ passes: 0, runs: 5 });
-});
+test.each([
+  { flags: ["--baseline", "good.json"], planned: 25, fresh: 2 },
+  { flags: ["--against", "good"], planned: 50, fresh: 3 },
+])(
+  "$flags.0: an interrupted run continues where it asked again",
+  async ({ flags, planned, fresh }) => {
+    const line = [...flags, "--concurrency", "1"];
+    const ended = await wf("bad", line);
+    let results = 0;
+    const isDue = (text: string) => hasResult(text) && ++results === planned + fresh;
+    const cut = await wf("bad", line, interruptedWhen(isDue));
+    expect(cut.exit).toBe(130);
+    expect(cut.err).toContain("asking 1 test again");
+    const again = await wf("bad", line);
+    expect(again.err).toContain(`resuming: ${planned} of ${planned} runs of tests already done`);
+    expect(again.exit).toBe(14);
+    expect(verdicts(again.out)).toEqual(verdicts(ended.out));
+    expect(printed(again.out).comparison).toEqual(
+      expect.objectContaining({ p: (printed(ended.out).comparison as { p?: number }).p }),
+    );
+    expect(printed(again.out).tests[2]?.fresh).toEqual({ passes: 0, runs: 5 });
+  },
+);
 
 test("results of earlier versions are compared", async () => {
   const saved = JSON.parse(await readFile(at("good.json"), "utf8")) as unknown;

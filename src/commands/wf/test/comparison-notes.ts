@@ -49,7 +49,7 @@ function neededNote(compared: SuiteComparison, level: number): string[] {
 
 const timesTexts: Readonly<Record<TimesBasis, string>> = {
   interleaved: "as both were asked in turn",
-  history: "with what earlier runs differ by",
+  history: "with the differences between earlier runs",
   assumed:
     "if nothing but the application has changed since: --history or --against tell that apart",
 };
