@@ -17,6 +17,7 @@ export {
   waitForIndexing,
 } from "./indexing-status.ts";
 export type { DocumentStatus } from "./indexing-status.ts";
+export { confirmLosses, lossesOfAll } from "./losses.ts";
 export { metadataWriter } from "./metadata-writer.ts";
 export type { MetadataWriter } from "./metadata-writer.ts";
 export { newestRule, ruleFor, ruleOf } from "./process-rule.ts";

@@ -14,8 +14,10 @@ import {
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
 import {
+  confirmLosses,
   documentStatuses,
   isIndexed,
+  lossesOfAll,
   readContents,
   replaceFile,
   ruleOf,
@@ -32,7 +34,8 @@ const isSearched = ({ enabled, archived }: Document): boolean => enabled === tru
 /**
  * Waits until the documents of a knowledge base are indexed and a search succeeds. If it does not, the
  * server indexed with the settings from before a change (server §8): writes each document again, with its
- * own content, if `rewrite` is set or confirmed. Throws remote-failed for an index that stays broken.
+ * own content, if `rewrite` is set or confirmed, and changes of chunks by hand that are lost are confirmed.
+ * Throws remote-failed for an index that stays broken.
  */
 export async function repairIndex(kb: Kb, rewrite: boolean, context: Context): Promise<void> {
   const problem = await indexProblem(kb, context);
@@ -43,11 +46,17 @@ export async function repairIndex(kb: Kb, rewrite: boolean, context: Context): P
   if (!rewrite) {
     if (!context.options.input) throw failure(kb, why, {}, `the settings are stored; ${next}`);
     await context.promptLine(`${why}\n`);
-    const declined = `the settings are stored, and searches fail; ${next}`;
-    await context.confirm("Write each document again?", { declined });
   }
+  const declined = `the settings are stored, and searches fail; ${next}`;
+  const all = await collect(context.api.rows(listDocuments, { dataset_id: kb.id }));
+  const documents = all.filter(isSearched);
+  const losses = await lossesOfAll(kb.id, documents, context);
+  const question = (lost: string) => `Write each document again and lose ${lost}?`;
+  await confirmLosses(losses, { question, declined }, context);
+  if (!rewrite && losses.length === 0)
+    await context.confirm("Write each document again?", { declined });
   if (/dimension/i.test(problem)) await removeVectors(kb, context);
-  const left = await rewriteDocuments(kb, next, context);
+  const left = await rewriteDocuments(kb, documents, next, context);
   const still = await indexProblem(kb, context);
   if (still !== undefined) throw failure(kb, `searches still fail: ${still}`, { left });
   if (left.length === 0) return;
@@ -150,14 +159,16 @@ async function removeVectors({ id: dataset_id }: Kb, context: Context): Promise<
 }
 
 /**
- * Writes each searched document again, with the bytes that the server has of it; returns the names of
+ * Writes each document again, with the bytes that the server has of it; returns the names of
  * those without a file. A second run begins anew: the same content twice changes nothing.
  */
-async function rewriteDocuments(kb: Kb, next: string, context: Context) {
+async function rewriteDocuments(
+  kb: Kb,
+  documents: readonly Document[],
+  next: string,
+  context: Context,
+): Promise<readonly string[]> {
   const { id, name } = kb;
-  const documents = (await collect(context.api.rows(listDocuments, { dataset_id: id }))).filter(
-    isSearched,
-  );
   const left: string[] = [];
   const total = documents.length;
   let done = 0;
