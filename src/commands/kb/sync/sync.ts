@@ -69,7 +69,8 @@ async function* watchDirectory(
   try {
     for (let next = changes.next(), isFirst = true; ; isFirst = false) {
       try {
-        for await (const row of syncOnce(input, shard, { ...context, summary: noticeNow }))
+        const once = isFirst ? input : { ...input, rewrite: false };
+        for await (const row of syncOnce(once, shard, { ...context, summary: noticeNow }))
           if (isFirst || row.action !== "skip" || row.id !== null) yield row;
       } catch (error) {
         if (!(error instanceof CliError) || !isTransient(error, isFirst)) throw error;
