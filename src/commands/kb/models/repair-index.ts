@@ -3,8 +3,8 @@ import { ApiError, CliError } from "../../../errors.ts";
 import { delays, poll } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { counted } from "../../../lib/text.ts";
-import { listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
+import { counted, decodeText } from "../../../lib/text.ts";
+import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import {
   getKnowledgeBase,
@@ -20,11 +20,11 @@ import {
   lossesOfAll,
   readContents,
   replaceFile,
-  ruleOf,
+  sendableRule,
   waitForIndexing,
 } from "../documents/index.ts";
 
-type Kb = Pick<KnowledgeBase, "id" | "name"> & { readonly doc_form: string | null };
+type Kb = Pick<KnowledgeBase, "id" | "name">;
 
 /** Searches until a changed index must work. */
 const maxPolls = 15;
@@ -176,7 +176,7 @@ async function rewriteDocuments(
   count();
   try {
     for await (const { document, bytes } of readContents(id, documents, context)) {
-      if (bytes) await rewriteDocument(kb, document, bytes, context);
+      if (bytes) await rewriteDocument(id, document, bytes, context);
       else left.push(document.name);
       done++;
       count();
@@ -191,20 +191,21 @@ async function rewriteDocuments(
 
 /** Updates a document with its own content: texts as text, since their names need no extension. */
 async function rewriteDocument(
-  { id: dataset_id, doc_form }: Kb,
+  dataset_id: string,
   { id: document_id, name, data_source_detail_dict: source }: Document,
   bytes: Uint8Array,
   context: Context,
 ): Promise<void> {
-  const { extension } = source?.upload_file ?? {};
-  const process_rule = await ruleOf(dataset_id, document_id, context);
+  const of = { dataset_id, document_id };
+  const before = await context.api.call(getDocument, { ...of, metadata: "without" });
   const input = {
-    dataset_id,
-    document_id,
-    doc_form: (doc_form ?? "text_model") as "text_model",
-    process_rule,
+    ...of,
+    doc_form: (before.doc_form ?? undefined) as "text_model" | undefined,
+    doc_language: before.doc_language ?? undefined,
+    process_rule: sendableRule(before.document_process_rule),
   };
-  const text = extension === "txt" ? decoded(bytes) : undefined;
+  const { extension } = source?.upload_file ?? {};
+  const text = extension === "txt" ? decodeText(bytes) : undefined;
   if (text) {
     await context.api.call(updateDocumentByText, { ...input, name, text });
     return;
@@ -212,13 +213,4 @@ async function rewriteDocument(
   const suffix = extension === undefined || name.endsWith(`.${extension}`) ? "" : `.${extension}`;
   const file = { path: name, name: `${name}${suffix}`, bytes };
   await replaceFile({ ...input, file }, context);
-}
-
-/** The text of bytes; undefined if they are not UTF-8. */
-function decoded(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }
