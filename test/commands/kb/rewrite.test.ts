@@ -100,9 +100,28 @@ test("--rewrite names chunks changed by hand, and needs --yes to lose them", asy
   expect([each.exit, each.out]).toEqual([10, expect.stringContaining(asked.slice(0, -1))]);
   expect(await contents(kb)).toMatchObject([{ content: "Paid leave is 31 days." }]);
 
+  const questions: string[] = [];
+  const terminal = { tty: true, answers: ["n"], questions };
+  const declined = await cli(["kb", "update", kb, ...model], terminal);
+  expect([declined.exit, questions]).toEqual([2, [`${asked} [y/N] `]]);
+  expect(declined.err).toContain(
+    "the settings are stored, and searches fail; write each document again",
+  );
+  expect(await contents(kb)).toMatchObject([{ content: "Paid leave is 31 days." }]);
+
   const rewritten = await update("--rewrite", "--yes");
   expect([rewritten.exit, rewritten.writes.length]).toEqual([0, 3]);
   expect(await contents(kb)).toMatchObject([{ content: "Paid leave is 30 days." }]);
+});
+
+test("kb update offers to write documents again on a terminal", async () => {
+  const kb = "Offered";
+  await newBase(kb);
+  const questions: string[] = [];
+  const terminal = { tty: true, answers: ["y"], questions };
+  await done(["kb", "update", kb, ...model], terminal);
+  expect(questions).toEqual(["Write each document again? [y/N] "]);
+  expect((await search(kb)).out).toContain("Paid leave is 30 days.");
 });
 
 test("a working index is left alone by --rewrite", async () => {
