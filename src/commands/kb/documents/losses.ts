@@ -1,5 +1,5 @@
 /** What is lost when documents are split into chunks again: changes of chunks by hand. */
-import { mapConcurrent } from "../../../api/concurrent-map.ts";
+import { mapAll } from "../../../api/concurrent-map.ts";
 import { collect } from "../../../lib/collect.ts";
 import { firstNames } from "../../../lib/text.ts";
 import { listChunks } from "../../../operations/chunks.ts";
@@ -26,22 +26,15 @@ export async function lossesOfAll(
   documents: readonly { readonly id: string; readonly name: string }[],
   context: Context,
 ): Promise<readonly string[]> {
-  const read = async ({ id: document_id, name }: (typeof documents)[number]) => {
-    const input = { dataset_id, document_id, metadata: "without" } as const;
-    const losses = await lossesOf(dataset_id, await context.api.call(getDocument, input), context);
-    return losses.map((loss) => `${name}: ${loss}`);
-  };
-  const all: string[] = [];
   const total = documents.length;
   let done = 0;
-  const count = () => context.progress({ verb: "Checking", done, total, unit: "documents" });
-  if (total > 0) count();
-  for await (const losses of mapConcurrent(documents, 3, read)) {
-    all.push(...losses);
-    done++;
-    count();
-  }
-  return all;
+  const losses = await mapAll(documents, 3, async ({ id: document_id, name }) => {
+    const input = { dataset_id, document_id, metadata: "without" } as const;
+    const lost = await lossesOf(dataset_id, await context.api.call(getDocument, input), context);
+    context.progress({ verb: "Checking", done: ++done, total, unit: "documents" });
+    return lost.map((loss) => `${name}: ${loss}`);
+  });
+  return losses.flat();
 }
 
 /** Prompts if something is lost; a dry run says what would be. */
