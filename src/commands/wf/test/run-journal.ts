@@ -10,6 +10,7 @@ import { lockJournal, unlockedJournal } from "../../task/files.ts";
 import { filesIn, judgesOf } from "./file/index.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";
+import { savedRun } from "./saved-run.ts";
 
 /** Results of runs on disk, so that the same command continues after a kill and asks nothing twice. */
 export type RunJournal = Awaited<ReturnType<typeof openRunJournal>>;
@@ -108,6 +109,5 @@ const keyOf = ({ suite, test, repeat, side }: PlannedRun): string =>
 function entryOf(key: unknown, result: unknown): [string, TestRun][] {
   if (typeof key !== "string" || !isObject(result) || !Array.isArray(result["checks"])) return [];
   const isJudged = result["status"] === "passed" || result["status"] === "failed";
-  // As this program wrote it; an earlier version stored no turns.
-  return isJudged ? [[key, { turns: [], ...result } as unknown as TestRun]] : [];
+  return isJudged ? [[key, savedRun(result)]] : [];
 }
