@@ -114,12 +114,17 @@ const MAX_NAME = 80;
 
 /** Each test with a name that no other one has. */
 function withNames(drafts: readonly TestDraft[]): NamedDraft[] {
-  const names = new Set<string>();
+  /** The last number of each name that is taken. */
+  const last = new Map<string, number>();
   return drafts.map((draft) => {
     const start = nameOf(draft);
     let name = start;
-    for (let number = 2; names.has(name); number++) name = `${start} (${number})`;
-    names.add(name);
+    while (last.has(name)) {
+      const number = (last.get(start) ?? 1) + 1;
+      last.set(start, number);
+      name = `${start} (${number})`;
+    }
+    last.set(name, 1);
     return { ...draft, name };
   });
 }
@@ -139,19 +144,29 @@ function nameOf({ name, turns }: TestDraft): string {
 /** A text without characters that would not be seen in a name. */
 const onOneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cs}\p{Cf}\s]+/gu, " ").trim();
 
+/** A question as a source has it, which may be anything. */
+interface Question {
+  readonly query: unknown;
+  readonly inputs?: unknown;
+}
+
+/** What is asked; undefined without a question. */
+export function turnOf({ query, inputs }: Question): DraftTurn | undefined {
+  const question = trimmed(query);
+  if (question === "") return undefined;
+  return { query: question, ...(isObject(inputs) && Object.keys(inputs).length > 0 && { inputs }) };
+}
+
 /** A draft of a question and its answer, or which of them is missing; `before` are earlier turns. */
 export function questionDraft(
-  { query, inputs }: { readonly query: unknown; readonly inputs?: DraftTurn["inputs"] },
+  question: Question,
   answer: unknown,
-  {
-    name,
-    before = [],
-  }: { readonly name?: string | undefined; readonly before?: readonly DraftTurn[] } = {},
+  { name, before = [] }: { readonly name?: string | undefined; before?: readonly DraftTurn[] } = {},
 ): DraftOrReason {
-  const [question, expected] = [trimmed(query), trimmed(answer)];
-  if (question === "") return "without a question";
+  const asked = turnOf(question);
+  const expected = trimmed(answer);
+  if (!asked) return "without a question";
   if (expected === "") return "without an answer";
-  const asked = { query: question, ...(Object.keys(inputs ?? {}).length > 0 && { inputs }) };
   const [first = asked, ...others] = [...before, asked];
   return { name, turns: [first, ...others], answers: [expected], outputs: {} };
 }

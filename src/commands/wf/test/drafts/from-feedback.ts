@@ -5,7 +5,7 @@ import { listFeedback, listMessages } from "../../../../operations/chats.ts";
 import type { Feedback, Message } from "../../../../operations/chats.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { requireKind } from "../../app/index.ts";
-import { questionDraft } from "./draft.ts";
+import { questionDraft, turnOf } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";
 
 /**
@@ -33,13 +33,9 @@ function draftOf(id: string, messages: readonly Message[] | undefined): DraftOrR
   const before = messages.slice(0, index);
   if ([...before, message].some(({ message_files: files }) => files?.length > 0))
     return "with files";
-  const { query, inputs, answer } = message;
-  return questionDraft({ query, inputs: inputs ?? {} }, answer, {
-    before: before.map((earlier) => ({
-      query: earlier.query,
-      ...(Object.keys(earlier.inputs ?? {}).length > 0 && { inputs: earlier.inputs }),
-    })),
-  });
+  const turns = before.flatMap((earlier) => turnOf(earlier) ?? []);
+  if (turns.length < before.length) return "after a message without a question";
+  return questionDraft(message, message.answer, { before: turns });
 }
 
 /**
@@ -78,7 +74,7 @@ async function endUserOf(
   end_user_id: string | null,
   context: Context,
 ): Promise<string | undefined> {
-  if (end_user_id === null) return undefined;
+  if (!end_user_id) return undefined;
   try {
     return (await context.api.call(getEndUser, { end_user_id })).session_id;
   } catch (error) {

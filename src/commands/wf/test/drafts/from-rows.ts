@@ -1,7 +1,7 @@
-import { usage } from "../../../../errors.ts";
 import { readRowFile, unreadable } from "../../../../lib/formats/rows-file.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
 import type { Context } from "../../../task/command-spec.ts";
+import { readInput } from "../../../task/files.ts";
 import { questionDraft } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";
 
@@ -41,8 +41,7 @@ export async function rowDrafts(
   { input, kb }: { readonly input?: string | undefined; readonly kb?: string | undefined },
   { host }: Context,
 ): Promise<RowDrafts> {
-  if ((await host.files.stat(path)) === null) throw usage(`${path}: file not found`);
-  const { rows, columns } = await readRowFile(path, await host.files.read(path));
+  const { rows, columns } = await readRowFile(path, await readInput(path, host));
   const all = columns ?? [...new Set(rows.flatMap(({ values }) => Object.keys(values)))];
   const found = {
     question: columnFor("question", all),
