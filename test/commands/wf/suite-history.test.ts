@@ -80,7 +80,7 @@ test("a history names flaky and broken tests, and skips files of others", async 
   };
   expect(await tests()).toMatchObject([
     { name: "Echo: bad", verdict: "failing" },
-    { name: "Echo: good", verdict: "failing", last: "PFPF" }, // another application is no change
+    { name: "Echo: good", verdict: "failing", last: "PFPF" }, // the application changed, not the test
   ]);
   for (const name of names) {
     const text = await readFile(at(join("history", name)), "utf8");

@@ -134,7 +134,7 @@ test.each([
   { index: 0, count: 1 },
   { index: 1, count: -1 },
   { index: 1, count: 1e12 },
-])("%j is no shard", async (place) => {
+])("the shard %j is refused", async (place) => {
   const saved = JSON.parse(await readFile(at("1.json"), "utf8")) as object;
   await writeFile(at("no.json"), JSON.stringify({ ...saved, shard: place }));
   const merged = await merge("no.json");

@@ -1,5 +1,6 @@
 import { CliError, exitCodes, usage } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { isObject } from "../../../lib/json.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -58,15 +59,10 @@ function completeShards(shards: readonly SavedShard[]): SavedShard[] {
         "merge the results of one version of the suites, run with the same flags",
       );
   }
-  const byIndex = new Map<number, SavedShard>();
-  for (const each of shards) {
-    const twice = byIndex.get(each.shard.index);
-    if (twice)
-      throw usage(
-        `shard ${each.shard.index}/${count} is there twice: ${twice.file} and ${each.file}`,
-      );
-    byIndex.set(each.shard.index, each);
-  }
+  const byIndex = groupBy(shards, ({ shard }) => shard.index);
+  for (const [index, [one, twice]] of byIndex)
+    if (one && twice)
+      throw usage(`shard ${index}/${count} is there twice: ${one.file} and ${twice.file}`);
   const missing = Array.from({ length: count }, (_, index) => index + 1).filter(
     (index) => !byIndex.has(index),
   );

@@ -24,6 +24,7 @@ export const textIn = (value: unknown) => (typeof value === "string" ? value : n
 const name = (value: unknown) => textIn(value) ?? "";
 /** Null for anything but a number that can be computed with. */
 export const numberIn = (value: unknown) => (isNumber(value) ? value : null);
+const number = (value: unknown) => numberIn(value) ?? undefined;
 const flag = (value: unknown) => value === true;
 const listOf =
   <T>(read: (value: unknown) => T | null) =>
@@ -35,13 +36,6 @@ const mapping =
     isObject(value) ? withReaders(readers, value) : null;
 
 const chunks = listOf(mapping<CitedChunk>({ document: textIn, content: textIn }));
-const check = mapping<Omit<TestRun["checks"][number], "score">>({
-  turn: (value) => numberIn(value) ?? 1,
-  kind: (value) => checkKinds.find((kind) => kind === value) ?? "expect",
-  check: name,
-  passed: flag,
-  actual: name,
-});
 
 /** What a run has today; files of earlier versions lack some of it. */
 const runReaders: Readers<TestRun> = {
@@ -60,11 +54,16 @@ const runReaders: Readers<TestRun> = {
       value,
     ),
   status: (value) => statuses.find((status) => status === value) ?? "not run",
-  checks: listOf((value) => {
-    const read = check(value);
-    const score = isObject(value) ? numberIn(value["score"]) : null;
-    return read && { ...read, ...(score !== null && { score }) };
-  }),
+  checks: listOf(
+    mapping<TestRun["checks"][number]>({
+      turn: (value) => numberIn(value) ?? 1,
+      kind: (value) => checkKinds.find((kind) => kind === value) ?? "expect",
+      check: name,
+      passed: flag,
+      actual: name,
+      score: number,
+    }),
+  ),
   answer: textIn,
   cited: listOf(textIn),
   seconds: numberIn,
@@ -96,7 +95,6 @@ const runReaders: Readers<TestRun> = {
 /** A run of results or of a journal, with all that runs have today. */
 export const savedRun = (run: unknown): TestRun => withReaders(runReaders, run);
 
-const number = (value: unknown) => numberIn(value) ?? undefined;
 const budget = mapping<SuiteBudget>({ tokens: number, seconds: number });
 
 /** The suites of results. */

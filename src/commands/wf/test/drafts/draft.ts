@@ -151,7 +151,7 @@ interface Question {
 }
 
 /** What is asked; undefined without a question. */
-export function turnOf({ query, inputs }: Question): DraftTurn | undefined {
+export function draftTurn({ query, inputs }: Question): DraftTurn | undefined {
   const question = trimmed(query);
   if (question === "") return undefined;
   return { query: question, ...(isObject(inputs) && Object.keys(inputs).length > 0 && { inputs }) };
@@ -163,7 +163,7 @@ export function questionDraft(
   answer: unknown,
   { name, before = [] }: { readonly name?: string | undefined; before?: readonly DraftTurn[] } = {},
 ): DraftOrReason {
-  const asked = turnOf(question);
+  const asked = draftTurn(question);
   const expected = trimmed(answer);
   if (!asked) return "without a question";
   if (expected === "") return "without an answer";

@@ -8,26 +8,15 @@ import type { Context } from "../../../task/command-spec.ts";
 import { readInput } from "../../../task/files.ts";
 import { readYamlNodes } from "../../expect/index.ts";
 import type { YamlNode, YamlNodes } from "../../expect/index.ts";
-import type { DraftOrReason } from "./draft.ts";
 import { caseOfRow, draftOf } from "./promptfoo-tests.ts";
 import type { PromptfooChoices, TestCase } from "./promptfoo-tests.ts";
 
-/** Tests of a configuration, and what has no place in a suite, with its line. */
-interface PromptfooDrafts {
-  readonly drafts: readonly DraftOrReason[];
-  readonly others: readonly string[];
-}
-
 /**
  * Reads a configuration of promptfoo (its format: promptfoo.dev/docs/configuration). Code is listed and
- * never run; files are read only below the directory of the configuration. Throws `usage` for a file that
- * cannot be read.
+ * never run; files are read only below the directory of the configuration. Gives the tests, and what has no
+ * place in a suite, with its line. Throws `usage` for a file that cannot be read.
  */
-export async function promptfooDrafts(
-  path: string,
-  choices: PromptfooChoices,
-  context: Context,
-): Promise<PromptfooDrafts> {
+export async function promptfooDrafts(path: string, choices: PromptfooChoices, context: Context) {
   const others: string[] = [];
   const files = configFiles(path, others, context);
   const { nodes, node } = await files.yaml(path);

@@ -52,7 +52,15 @@ export async function* run(input: TestInitInput, context: Context): AsyncGenerat
   const { app } = context.options.flags;
   const tests = found.drafts;
   if (tests.length === 0) throw notFound(`no tests to create: ${countsOf(found, name)}`);
-  const text = await suiteText(tests, { source: name, app, unused });
+  const text = await readableYaml({
+    comment: [
+      `Tests made from ${name}.`,
+      "The expected answers are drafts: read them before you rely on them.",
+      ...unused,
+    ],
+    value: { ...(app !== undefined && { app }), tests: tests.map(testOf) },
+    list: "tests",
+  });
   const size = Buffer.byteLength(text);
   if (size > MAX_YAML_SIZE)
     throw usage(
@@ -140,29 +148,6 @@ async function* annotationDrafts(
   for await (const { question, answer } of context.api.rows(listAnnotations, filter))
     yield questionDraft({ query: question }, answer);
 }
-
-/** Formats tests as a suite. `source` says where they come from; `app` names their application. */
-const suiteText = (
-  drafts: readonly NamedDraft[],
-  {
-    source,
-    app,
-    unused,
-  }: {
-    readonly source: string;
-    readonly app: string | undefined;
-    readonly unused: readonly string[];
-  },
-): Promise<string> =>
-  readableYaml({
-    comment: [
-      `Tests made from ${source}.`,
-      "The expected answers are drafts: read them before you rely on them.",
-      ...unused,
-    ],
-    value: { ...(app !== undefined && { app }), tests: drafts.map(testOf) },
-    list: "tests",
-  });
 
 /** A test with the keys of a suite. */
 function testOf({ name, turns, answers, outputs, keys }: NamedDraft): Record<string, unknown> {
