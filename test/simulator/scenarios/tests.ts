@@ -266,8 +266,8 @@ export const tests: Scenario = {
     {
       name: "a recorded result counts for all repeats",
       file: "src/commands/wf/test/run-journal.ts",
-      from: "JSON.stringify([suite.path, test.name, repeat]);",
-      to: "JSON.stringify([suite.path, test.name, repeat > 0]);",
+      from: "JSON.stringify([suite.path, test.name, repeat, side]);",
+      to: "JSON.stringify([suite.path, test.name, repeat > 0, side]);",
     },
     {
       name: "results are forgotten before they are saved",
