@@ -6,7 +6,7 @@ import type { Input } from "../../../../operations/operation.ts";
 import { left, literal, right } from "../../../../output/report-model.ts";
 import type { Cell, Report, Tone } from "../../../../output/report-model.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { historyOf, passRate, savedSuites } from "../index.ts";
+import { historyOf, isJudged, passRate, savedSuites } from "../index.ts";
 import type { DatedResults } from "../index.ts";
 import type { testFlakyParams } from "./command.ts";
 import { verdictOf, verdicts } from "./verdicts.ts";
@@ -40,11 +40,12 @@ export async function* run(
 function observations({ at, data, tests }: DatedResults) {
   const versions = new Map(savedSuites(data["suites"]).map(({ name, sha256 }) => [name, sha256]));
   return tests.flatMap(({ name, suite, results }) =>
-    results.flatMap(({ status, app, reused }) => {
-      if (reused || (status !== "passed" && status !== "failed")) return [];
-      const version = JSON.stringify([versions.get(suite), data["server"], app]);
-      return [{ name, at, version, passed: status === "passed" }];
-    }),
+    results
+      .filter((run) => isJudged(run) && !run.reused)
+      .map(({ status, app }) => {
+        const version = JSON.stringify([versions.get(suite), data["server"], app]);
+        return { name, at, version, passed: status === "passed" };
+      }),
   );
 }
 

@@ -5,7 +5,7 @@ import { groupBy } from "../../../../lib/collect.ts";
 import { counted } from "../../../../lib/text.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { askedTurn, readSavedResults } from "../index.ts";
+import { askedTurn, isJudged, readSavedResults } from "../index.ts";
 import type { TestResult } from "../index.ts";
 import { readSuite } from "../file/index.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "../file/index.ts";
@@ -140,9 +140,6 @@ function asksElse({ results }: TestResult, { turns }: SuiteTest): boolean {
   const now = turns.map((turn) => questionOf(askedTurn(turn)));
   return asked !== undefined && !isDeepStrictEqual(asked.map(questionOf), now);
 }
-
-const isJudged = ({ status }: TestResult["results"][number]): boolean =>
-  status === "passed" || status === "failed";
 
 /** What most runs met stays as it is, and what most runs did not say replaces nothing. */
 function doubtOf(runs: readonly AnsweredRun[], count: number): string | undefined {
