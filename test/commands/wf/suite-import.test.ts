@@ -209,6 +209,13 @@ test("variables of any kind, and assertions with an empty value", async () => {
   expect(await init("a", "constructor")).toContain("1 skipped: without a question");
 });
 
+test("a long expected answer makes no test", async () => {
+  const tests = [{ vars: { q: "a" }, assert: [{ type: "similar", value: "x".repeat(20_001) }] }];
+  await write(folder, { "long.yaml": JSON.stringify({ tests }) });
+  const { err } = await wf("chat", "init", "--from", "promptfoo", at("long.yaml"));
+  expect(err).toContain("1 skipped: with an answer of more than 20000 characters");
+});
+
 test("a file that is named again and again is read once", async () => {
   const lists = Array.from({ length: 30 }, (_, index) => [
     `${index}.yaml`,

@@ -72,12 +72,13 @@ export async function collectDrafts(
 }
 
 /** Why a draft cannot be a test; undefined if it can. */
-function problemOf({ turns, answers }: TestDraft): string | undefined {
+function problemOf({ turns, answers, keys }: TestDraft): string | undefined {
   const values = turns.flatMap(({ inputs = {} }) => Object.values(inputs));
   if (values.some((value) => typeof value === "string" && value.startsWith("@")))
     return "with an input that starts with @, which a suite takes for a file";
   if (values.some(hasFile)) return "with files as inputs";
-  if (answers.some((answer) => answer.length > MAX_ANSWER))
+  const all = [answers, keys?.["answer"]].flat(2);
+  if (all.some((answer) => typeof answer === "string" && answer.length > MAX_ANSWER))
     return `with an answer of more than ${MAX_ANSWER} characters`;
   return undefined;
 }

@@ -26,7 +26,8 @@ type Role = keyof typeof knownColumns;
 
 /**
  * Reads a file of questions and answers; with `input`, the question becomes that input of a workflow,
- * with `kb`, a search there must find the reference contexts. `taken` says for people what is taken from where. Throws `usage` for a file without such columns.
+ * with `kb`, a search there must find the reference contexts. `taken` says what is taken from which column.
+ * Throws `usage` for a file without such columns.
  */
 export async function rowDrafts(
   path: string,
