@@ -1,4 +1,4 @@
-export { usualSimilarity } from "./key-types.ts";
+export { checkKinds, usualSimilarity } from "./key-types.ts";
 export type { CheckKind, CompareMode } from "./key-types.ts";
 export { filesIn, isRowFile, readSearches, readSuite } from "./read-suite.ts";
 export type {
