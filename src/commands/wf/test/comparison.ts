@@ -162,13 +162,18 @@ function counter(tests: readonly TestResult[]) {
   return ({ results }: TestResult) => countRepeats(results, isCached);
 }
 
-/** Whether an earlier run has most of these tests, with no more repeats: more would vary less. */
+/**
+ * Whether an earlier run has most of these tests, of the same application, with answers of its own and no more
+ * repeats: more would vary less.
+ */
 const isLike =
   (now: readonly TestResult[]) =>
   (earlier: readonly TestResult[]): boolean => {
-    const runs = new Map(earlier.map((test) => [test.name, test.runs]));
-    const common = now.filter(({ name }) => runs.has(name));
-    const repeats = sum(common.map(({ name }) => runs.get(name) ?? 0));
+    const byName = new Map(earlier.map((test) => [test.name, test]));
+    const common = now.filter(({ name, results: [first] }) =>
+      byName.get(name)?.results.some((run) => run.app === first?.app && !run.reused),
+    );
+    const repeats = sum(common.map(({ name }) => byName.get(name)?.runs ?? 0));
     return 2 * common.length > now.length && repeats <= sum(common.map((test) => test.runs));
   };
 

@@ -22,14 +22,14 @@ const ownName = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-[0-9a-f]{12}\.json$/;
 
 type HistoryContext = Pick<Context, "host" | "notice">;
 
-/** All results of a history at once, in the order of their time. */
-export const readHistory = async (
+/** Results that a comparison reads: more tell hardly more of the differences between times. */
+const MAX_COMPARED = 20;
+
+/** The last 20 results of a history at once. */
+export const readHistory = (
   directory: string,
   context: HistoryContext,
-): Promise<readonly DatedResults[]> =>
-  (await collect(historyOf(directory, context))).toSorted(
-    (one, other) => one.at.getTime() - other.at.getTime(),
-  );
+): Promise<readonly DatedResults[]> => collect(historyOf(directory, context, MAX_COMPARED));
 
 /**
  * Reads the last 200 results of a directory that `--history` has written, one after the other: each may be
@@ -38,12 +38,16 @@ export const readHistory = async (
 export async function* historyOf(
   directory: string,
   { host, notice }: HistoryContext,
+  most = MAX_RESULTS,
 ): AsyncGenerator<DatedResults> {
   const stat = await host.files.stat(directory);
   if (stat === null) return;
   if (!stat.isDirectory) throw usage(`${directory}: is not a directory`);
   const names = (await host.files.list(directory)).filter((name) => name.endsWith(".json"));
-  const own = names.filter((name) => ownName.test(name)).slice(-MAX_RESULTS);
+  const own = names
+    .filter((name) => ownName.test(name))
+    .toSorted()
+    .slice(-most);
   const others = names.filter((name) => !ownName.test(name));
   for (const name of own) {
     const dated = await datedResults(join(directory, name), host);
