@@ -72,10 +72,18 @@ type Pause = () => Promise<void>;
 export async function openChecker(suite: Suite, context: Context): Promise<CheckAnswer> {
   const comparisons = new Map<SuiteTurn, AnswerComparison>();
   const schemas = new Map<SuiteTurn, Awaited<ReturnType<typeof openSchema>>>();
+  const compiled = new Map<string, Awaited<ReturnType<typeof openSchema>>>();
   const all = suite.tests.flatMap((test) => test.turns);
   for (const turn of all) {
     const { answer, compare } = turn;
-    if (turn.schema) schemas.set(turn, await openSchema(turn.schema, context.host.files));
+    if (turn.schema) {
+      const { of, file, schema } = turn.schema;
+      // Most tests have that of the defaults, and to compile one takes a tenth of a second.
+      const key = JSON.stringify([of, file, schema]);
+      const opened = compiled.get(key) ?? (await openSchema(turn.schema, context.host.files));
+      compiled.set(key, opened);
+      schemas.set(turn, opened);
+    }
     if (answer.length > 0 && compare) comparisons.set(turn, openComparison({ ...turn, compare }));
   }
   const judge = await openJudges(all, suite.user, context);
