@@ -10,18 +10,26 @@ import { onlyJsonIn } from "./compare-answer.ts";
 /** Bytes that a program may write. */
 const MAX_OUTPUT = 1024 * 1024;
 
+/** What the line of a command says that runs or judges tests. */
+type AllowingLine = { readonly allow_run?: boolean | undefined } & (
+  | { readonly suites: readonly string[] }
+  | { readonly results: string; readonly suite?: readonly string[] | undefined }
+);
+
 /** Throws `usage` if a suite names a program, unless `line` has --allow-run. */
-export function requireAllowed(
-  suites: readonly Suite[],
-  line: { readonly suites: readonly string[]; readonly allow_run?: boolean | undefined },
-): void {
+export function requireAllowed(suites: readonly Suite[], line: AllowingLine): void {
   const turns = suites.flatMap(({ tests }) => tests.flatMap((test) => test.turns));
   const program = turns.flatMap((turn) => turn.program ?? [])[0];
   if (!program || line.allow_run) return;
   const { from, words } = program;
+  const flags = { "allow-run": true } as const;
+  const allowed =
+    "suites" in line
+      ? commandLine("wf test run", line.suites, flags)
+      : commandLine("wf test score", [line.results], { suite: line.suite, ...flags });
   throw usage(
     `${from.path} line ${from.line}: check runs the program ${words.map(shellQuote).join(" ")}, which needs --allow-run`,
-    `read the program, then run ${commandLine("wf test run", line.suites, { "allow-run": true })}`,
+    `read the program, then run ${allowed}`,
   );
 }
 
@@ -66,15 +74,26 @@ export async function runProgram(
   }
 }
 
+/** A score that passes without a verdict, as that of a judge. */
+const PASSING_SCORE = 0.5;
+
+interface Verdict {
+  readonly passed: boolean;
+  readonly score?: number | undefined;
+  readonly figure?: string;
+  readonly reason: string | undefined;
+}
+
 /** A verdict in JSON, or the exit code with a text as the reason; undefined for a wrong verdict. */
-function decisionIn(output: string, succeeded: boolean) {
+function decisionIn(output: string, succeeded: boolean): Verdict | undefined {
   const said = onlyJsonIn(output);
-  if (!isObject(said)) return { passed: succeeded, reason: output.trim() || undefined };
-  const { pass = succeeded, score, reason } = said;
-  if (typeof pass !== "boolean") return undefined;
-  if (score !== undefined && !(typeof score === "number" && score >= 0 && score <= 1))
-    return undefined;
-  const passed = pass && succeeded;
-  const figure = score === undefined ? `verdict ${passed ? "pass" : "fail"}` : `score ${score}`;
-  return { passed, score, figure, reason: typeof reason === "string" ? reason : undefined };
+  const plain = { passed: succeeded, reason: output.trim() || undefined };
+  if (!isObject(said)) return plain;
+  const { pass, score, reason } = said;
+  const points = typeof score === "number" && score >= 0 && score <= 1 ? score : undefined;
+  const decided = pass ?? (points === undefined ? undefined : points >= PASSING_SCORE);
+  if (typeof decided !== "boolean" || points !== score) return succeeded ? undefined : plain;
+  const passed = decided && succeeded;
+  const figure = points === undefined ? `verdict ${passed ? "pass" : "fail"}` : `score ${points}`;
+  return { passed, score: points, figure, reason: typeof reason === "string" ? reason : undefined };
 }
