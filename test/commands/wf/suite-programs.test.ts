@@ -3,6 +3,8 @@ import { chmod } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { SuiteTest } from "../../../src/commands/wf/test/file/index.ts";
+import { checkLimits, overBudget } from "../../../src/commands/wf/test/limits.ts";
 import { spawnChild } from "../../../src/host/child-process.ts";
 import { write } from "../../lib/directory.ts";
 import { workflowJudge } from "../../lib/judge-apps.ts";
@@ -266,4 +268,25 @@ test("with score_at_least, the weighted mean of the checks decides", async () =>
     ["passed", 0.625],
     ["failed", null],
   ]);
+});
+
+const limited = (maxTokens: number, turns: number) =>
+  ({ maxTokens, turns: Array.from({ length: turns }, () => ({})) }) as unknown as SuiteTest;
+const used = (...tokens: readonly (number | null)[]) => ({
+  tokens: 10,
+  seconds: 1,
+  judge_tokens: null,
+  turns: tokens.map((each) => ({ end: { tokens: each } })),
+});
+
+test("a limit is not met by a sum that lacks a turn, and needs turns", () => {
+  expect(checkLimits(limited(15, 2), used(5, 5)).checks).toMatchObject([{ passed: true, turn: 2 }]);
+  expect(checkLimits(limited(15, 2), used(10, null))).toEqual({ checks: [], unknown: "tokens" });
+  expect(checkLimits(limited(15, 0), used())).toEqual({ checks: [], unknown: undefined });
+});
+
+test.each([null, { tokens: null }, 5])("a budget of results may be anything: %j", (budget) => {
+  const suite = { name: "a", budget } as never;
+  const results = [{ ...used(3), tokens: "5" as never }];
+  expect(overBudget([{ suite: "a", results }], [suite])).toEqual([]);
 });

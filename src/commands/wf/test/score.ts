@@ -19,7 +19,7 @@ import {
   storedChunks,
   sumOf,
 } from "./answers/index.ts";
-import type { AnswerCheck, CheckAnswer, SuiteAnswer } from "./answers/index.ts";
+import type { CheckAnswer, SuiteAnswer, TurnCheck } from "./answers/index.ts";
 import type { testScoreParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { filesIn, judgesOf, readSuite } from "./file/index.ts";
@@ -139,7 +139,7 @@ export async function judgedAgain({
     quarantine: test.quarantine ?? null,
   };
   if (stored.status === "not run") return run;
-  const checks: TestRun["checks"][number][] = [];
+  const checks: TurnCheck[] = [];
   let judge_tokens: number | null = null;
   const searched = storedSearch(test, stored);
   const { nameOf } = searched;
@@ -155,8 +155,7 @@ export async function judgedAgain({
     judge_tokens = sumOf(judge_tokens, checked.judgeTokens);
     const open = undecided(turn, answer);
     for (const check of checked.checks) {
-      const isSame = (other: AnswerCheck & { readonly turn: number }) =>
-        other.turn === index + 1 && other.check === check.check;
+      const isSame = (other: TurnCheck) => other.turn === index + 1 && other.check === check.check;
       const kept = open.has(check.check) ? stored.checks.find(isSame) : check;
       if (kept) checks.push({ ...kept, turn: index + 1 });
       else error = again(`the results do not decide ${check.check}`);
@@ -172,7 +171,7 @@ export async function judgedAgain({
     return asked ? [{ ...asked, expected: turn.answer, judge: askedTurn(turn).judge }] : [];
   });
   const limits = checkLimits(test, stored);
-  checks.push(...limits.checks.map((check) => ({ ...check, turn: Math.max(1, turns.length) })));
+  checks.push(...limits.checks);
   if (limits.unknown !== undefined) error ??= again(`the ${limits.unknown} are not known`);
   return { ...run, ...judgedChecks(test, checks, error), checks, judge_tokens, error, turns };
 }

@@ -38,8 +38,14 @@ export interface AnswerCheck {
   readonly score?: number;
 }
 
+/** A check of the answer to one of the turns. */
+export interface TurnCheck extends AnswerCheck {
+  /** From 1. */
+  readonly turn: number;
+}
+
 /** The checks of an answer. */
-export interface CheckedAnswer {
+interface CheckedAnswer {
   readonly checks: readonly AnswerCheck[];
   /** Why the answer cannot be judged; null if it can. */
   readonly error: string | null;

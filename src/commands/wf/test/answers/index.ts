@@ -3,7 +3,7 @@ export type { Asker, SuiteAnswer } from "./ask.ts";
 export { calibrationNotes, saveCalibration } from "./calibrations.ts";
 export { checkContext } from "./check-context.ts";
 export { openChecker, sumOf } from "./check-answer.ts";
-export type { AnswerCheck, CheckAnswer } from "./check-answer.ts";
+export type { AnswerCheck, CheckAnswer, TurnCheck } from "./check-answer.ts";
 export { compareWords, segmentsOf } from "./compare-answer.ts";
 export { openJudges } from "./judge.ts";
 export type { Judgement } from "./judge.ts";

@@ -5,7 +5,7 @@ import type { Context } from "../../../task/command-spec.ts";
 import { openQuestionSearch } from "../../../kb/eval/index.ts";
 import type { SearchedItem, SearchedQuestion } from "../../../kb/eval/index.ts";
 import type { SuiteAnswer } from "./ask.ts";
-import type { AnswerCheck } from "./check-answer.ts";
+import type { TurnCheck } from "./check-answer.ts";
 import { checkContext } from "./check-context.ts";
 import type { Suite, SuiteSearch, SuiteTest } from "../file/index.ts";
 
@@ -90,7 +90,7 @@ export function checkSearch(
   { search, turns, context }: SuiteTest,
   answer: SuiteAnswer | undefined,
   { searched, nameOf }: TestSearch,
-): (AnswerCheck & { readonly turn: number })[] {
+): TurnCheck[] {
   if (!search || !searched) return [];
   // Only the replies of chats name their sources.
   const cited = answer?.conversation === undefined ? undefined : (answer.trace.citations ?? []);

@@ -106,9 +106,10 @@ const readers: Readers = {
     nodes.isMapping(node)
       ? readValues("quarantine", nodes, node)
       : { until: dateIn(nodes, node), from: nodes.from(node) },
-  weights(nodes, node, { values = [] }) {
-    const weight = (value: Node) => numberIn(nodes, value, { type: "number", range: [0, 1000] });
-    const table = values.map((kind) => [kind, (value: Node) => [[kind, weight(value)] as const]]);
+  weights(nodes, node, key) {
+    const weight = (value: Node) => numberIn(nodes, value, key);
+    const kinds = key.values ?? [];
+    const table = kinds.map((kind) => [kind, (value: Node) => [[kind, weight(value)] as const]]);
     return Object.fromEntries(nodes.keys(node, Object.fromEntries(table)));
   },
   defaults: (nodes, node) => readValues("defaults", nodes, node),
@@ -128,11 +129,10 @@ function dateIn(nodes: YamlNodes, node: Node): string {
 function numberIn(
   nodes: YamlNodes,
   node: Node,
-  { type, range }: Pick<SuiteKey, "type" | "range">,
+  { type, range: [least, most] = [-Infinity, Infinity] }: Pick<SuiteKey, "type" | "range">,
 ): number {
-  const [least, most] = range ?? [-Infinity, Infinity];
   const value = nodes.number(node);
-  const isWhole = type === "number" || Number.isInteger(value);
+  const isWhole = type !== "integer" || Number.isInteger(value);
   if (isWhole && value >= least && value <= most) return value;
   const what = type === "integer" ? "a whole number" : "a number";
   throw nodes.error(node, `expected ${what} from ${least} to ${most}`);
