@@ -20,6 +20,7 @@ import type {
   SuiteSupport,
   SuiteTurn,
 } from "../file/index.ts";
+import { needsText } from "../file/index.ts";
 import { openSchema } from "./check-schema.ts";
 import { runProgram } from "./run-program.ts";
 import { counted, firstNames } from "../../../../lib/text.ts";
@@ -125,13 +126,10 @@ export async function openChecker(suite: Suite, context: Context): Promise<Check
 
 /** Why an answer cannot be judged; null if it can. */
 function unjudged({ trace }: SuiteAnswer, turn: SuiteTurn): string | null {
-  const { expectations, answer, judge, supported, schema, program } = turn;
-  if (trace.status === "paused" && !expectations.flatMap(namedEnds).includes("paused"))
+  if (trace.status === "paused" && !turn.expectations.flatMap(namedEnds).includes("paused"))
     return "the run is waiting for human input";
-  const needsText =
-    answer.length > 0 || [judge, supported, program].some(Boolean) || (schema && !schema.of);
   const { missing, actual } = runFields.text.read(trace);
-  return needsText && missing === "unknown" ? `the answer is not known: ${actual}` : null;
+  return needsText(turn) && missing === "unknown" ? `the answer is not known: ${actual}` : null;
 }
 
 /** The conditions of a turn; that the run succeeded is one of them unless another names its end. */

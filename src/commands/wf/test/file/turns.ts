@@ -183,6 +183,12 @@ export const judgesOf = ({
 }: Pick<SuiteTurn, "judge"> & Partial<Pick<SuiteTurn, "supported">>): SuiteJudge[] =>
   [judge, supported?.judge].filter((each) => each !== undefined);
 
+/** Whether a turn expects something of the text of its answer, beside its conditions. */
+export const needsText = ({ answer, judge, supported, program, schema }: SuiteTurn): boolean =>
+  answer.length > 0 ||
+  [judge, supported, program].some(Boolean) ||
+  (schema !== undefined && schema.of === undefined);
+
 /** The hint of most mistakes. */
 export const keysHint = () => `run ${commandLine("wf test schema")} for the keys of a suite`;
 
