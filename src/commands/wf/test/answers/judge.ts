@@ -15,13 +15,13 @@ import { isObject } from "../../../../lib/json.ts";
 import { sum } from "../../../../lib/numbers.ts";
 import { onlyJsonIn } from "./compare-answer.ts";
 
-/** What a judge said about an answer, and the tokens it used; or why that is not known. */
-export type Judgement = { readonly tokens: number | null } & (
+/** What a judge or a program says about an answer, and the tokens it used; or why that is not known. */
+export type Judgement = { readonly tokens?: number | null } & (
   | {
-      readonly error: null;
+      readonly error?: null;
       readonly passed: boolean;
       /** From 0 to 1, the mean of its votes; undefined if it gives none. */
-      readonly score: number | undefined;
+      readonly score?: number | undefined;
       readonly actual: string;
     }
   | { readonly error: string }

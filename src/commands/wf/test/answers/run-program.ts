@@ -6,6 +6,7 @@ import type { Context } from "../../../task/command-spec.ts";
 import { quoted } from "../../expect/index.ts";
 import type { Suite, SuiteProgram } from "../file/index.ts";
 import { onlyJsonIn } from "./compare-answer.ts";
+import type { Judgement } from "./judge.ts";
 
 /** Bytes that a program may write. */
 const MAX_OUTPUT = 1024 * 1024;
@@ -33,11 +34,6 @@ export function requireAllowed(suites: readonly Suite[], line: AllowingLine): vo
   );
 }
 
-/** What a program decided; or why that is not known. */
-type Decision =
-  | { readonly passed: boolean; readonly score?: number; readonly actual: string }
-  | { readonly error: string };
-
 /**
  * Runs a program in the directory of its suite, with `given` as JSON in its stdin and without keys in its
  * environment. It decides by a verdict in JSON, or by the exit codes 0 and 1.
@@ -46,7 +42,7 @@ export async function runProgram(
   { words: [program, ...args], from, timeout }: SuiteProgram,
   given: object,
   { host, signal, abortError }: Context,
-): Promise<Decision> {
+): Promise<Judgement> {
   const failed = (why: string) => ({ error: host.secrets.masked(`check ${program} ${why}`) });
   const late = AbortSignal.timeout(timeout * 1000);
   try {
@@ -65,9 +61,9 @@ export async function runProgram(
     if (!said)
       return failed(`must print {"pass": true or false, "score": 0 to 1}: ${quoted(output)}`);
     const reason = said.reason ?? last;
-    const { passed, score, figure = `exit code ${exit}` } = said;
+    const { passed, score, figure } = said;
     const actual = host.secrets.masked(`${figure}${reason && `: ${quoted(reason)}`}`);
-    return { passed, actual, ...(score !== undefined && { score }) };
+    return { passed, actual, score };
   } catch (error) {
     if (signal.aborted) throw abortError();
     return failed(`could not be run: ${reasonOf(error)}`);
@@ -77,17 +73,15 @@ export async function runProgram(
 /** A score that passes without a verdict, as that of a judge. */
 const PASSING_SCORE = 0.5;
 
-interface Verdict {
-  readonly passed: boolean;
-  readonly score?: number | undefined;
-  readonly figure?: string;
-  readonly reason: string | undefined;
-}
-
 /** A verdict in JSON, or the exit code with a text as the reason; undefined for a wrong verdict. */
-function decisionIn(output: string, succeeded: boolean): Verdict | undefined {
+function decisionIn(output: string, succeeded: boolean) {
   const said = onlyJsonIn(output);
-  const plain = { passed: succeeded, reason: output.trim() || undefined };
+  const plain = {
+    passed: succeeded,
+    score: undefined,
+    figure: `exit code ${Number(!succeeded)}`,
+    reason: output.trim() || undefined,
+  };
   if (!isObject(said)) return plain;
   const { pass, score, reason } = said;
   const points = typeof score === "number" && score >= 0 && score <= 1 ? score : undefined;
