@@ -114,7 +114,12 @@ test("sentences that no chunk has are named, unless the judge supports them", as
   const checkOf = ({ checks }: Result) =>
     checks.find(({ check }) => /sentences/.test(String(check)));
   expect(ran.results.map(checkOf)).toMatchObject([
-    { passed: true, score: 1, actual: "1 of 1 sentence" },
+    {
+      passed: true,
+      score: 1,
+      actual: "1 of 1 sentence",
+      check: "at least 100 % of the sentences are in the chunks",
+    },
     { passed: false, score: 1 / 3, actual: `1 of 3 sentences; ${open}` },
     { passed: true, score: 1 / 3 },
     { passed: true, score: 1, actual: "3 of 3 sentences; judge told: verdict pass" },
@@ -168,7 +173,12 @@ test("recall and precision compare the documents of the chunks", async () => {
     { inputs: { query: "hello" }, context_precision: { documents } },
   ]);
   expect(checksOf(ran).slice(0, 3)).toMatchObject([
-    { passed: true, score: 1, actual: "1 of 1" },
+    {
+      passed: true,
+      score: 1,
+      actual: "1 of 1",
+      check: "chunks are of at least 50 % of the expected documents",
+    },
     { passed: false, score: 0.5, actual: '1 of 2; others: "parking.md"' },
     { passed: false, score: 2 / 3, actual: '2 of 3; missing: "gone.md"' },
   ]);

@@ -18,7 +18,7 @@ import { openSchema } from "./check-schema.ts";
 import { runProgram } from "./run-program.ts";
 import { counted, firstNames } from "../../../../lib/text.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
-import { checkContext } from "./check-context.ts";
+import { atLeastOf, checkContext } from "./check-context.ts";
 import { supportedSentences } from "./supported.ts";
 
 /** What is expected of an answer, and whether it met that. */
@@ -192,7 +192,7 @@ function textChecks(
   if (supported)
     checks.push({
       kind: "supported",
-      check: `at least ${supported.atLeast} of the sentences are in the chunks`,
+      check: `${atLeastOf(supported.atLeast)} the sentences are in the chunks`,
       decide: (answer) => supportOf(supported, { ...given, answer }, judge),
     });
   if (by) {
