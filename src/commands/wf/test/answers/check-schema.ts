@@ -7,9 +7,7 @@ import { withinSecond } from "../../../conditions/index.ts";
 import { quoted, runFields } from "../../expect/index.ts";
 import type { SuiteSchema } from "../file/index.ts";
 import { jsonIn } from "./compare-answer.ts";
-
-/** Differences that are shown. */
-const MAX_SHOWN = 3;
+import { firstDifferences } from "./facts.ts";
 
 /**
  * Compiles a schema of draft 2020-12, or of draft 7 if it says so. The returned function checks an
@@ -49,12 +47,9 @@ export async function openSchema({ from, of, file, schema: own }: SuiteSchema, f
     if (fits === undefined) return { check, passed: false, actual: "it takes too long to compare" };
     if (value === undefined)
       return { check, passed: false, actual: `it is not JSON: ${quoted(said ?? "")}` };
-    return { check, passed: false, actual: problemsIn(validate.errors ?? []) };
+    return { check, passed: false, actual: firstDifferences(validate.errors ?? [], problemOf) };
   };
 }
 
-const problemsIn = (errors: readonly ErrorObject[]): string =>
-  errors
-    .slice(0, MAX_SHOWN)
-    .map(({ instancePath, message }) => `${instancePath || "it"} ${message ?? "does not fit"}`)
-    .join(", ");
+const problemOf = ({ instancePath, message = "does not fit" }: ErrorObject): string =>
+  `${instancePath || "it"} ${message}`;

@@ -18,7 +18,7 @@ export interface Facts {
   readonly negations: number;
 }
 
-/** How many facts that differ are named. */
+/** How many differences are named. */
 const MAX_NAMED = 3;
 
 /**
@@ -41,12 +41,17 @@ export function differingFacts(answer: string, expected: string): string | undef
       ? []
       : [`${counted(here.negations, "negation")} instead of ${there.negations}`]),
   ];
-  if (problems.length === 0) return undefined;
-  const more = problems.length - MAX_NAMED;
-  return [
-    ...problems.slice(0, MAX_NAMED),
-    ...(more > 0 ? [counted(more, "more difference")] : []),
-  ].join(", ");
+  return problems.length === 0 ? undefined : firstDifferences(problems);
+}
+
+/** The first of several differences, and how many there are besides. */
+export function firstDifferences<T>(
+  all: readonly T[],
+  shown: (each: T) => string = String,
+): string {
+  const more = all.length - MAX_NAMED;
+  const rest = more > 0 ? [counted(more, "more difference")] : [];
+  return [...all.slice(0, MAX_NAMED).map(shown), ...rest].join(", ");
 }
 
 /** Whether a text has all numbers and dates of a sentence, and a negation if that has one. */

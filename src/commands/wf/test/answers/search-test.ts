@@ -50,18 +50,10 @@ export interface FoundChunks {
 }
 
 /** The search of a test. */
-export interface TestSearch {
-  readonly searched: SearchedQuestion | undefined;
-  /** Null if the test has no search, or it failed. */
-  readonly found: FoundChunks | null;
-  /** Why the search failed. */
-  readonly error: string | null;
-  /** The name of an expected document, as the server calls it. */
-  readonly nameOf: (written: string) => string;
-}
+type TestSearch = Awaited<ReturnType<typeof searchFor>>;
 
-/** The search of a test, which is sent once. */
-export async function searchFor({ search }: SuiteTest, searches: Searches): Promise<TestSearch> {
+/** The search of a test, which is sent once: nothing is found if there is none, or it failed. */
+export async function searchFor({ search }: SuiteTest, searches: Searches) {
   const none = { searched: undefined, found: null, nameOf: (written: string) => written };
   if (!search) return { ...none, error: null };
   const searched = await searches(search);
@@ -70,7 +62,7 @@ export async function searchFor({ search }: SuiteTest, searches: Searches): Prom
   const { query, top = null } = search;
   const expected = items.map(({ written }) => written);
   const names = Object.fromEntries(items.map((item) => [item.written, item.document ?? null]));
-  const found = { query, top, expected, names, documents, chunks };
+  const found: FoundChunks = { query, top, expected, names, documents, chunks };
   return { searched, found, error, nameOf: nameIn(names) };
 }
 

@@ -1,6 +1,6 @@
 export { usualSimilarity } from "./key-types.ts";
 export type { CheckKind, CompareMode } from "./key-types.ts";
-export { rowsOf } from "./read-rows.ts";
+export { rowsInFile } from "./read-rows.ts";
 export { filesIn, isRowFile, readSearches, readSuite } from "./read-suite.ts";
 export type {
   PassRule,

@@ -24,7 +24,7 @@ interface Column {
  * number. Throws `usage` with the rows and the columns of all mistakes.
  */
 export async function rowSuite(path: string, files: Files) {
-  const { rows, columns, bytes } = await rowsOf(path, files);
+  const { rows, columns, bytes } = await rowsInFile(path, files);
   readEach(columns ?? [], (name) => [columnOf(name, `${path} line 1`)]);
   const nodesOf = await valueReader();
   const read = { path, isCsv: columns !== undefined, nodesOf };
@@ -34,7 +34,7 @@ export async function rowSuite(path: string, files: Files) {
 }
 
 /** The rows of CSV or JSON Lines. Throws `usage` for a file that cannot be read. */
-export async function rowsOf(path: string, files: Files) {
+export async function rowsInFile(path: string, files: Files) {
   const stat = await files.stat(path);
   if (stat === null) throw usage(`${path}: file not found`);
   if (stat.isDirectory) throw usage(`${path}: is a directory`);

@@ -3,7 +3,7 @@ import { readEach } from "../../expect/index.ts";
 import type { Files } from "../../../../host/host.ts";
 import { rowPlace, unreadable } from "../../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../../lib/formats/rows-file.ts";
-import { rowsOf } from "../file/index.ts";
+import { rowsInFile } from "../file/index.ts";
 
 /** An answer that people have marked. */
 export interface LabelledAnswer {
@@ -28,7 +28,7 @@ const labels: Readonly<Record<"true" | "false", readonly string[]>> = {
  * 0.5 on. Throws `usage` for a row without an answer or a mark.
  */
 export async function readLabels(path: string, files: Files): Promise<LabelledAnswer[]> {
-  const { rows } = await rowsOf(path, files);
+  const { rows } = await rowsInFile(path, files);
   if (rows.length === 0) throw usage(`${path} has no rows`);
   return readEach(rows, (row) => [labelledAnswer(path, row)]);
 }
