@@ -136,6 +136,31 @@ test("the citations and the turns of a chat are judged again", async () => {
   expect(again.exit).toBe(chat.exit);
 });
 
+test("programs run as in a run: allowed, and near the suite", async () => {
+  const checked = (program: string) =>
+    suite("run succeeded").replace("expect:", `check: { run: [node, ${program}] }, expect:`);
+  await write(folder, {
+    "suite.yaml": checked("check.mjs"),
+    "other/suite.yaml": checked("../a.mjs"),
+  });
+  await write(folder, { "a.mjs": "" });
+  const refused = await score("--suite", file("suite.yaml"));
+  expect(refused.err).toContain(
+    `\`wf test score ${file("results.json")} --suite ${file("suite.yaml")} --allow-run\``,
+  );
+  expect(refused.exit).toBe(2);
+  const outside = await score("--suite", file("other/suite.yaml"), "--allow-run");
+  expect(outside.err).toContain("which is outside the directory of that file");
+  expect(outside.exit).toBe(2);
+});
+
+test("results without a test of the suites name them", async () => {
+  await write(folder, { "other.yaml": "tests: [{ name: gone, inputs: { query: a } }]" });
+  const again = await score("--suite", file("other.yaml"));
+  expect(again.err).toContain(`no test of these suites is in ${file("results.json")}`);
+  expect(again.exit).toBe(2);
+});
+
 test.each<[string, (run: object) => object, number, string]>([
   [
     "turns that store no answers",
@@ -151,6 +176,12 @@ test.each<[string, (run: object) => object, number, string]>([
     "no answers",
   ],
   [
+    "chunks of another type",
+    (run) => ({ ...run, found: { chunks: [null, { content: 3 }], names: 1 } }),
+    0,
+    "",
+  ],
+  [
     "the wrong question",
     (run) => ({ ...run, turns: [{ end: { status: "succeeded" } }] }),
     10,
@@ -161,10 +192,18 @@ test.each<[string, (run: object) => object, number, string]>([
   const [one] = data.tests;
   const changed = { ...data, tests: [{ ...one, results: one?.results.map(change) }] };
   await writeFile(file("old.json"), JSON.stringify(changed));
-  await write(folder, { "suite.yaml": suite("run succeeded") });
+  const supported = "supported: { at_least: 0 }, expect:";
+  await write(folder, { "suite.yaml": suite("run succeeded").replace("expect:", supported) });
   const again = await wf("score", file("old.json"));
   expect(again.err).toContain(problem);
   expect(again.exit).toBe(exit);
+});
+
+test("a dry run asks the judges of sentences, too", async () => {
+  const supported = "supported: { judge: grader }, expect:";
+  await write(folder, { "suite.yaml": suite("run succeeded").replace("expect:", supported) });
+  const dry = await score("--dry-run");
+  expect(dry.err).not.toContain("no judge is asked");
 });
 
 test("a dry run writes nothing", async () => {
@@ -196,4 +235,7 @@ test("--reuse asks only what has no stored answer", async () => {
   expect(tests[0]?.status).toBe("passed");
   expect(tests[0]?.results.map(({ reused }) => reused)).toEqual([true, true, false]);
   expect((await run("--baseline", saved)).exit).toBe(2);
+  const damaged = (await readFile(saved, "utf8")).replaceAll('"inputs":{', '"input":{');
+  await writeFile(saved, damaged);
+  expect((await run()).err).toContain("reused 0 of 6 answers");
 });

@@ -178,6 +178,7 @@ export const testScore = task({
     "Applies the conditions, expected answers and judges of the suites, as they are now, to the answers in\nthe results. Nothing is sent but what judges are asked. Same report and exit code as `wf test run`.\nConditions about nodes, and searches, keep their results; a new one makes its test an error (10).",
   parallel: true,
   params: testScoreParams,
+  namesFiles: true,
   returns: report,
   sends: [getAppInfo, getAppParameters, sendMessage, createCompletion],
   wraps: runWorkflow,

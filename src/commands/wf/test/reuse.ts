@@ -44,5 +44,6 @@ export async function openReuse(file: string, context: Context): Promise<Reuse> 
 const questionsOf = (app: string | null | undefined, turns: TestRun["turns"]): string =>
   JSON.stringify([
     app,
-    turns.map(({ query, inputs }) => [query, Object.entries(inputs).toSorted()]),
+    // A file may have anything in these fields.
+    turns.map(({ query, inputs }) => [query, Object.entries(inputs ?? {}).toSorted()]),
   ]);
