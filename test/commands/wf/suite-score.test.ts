@@ -63,8 +63,9 @@ test("the suite as it was gives the results as they were, with the same files", 
   const again = await judgedBy(asked, "--save", file("again.json"), "--junit", file("again.xml"));
   expect(again.exit, again.err).toBe(0);
   expect(again.sent).toEqual([]);
-  expect(JSON.parse(again.out)).toEqual(JSON.parse(ran.out));
-  expect(JSON.parse(await readFile(file("again.json"), "utf8"))).toEqual(JSON.parse(ran.out));
+  const expected: unknown = JSON.parse(ran.out.replaceAll(/"reused": ?false/g, '"reused":true'));
+  expect(JSON.parse(again.out)).toEqual(expected);
+  expect(JSON.parse(await readFile(file("again.json"), "utf8"))).toEqual(expected);
   expect(await readFile(file("again.xml"), "utf8")).toContain('name="Suite" tests="3"');
 });
 
@@ -114,15 +115,6 @@ test("another suite is applied by the names of its tests, and what has no counte
   expect(again.tests).toMatchObject([{ name: "third", status: "passed" }]);
   expect(again.err).toContain("skipped, without stored answers: new");
   expect(again.err).toContain("not in the suites: Suite: first, Suite: second");
-});
-
-test("a baseline decides, as in a run", async () => {
-  await write(folder, { "suite.yaml": suite('text contains "weeks"') });
-  const compared = ["--baseline", file("results.json"), "--allow-removed"];
-  const again = await score(...compared);
-  expect(again.out).toContain("cannot be told");
-  expect(again.exit).toBe(0);
-  expect((await score(...compared, "--strict")).exit).toBe(14);
 });
 
 test("the citations and the turns of a chat are judged again", async () => {

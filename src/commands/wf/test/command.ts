@@ -167,7 +167,8 @@ export const testScoreParams = {
     placeholder: "file",
   }),
   allow_run: testRunParams.allow_run,
-  ...resultParams,
+  save: resultParams.save,
+  junit: resultParams.junit,
 } as const;
 
 export const testScore = task({
@@ -187,7 +188,7 @@ export const testScore = task({
   exits: ["partial", "gate"],
   examples: [
     "wf test score results.json",
-    "wf test score results.json --suite suite.yaml --save judged.json --baseline before.json",
+    "wf test score results.json --suite suite.yaml --save judged.json",
   ],
 });
 

@@ -3,6 +3,7 @@ import { percentile, sum } from "../../../lib/numbers.ts";
 import { compareWords } from "./answers/index.ts";
 import { usualSimilarity } from "./file/index.ts";
 import type { TestResult } from "./results.ts";
+import { questionsOf } from "./run-tests.ts";
 import {
   countRepeats,
   isDoubtful,
@@ -219,9 +220,7 @@ function matchTests(
 /** What a test asks; empty if that is not stored. */
 function questionOf({ results }: TestResult): string {
   const turns = results.find((run) => run.turns.length > 0)?.turns ?? [];
-  return turns.length === 0
-    ? ""
-    : JSON.stringify(turns.map(({ query, inputs }) => [query, Object.entries(inputs).toSorted()]));
+  return turns.length === 0 ? "" : questionsOf(turns);
 }
 
 function verdictOf(

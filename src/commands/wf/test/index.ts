@@ -4,5 +4,5 @@ export { readSavedResults } from "./saved-results.ts";
 export { savedSuites } from "./saved-run.ts";
 export { isJudged } from "./results.ts";
 export type { TestResult } from "./results.ts";
-export { askedTurn } from "./run-tests.ts";
+export { questionsIn, questionsOf } from "./run-tests.ts";
 export { holm, passRate, signTest } from "./verdict/index.ts";

@@ -213,3 +213,11 @@ export const askedTurn = (
   end: answer ? storedEnd(answer) : null,
   judge: judge ? { app: judge.app, criteria: judge.criteria } : null,
 });
+
+/** What turns ask, as a text that is equal for equal questions. */
+export const questionsOf = (turns: readonly Pick<AskedTurn, "query" | "inputs">[]): string =>
+  JSON.stringify(turns.map(({ query, inputs }) => [query, Object.entries(inputs).toSorted()]));
+
+/** The same of the first turns of a test. */
+export const questionsIn = ({ turns }: SuiteTest, count = turns.length): string =>
+  questionsOf(turns.slice(0, count).map((turn) => askedTurn(turn)));

@@ -88,7 +88,20 @@ const runReaders: Readers<TestRun> = {
     const read = mapping<Quarantine>({ until: name, reason: textIn })(value);
     return read && /^\d{4}-\d\d-\d\d$/.test(read.until) ? read : null;
   },
-  found: mapping<FoundChunks>({ expected: listOf(textIn), documents: listOf(textIn), chunks }),
+  found: mapping<FoundChunks>({
+    query: name,
+    top: numberIn,
+    expected: listOf(textIn),
+    names: (value) =>
+      Object.fromEntries(
+        Object.entries(isObject(value) ? value : {}).map(([written, known]) => [
+          written,
+          textIn(known),
+        ]),
+      ),
+    documents: listOf(textIn),
+    chunks,
+  }),
   score: numberIn,
 };
 

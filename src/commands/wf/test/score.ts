@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireNear } from "../../../host/safe-path.ts";
 import { usage } from "../../../errors.ts";
@@ -28,7 +27,7 @@ import type { Suite, SuiteTest, SuiteTurn } from "./file/index.ts";
 import { selectTests } from "./plan-runs.ts";
 import { testResults } from "./results.ts";
 import type { TestResult } from "./results.ts";
-import { askedTurn, judgedChecks } from "./run-tests.ts";
+import { askedTurn, judgedChecks, questionsIn, questionsOf } from "./run-tests.ts";
 import type { TestRun } from "./run-tests.ts";
 import { readSavedResults } from "./saved-results.ts";
 
@@ -51,7 +50,7 @@ export async function* run(
   const { host, notice, options } = context;
   const { conclude } = await prepareConclusion(input, context);
   const saved = await readSavedResults("", input.results, host);
-  const { repeat, confirm, server } = saved.data;
+  const { repeat, server } = saved.data;
   const all: Suite[] = [];
   for (const path of input.suite ?? new Set(saved.tests.map((test) => test.path)))
     all.push(await readSuite(path, host.files));
@@ -60,7 +59,7 @@ export async function* run(
     failed_from: null,
     first: null,
     repeat: typeof repeat === "number" ? repeat : 1,
-    confirm: typeof confirm === "number" ? confirm : null,
+    confirm: null,
     against: null,
     server: typeof server === "string" ? server : "",
     shard: null,
@@ -135,6 +134,7 @@ export async function judgedAgain({
     suite: suite.name,
     path: suite.path,
     test: test.name,
+    reused: true,
     pass: test.pass,
     quarantine: test.quarantine ?? null,
   };
@@ -180,11 +180,7 @@ const again = (why: string): string => `cannot be judged again: ${why}`;
 
 /** Why stored answers are not those to the questions of a test; null if they are. */
 function changedQuestion({ turns }: TestRun, test: SuiteTest): string | null {
-  const questions = test.turns.map((turn) => askedTurn(turn));
-  const isChanged = turns.some(
-    ({ query, inputs }, at) =>
-      !isDeepStrictEqual([query, inputs], [questions[at]?.query, questions[at]?.inputs]),
-  );
+  const isChanged = questionsOf(turns) !== questionsIn(test, turns.length);
   return isChanged ? again("its questions have changed") : null;
 }
 

@@ -1,11 +1,10 @@
 import { resolve } from "node:path";
-import { isDeepStrictEqual } from "node:util";
 import { usage } from "../../../../errors.ts";
 import { groupBy } from "../../../../lib/collect.ts";
 import { counted } from "../../../../lib/text.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { askedTurn, isJudged, readSavedResults } from "../index.ts";
+import { questionsIn, questionsOf, isJudged, readSavedResults } from "../index.ts";
 import type { TestResult } from "../index.ts";
 import { readSuite } from "../file/index.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "../file/index.ts";
@@ -134,11 +133,9 @@ function reviewedTest(
 }
 
 /** Whether results answer another question than the suite has now; those of earlier versions do not tell. */
-function asksElse({ results }: TestResult, { turns }: SuiteTest): boolean {
+function asksElse({ results }: TestResult, test: SuiteTest): boolean {
   const asked = results.find((run) => isJudged(run) && run.turns.length > 0)?.turns;
-  const questionOf = ({ query, inputs }: ReturnType<typeof askedTurn>) => ({ query, inputs });
-  const now = turns.map((turn) => questionOf(askedTurn(turn)));
-  return asked !== undefined && !isDeepStrictEqual(asked.map(questionOf), now);
+  return asked !== undefined && questionsOf(asked) !== questionsIn(test);
 }
 
 /** What most runs met stays as it is, and what most runs did not say replaces nothing. */
