@@ -76,10 +76,11 @@ function shown(color = false) {
       return (await terminal.screen()).join("\n").trimEnd().split("\n");
     },
     /** Runs the script, then prints the report; resolves to all lines. */
-    async run(script: () => Promise<void>) {
+    async run(script: () => Promise<void>, again?: LiveItems) {
       async function* steps(): AsyncGenerator<ReportStep> {
         yield board;
         await script();
+        if (again) yield again;
         yield { data: {}, sections: [], ending: [{ ...noTable, title: "39 of 40 tests passed" }] };
       }
       const style = { ...plain, color, now: clock.now, terminal: writer };
@@ -98,6 +99,25 @@ const details = [
   '  actual     it is "You have thirty days of leave a year, and I do not know',
   '             about parents."',
 ];
+
+test("tests that run again are shown below those before", async () => {
+  const view = shown();
+  const ended = [passed(2)];
+  const again: LiveItems = {
+    running: () => [],
+    takeEnded: () => ended.splice(0),
+    progress: () => ({ done: 1, total: 1, unit: "tests", failed: 0 }),
+  };
+  const lines = await view.run(
+    async () => void (await view.draw([], [passed(1), failed(2)])),
+    again,
+  );
+  expect(lines.filter((line) => /^[✓✗]/.test(line))).toEqual([
+    `✓ passed       0.2 s  ${name(1)}`,
+    `✗ failed       1.3 s  ${name(2)}`,
+    `✓ passed       0.2 s  ${name(2)}`,
+  ]);
+});
 
 test("tests turn until they end, and what failed is explained below them", async () => {
   const view = shown();

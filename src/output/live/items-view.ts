@@ -25,7 +25,10 @@ export async function* withLiveItems(
   try {
     for await (const step of steps) {
       lines?.check();
-      if ("running" in step) lines ??= terminal.redraw(new ItemsView(step, style), style);
+      if ("running" in step) {
+        await end();
+        lines = terminal.redraw(new ItemsView(step, style), style);
+      }
       if (!("sections" in step)) continue;
       const isLive = lines !== undefined;
       await end();
