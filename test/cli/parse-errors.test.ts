@@ -46,6 +46,22 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "--description <text>: Description",
   ],
   [["kb", "list", "-o"], "--output needs a value", "--output <format>: Output format"],
+  // a single value given twice
+  [
+    ["wf", "top", "--app", "slow", "--app", "review"],
+    "--app has different values",
+    "--app takes one value; remove the others",
+  ],
+  [
+    ["kb", "list", "-p", "a", "--profile=b"],
+    "--profile has different values",
+    "--profile takes one value; remove the others",
+  ],
+  [
+    ["kb", "create", "A", "--description", "x", "--description", "y"],
+    "--description has different values",
+    "--description takes one value; remove the others",
+  ],
   // commander.excessArguments
   [
     ["kb", "doc", "replace", "HB", "a.md", "b.md", "c.md"],
