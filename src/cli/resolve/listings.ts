@@ -63,6 +63,8 @@ export const scopeOf = ({ within = [] }: Listing, known: Values): Values =>
 
 /** What resolving names needs: whole lists, and single objects. */
 export interface Lookup {
+  /** Does the command only read? It then finds a document by the last part of its path, too. */
+  readonly reads: boolean;
   rows(row: AnyOperation, input: Values): AsyncIterable<unknown>;
   /** ID that the profile stores for the name of a knowledge base; sends nothing. */
   base(name: string): Promise<string | undefined>;

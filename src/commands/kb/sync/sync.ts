@@ -1,6 +1,6 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { counted, firstNames } from "../../../lib/text.ts";
+import { counted, firstNames, withSlashes } from "../../../lib/text.ts";
 import { contentHashes, readKbState, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { ambiguousContent, change, makeDocuments, planDocuments } from "../changes/index.ts";
@@ -186,7 +186,7 @@ async function noticeUnmarked(
     .filter(({ id }) => !planned.has(id))
     .map(({ name }) => name)
     .filter((name) => {
-      const path = name.replaceAll("∕", "/");
+      const path = withSlashes(name);
       const isBelow = prefix === undefined || path.startsWith(`${prefix}/`);
       return isBelow && uploadKind(path) !== undefined && !mayExist(path);
     });
