@@ -88,7 +88,7 @@ export function lookupOf(source: {
   const { context } = source;
   const lists = new Map<string, Promise<unknown[]>>();
   return {
-    reads: source.command.effect === "reads",
+    effect: source.command.effect,
     async *rows(row, input) {
       if (row.returns.kind !== "list") {
         yield* source.api.rows(row, input);

@@ -2,6 +2,7 @@ import type { Values } from "../../api/request.ts";
 import { invalidResponse } from "../../api/response.ts";
 import { ApiError, CliError, notFound, refused, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
+import { commandLine } from "../../lib/command-line.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { isIdPrefix, isUuid, shortened, withSlashes } from "../../lib/text.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
@@ -41,7 +42,7 @@ export async function resolveName(
     return { id: stored, object: undefined };
   }
   const isFile = noun === "document";
-  const wanted = { name, prefix, isFile, byBase: isFile && lookup.reads };
+  const wanted = { name, prefix, isFile, byBase: isFile && lookup.effect === "reads" };
   const { matches, names } = await find(noun, wanted, known, lookup);
   const [only] = matches;
   if (only === undefined) throw await unknownName(noun, text, { known, names, lookup });
@@ -294,12 +295,10 @@ async function unknownName(
     names.find((each) => withSlashes(each).endsWith(`/${withSlashes(text)}`)) ??
     didYouMean(text, names) ??
     didYouMean(text, await firstNames(listing, known, lookup));
-  return notFound(
-    message,
-    near === undefined
-      ? `names are case-sensitive; run ${run} to see them`
-      : `did you mean ${JSON.stringify(near)}?`,
-  );
+  if (near !== undefined) return notFound(message, `did you mean ${JSON.stringify(near)}?`);
+  const isMissing = noun === "kb" && lookup.effect === "writes";
+  const create = isMissing ? `, or create it: ${commandLine("kb create", [text])}` : "";
+  return notFound(message, `names are case-sensitive; run ${run} to see them${create}`);
 }
 
 /** The names of the first page, where a keyword has kept them from being read. */
