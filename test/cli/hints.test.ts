@@ -229,6 +229,7 @@ const scenes: readonly Scene[] = [
   { line: "kb sync Bare $dir/docs" },
   { line: "kb sync Synced $dir/off" },
   { line: "kb sync $dir/docs Synced" },
+  { line: "kb doc list 'Hand book' leave" },
   { line: "kb doc delete 'Hand book' old.md --yes" },
   { line: "kb import $dir/exported --name Imported" },
   { line: "kb doc rename 'Hand book' up.md leave.md" },

@@ -103,6 +103,15 @@ describe("inputs are parsed by the form of the app", () => {
     expect(ran.err).toContain('input "kind" is required');
   });
 
+  test("an unknown field of a condition lists fields, and words that begin sentences", async () => {
+    const { exit, err } = await wf("echo", ["run", "query=x", "--expect", "nothing<3"]);
+    expect(exit).toBe(2);
+    expect(err).toContain(
+      "hint: valid fields: status, elapsed, tokens, steps, text, error; " +
+        "sentences begin with run, node, output, cited, no\n",
+    );
+  });
+
   test("an input with two values starts no run", async () => {
     const before = server.seen.length;
     const { exit, err } = await wf("echo", ["run", "query=x", "--input", "query=y"]);
