@@ -5,8 +5,16 @@ export const version = "0.1.0";
 export const versionLine = (program: string, platform: string): string =>
   `${program} ${version} (node ${platform})\n`;
 
-/** The newest version of a server of which exchanges were recorded. */
-export const newestServer = "1.16.1";
+/** The exact versions of the servers of which exchanges were recorded. */
+export const recordedServers = {
+  "1.12": "1.12.1",
+  "1.14": "1.14.2",
+  "1.15": "1.15.0",
+  "1.16": "1.16.1",
+} as const;
+
+/** The newest of them. */
+export const newestServer = recordedServers["1.16"];
 
 /** Whether a version such as `1.14.2` is a minimum or higher. Compares numbers, ignores suffixes. */
 export function atLeast(version: string, minimum: string): boolean {

@@ -176,6 +176,8 @@ export const updateKnowledgeBase = kbOperation({
   command: "kb update <kb>",
   action: "update knowledge base {kb}",
   summary: "Update a knowledge base and wait for any reindexing",
+  about:
+    "After a change of the indexing technique or the embedding model, the documents are read until they are\nindexed, and a search checks the index. Some servers index with the earlier settings; --rewrite then\ndownloads each document and sends its content again. If chunks were edited, added, disabled or removed\nby hand, the command names them and asks.",
   route: "PATCH /datasets/{dataset_id}",
   params: {
     dataset_id,
@@ -200,6 +202,8 @@ export const updateKnowledgeBase = kbOperation({
     rewrite: local.flag("Write documents again if searches fail after a change of the index"),
   },
   anyOf: "all",
+  confirms: true,
+  exits: ["remote-failed"],
   returns: sheet,
   examples: [
     "kb update Handbook --name Policies",

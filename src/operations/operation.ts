@@ -63,6 +63,10 @@ interface KeylessOperation<P extends Params, R extends Returns<never>> {
   /** First server version that has it. */
   readonly since?: string;
   readonly destructive?: true;
+  /** The rules of its command can prompt, so it takes --yes. */
+  readonly confirms?: true;
+  /** Exit codes besides those of every request, for what the rules of its command do. */
+  readonly exits?: readonly "remote-failed"[];
   readonly examples?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-import { atLeast } from "../lib/version.ts";
+import { atLeast, newestServer, recordedServers } from "../lib/version.ts";
 import { cleanText, deleteCharacters } from "./clean.ts";
 import { type Part, splitAtSeparator, splitAutomatically } from "./pieces.ts";
 import type { ProcessRule } from "./rule.ts";
@@ -22,13 +22,12 @@ export interface SplitText {
   readonly chunks: readonly (Part & { readonly children?: readonly Part[] })[];
 }
 
-/** The server versions that were seen to split texts, newest first. */
-const SEEN_VERSIONS = ["1.16.1", "1.14.2"] as const;
-export const [newestSeen] = SEEN_VERSIONS;
+/** Do servers of this version split texts as those before 1.16.1? */
+const isOldVersion = (version: string): boolean => !atLeast(version, "1.16.1");
 
 /** The version that was seen to split texts as another one is taken to (server §9.9). */
 export const seenVersion = (version: string): string =>
-  SEEN_VERSIONS.find((seen) => atLeast(version, seen)) ?? SEEN_VERSIONS[1];
+  isOldVersion(version) ? recordedServers["1.14"] : newestServer;
 
 /** The chunks of a text without their places; see `splitText`. */
 export const splitIntoChunks = (text: string, rule: ProcessRule, version: string): TextChunk[] =>
@@ -44,7 +43,7 @@ export const splitIntoChunks = (text: string, rule: ProcessRule, version: string
  */
 export function splitText(text: string, rule: ProcessRule, version: string): SplitText {
   const { segmentation, parent_mode, pre_processing_rules } = rule.rules;
-  const isOld = !atLeast(version, "1.16.1");
+  const isOld = isOldVersion(version);
   // The one parent of a whole document stays as it is.
   if (parent_mode === "full-doc") {
     const chunk = { text, end: text.length, children: childrenOf(text, rule, isOld) };
@@ -71,7 +70,7 @@ export function splitText(text: string, rule: ProcessRule, version: string): Spl
 /** Splits a chunk into child chunks; there are none unless the rule is hierarchical. */
 export const splitChildren = (content: string, rule: ProcessRule, version: string): string[] =>
   rule.mode === "hierarchical"
-    ? childrenOf(content, rule, !atLeast(version, "1.16.1")).map(({ text }) => text)
+    ? childrenOf(content, rule, isOldVersion(version)).map(({ text }) => text)
     : [];
 
 function childrenOf(content: string, { rules }: ProcessRule, isOld: boolean): Part[] {

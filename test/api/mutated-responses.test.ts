@@ -1,6 +1,6 @@
 /** A sample of the damaged responses of test/long/mutated-responses.test.ts, and those that once caused bugs. */
 import { afterAll, expect, test } from "vitest";
-import { seeded } from "../lib/following.ts";
+import { seeded } from "../lib/seeded.ts";
 import { complaints, played, trialsOf } from "../lib/mutated-responses.ts";
 import type { Scene, Trial } from "../lib/mutated-responses.ts";
 import { recordedScenes, sandboxScenes } from "../lib/mutated-scenes.ts";

@@ -1,7 +1,7 @@
 /** Text of streams: pieces of UTF-8, valid or not, give what a TextDecoder gives. */
 import { expect, test } from "vitest";
 import { streamDecoder } from "../../src/lib/text.ts";
-import { seeded } from "../lib/log-server.ts";
+import { seeded } from "../lib/seeded.ts";
 
 /** Characters of one to four bytes, parts of them, bytes of none, and a byte order mark. */
 const parts = [

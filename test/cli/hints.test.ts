@@ -268,6 +268,7 @@ const scenes: readonly Scene[] = [
   { line: "wf --app chat run --input query=hello" },
   { line: "wf --app echo test run $dir/suite.yaml --baseline $dir/rows.csv" },
   { line: "wf test score $dir/old.json" },
+  { line: "wf test score $dir/old.json --suite $dir/program.yaml" },
   { line: "wf --app echo test run $dir/checks.yaml" },
   { line: "wf test run $dir/program.yaml" },
   { line: "wf --app echo test init --from rows $dir/faq.csv --input query --out $dir/faq.yaml" },

@@ -2,7 +2,8 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
 import { withWrite } from "../../src/output/style.ts";
 import { cursorServer } from "../lib/cursor-server.ts";
-import { canned, logServer, logsOf, seeded, start, uuid } from "../lib/log-server.ts";
+import { canned, logServer, logsOf, start, uuid } from "../lib/log-server.ts";
+import { seeded } from "../lib/seeded.ts";
 import { cli } from "../lib/support.ts";
 import type { World } from "../lib/support.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { parseCondition } from "../../src/commands/conditions/index.ts";
 import type { ConditionField, FieldKind, Scope } from "../../src/commands/conditions/index.ts";
 import { CliError } from "../../src/errors.ts";
-import { seeded } from "../lib/log-server.ts";
+import { seeded } from "../lib/seeded.ts";
 import { cli } from "../lib/support.ts";
 
 /** Runs a command with a condition; it sends nothing. */

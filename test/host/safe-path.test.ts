@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { diskFiles } from "../../src/host/node-files.ts";
 import { isBelow, pathInside, safePath, uniquePath } from "../../src/host/safe-path.ts";
-import { seeded } from "../lib/following.ts";
+import { seeded } from "../lib/seeded.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 const [nine, ten] = ["ä".repeat(99), "ä".repeat(100)];

@@ -1,7 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { runs, seeded } from "./following.ts";
+import { runs } from "./following.ts";
+import { seeded } from "./seeded.ts";
 import { recordedFile } from "./recorded-file.ts";
 import { cli, temporaryDirectory } from "./support.ts";
 

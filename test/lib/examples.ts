@@ -103,6 +103,10 @@ const files: Readonly<Record<string, string>> = {
     '{"question":"When do laptops wait?","documents":["welcome.md"]}\n{"question":"How many days of leave?","text":"Thirty days"}\n',
   "handbook/welcome.md": "Welcome.\n",
   "pages.json": '[{"source_url":"https://example.com/1","title":"Page 1","content":"# Page 1"}]',
+  "rule.yaml":
+    "mode: custom\nrules: {segmentation: {separator: '\\n', max_tokens: 500}, pre_processing_rules: []}\n",
+  "longer.yaml":
+    "mode: custom\nrules: {segmentation: {separator: '\\n', max_tokens: 900}, pre_processing_rules: []}\n",
   "mood.json": '"happy"',
   "november.jsonl": `${JSON.stringify({ id: "1", created_at: 1795219614, workflow_run: { id: "2", status: "succeeded" } })}\n`,
 };

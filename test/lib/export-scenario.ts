@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { logServer, logsOf, runOf, seeded, start, uuid } from "./log-server.ts";
+import { logServer, logsOf, runOf, start, uuid } from "./log-server.ts";
+import { seeded } from "./seeded.ts";
 import { cli } from "./support.ts";
 import { root } from "./paths.ts";
 

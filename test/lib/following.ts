@@ -18,15 +18,6 @@ export const runs: readonly (readonly [title: string, flags: readonly string[]])
   ["chatflow that pauses", []],
 ];
 
-/** Deterministic random numbers from 0 to 1. */
-export function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return state / 2 ** 31;
-  };
-}
-
 /** A lost connection of a random kind at this byte. */
 export function cutAt(at: number, random: () => number, silence = false): Cut {
   const kinds = ["end", "truncated", "reset"] as const;

@@ -5,7 +5,7 @@ import { mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import { expect } from "vitest";
 import { bin } from "./shell.ts";
-import { seeded } from "./following.ts";
+import { seeded } from "./seeded.ts";
 import { testSandbox } from "./sandbox.ts";
 import type { TestSandbox } from "./sandbox.ts";
 

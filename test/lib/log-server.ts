@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { listening } from "./listening.ts";
+import { seeded } from "./seeded.ts";
 
 type Answer = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
 
@@ -19,16 +20,6 @@ export async function canned(answer: Answer) {
     KB_APP_KEY: "app-echo",
   };
   return { seen, env };
-}
-
-/** Pseudorandom numbers from 0 to 1 for a seed. */
-export function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0;
-    const bits = Math.imul(state ^ (state >>> 15), 0x2c1b3c6d);
-    return ((bits ^ (bits >>> 13)) >>> 0) / 2 ** 32;
-  };
 }
 
 export const uuid = (number: number) =>

@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import { contentsOf, write } from "./directory.ts";
 import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import type { ReceivedRequest } from "../../src/sandbox/http/server.ts";
-import { seeded } from "./following.ts";
+import { seeded } from "./seeded.ts";
 import type { TestSandbox } from "./sandbox.ts";
 import { root } from "./paths.ts";
 

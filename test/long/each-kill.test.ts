@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/protocol/faults.ts";
-import { seeded } from "../lib/following.ts";
+import { seeded } from "../lib/seeded.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 import { root } from "../lib/paths.ts";

@@ -1,5 +1,6 @@
 import { describe, test } from "vitest";
-import { cutAt, eventEnds, followsThrough, runs, seeded } from "../lib/following.ts";
+import { cutAt, eventEnds, followsThrough, runs } from "../lib/following.ts";
+import { seeded } from "../lib/seeded.ts";
 import { endsOf, recordedRun } from "../lib/played-run.ts";
 
 describe.each(runs)("%s", (title, flags) => {

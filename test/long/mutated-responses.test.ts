@@ -1,6 +1,6 @@
 /** Mutates fields of all responses in every way, for every command that reads them. */
 import { afterAll, expect, test } from "vitest";
-import { seeded } from "../lib/following.ts";
+import { seeded } from "../lib/seeded.ts";
 import { complaints, played, trialsOf } from "../lib/mutated-responses.ts";
 import type { Scene, Trial } from "../lib/mutated-responses.ts";
 import { recordedScenes, sandboxScenes } from "../lib/mutated-scenes.ts";

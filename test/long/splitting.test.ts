@@ -4,7 +4,7 @@ import { previewText } from "../../src/commands/kb/chunks/index.ts";
 import { automaticRule, type ProcessRule } from "../../src/splitting/rule.ts";
 import { type Part, splitIntoChunks, splitText } from "../../src/splitting/split.ts";
 import { countCharacters } from "../../src/lib/text.ts";
-import { seeded } from "../lib/log-server.ts";
+import { seeded } from "../lib/seeded.ts";
 import { isProof } from "../lib/sampled.ts";
 
 const COUNT = isProof ? 100_000 : 4_000;

@@ -1,7 +1,7 @@
 /** How often `wf test flaky` says what about tests whose true pass rate is known. */
 import { expect, test } from "vitest";
 import { verdictOf } from "../../src/commands/wf/test/flaky/verdicts.ts";
-import { seeded } from "../lib/log-server.ts";
+import { seeded } from "../lib/seeded.ts";
 
 /** Percent in docs/test-suites.md, computed apart from the code: the number of switches is a Markov chain. */
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seeded } from "../lib/following.ts";
+import { seeded } from "../lib/seeded.ts";
 import { proved } from "../lib/sampled.ts";
 import { lines } from "../lib/torture-lines.ts";
 import { stage } from "../lib/torture-world.ts";

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { escapeControls, shorten, visible, widthOf } from "../../src/output/display-width.ts";
+import { seeded } from "../lib/seeded.ts";
 
 test.each([
   ["plain ünïcödé 日本 👩‍👩‍👧", "plain ünïcödé 日本 👩‍👩‍👧"],
@@ -26,14 +27,6 @@ test.each([
   expect(visible(text, { newlines: true })).toBe(expected);
 });
 
-/** Repeatable random numbers: a linear congruential generator. */
-function* numbers(seed: number): Generator<number> {
-  for (let state = seed; ;) {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    yield state / 2 ** 32;
-  }
-}
-
 const alphabet = [
   ..."\u0000\t\n\r\u001b\u007f\u0085\u009b\u200b\u200d\u200e\u202e\u2028\u2066\ud800",
   "[31m",
@@ -48,8 +41,7 @@ const alphabet = [
   "-",
 ];
 
-function randomText(random: Generator<number>): string {
-  const next = () => random.next().value as number; // it never ends
+function randomText(next: () => number): string {
   return Array.from(
     { length: Math.floor(next() * 30) },
     () => alphabet[Math.floor(next() * alphabet.length)],
@@ -57,7 +49,7 @@ function randomText(random: Generator<number>): string {
 }
 
 test("random texts are made safe for a terminal", () => {
-  const random = numbers(20261121);
+  const random = seeded(20261121);
   const acting = /[\p{Cc}\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069\u2028\u2029]/u;
   for (let round = 0; round < 3000; round++) {
     const text = randomText(random);
@@ -67,7 +59,7 @@ test("random texts are made safe for a terminal", () => {
 });
 
 test("random texts are shortened only if they are too wide", () => {
-  const random = numbers(7);
+  const random = seeded(7);
   for (let round = 0; round < 3000; round++) {
     const text = visible(randomText(random));
     const width = round % 12;

@@ -1,6 +1,6 @@
 /** Some faults of test/long/torture.test.ts: those that once did harm, and a random few. */
 import { expect, test } from "vitest";
-import { seeded } from "../lib/following.ts";
+import { seeded } from "../lib/seeded.ts";
 import { lines } from "../lib/torture-lines.ts";
 import { complaints, faultsOf, undisturbed } from "../lib/torture-run.ts";
 import { stage } from "../lib/torture-world.ts";

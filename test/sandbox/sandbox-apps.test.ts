@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { parseFault } from "../../src/sandbox/protocol/faults.ts";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/http/server.ts";
 import { manualClock, type ManualClock } from "../lib/manual-clock.ts";
+import { seeded } from "../lib/seeded.ts";
 
 /** The fields of event data and of runs that these tests read; each has some of them. */
 interface Data {
@@ -841,10 +842,7 @@ describe("logs", () => {
   });
 
   test("miss and repeat rows of the same second between pages", async () => {
-    let turn = 0;
-    await open({
-      random: () => ((turn = (turn * 1103515245 + 12345) % 2147483648), turn / 2147483648),
-    });
+    await open({ random: seeded(1) });
     for (let run = 0; run < 12; run++) await blocking("echo", { query: String(run) });
     const ids: string[] = [];
     for (let number = 1; number <= 4; number++) {

@@ -27,7 +27,7 @@ import { lookupOf } from "../resolve/resolve-input.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { ended, rowSources, sendRows } from "./each-line.ts";
 import type { NamedOutcome, RowOutcome, RowSteps } from "./each-line.ts";
-import { eachTaskRow } from "./task-rows.ts";
+import { eachTaskRow, rowContext } from "./task-rows.ts";
 
 const outcomes = (routine: readonly RowEnd[]): Returns<never> =>
   onTerminal(
@@ -75,7 +75,8 @@ async function* eachRow(
   const command = commandOf(row);
   const { body, bodySet, user, ifExists, ifNotExists } = globals;
   const extra = await extraBody(globals, rowSources(file.path, session).line);
-  const run: RowRun = { row, command, extra, session };
+  const context = rowContext(session.context, globals.yes === true);
+  const run: RowRun = { row, command, extra, session: { ...session, context } };
   const steps: RowSteps<Values> = {
     command,
     typed,

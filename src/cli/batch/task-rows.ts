@@ -39,7 +39,7 @@ export async function* eachTaskRow(
 }
 
 /** Rows are sent several at a time: nothing is asked between them, and they have one progress line. */
-const rowContext = (context: Context, yes: boolean): Context => ({
+export const rowContext = (context: Context, yes: boolean): Context => ({
   ...context,
   progress: () => {},
   confirm: (question) =>

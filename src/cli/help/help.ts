@@ -207,7 +207,10 @@ const commonExits: ReadonlySet<FailureKind> = new Set([...anyCommand, ...anyRequ
 
 /** Exit codes other than 0 that a command can give, in the order of the table. */
 export function exitsOf(command: Command): FailureKind[] {
-  const kinds = new Set<FailureKind>([...anyCommand, ...(command.task?.exits ?? [])]);
+  const kinds = new Set<FailureKind>([
+    ...anyCommand,
+    ...((command.task ?? command.row)?.exits ?? []),
+  ]);
   if (command.requests) {
     for (const kind of anyRequest) kinds.add(kind);
     if (command.row?.indexes) kinds.add("remote-failed");

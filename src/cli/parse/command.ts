@@ -63,7 +63,7 @@ export function commandOf(spec: AnyOperation | Task): Command {
     returns: spec.returns,
     effect,
     requests: first !== undefined || task?.sendsRequests !== undefined,
-    prompts: task?.confirms === true || effect === "destroys",
+    prompts: spec.confirms === true || effect === "destroys",
     pages: task ? task.pages === true : effect === "reads" && isList(spec.returns),
     get sends() {
       return row ? [row] : [...new Set([...(wraps ? [wraps] : []), ...(task?.sends ?? [])])];

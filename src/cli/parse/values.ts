@@ -197,34 +197,31 @@ async function jsonValue(
   text: string,
   sources: Sources,
 ): Promise<unknown> {
-  if (param.fromFile) {
-    const { parseYaml } = await import("../../lib/formats/yaml.ts");
-    const content = await sources.text(text).catch((error: unknown) => {
-      throw error instanceof CliError ? error.with({}, `${label}: ${error.message}`) : error;
-    });
-    const yaml = await parseYaml(content);
-    if ("problem" in yaml) throw usage(`${label} ${text} line ${yaml.line}: ${yaml.problem}`);
-    if (param.shape) checkShape(label, yaml.value, param.shape);
-    return yaml.value;
-  }
-  const source =
-    text === "-" || text.startsWith("@")
-      ? await sources.text(text === "-" ? "-" : text.slice(1))
-      : text;
-  let value: unknown;
-  try {
-    value = JSON.parse(source);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : "";
-    throw invalidValue(
-      label,
-      source,
-      `is not valid JSON: ${reason}`,
-      "quote it for the shell or use @file",
-    );
-  }
+  const path = text === "-" ? text : /^@([^]*)$/.exec(text)?.[1];
+  const value = param.fromFile
+    ? await yamlIn(label, text, sources)
+    : parsed(label, path === undefined ? text : await sources.text(path));
   if (param.shape) checkShape(label, value, param.shape);
   return value;
+}
+
+async function yamlIn(label: string, path: string, sources: Sources): Promise<unknown> {
+  const { parseYaml } = await import("../../lib/formats/yaml.ts");
+  const source = await sources.text(path).catch((error: unknown) => {
+    throw error instanceof CliError ? error.with({}, `${label}: ${error.message}`) : error;
+  });
+  const yaml = await parseYaml(source);
+  if ("problem" in yaml) throw usage(`${label} ${path} line ${yaml.line}: ${yaml.problem}`);
+  return yaml.value;
+}
+
+function parsed(label: string, source: string): unknown {
+  try {
+    return JSON.parse(source);
+  } catch (error) {
+    const problem = `is not valid JSON: ${error instanceof Error ? error.message : ""}`;
+    throw invalidValue(label, source, problem, "quote it for the shell or use @file");
+  }
 }
 
 /** Throws for a JSON value that the server rejects; unknown fields pass (server §6). */

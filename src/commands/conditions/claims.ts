@@ -87,27 +87,29 @@ const contains = (part: string, negated = false): Claim =>
 /** Maximum number of characters to search, and maximum duration of a search. */
 const MAX_SEARCHED = 64 * 1024;
 const SEARCH_TIMEOUT_MS = 1000;
-const search = new Script("pattern.test(text)");
+const script = new Script("work()");
 
-/**
- * Searches for a pattern in the first 64 Ki characters. Some patterns take exponential time, so the
- * search is limited to a second.
- */
+/** The result of work with patterns, of which some take exponential time; undefined after a second. */
+export function withinSecond<T>(work: () => T): T | undefined {
+  try {
+    // Only the timeout of a script can stop a regular expression.
+    return script.runInNewContext({ work }, { timeout: SEARCH_TIMEOUT_MS }) as T;
+  } catch (error) {
+    // The error comes from the script's context, which has its own Error class.
+    if (valueAt(error, "code") === "ERR_SCRIPT_EXECUTION_TIMEOUT") return undefined;
+    throw error;
+  }
+}
+
+/** Searches for a pattern in the first 64 Ki characters. */
 export const matches = (pattern: RegExp, negated = false): Claim =>
   claim((value) => {
     const text = textOf(value);
     const start = text.slice(0, MAX_SEARCHED);
-    try {
-      // Only the timeout of a script can stop a regular expression.
-      const context = { pattern, text: start };
-      const isMatch = Boolean(search.runInNewContext(context, { timeout: SEARCH_TIMEOUT_MS }));
-      if (isMatch || start.length === text.length) return isMatch;
-      return `no match in the first ${MAX_SEARCHED} of ${text.length} characters; the rest is not searched`;
-    } catch (error) {
-      // The error comes from the script's context, which has its own Error class.
-      if (valueAt(error, "code") !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
-      return `${pattern} timed out after ${SEARCH_TIMEOUT_MS} ms`;
-    }
+    const isMatch = withinSecond(() => pattern.test(start));
+    if (isMatch === undefined) return `${pattern} timed out after ${SEARCH_TIMEOUT_MS} ms`;
+    if (isMatch || start.length === text.length) return isMatch;
+    return `no match in the first ${MAX_SEARCHED} of ${text.length} characters; the rest is not searched`;
   }, negated);
 
 /** A field that a condition names. */

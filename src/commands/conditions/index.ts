@@ -6,6 +6,7 @@ export {
   readDuration,
   readTimeLimit,
   meetsLimit,
+  withinSecond,
 } from "./claims.ts";
 export type { FieldKind, Reading, Result, Forms, Limit } from "./claims.ts";
 export { evaluateGate, failedGate, gateError, gateSections, parseGate } from "./gate.ts";

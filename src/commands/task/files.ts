@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { CliError, diskProblem, reasonOf } from "../../errors.ts";
+import { CliError, diskProblem, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import type { JournalFiles } from "../../lib/journal.ts";
 
@@ -51,6 +51,13 @@ export async function lockJournal(path: string, busy: string, host: Host): Promi
     };
   }
 }
+
+/** Reads a file that was named. Throws usage, with `label` before its path, if that is impossible. */
+export const readInput = (path: string, { files }: Host, label = ""): Promise<Uint8Array> =>
+  files.read(path).catch((cause: unknown) => {
+    const problem = diskProblem(cause);
+    throw problem ? usage(`${label}${path}: ${problem.reason}`) : cause;
+  });
 
 /**
  * Creates the directory of a file that is written at the end. Throws usage before anything is sent if

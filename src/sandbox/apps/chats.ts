@@ -40,12 +40,7 @@ export const messageHandlers = {
     const app = requireChat(call);
     const { config } = app;
     const { inputs = {} } = input;
-    requireOwnConversation(
-      context,
-      call,
-      context.records.endUser(app.name, user),
-      input.conversation_id,
-    );
+    requireOwnConversation(context, call, user, input.conversation_id);
     if (config) return replyToMessage(context, call, { app, config, user }, { ...input, inputs });
     return startRun(context, call, {
       app,

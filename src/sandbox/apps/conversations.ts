@@ -147,18 +147,18 @@ function requireConversation(
  */
 export function requireOwnConversation(
   { records }: AppContext,
-  { version }: Pick<AppCall, "version">,
-  endUser: StoredEndUser,
+  call: AppCall,
+  user: string,
   id: string | undefined,
 ): void {
-  if (!id || !atLeast(version, "1.16.0")) return;
+  if (!id || !atLeast(call.version, "1.16.0")) return;
   if (!isUuid(id)) {
     const about = "conversation_id must be a valid UUID";
     const problem = { field: "conversation_id", type: "value_error", about, value: id } as const;
     throw validationError("ChatRequestPayload", problem);
   }
-  if (findConversation(records, endUser, id)) return;
-  throw appError("conversation of message missing");
+  const endUser = records.endUser(requireChat(call).name, user);
+  if (!findConversation(records, endUser, id)) throw appError("conversation of message missing");
 }
 
 /** The title that the model gives to a question; undefined if it fails, or there is none. */

@@ -106,9 +106,9 @@ export function turnLine(turn: Turn, { event, fields }: RunEvent): string {
     message_id: turn.message.id,
     created_at: toSeconds(turn.message.created_at),
     task_id: event === "error" ? undefined : turn.task_id,
-    ...(isShort ? { ...withoutNulls(fields), files: fields?.["files"] ?? [] } : fields),
+    ...(isShort ? { ...withoutInnerNulls(fields), files: fields?.["files"] ?? [] } : fields),
   });
 }
 
-const withoutNulls = (fields: object = {}): object =>
+const withoutInnerNulls = (fields: object = {}): object =>
   JSON.parse(JSON.stringify(fields, (_, value: unknown) => value ?? undefined)) as object; // it was one

@@ -139,7 +139,7 @@ async function* writeText(context: AppContext, writing: Writing): AsyncGenerator
   if (answer.annotation) return yield* quoteAnnotation(context, writing, answer.annotation);
   if (app.mode === "agent") return yield* workAsAgent(context.records, writing);
   if (agent_mode?.strategy === "react") return yield* reason(context.records, writing);
-  if (agent_mode) return yield* callTools(context.records, writing, agent_mode.tools);
+  if (agent_mode) return yield* callTools(context.records, writing);
   const passages = passagesFor(context, turn);
   answer.citations = drawn ? citationsOfAnswer(drawn, "api") : citationsOf(passages, "api");
   const reply = model.stream(promptOf(turn, passages), signal);
@@ -195,19 +195,14 @@ function saveAnswer(context: AppContext, { message, names }: Turn, answer: Answe
 }
 
 /** Calls tools until the model answers without one: a round for each call (server §18). */
-async function* callTools(
-  records: RunStore,
-  writing: Writing,
-  tools: readonly Tool[],
-): AsyncGenerator<RunEvent> {
+async function* callTools(records: RunStore, writing: Writing): AsyncGenerator<RunEvent> {
   const { answer } = writing;
   let observation: string | undefined;
   for (;;) {
     const thought = newThought(records, writing);
-    const round = startRound(writing, tools, observation);
+    const round = startRound(writing, observation);
     const reply = yield* sendPieces(writing, "agent_message", round, () => thoughtEvent(thought));
-    answer.usage = answer.usage ? addUsage(answer.usage, reply.usage) : reply.usage;
-    const tool = tools.find(({ tool_name }) => tool_name === reply.tool);
+    const tool = endRound(writing, reply);
     thought.thought = thought.answer = reply.text;
     if (tool) {
       thought.tool = tool.tool_name;
@@ -223,16 +218,20 @@ async function* callTools(
   }
 }
 
+const toolsOf = ({ config }: Turn): readonly Tool[] => config.agent_mode?.tools ?? [];
+
 /** Asks the model of an agent, again with what its tool has returned. */
-const startRound = (
-  { turn, model, signal }: Writing,
-  tools: readonly Tool[],
-  observation: string | undefined,
-) => {
-  const names = tools.map(({ tool_name }) => tool_name);
+function startRound({ turn, model, signal }: Writing, observation: string | undefined) {
+  const tools = toolsOf(turn).map(({ tool_name }) => tool_name);
   const known = observation === undefined ? {} : { observation };
-  return model.stream({ ...promptOf(turn, []), tools: names, ...known }, signal);
-};
+  return model.stream({ ...promptOf(turn, []), tools, ...known }, signal);
+}
+
+/** Counts what a round has used, and returns the tool that the model calls. */
+function endRound({ turn, answer }: Writing, { tool, usage }: Completion): Tool | undefined {
+  answer.usage = answer.usage ? addUsage(answer.usage, usage) : usage;
+  return toolsOf(turn).find(({ tool_name }) => tool_name === tool);
+}
 
 /** What the model says before its final answer, and how the server sends that: by character. */
 const REASON = "I know enough.";
@@ -260,13 +259,10 @@ async function* reason(records: RunStore, writing: Writing): AsyncGenerator<RunE
  */
 async function* workAsAgent(records: RunStore, writing: Writing): AsyncGenerator<RunEvent> {
   const { turn, answer } = writing;
-  const tools = turn.config.agent_mode?.tools ?? [];
   let observation: string | undefined;
   for (;;) {
-    const round = startRound(writing, tools, observation);
-    const reply = yield* sendProgress(records, writing, round);
-    answer.usage = answer.usage ? addUsage(answer.usage, reply.usage) : reply.usage;
-    const tool = tools.find(({ tool_name }) => tool_name === reply.tool);
+    const reply = yield* sendProgress(records, writing, startRound(writing, observation));
+    const tool = endRound(writing, reply);
     if (!tool) {
       answer.text = saidIn(reply.text).said;
       if (answer.thoughts.at(-1)?.answer) answer.thoughts.pop(); // stored as the answer alone

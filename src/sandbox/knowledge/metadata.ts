@@ -70,12 +70,9 @@ export const metadataHandlers: KnowledgeHandlers<typeof operations> = {
 
   setDocumentMetadata(context, { dataset_id, operation_data }, call) {
     const operations = operation_data as readonly SetOperation[]; // validated with the request
-    const checksFirst = atLeast(call.version, "1.16.0");
-    if (checksFirst) {
-      for (const [index, each] of operations.entries()) {
+    if (atLeast(call.version, "1.16.0"))
+      for (const [index, each] of operations.entries())
         requireKnown(context, dataset_id, each, index);
-      }
-    }
     for (const operation of operations) {
       const document = context.documents.find({ dataset_id, id: operation.document_id });
       // The values of earlier documents stay.
@@ -107,17 +104,12 @@ function requireKnown(
   { document_id, metadata_list }: SetOperation,
   index: number,
 ): void {
-  const ids = {
-    document_id,
-    ...Object.fromEntries(metadata_list.map(({ id }, at) => [`metadata_list.${at}.id`, id])),
-  };
-  for (const [field, value] of Object.entries(ids)) {
+  const ids = metadata_list.map(({ id }, at) => [`metadata_list.${at}.id`, id] as const);
+  for (const [name, value] of [["document_id", document_id] as const, ...ids]) {
     if (isUuid(value)) continue;
-    const problem = { type: "value_error", about: "must be a valid UUID", value } as const;
-    throw validationError("MetadataOperationData", {
-      field: `operation_data.${index}.${field}`,
-      ...problem,
-    });
+    const field = `operation_data.${index}.${name}`;
+    const problem = { field, type: "value_error", about: "must be a valid UUID", value } as const;
+    throw validationError("MetadataOperationData", problem);
   }
   if (!documents.find({ dataset_id, id: document_id })) {
     throw knowledgeError("document of values missing", { dataset_id });

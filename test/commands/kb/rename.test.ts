@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { handEdits } from "../../../src/commands/kb/documents/rename.ts";
+import { handEdits } from "../../../src/commands/kb/documents/losses.ts";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import {
   cannedServer,

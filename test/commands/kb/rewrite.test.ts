@@ -71,6 +71,59 @@ test("--rewrite with the change mends an index whose vectors have other dimensio
   expect((await search("Rules")).out).toContain("Paid leave is 30 days.");
 });
 
+test("--rewrite names chunks changed by hand, and needs --yes to lose them", async () => {
+  const kb = "Edited";
+  await newBase(kb);
+  const [id = ""] = (await done(["kb", "chunk", "list", kb, "leave", "-o", "name"])).out.split(
+    "\n",
+  );
+  await done(["kb", "chunk", "update", kb, "leave", id, "--content", "Paid leave is 31 days."]);
+  await cli(["kb", "update", kb, ...model]);
+  const update = async (...more: string[]) => {
+    const sent = seen.length;
+    const ran = await cli(["kb", "update", kb, ...more]);
+    const writes = seen
+      .slice(sent)
+      .filter(({ method, path }) => method !== "GET" && !/retrieve|zip/.test(path));
+    return { ...ran, writes: writes.map(({ path }) => path.replace(/.*\//, "")) };
+  };
+  const lines = join(folder, "each.csv");
+  await writeFile(lines, `kb\n${kb}\n`);
+  const asked = "Write each document again and lose leave: chunk 1 (edited)?";
+  const refused = await update("--rewrite");
+  expect([refused.exit, refused.writes]).toEqual([2, []]);
+  expect(refused.err).toContain(
+    `confirmation required: cannot prompt without a terminal: ${asked}`,
+  );
+  expect(refused.err).toContain("pass --yes");
+  const each = await cli(["kb", "update", "--each", lines, "--rewrite"]);
+  expect([each.exit, each.out]).toEqual([10, expect.stringContaining(asked.slice(0, -1))]);
+  expect(await contents(kb)).toMatchObject([{ content: "Paid leave is 31 days." }]);
+
+  const questions: string[] = [];
+  const terminal = { tty: true, answers: ["n"], questions };
+  const declined = await cli(["kb", "update", kb, ...model], terminal);
+  expect([declined.exit, questions]).toEqual([2, [`${asked} [y/N] `]]);
+  expect(declined.err).toContain(
+    "the settings are stored, and searches fail; write each document again",
+  );
+  expect(await contents(kb)).toMatchObject([{ content: "Paid leave is 31 days." }]);
+
+  const rewritten = await update("--rewrite", "--yes");
+  expect([rewritten.exit, rewritten.writes.length]).toEqual([0, 3]);
+  expect(await contents(kb)).toMatchObject([{ content: "Paid leave is 30 days." }]);
+});
+
+test("kb update offers to write documents again on a terminal", async () => {
+  const kb = "Offered";
+  await newBase(kb);
+  const questions: string[] = [];
+  const terminal = { tty: true, answers: ["y"], questions };
+  await done(["kb", "update", kb, ...model], terminal);
+  expect(questions).toEqual(["Write each document again? [y/N] "]);
+  expect((await search(kb)).out).toContain("Paid leave is 30 days.");
+});
+
 test("a working index is left alone by --rewrite", async () => {
   const sent = seen.length;
   await done(["kb", "update", "Handbook", "--rewrite"]);

@@ -406,20 +406,15 @@ test("a document that is deleted while it is indexed is reported as failed", asy
   expect(actions(ran.out)).toEqual(["create people/leave.md", "create prices.csv", "failed a.md"]);
 });
 
-test("--watch continues after an invalid file and after a network error", async () => {
-  await write(dir, { "a.md": "", "b.md": "b" });
-  const interrupt = new AbortController();
+/** A sync that watches: each event happens once the sync before it is done. */
+async function watched(
+  flags: readonly string[],
+  interrupt: AbortController,
+  events: readonly (() => unknown)[],
+) {
   let info = () => {};
   const watching = () => new Promise<void>((resolve) => (info = resolve));
-  const events = [
-    () => {
-      server.sandbox.setFaults([parseFault("GET * reset")]);
-      return write(dir, { "a.md": "whole" });
-    },
-    async () => server.sandbox.setFaults([]),
-    async () => interrupt.abort("SIGINT"),
-  ];
-  const ran = await sync(["--watch", "--retries", "0"], {
+  return sync(["--watch", "--retries", "0", ...flags], {
     signal: interrupt.signal,
     files: {
       async *watch() {
@@ -441,11 +436,35 @@ test("--watch continues after an invalid file and after a network error", async 
       },
     }),
   });
+}
+
+test("--watch continues after an invalid file and after a network error", async () => {
+  await write(dir, { "a.md": "", "b.md": "b" });
+  const interrupt = new AbortController();
+  const ran = await watched([], interrupt, [
+    () => {
+      server.sandbox.setFaults([parseFault("GET * reset")]);
+      return write(dir, { "a.md": "whole" });
+    },
+    () => server.sandbox.setFaults([]),
+    () => interrupt.abort("SIGINT"),
+  ]);
   expect(ran.exit, ran.err).toBe(130);
   expect(ran.err).toMatch(/press Ctrl-C to stop\nstopped\n$/); // no request was open
   expect(ran.out).toContain("failed\ta.md\tthe file is empty\t");
   expect(ran.err.match(/retrying after the next change/g)).toHaveLength(2);
   expect(await names()).toEqual(["a.md", "b.md"]);
+});
+
+test("--watch sends unchanged files again only once", async () => {
+  await write(dir, { "a.md": "a", "b.md": "b" });
+  expect((await sync()).exit).toBe(0);
+  const interrupt = new AbortController();
+  const ran = await watched(["--rewrite"], interrupt, [
+    () => write(dir, { "a.md": "other" }),
+    () => interrupt.abort("SIGINT"),
+  ]);
+  expect(actions(ran.out)).toEqual(["update a.md", "update a.md", "update b.md"]);
 });
 
 describe("flags", () => {

@@ -117,6 +117,27 @@ describe("sync", () => {
     expect((await sync()).err).toContain("3 files: 3 unchanged");
   });
 
+  test("--rewrite names chunks changed by hand, and needs --yes to lose them", async () => {
+    await write(dir, three);
+    await sync();
+    const [id = ""] = (await run("chunk", "list", kb, "a.md", "-o", "name")).out.split("\n");
+    await run("chunk", "update", kb, "a.md", id, "--content", "edited");
+    const before = server.seen.length;
+    const planned = await sync("--rewrite", "--dry-run");
+    expect([planned.exit, planned.err]).toEqual([
+      0,
+      expect.stringContaining("would lose a.md: chunk 1 (edited)"),
+    ]);
+    const refused = await sync("--rewrite");
+    expect([refused.exit, refused.err]).toEqual([
+      2,
+      expect.stringContaining("Send 3 unchanged files again and lose a.md: chunk 1 (edited)?"),
+    ]);
+    expect(writes(before)).toEqual([]);
+    expect((await sync("--rewrite", "--yes")).exit).toBe(0);
+    expect((await run("chunk", "list", kb, "a.md")).out).not.toContain("edited");
+  });
+
   test("--dry-run prints the plan with the size to embed, and sends nothing", async () => {
     await write(dir, three);
     const before = server.seen.length;

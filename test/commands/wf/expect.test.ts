@@ -7,7 +7,7 @@ import { serverEvent } from "../../../src/lib/server-event.ts";
 import { RunTrace } from "../../../src/runs/trace.ts";
 import { CliError } from "../../../src/errors.ts";
 import { topicText } from "../../../src/cli/help/topics.ts";
-import { seeded } from "../../lib/following.ts";
+import { seeded } from "../../lib/seeded.ts";
 import { endsOf, playedRun, recordedRun } from "../../lib/played-run.ts";
 import type { Cut, Played } from "../../lib/played-run.ts";
 import { http, rawServer } from "../../lib/raw-server.ts";

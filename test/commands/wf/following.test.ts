@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { cutAt, eventEnds, followsThrough, runs, seeded } from "../../lib/following.ts";
+import { cutAt, eventEnds, followsThrough, runs } from "../../lib/following.ts";
+import { seeded } from "../../lib/seeded.ts";
 import { endsOf, gateway, playedRun, recordedRun } from "../../lib/played-run.ts";
 import type { Played } from "../../lib/played-run.ts";
 import { cli } from "../../lib/support.ts";

@@ -253,6 +253,15 @@ test("pass: says how many runs must pass", async () => {
   await writeFile(at("suite.yaml"), suite(names));
 });
 
+test.each([["--confirm", "3"], ["--strict"], ["--allow-removed"]])(
+  "%s requires something to compare with",
+  async (...flags) => {
+    const ran = await wf("good", flags);
+    expect(ran.exit).toBe(2);
+    expect(errorOf(ran.err).message).toBe(`${flags[0]} requires --baseline or --against`);
+  },
+);
+
 test("a plan says how many repeats find a change", async () => {
   const ran = await cli(["wf", "test", "plan", at("suite.yaml"), "--baseline", at("good.json")], {
     folder,

@@ -60,6 +60,17 @@ const sentTo = (name: string, before: number) =>
       ({ body }) => JSON.parse(new TextDecoder().decode(body)) as Readonly<Record<string, unknown>>,
     );
 
+test("labels that cannot be read are refused: all wrong rows at once", async () => {
+  const directory = await calibrate(".", "grader");
+  expect(directory.exit).toBe(2);
+  expect(directory.err).toContain("is a directory");
+  await write(folder, { "wrong.csv": "answer,label\na,maybe\nb,pass\n,fail\n" });
+  const wrong = await calibrate("wrong.csv", "grader");
+  expect(wrong.exit).toBe(2);
+  expect(wrong.err).toContain("row 1 (line 2): the row has no valid label or mark");
+  expect(wrong.err).toContain("row 3 (line 4): the row has no answer");
+});
+
 /** What a report of a run says about the calibration of its judge. */
 const notes = async () =>
   (await wf("run", file("suite.yaml"))).out

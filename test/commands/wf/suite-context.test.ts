@@ -37,11 +37,11 @@ interface Result {
 }
 type Values = Readonly<Record<string, unknown>>;
 
-async function run(app: string, tests: readonly Values[]) {
+async function run(app: string, tests: readonly Values[], flags: readonly string[] = []) {
   const before = sandbox.seen.length;
   const named = tests.map((each, index) => ({ name: `test ${index}`, ...each }));
   await write(folder, { "suite.yaml": JSON.stringify({ app, tests: named }) });
-  const line = ["wf", "test", "run", join(folder, "suite.yaml"), "-o", "json"];
+  const line = ["wf", "test", "run", join(folder, "suite.yaml"), "-o", "json", ...flags];
   const ran = await sandbox.cli(line, { folder, env: { KB_SANDBOX_APP_KEYS: keys } });
   const printed = (ran.out === "" ? { tests: [] } : JSON.parse(ran.out)) as {
     readonly tests: readonly { readonly results: readonly Result[] }[];
@@ -68,7 +68,10 @@ const said = (query: string, more: Values): Values => ({ inputs: { query }, sear
 test("the results have what the search found", async () => {
   const { results } = await run("echo", [said("hello", {})]);
   expect(results[0]?.found).toEqual({
+    query: search.query,
+    top: 2,
     expected: ["leave.md"],
+    names: { "leave.md": "leave.md" },
     documents: ["leave.md", "parking.md"],
     chunks: [
       { document: "leave.md", content: "Thirty days of leave a year." },
@@ -111,7 +114,12 @@ test("sentences that no chunk has are named, unless the judge supports them", as
   const checkOf = ({ checks }: Result) =>
     checks.find(({ check }) => /sentences/.test(String(check)));
   expect(ran.results.map(checkOf)).toMatchObject([
-    { passed: true, score: 1, actual: "1 of 1 sentence" },
+    {
+      passed: true,
+      score: 1,
+      actual: "1 of 1 sentence",
+      check: "at least 100 % of the sentences are in the chunks",
+    },
     { passed: false, score: 1 / 3, actual: `1 of 3 sentences; ${open}` },
     { passed: true, score: 1 / 3 },
     { passed: true, score: 1, actual: "3 of 3 sentences; judge told: verdict pass" },
@@ -165,7 +173,12 @@ test("recall and precision compare the documents of the chunks", async () => {
     { inputs: { query: "hello" }, context_precision: { documents } },
   ]);
   expect(checksOf(ran).slice(0, 3)).toMatchObject([
-    { passed: true, score: 1, actual: "1 of 1" },
+    {
+      passed: true,
+      score: 1,
+      actual: "1 of 1",
+      check: "chunks are of at least 50 % of the expected documents",
+    },
     { passed: false, score: 0.5, actual: '1 of 2; others: "parking.md"' },
     { passed: false, score: 2 / 3, actual: '2 of 3; missing: "gone.md"' },
   ]);
@@ -183,4 +196,29 @@ test.each([
   const ran = await run("echo", [values]);
   expect(ran.exit).toBe(2);
   expect(ran.err).toContain(problem);
+});
+
+test("wf test score judges what the search found, and names the documents as it did", async () => {
+  const listed = await sandbox.cli(["kb", "doc", "list", "Handbook", "-o", "json"], { folder });
+  const all = JSON.parse(listed.out) as { readonly id: string; readonly name: string }[];
+  const documents = all.filter(({ name }) => name === "leave.md").map(({ id }) => id);
+  const own = { context_recall: 1, context_precision: 0.9, search: { ...search, documents } };
+  const tests = [own, said("hello", { ...own, inputs: { query: "hello" } })];
+  const ran = await run("echo", tests, ["--save", join(folder, "found.json")]);
+  const score = async () => {
+    const line = ["wf", "test", "score", join(folder, "found.json"), "-o", "json"];
+    const again = await sandbox.cli(line, { folder, env: { KB_SANDBOX_APP_KEYS: keys } });
+    const { tests: all } = JSON.parse(again.out) as { tests: { results: Result[] }[] };
+    return all.flatMap(({ results }) => results);
+  };
+  const checksOf = (results: readonly Result[]) => results.map(({ checks }) => checks);
+  expect(checksOf(await score())).toEqual(checksOf(ran.results));
+  expect(ran.results.map(({ status }) => status)).toEqual(["failed", "failed"]);
+  await write(folder, {
+    "suite.yaml": JSON.stringify({
+      app: "echo",
+      tests: [{ name: "test 0", ...own, search: { ...own.search, query: "Parking?" } }],
+    }),
+  });
+  expect((await score())[0]?.error).toContain("its search has changed");
 });

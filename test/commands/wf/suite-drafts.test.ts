@@ -5,8 +5,9 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { write } from "../../lib/directory.ts";
 import { root } from "../../lib/paths.ts";
+import { json, runServer } from "../../lib/run-server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { temporaryDirectory } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 const sandbox = await testSandbox();
 const folder = await temporaryDirectory();
@@ -104,6 +105,44 @@ test("liked messages become tests, after the messages before them", async () => 
   expect(await passing("chat", file("liked.yaml"))).toEqual(["Where?", "And for parents?"]);
 });
 
+test("fields of messages that are missing make no test, or one without them", async () => {
+  const message = { query: "Where?", answer: "Here", inputs: null, created_at: 2 };
+  const list = (data: readonly object[]) => json({ data, has_more: false, limit: 20 });
+  const idOf = (number: number) => `0000000${number}-0000-4000-8000-000000000000`;
+  const conversations = [
+    [{ ...message, id: idOf(0) }],
+    [
+      { ...message, id: idOf(9), query: null, created_at: 1 },
+      { ...message, id: idOf(1) },
+    ],
+    [{ ...message, id: idOf(2), query: 5 }],
+  ];
+  const server = await runServer({
+    "GET /v1/info": json({ name: "A", mode: "chat" }),
+    "GET /v1/app/feedbacks": list(
+      [0, 1, 2].map((n) => ({
+        id: idOf(n),
+        message_id: idOf(n),
+        conversation_id: idOf(n),
+        rating: "like",
+      })),
+    ),
+    "GET /v1/messages": (socket, _, request) => {
+      const [, id = ""] = /conversation_id=0{7}(\d)/.exec(request) ?? [];
+      list(conversations[Number(id)] ?? [])(socket, 0, request);
+    },
+  });
+  const line = ["wf", "test", "init", "--from", "feedback"];
+  const { out, err } = await cli(line, {
+    env: { KB_BASE_URL: server.baseUrl, KB_APP_KEY: "app-a" },
+    folder,
+  });
+  expect(err).toContain("1 skipped: after a message without a question; 1 skipped: without a");
+  expect((parse(out) as { tests: unknown[] }).tests).toEqual([
+    { name: "Where?", query: "Where?", answer: "Here", compare: "similar" },
+  ]);
+});
+
 test("succeeded runs become tests of what is likely to be the same again", async () => {
   const run = (app: string, query: string) =>
     done(app, "run", "--inputs", JSON.stringify({ query }));
@@ -175,6 +214,8 @@ test("rows become tests by the names of their columns", async () => {
     app: "chat",
     tests: [{ name: "hello", query: "hello", answer: "hello", compare: "similar" }],
   });
+  const directory = await init("chat", "rows", folder);
+  expect([directory.exit, directory.err]).toEqual([2, `error: ${folder}: is a directory\n`]);
   const other = await init("chat", "rows", file("other.csv"));
   expect(other.exit).toBe(2);
   expect(other.err).toContain(

@@ -1,6 +1,7 @@
 /** Facts in which two answers differ. */
 import { expect, test } from "vitest";
 import { differingFacts } from "../../../src/commands/wf/test/answers/facts.ts";
+import { supportedSentences } from "../../../src/commands/wf/test/answers/supported.ts";
 
 test.each([
   // The same, written in another way.
@@ -60,4 +61,13 @@ test.each([
   ],
 ])("%j does not state what %j does: %s", (answer, expected, difference) => {
   expect(differingFacts(answer, expected)).toContain(difference);
+});
+
+test("long texts are compared in a time that grows with their length", () => {
+  const numbers = Array.from({ length: 30_000 }, (_, index) => `${index} x`).join(" ");
+  expect(differingFacts(numbers, numbers)).toBeUndefined();
+  const sentence = "Thirty days of leave a year, says the handbook. ";
+  const answer = sentence.repeat(8000);
+  const { all, open } = supportedSentences(answer, [answer], { share: 1 });
+  expect([all.length, open.length]).toEqual([8000, 0]);
 });

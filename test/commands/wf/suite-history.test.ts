@@ -74,6 +74,18 @@ test("a history names flaky and broken tests, and skips files of others", async 
   expect(saved).toMatchObject({ wf_test: 1, at: "2026-03-01T00:00:00.000Z" });
   await writeFile(at(join("history", first.replace("03-01", "02-01"))), '{"wf_test":1');
   await writeFile(at("history/other.json"), "{}");
+  const tests = async () => {
+    const { out: text } = await wf("echo", "2026-03-09", "flaky", "history", "-o", "json");
+    return (JSON.parse(text) as { tests: unknown[] }).tests;
+  };
+  expect(await tests()).toMatchObject([
+    { name: "Echo: bad", verdict: "failing" },
+    { name: "Echo: good", verdict: "failing", last: "PFPF" }, // the application changed, not the test
+  ]);
+  for (const name of names) {
+    const text = await readFile(at(join("history", name)), "utf8");
+    await writeFile(at(join("history", name)), text.replaceAll('"app":"broken"', '"app":"echo"'));
+  }
   const { out, err } = await wf("echo", "2026-03-09", "flaky", "history", "-o", "json");
   expect(err).toContain(
     "skipped 2 files that --history has not written as it is: other.json, 2026-02",
@@ -88,6 +100,11 @@ test("a history names flaky and broken tests, and skips files of others", async 
   const table = await wf("echo", "2026-03-09", "flaky", "history", "-o", "tsv");
   expect(table.out).toContain("# 1 of 2 tests flaky in 4 results\n");
   expect(table.out).toContain("flaky\tEcho: good\t2/4\t15–85 %\tPFPF\t2026-03-04T00:00:00Z\t\n");
+  for (const name of names.slice(1)) {
+    const text = await readFile(at(join("history", name)), "utf8");
+    await writeFile(at(join("history", name)), text.replaceAll('"reused":false', '"reused":true'));
+  }
+  expect(await tests()).toMatchObject([{ runs: 1 }, { runs: 1 }]);
   const none = await wf("echo", "2026-03-09", "flaky", "history-of-nothing");
   expect([none.exit, none.err]).toEqual([
     2,

@@ -62,6 +62,11 @@ test.each([
   ["contains", undefined, undefined, "no equivalent"],
   ["cost", undefined, 0.1, "no equivalent"],
   ["constructor", "a", undefined, "no equivalent"],
+  ["contains-any", [], undefined, "no equivalent"],
+  ["contains-all", [], undefined, "no equivalent"],
+  ["similar", "a", 5, "a threshold of 5"],
+  ["llm-rubric", "is polite", -1, "a threshold of -1"],
+  ["latency", undefined, 1e22, "a threshold of 1e+22"],
 ])("%s %j %s", (type, value, threshold, expected) => {
   expect(expectedKeys({ type, value, threshold }, "grader")).toEqual(expected);
 });
@@ -186,6 +191,44 @@ tests:
     expect: ['text contains "x"'],
   });
   await expect(stat(at("ran"))).rejects.toThrow("ENOENT");
+});
+
+test("variables of any kind, and assertions with an empty value", async () => {
+  const init = async (q: unknown, query = "q") => {
+    const tests = [{ vars: { q, r: 1 }, assert: [{ type: "is-json", value: null }] }];
+    await write(folder, { "kinds.yaml": JSON.stringify({ tests }) });
+    const from = ["--from", "promptfoo", at("kinds.yaml"), "--query", query];
+    const { out, err } = await wf("chat", "init", ...from);
+    return out === "" ? err : (parse(out) as { tests: unknown[] }).tests[0];
+  };
+  const rest = { inputs: { r: 1 }, expect: ["text is valid json"] };
+  const question = '{"a":[1]}';
+  expect(await init({ a: [1] })).toEqual({ name: question, query: question, ...rest });
+  expect(await init(5)).toEqual({ name: "5", query: "5", ...rest });
+  expect(await init(null)).toContain("1 skipped: without a question");
+  expect(await init("a", "constructor")).toContain("1 skipped: without a question");
+});
+
+test("a long expected answer makes no test", async () => {
+  const tests = [{ vars: { q: "a" }, assert: [{ type: "similar", value: "x".repeat(20_001) }] }];
+  await write(folder, { "long.yaml": JSON.stringify({ tests }) });
+  const { err } = await wf("chat", "init", "--from", "promptfoo", at("long.yaml"));
+  expect(err).toContain("1 skipped: with an answer of more than 20000 characters");
+});
+
+test("a file that is named again and again is read once", async () => {
+  const lists = Array.from({ length: 30 }, (_, index) => [
+    `${index}.yaml`,
+    `- file://${index + 1}.yaml\n- file://${index + 1}.yaml\n`,
+  ]);
+  await write(folder, {
+    ...(Object.fromEntries(lists) as Record<string, string>),
+    "30.yaml": "- vars: { q: a }\n",
+    "twice.yaml": "tests: [file://0.yaml]",
+  });
+  const { out, err } = await wf("chat", "init", "--from", "promptfoo", at("twice.yaml"));
+  expect(err).toBe(`1 test from promptfoo ${at("twice.yaml")}\n`);
+  expect((parse(out) as { tests: unknown[] }).tests).toHaveLength(1);
 });
 
 test("a list that names itself is refused", async () => {

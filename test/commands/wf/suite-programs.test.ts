@@ -3,6 +3,8 @@ import { chmod } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { SuiteTest } from "../../../src/commands/wf/test/file/index.ts";
+import { checkLimits, overBudget } from "../../../src/commands/wf/test/limits.ts";
 import { spawnChild } from "../../../src/host/child-process.ts";
 import { write } from "../../lib/directory.ts";
 import { workflowJudge } from "../../lib/judge-apps.ts";
@@ -55,6 +57,7 @@ test("the JSON of an answer or an output fits a schema, of the suite or of a fil
       said("{}", { schema: { file: "days.json" } }),
       said("30 days", { schema: days }),
       said(`"${"a".repeat(40)}!"`, { schema: { pattern: "^(a+)+$" } }),
+      said(`"${"a".repeat(40)}!"`, { schema: { not: { pattern: "^(a+)+$" } } }),
     ],
   });
   expect(answers.results.map(({ checks }) => checks[1])).toMatchObject([
@@ -62,7 +65,8 @@ test("the JSON of an answer or an output fits a schema, of the suite or of a fil
     { passed: false, actual: "/days must be integer" },
     { passed: false, actual: "it must have required property 'days'" },
     { passed: false, actual: 'it is not JSON: "30 days"' },
-    { passed: false, actual: 'it must match pattern "^(a+)+$"' },
+    { passed: false, actual: "it takes too long to compare" },
+    { passed: false, actual: "it takes too long to compare" },
   ]);
   const of = (name: string, schema: Values) => ({
     inputs: { answer: "a" },
@@ -83,6 +87,7 @@ test("the JSON of an answer or an output fits a schema, of the suite or of a fil
 test.each([
   [{ schema: "none.json" }, "schema none.json cannot be read: file not found"],
   [{ schema: { type: "integral" } }, "schema is not valid"],
+  [{ schema: { $async: true } }, "schema is not valid: it has $async"],
   [{ schema: { $ref: "http://127.0.0.1/s.json" } }, "schema is not valid: can't resolve reference"],
   [{ schema: { file: "days.json", type: "object" } }, "schema has a file"],
   [{ schema: { of: 1 } }, "of and file of schema are texts"],
@@ -160,6 +165,9 @@ test.each([
   ['console.error("at\\nlast"); process.exitCode = 1', "failed", 'exit code 1: "last"'],
   ["console.log('{\"pass\": true}'); process.exitCode = 1", "failed", "verdict fail"],
   ["console.log('{\"score\": 0.5}')", "passed", "score 0.5"],
+  ["console.log('{\"score\": 0.4}')", "failed", "score 0.4"],
+  ["console.log('{\"passed\": false}')", "error", "must print"],
+  ["console.log('{\"pass\": 1}'); process.exitCode = 1", "failed", 'exit code 1: "{'],
   ["console.log('{\"score\": 5}')", "error", "must print"],
   ["console.log('{\"pass\": 1}')", "error", "must print"],
   ['console.error("no"); process.exitCode = 3', "error", 'ended with exit code 3: "no"'],
@@ -260,4 +268,25 @@ test("with score_at_least, the weighted mean of the checks decides", async () =>
     ["passed", 0.625],
     ["failed", null],
   ]);
+});
+
+const limited = (maxTokens: number, turns: number) =>
+  ({ maxTokens, turns: Array.from({ length: turns }, () => ({})) }) as unknown as SuiteTest;
+const used = (...tokens: readonly (number | null)[]) => ({
+  tokens: 10,
+  seconds: 1,
+  judge_tokens: null,
+  turns: tokens.map((each) => ({ end: { tokens: each } })),
+});
+
+test("a limit is not met by a sum that lacks a turn, and needs turns", () => {
+  expect(checkLimits(limited(15, 2), used(5, 5)).checks).toMatchObject([{ passed: true, turn: 2 }]);
+  expect(checkLimits(limited(15, 2), used(10, null))).toEqual({ checks: [], unknown: "tokens" });
+  expect(checkLimits(limited(15, 0), used())).toEqual({ checks: [], unknown: undefined });
+});
+
+test.each([null, { tokens: null }, 5])("a budget of results may be anything: %j", (budget) => {
+  const suite = { name: "a", budget } as never;
+  const results = [{ ...used(3), tokens: "5" as never }];
+  expect(overBudget([{ suite: "a", results }], [suite])).toEqual([]);
 });

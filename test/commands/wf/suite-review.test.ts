@@ -368,6 +368,43 @@ test.each<readonly [name: string, before: string, after: string]>([
   expect(await read(name)).toBe(inputs(after));
 });
 
+test("an answer that looks like a list stays a text in CSV", async () => {
+  await write(folder, { "list.csv": 'name,inputs.query,answer\na,"[1, 2]",x\n' });
+  await save("list.csv", "list.json");
+  expect((await wf(["accept", file("list.json"), "--all"])).exit).toBe(0);
+  const again = await wf(["run", file("list.csv")]);
+  expect(again.exit, again.out).toBe(0);
+});
+
+test("an answer to a question that has changed is not accepted", async () => {
+  const asking = (query: string) =>
+    `tests: [{ name: a, inputs: { query: ${query} }, answer: b }]\n`;
+  await write(folder, { "asked.yaml": asking("one") });
+  await save("asked.yaml", "asked.json");
+  await write(folder, { "asked.yaml": asking("two") });
+  const all = await wf(["accept", file("asked.json"), "--all"]);
+  expect(all.out).toContain("asked: a\tskipped\tits question has changed since these results\t");
+  const named = await wf(["accept", file("asked.json"), "--test", "a"]);
+  expect([named.exit, named.err]).toEqual([
+    2,
+    expect.stringContaining("cannot be accepted: its question has changed since these results"),
+  ]);
+  expect(await read("asked.yaml")).toBe(asking("two"));
+});
+
+test("a suite with two spellings of its path gets all answers", async () => {
+  const text = (one: string, two: string) =>
+    `tests: [{ name: a, inputs: { query: 1a }, answer: ${one} }, { name: b, inputs: { query: 2b }, answer: ${two} }]\n`;
+  await write(folder, { "paths.yaml": text("x", "x") });
+  await save("paths.yaml", "paths.json");
+  const saved = JSON.parse(await read("paths.json")) as { tests: { path: string }[] };
+  const [, second] = saved.tests;
+  if (second) second.path = `${folder}/./paths.yaml`;
+  await write(folder, { "paths.json": JSON.stringify(saved) });
+  expect((await wf(["accept", file("paths.json"), "--all"])).exit).toBe(0);
+  expect(await read("paths.yaml")).toBe(text('"1a"', '"2b"'));
+});
+
 test("a CSV file without the column is not changed", async () => {
   await write(folder, { "bare.csv": "inputs.query\nhello\n" });
   await save("bare.csv", "bare.json");

@@ -130,6 +130,66 @@ test.each([
   expect(merged.out).toBe("");
 });
 
+test.each([
+  { index: 0, count: 1 },
+  { index: 1, count: -1 },
+  { index: 1, count: 1e12 },
+])("the shard %j is refused", async (place) => {
+  const saved = JSON.parse(await readFile(at("1.json"), "utf8")) as object;
+  await writeFile(at("no.json"), JSON.stringify({ ...saved, shard: place }));
+  const merged = await merge("no.json");
+  expect([merged.exit, merged.err]).toEqual([
+    2,
+    expect.stringContaining("no.json is not the result of a run of tests"),
+  ]);
+});
+
+test("a file may have anything in the fields of runs, or lack them", async () => {
+  await shard("1/1", "fields.json");
+  const saved = JSON.parse(await readFile(at("fields.json"), "utf8")) as {
+    suites: object[];
+    tests: { results: Record<string, unknown>[] }[];
+  };
+  const [run = {}] = saved.tests[0]?.results ?? [];
+  const fields = Object.keys(run).filter((name) => !["status", "checks"].includes(name));
+  expect(fields).toContain("quarantine");
+  for (const value of [undefined, null, "x", 5, [null], { until: "" }]) {
+    const odd = Object.fromEntries(fields.map((name) => [name, value]));
+    const tests = saved.tests.map((each) => ({
+      ...each,
+      results: each.results.map(({ status, checks }) => ({ ...odd, status, checks })),
+    }));
+    const suites = saved.suites.map((each) => ({ ...each, budget: value }));
+    await writeFile(at("odd.json"), JSON.stringify({ ...saved, suites, tests }));
+    for (const line of [
+      ["merge", "odd.json", "-o", "md", "--junit", "odd.xml"],
+      ["merge", "odd.json", "-o", "html"],
+      ["merge", "fields.json", "--baseline", "odd.json"],
+      ["review", "odd.json"],
+    ]) {
+      const ran = await wf("test", ...line.map((arg) => (/\./.test(arg) ? at(arg) : arg)));
+      expect([0, 14], `${line.join(" ")} ${JSON.stringify(value)}: ${ran.err}`).toContain(ran.exit);
+      expect(ran.out).not.toMatch(/NaN|\[object/);
+    }
+  }
+});
+
+test("reused answers are not compared", async () => {
+  await wf("test", "run", at("a.yaml"), "--save", at("first.json"));
+  await wf("test", "run", at("a.yaml"), "--reuse", at("first.json"), "--save", at("reused.json"));
+  expect((await merge("reused.json")).exit).toBe(14);
+  for (const flag of [
+    ["--baseline", "first.json"],
+    ["--history", at("history")],
+  ]) {
+    const merged = await merge("reused.json", ...flag);
+    expect([merged.exit, merged.err]).toEqual([
+      2,
+      expect.stringContaining("answers of --reuse are no new observations"),
+    ]);
+  }
+});
+
 test.each(["0/3", "4/3", "3", "x", "auto"])("--shard %s is invalid", async (share) => {
   const ran = await shard(share, "x.json");
   expect(ran.exit).toBe(2);

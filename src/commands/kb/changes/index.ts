@@ -5,7 +5,7 @@ export type { SettingsPlan } from "./apply-settings.ts";
 export { change } from "./change.ts";
 export type { Change, DocumentChange, SourceDocument } from "./change.ts";
 export { isChange, makeDocuments } from "./make-documents.ts";
-export { ambiguousContent, planDocuments } from "./plan-documents.ts";
+export { ambiguousContent, indexedAgain, planDocuments } from "./plan-documents.ts";
 export { planSettings } from "./plan-settings.ts";
 export type { CurrentState, DesiredState } from "./plan-settings.ts";
 export type { MadeJournal, Noted } from "./upload.ts";

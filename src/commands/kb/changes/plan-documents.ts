@@ -26,6 +26,9 @@ export interface DocumentRules {
   readonly mayExist?: (path: string) => boolean;
 }
 
+/** Note of a document that is updated only because the plan rewrites. */
+export const indexedAgain = "indexed again";
+
 type Matches = ReadonlyMap<SourceDocument, readonly DocumentState[]>;
 
 /** Note of a document whose path another document has, too. */
@@ -106,7 +109,7 @@ function syncChange(
   }
   if (document.indexing_status === "error") return plan("update", failedBefore);
   if (!hasContent) return plan("update", isTouched(document, file) ? touched : undefined);
-  if (rewrite) return plan("update", "indexed again");
+  if (rewrite) return plan("update", indexedAgain);
   if (!isKnown) return plan("adopt");
   return plan(hasValues(document, file) ? "unchanged" : "metadata");
 }

@@ -1,7 +1,7 @@
+import { newestServer } from "../../../lib/version.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import { asPage, list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
 import { processRuleShape, required } from "../../../operations/shared.ts";
-import { newestSeen } from "../../../splitting/split.ts";
 import { task } from "../../task/command-spec.ts";
 
 /** Which files of a directory a command reads. */
@@ -24,7 +24,7 @@ export const ruleFlags = {
   process_rule: local.json("Chunking rule (default: the automatic one)", {
     shape: processRuleShape,
   }),
-  server_version: local.text(`Version of the server (default ${newestSeen})`, {
+  server_version: local.text(`Version of the server (default ${newestServer})`, {
     placeholder: "version",
   }),
 };

@@ -1,8 +1,9 @@
 import { usage } from "../../../errors.ts";
+import { newestServer } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { automaticProcessRule } from "../../../operations/shared.ts";
 import { type ProcessRule, readProcessRule } from "../../../splitting/rule.ts";
-import { newestSeen, seenVersion } from "../../../splitting/split.ts";
+import { seenVersion } from "../../../splitting/split.ts";
 import { readServer } from "../../shared/login/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { newestRule } from "../documents/index.ts";
@@ -55,7 +56,7 @@ async function versionFor({ like, server_version: given }: RuleInput, context: C
     );
   const asked = given === undefined && like !== undefined;
   const server = asked ? await readServer(await context.api.baseUrl(), context) : undefined;
-  const version = given ?? server?.version ?? newestSeen;
+  const version = given ?? server?.version ?? newestServer;
   const seen = seenVersion(version);
   if (seen !== version)
     await context.notice(`version ${version} was not seen; texts are split as by ${seen}`);

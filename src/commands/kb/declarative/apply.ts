@@ -63,12 +63,12 @@ async function checkIndex(
 ): Promise<void> {
   const indexSettings = /^(indexing_technique|embedding_model)$/;
   if (changes.some(({ what, name }) => what === "setting" && indexSettings.test(name))) return; // checked after them
-  const { name, indexing_technique, doc_form = null } = current?.settings ?? {};
+  const { name, indexing_technique } = current?.settings ?? {};
   if (id === undefined || name === undefined || indexing_technique !== "high_quality") return;
   const { brokenIndex, repairIndex } = await import("../models/index.ts");
   const problem = await brokenIndex(id, context);
   if (problem === undefined) return;
-  if (rewrite && !context.options.dryRun) return repairIndex({ id, name, doc_form }, true, context);
+  if (rewrite && !context.options.dryRun) return repairIndex({ id, name }, true, context);
   const command = commandLine("kb update", [desired.name], { rewrite: true });
   await context.notice(`searches fail: ${problem}; write each document again: ${command}`);
 }

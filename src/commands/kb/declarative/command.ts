@@ -1,3 +1,4 @@
+import { listChunks } from "../../../operations/chunks.ts";
 import { downloadDocumentsZip, listDocuments } from "../../../operations/documents.ts";
 import {
   getKnowledgeBase,
@@ -62,7 +63,7 @@ export const kbApply = task({
   action: "apply {file}",
   summary: "Create or update a knowledge base from a file",
   about:
-    "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted; documents are only with prune, and above\nmax_delete (default 20%) only after confirmation.",
+    "Creates the knowledge base if it does not exist. Settings that the file omits are kept, and a second\napply changes nothing. Metadata fields are never deleted; documents are only with prune, and above\nmax_delete (default 20%) only after confirmation, as are chunks changed by hand with --rewrite.",
   parallel: true,
   params: { file: kbFile, rewrite: updateKnowledgeBase.params.rewrite, ...transferFlags },
   namesFiles: true,
@@ -74,6 +75,7 @@ export const kbApply = task({
     unbindTags,
     ...settingChanges,
     ...syncRequests,
+    listChunks,
   ],
   effect: "writes",
   plans: true,

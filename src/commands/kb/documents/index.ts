@@ -17,9 +17,10 @@ export {
   waitForIndexing,
 } from "./indexing-status.ts";
 export type { DocumentStatus } from "./indexing-status.ts";
+export { confirmLosses, lossesOfAll } from "./losses.ts";
 export { metadataWriter } from "./metadata-writer.ts";
 export type { MetadataWriter } from "./metadata-writer.ts";
-export { newestRule, ruleFor, ruleOf } from "./process-rule.ts";
+export { newestRule, ruleFor, ruleOf, sendableRule } from "./process-rule.ts";
 export { waitOnRateLimit } from "./rate-limit.ts";
 export type { RateLimitWaiter } from "./rate-limit.ts";
 export { replaceFile } from "./replace.ts";

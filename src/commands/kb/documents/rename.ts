@@ -1,17 +1,15 @@
 import { requireField } from "../../../api/response.ts";
 import { CliError, refused, usage } from "../../../errors.ts";
-import { collect } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";
-import { countCharacters, counted, decodeText, firstNames } from "../../../lib/text.ts";
-import { listChunks } from "../../../operations/chunks.ts";
+import { countCharacters, counted, decodeText } from "../../../lib/text.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
-import type { Checked } from "../../../operations/operation.ts";
 import type { Context, RowWork } from "../../task/command-spec.ts";
 import { readContents } from "./contents.ts";
 import { responseValues } from "./field-values.ts";
 import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.ts";
 import { syncFields } from "./marks.ts";
+import { confirmLosses, lossesOf } from "./losses.ts";
 import { replaceFile } from "./replace.ts";
 import { incomplete, verifiedRename } from "./verify-rename.ts";
 import type { DocumentDetail, Rename, RenameInput, SentContent } from "./verify-rename.ts";
@@ -77,7 +75,9 @@ async function checkRename(
   const extension = extensionOf(before);
   if (extension !== "txt") requireFileName(input.name, extension);
   await requireFreeName(input, context);
-  await confirmLosses(rename, context);
+  const question = (lost: string) =>
+    `Rename ${before.name} to ${input.name} and lose ${lost}? The document is split into chunks again.`;
+  await confirmLosses(rename.losses, { question, declined: "nothing was changed" }, context);
   return rename;
 }
 
@@ -93,9 +93,7 @@ async function readRename(input: RenameInput, context: Context): Promise<Rename>
   const { dataset_id, document_id } = input;
   const before = await context.api.call(getDocument, { dataset_id, document_id });
   if (before.name === input.name) return { input, before, losses: [] };
-  const chunks = await collect(context.api.rows(listChunks, { dataset_id, document_id }));
-  const generated = before.doc_form === "qa_model" ? ["its questions and answers"] : [];
-  return { input, before, losses: [...generated, ...handEdits(chunks, before)] };
+  return { input, before, losses: await lossesOf(dataset_id, before, context) };
 }
 
 async function requireFreeName({ dataset_id, name }: RenameInput, context: Context): Promise<void> {
@@ -156,18 +154,6 @@ function requireFileName(name: string, extension: string): void {
   throw usage(
     `${shown} does not end in ${ending}`,
     "the server reads the file by its extension, which a rename keeps",
-  );
-}
-
-async function confirmLosses(
-  { input: { name }, before, losses }: Rename,
-  context: Context,
-): Promise<void> {
-  if (losses.length === 0) return;
-  if (context.options.dryRun) return context.notice(`would lose ${firstNames(losses)}`);
-  await context.confirm(
-    `Rename ${before.name} to ${name} and lose ${firstNames(losses)}? The document is split into chunks again.`,
-    { declined: "nothing was changed" },
   );
 }
 
@@ -267,47 +253,4 @@ async function waitForDocument(
     throw isRenamed ? incomplete(problem) : new CliError("remote-failed", problem);
   }
   return last;
-}
-
-/** What a chunk tells of changes by hand. */
-type EditableChunk = Checked<{
-  id: "id";
-  position: "number";
-  enabled: "flag";
-  "status?": "text";
-  "updated_by?": "text";
-  "disabled_at?": "time";
-  "indexing_at?": "time";
-  "completed_at?": "time";
-  child_chunks: readonly [{ "type?": "text" }];
-}>;
-
-/**
- * The changes by hand that are lost when a document is split into chunks again: `chunk 3 (edited)`.
- * The server records no removed last chunk, and no change of an answer or a summary alone.
- */
-export function handEdits(
-  chunks: readonly EditableChunk[],
-  { completed_at }: { readonly completed_at?: number | null | undefined },
-): readonly string[] {
-  const sorted = chunks.toSorted((a, b) => a.position - b.position);
-  const edits: string[] = [];
-  let next = 1;
-  for (const chunk of sorted) {
-    for (; next < chunk.position; next++) edits.push(`chunk ${next} (removed)`);
-    next = chunk.position + 1;
-    const edit = editOf(chunk, completed_at ?? Infinity);
-    if (edit !== undefined) edits.push(`chunk ${chunk.position} (${edit})`);
-  }
-  return edits;
-}
-
-function editOf(chunk: EditableChunk, completedAt: number): string | undefined {
-  if ((chunk.updated_by ?? null) !== null) return "edited";
-  if (chunk.child_chunks.some(({ type }) => type === "customized")) return "child chunks edited";
-  // A chunk that could not be embedded is not enabled either, but not completed.
-  const isOff = !chunk.enabled && typeof chunk.disabled_at === "number";
-  if (isOff && chunk.status === "completed") return "disabled";
-  // Chunks of a pipeline have only the later of the two times.
-  return (chunk.indexing_at ?? chunk.completed_at ?? 0) > completedAt ? "added" : undefined;
 }

@@ -3,8 +3,8 @@ import { ApiError, CliError } from "../../../errors.ts";
 import { delays, poll } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { counted } from "../../../lib/text.ts";
-import { listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
+import { counted, decodeText } from "../../../lib/text.ts";
+import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
 import {
   getKnowledgeBase,
@@ -14,15 +14,17 @@ import {
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
 import {
+  confirmLosses,
   documentStatuses,
   isIndexed,
+  lossesOfAll,
   readContents,
   replaceFile,
-  ruleOf,
+  sendableRule,
   waitForIndexing,
 } from "../documents/index.ts";
 
-type Kb = Pick<KnowledgeBase, "id" | "name"> & { readonly doc_form: string | null };
+type Kb = Pick<KnowledgeBase, "id" | "name">;
 
 /** Searches until a changed index must work. */
 const maxPolls = 15;
@@ -32,7 +34,8 @@ const isSearched = ({ enabled, archived }: Document): boolean => enabled === tru
 /**
  * Waits until the documents of a knowledge base are indexed and a search succeeds. If it does not, the
  * server indexed with the settings from before a change (server §8): writes each document again, with its
- * own content, if `rewrite` is set or confirmed. Throws remote-failed for an index that stays broken.
+ * own content, if `rewrite` is set or confirmed, and changes of chunks by hand that are lost are confirmed.
+ * Throws remote-failed for an index that stays broken.
  */
 export async function repairIndex(kb: Kb, rewrite: boolean, context: Context): Promise<void> {
   const problem = await indexProblem(kb, context);
@@ -43,11 +46,17 @@ export async function repairIndex(kb: Kb, rewrite: boolean, context: Context): P
   if (!rewrite) {
     if (!context.options.input) throw failure(kb, why, {}, `the settings are stored; ${next}`);
     await context.promptLine(`${why}\n`);
-    const declined = `the settings are stored, and searches fail; ${next}`;
-    await context.confirm("Write each document again?", { declined });
   }
+  const declined = `the settings are stored, and searches fail; ${next}`;
+  const all = await collect(context.api.rows(listDocuments, { dataset_id: kb.id }));
+  const documents = all.filter(isSearched);
+  const losses = await lossesOfAll(kb.id, documents, context);
+  const question = (lost: string) => `Write each document again and lose ${lost}?`;
+  await confirmLosses(losses, { question, declined }, context);
+  if (!rewrite && losses.length === 0)
+    await context.confirm("Write each document again?", { declined });
   if (/dimension/i.test(problem)) await removeVectors(kb, context);
-  const left = await rewriteDocuments(kb, next, context);
+  const left = await rewriteDocuments(kb, documents, next, context);
   const still = await indexProblem(kb, context);
   if (still !== undefined) throw failure(kb, `searches still fail: ${still}`, { left });
   if (left.length === 0) return;
@@ -150,14 +159,16 @@ async function removeVectors({ id: dataset_id }: Kb, context: Context): Promise<
 }
 
 /**
- * Writes each searched document again, with the bytes that the server has of it; returns the names of
+ * Writes each document again, with the bytes that the server has of it; returns the names of
  * those without a file. A second run begins anew: the same content twice changes nothing.
  */
-async function rewriteDocuments(kb: Kb, next: string, context: Context) {
+async function rewriteDocuments(
+  kb: Kb,
+  documents: readonly Document[],
+  next: string,
+  context: Context,
+): Promise<readonly string[]> {
   const { id, name } = kb;
-  const documents = (await collect(context.api.rows(listDocuments, { dataset_id: id }))).filter(
-    isSearched,
-  );
   const left: string[] = [];
   const total = documents.length;
   let done = 0;
@@ -165,7 +176,7 @@ async function rewriteDocuments(kb: Kb, next: string, context: Context) {
   count();
   try {
     for await (const { document, bytes } of readContents(id, documents, context)) {
-      if (bytes) await rewriteDocument(kb, document, bytes, context);
+      if (bytes) await rewriteDocument(id, document, bytes, context);
       else left.push(document.name);
       done++;
       count();
@@ -180,20 +191,21 @@ async function rewriteDocuments(kb: Kb, next: string, context: Context) {
 
 /** Updates a document with its own content: texts as text, since their names need no extension. */
 async function rewriteDocument(
-  { id: dataset_id, doc_form }: Kb,
+  dataset_id: string,
   { id: document_id, name, data_source_detail_dict: source }: Document,
   bytes: Uint8Array,
   context: Context,
 ): Promise<void> {
-  const { extension } = source?.upload_file ?? {};
-  const process_rule = await ruleOf(dataset_id, document_id, context);
+  const of = { dataset_id, document_id };
+  const before = await context.api.call(getDocument, { ...of, metadata: "without" });
   const input = {
-    dataset_id,
-    document_id,
-    doc_form: (doc_form ?? "text_model") as "text_model",
-    process_rule,
+    ...of,
+    doc_form: (before.doc_form ?? undefined) as "text_model" | undefined,
+    doc_language: before.doc_language ?? undefined,
+    process_rule: sendableRule(before.document_process_rule),
   };
-  const text = extension === "txt" ? decoded(bytes) : undefined;
+  const { extension } = source?.upload_file ?? {};
+  const text = extension === "txt" ? decodeText(bytes) : undefined;
   if (text) {
     await context.api.call(updateDocumentByText, { ...input, name, text });
     return;
@@ -201,13 +213,4 @@ async function rewriteDocument(
   const suffix = extension === undefined || name.endsWith(`.${extension}`) ? "" : `.${extension}`;
   const file = { path: name, name: `${name}${suffix}`, bytes };
   await replaceFile({ ...input, file }, context);
-}
-
-/** The text of bytes; undefined if they are not UTF-8. */
-function decoded(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }

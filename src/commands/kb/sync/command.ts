@@ -1,3 +1,4 @@
+import { listChunks } from "../../../operations/chunks.ts";
 import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
 import { createKnowledgeBase } from "../../../operations/knowledge.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
@@ -52,12 +53,12 @@ export const kbSync = task({
   action: "sync {dir} to knowledge base {kb}",
   summary: "Sync a directory to a knowledge base",
   about:
-    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
+    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same. If --rewrite would drop chunks that were edited,\nadded, disabled or removed by hand, the command names them and asks.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
   parallel: true,
   params: syncParams,
   output: ({ watch }) => (watch ? watchedRows : undefined),
   returns: onTerminal({ ...changeResults, name: "path" }, syncRows),
-  sends: [...syncRequests, createKnowledgeBase],
+  sends: [...syncRequests, listChunks, createKnowledgeBase],
   effect: "writes",
   plans: true,
   confirms: true,

@@ -1,9 +1,21 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames, withSlashes } from "../../../lib/text.ts";
-import { contentHashes, readKbState, syncFields } from "../documents/index.ts";
+import {
+  confirmLosses,
+  contentHashes,
+  lossesOfAll,
+  readKbState,
+  syncFields,
+} from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
-import { ambiguousContent, change, makeDocuments, planDocuments } from "../changes/index.ts";
+import {
+  ambiguousContent,
+  change,
+  indexedAgain,
+  makeDocuments,
+  planDocuments,
+} from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
 import { uploadKind } from "./file-kinds.ts";
 import { openSyncJournal } from "./made-journal.ts";
@@ -57,7 +69,8 @@ async function* watchDirectory(
   try {
     for (let next = changes.next(), isFirst = true; ; isFirst = false) {
       try {
-        for await (const row of syncOnce(input, shard, { ...context, summary: noticeNow }))
+        const once = isFirst ? input : { ...input, rewrite: false };
+        for await (const row of syncOnce(once, shard, { ...context, summary: noticeNow }))
           if (isFirst || row.action !== "skip" || row.id !== null) yield row;
       } catch (error) {
         if (!(error instanceof CliError) || !isTransient(error, isFirst)) throw error;
@@ -138,6 +151,7 @@ async function* syncWith(
   requireTechnique(changes, state, dataset_id);
   const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
   await confirmDeletes(changes, owned.length, input, context);
+  await confirmRewrites(changes, dataset_id, context);
   const wording = {
     verb: "sync",
     noun: "file",
@@ -235,6 +249,21 @@ async function confirmDeletes(
   const what = `${deleted.length} of ${total} documents (more than --max-delete): ${names}`;
   if (context.options.dryRun) await context.notice(`would ask before deleting ${what}`);
   else await context.confirm(`Delete ${what}?`);
+}
+
+/** Prompts before unchanged files are sent again whose documents were changed by hand. */
+async function confirmRewrites(
+  changes: readonly DocumentChange[],
+  dataset_id: string,
+  context: Context,
+): Promise<void> {
+  const again = changes.flatMap(({ id, name, note }) =>
+    id !== null && note === indexedAgain ? [{ id, name }] : [],
+  );
+  const losses = await lossesOfAll(dataset_id, again, context);
+  const question = (lost: string) =>
+    `Send ${counted(again.length, "unchanged file")} again and lose ${lost}?`;
+  await confirmLosses(losses, { question, declined: "nothing was changed" }, context);
 }
 
 /** Number of documents that may be deleted without a prompt: `20%` of 40 → 8. Throws usage. */

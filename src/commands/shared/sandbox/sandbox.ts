@@ -6,6 +6,7 @@ import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { parseYaml, type Yaml } from "../../../lib/formats/yaml.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { recordedServers } from "../../../lib/version.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { RequestRecord } from "../../../sandbox/control/control.ts";
 import type { Sandbox } from "../../../sandbox/http/server.ts";
@@ -15,14 +16,6 @@ import type { Context } from "../../task/command-spec.ts";
 import type { sandboxParams } from "./command.ts";
 
 type SandboxInput = Input<typeof sandboxParams>;
-
-/** The exact versions of the recorded servers. */
-const versions = {
-  "1.12": "1.12.1",
-  "1.14": "1.14.2",
-  "1.15": "1.15.0",
-  "1.16": "1.16.1",
-} as const;
 
 /**
  * `sandbox`: runs a local server, until it is interrupted or for the duration of a command, whose
@@ -48,7 +41,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
     ...(input.port !== undefined && { port: input.port }),
     ...(input.seed !== undefined && { seed: input.seed }),
     connections: input.connections,
-    ...(input.server && { server: versions[input.server] }),
+    ...(input.server && { server: recordedServers[input.server] }),
     allowedHosts: input.allow_host ?? [],
     applications,
     models: !input.without_models,

@@ -167,7 +167,8 @@ export const testScoreParams = {
     placeholder: "file",
   }),
   allow_run: testRunParams.allow_run,
-  ...resultParams,
+  save: resultParams.save,
+  junit: resultParams.junit,
 } as const;
 
 export const testScore = task({
@@ -178,6 +179,7 @@ export const testScore = task({
     "Applies the conditions, expected answers and judges of the suites, as they are now, to the answers in\nthe results. Nothing is sent but what judges are asked. Same report and exit code as `wf test run`.\nConditions about nodes, and searches, keep their results; a new one makes its test an error (10).",
   parallel: true,
   params: testScoreParams,
+  namesFiles: true,
   returns: report,
   sends: [getAppInfo, getAppParameters, sendMessage, createCompletion],
   wraps: runWorkflow,
@@ -186,7 +188,7 @@ export const testScore = task({
   exits: ["partial", "gate"],
   examples: [
     "wf test score results.json",
-    "wf test score results.json --suite suite.yaml --save judged.json --baseline before.json",
+    "wf test score results.json --suite suite.yaml --save judged.json",
   ],
 });
 

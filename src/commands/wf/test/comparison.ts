@@ -3,6 +3,7 @@ import { percentile, sum } from "../../../lib/numbers.ts";
 import { compareWords } from "./answers/index.ts";
 import { usualSimilarity } from "./file/index.ts";
 import type { TestResult } from "./results.ts";
+import { questionsOf } from "./run-tests.ts";
 import {
   countRepeats,
   isDoubtful,
@@ -162,13 +163,18 @@ function counter(tests: readonly TestResult[]) {
   return ({ results }: TestResult) => countRepeats(results, isCached);
 }
 
-/** Whether an earlier run has most of these tests, with no more repeats: more would vary less. */
+/**
+ * Whether an earlier run has most of these tests, of the same application, with answers of its own and no more
+ * repeats: more would vary less.
+ */
 const isLike =
   (now: readonly TestResult[]) =>
   (earlier: readonly TestResult[]): boolean => {
-    const runs = new Map(earlier.map((test) => [test.name, test.runs]));
-    const common = now.filter(({ name }) => runs.has(name));
-    const repeats = sum(common.map(({ name }) => runs.get(name) ?? 0));
+    const byName = new Map(earlier.map((test) => [test.name, test]));
+    const common = now.filter(({ name, results: [first] }) =>
+      byName.get(name)?.results.some((run) => run.app === first?.app && !run.reused),
+    );
+    const repeats = sum(common.map(({ name }) => byName.get(name)?.runs ?? 0));
     return 2 * common.length > now.length && repeats <= sum(common.map((test) => test.runs));
   };
 
@@ -214,9 +220,7 @@ function matchTests(
 /** What a test asks; empty if that is not stored. */
 function questionOf({ results }: TestResult): string {
   const turns = results.find((run) => run.turns.length > 0)?.turns ?? [];
-  return turns.length === 0
-    ? ""
-    : JSON.stringify(turns.map(({ query, inputs }) => [query, Object.entries(inputs).toSorted()]));
+  return turns.length === 0 ? "" : questionsOf(turns);
 }
 
 function verdictOf(

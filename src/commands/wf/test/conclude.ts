@@ -122,7 +122,9 @@ function comparedWith(
   return {
     tests: baseline.tests.filter(isMine),
     isInterleaved: false,
-    history: history.filter((each) => results(each) !== own).map((each) => each.tests),
+    history: history
+      .filter((each) => each.data["server"] === selection.server && results(each) !== own)
+      .map((each) => each.tests),
     skipped: new Set([...skipped.map(testNameOf), ...excused]),
   };
 }
@@ -147,7 +149,7 @@ function verdictError(
   compared: SuiteComparison | undefined,
   { strict, allow_removed: allowRemoved }: ResultInput,
 ): CliError | undefined {
-  const errors = tests.filter(({ status }) => status === "error");
+  const errors = tests.filter((test) => test.errors > 0);
   if (errors.length > 0)
     return new CliError("partial", `${counted(errors.length, "test")} could not be judged`, {
       outputFirst: true,

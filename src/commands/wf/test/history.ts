@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { CliError, usage } from "../../../errors.ts";
+import { collect } from "../../../lib/collect.ts";
 import { isObject } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
@@ -21,31 +22,42 @@ const ownName = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-[0-9a-f]{12}\.json$/;
 
 type HistoryContext = Pick<Context, "host" | "notice">;
 
+/** Results that a comparison reads: more tell hardly more of the differences between times. */
+const MAX_COMPARED = 20;
+
+/** The last 20 results of a history at once. */
+export const readHistory = (
+  directory: string,
+  context: HistoryContext,
+): Promise<readonly DatedResults[]> => collect(historyOf(directory, context, MAX_COMPARED));
+
 /**
- * Reads the last 200 results of a directory that `--history` has written, in the order of their time;
- * none if it does not exist. A notice names the files that are something else.
+ * Reads the last 200 results of a directory that `--history` has written, one after the other: each may be
+ * large. None if it does not exist. A notice names the files that are something else.
  */
-export async function readHistory(
+export async function* historyOf(
   directory: string,
   { host, notice }: HistoryContext,
-): Promise<readonly DatedResults[]> {
+  most = MAX_RESULTS,
+): AsyncGenerator<DatedResults> {
   const stat = await host.files.stat(directory);
-  if (stat === null) return [];
+  if (stat === null) return;
   if (!stat.isDirectory) throw usage(`${directory}: is not a directory`);
   const names = (await host.files.list(directory)).filter((name) => name.endsWith(".json"));
-  const own = names.filter((name) => ownName.test(name)).slice(-MAX_RESULTS);
+  const own = names
+    .filter((name) => ownName.test(name))
+    .toSorted()
+    .slice(-most);
   const others = names.filter((name) => !ownName.test(name));
-  const results: DatedResults[] = [];
   for (const name of own) {
     const dated = await datedResults(join(directory, name), host);
-    if (dated) results.push(dated);
+    if (dated) yield dated;
     else others.push(name);
   }
   if (others.length > 0) {
     const what = `${counted(others.length, "file")} that --history has not written as it is`;
     await notice(`${directory}: skipped ${what}: ${firstNames(others)}`);
   }
-  return results.toSorted((one, other) => one.at.getTime() - other.at.getTime());
 }
 
 /** Undefined for a file without results or time. */

@@ -1,5 +1,6 @@
 import { CliError, exitCodes, usage } from "../../../errors.ts";
 import type { FailureKind } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { isObject } from "../../../lib/json.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -11,6 +12,7 @@ import { prepareConclusion } from "./conclude.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import { haveTexts, notResults, readSavedResults } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
+import { numberIn, savedSuites, textIn } from "./saved-run.ts";
 
 /** A saved run of one shard; that of all tests is the only shard. */
 interface SavedShard extends SuiteOutcome {
@@ -32,6 +34,9 @@ export async function* run(
     shards.push(savedShard(await readSavedResults("", file, context.host)));
   const inOrder = completeShards(shards);
   const tests = interleaved(inOrder.map((each) => each.tests));
+  const isReused = tests.some(({ results }) => results.some(({ reused }) => reused));
+  if (isReused && (input.baseline ?? input.history) !== undefined)
+    throw usage("answers of --reuse are no new observations, so nothing is compared with them");
   for (const { results } of tests) for (const row of results) yield { row };
   const [first] = inOrder;
   if (!first) return;
@@ -54,15 +59,10 @@ function completeShards(shards: readonly SavedShard[]): SavedShard[] {
         "merge the results of one version of the suites, run with the same flags",
       );
   }
-  const byIndex = new Map<number, SavedShard>();
-  for (const each of shards) {
-    const twice = byIndex.get(each.shard.index);
-    if (twice)
-      throw usage(
-        `shard ${each.shard.index}/${count} is there twice: ${twice.file} and ${each.file}`,
-      );
-    byIndex.set(each.shard.index, each);
-  }
+  const byIndex = groupBy(shards, ({ shard }) => shard.index);
+  for (const [index, [one, twice]] of byIndex)
+    if (one && twice)
+      throw usage(`shard ${index}/${count} is there twice: ${one.file} and ${twice.file}`);
   const missing = Array.from({ length: count }, (_, index) => index + 1).filter(
     (index) => !byIndex.has(index),
   );
@@ -83,14 +83,20 @@ function differenceOf(one: SavedShard, other: SavedShard): string | undefined {
     ({ sha256 }, index) => sha256 !== other.selection.suites[index]?.sha256,
   );
   if (changed) return `the content of suite ${changed.name}`;
-  if (!isSame(one.selection.only, other.selection.only)) return "--only";
-  if (one.selection.failed_from !== other.selection.failed_from) return "--failed-from";
-  if (one.selection.first !== other.selection.first) return "--first";
-  if (one.selection.repeat !== other.selection.repeat) return "--repeat";
-  if (one.selection.confirm !== other.selection.confirm) return "--confirm or --baseline";
-  if (one.selection.against !== other.selection.against) return "--against";
-  return one.selection.server === other.selection.server ? undefined : "the server";
+  const differs = ([key]: (typeof flags)[number]) =>
+    !isSame(one.selection[key], other.selection[key]);
+  return flags.find(differs)?.[1];
 }
+
+const flags = [
+  ["only", "--only"],
+  ["failed_from", "--failed-from"],
+  ["first", "--first"],
+  ["repeat", "--repeat"],
+  ["confirm", "--confirm or --baseline"],
+  ["against", "--against"],
+  ["server", "the server"],
+] as const;
 
 const isSame = (one: unknown, other: unknown): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
@@ -105,38 +111,46 @@ function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {
 
 /** Throws usage for a file that --save has not written as it is. */
 function savedShard({ file, data, tests, old }: SavedResults): SavedShard {
-  const { suites, only, failed_from = null, first = null, repeat, server, shard } = data;
-  const { skipped_tests, stopped } = data;
+  const { suites, only, repeat, server, skipped_tests, stopped } = data;
   const isWhole =
     haveTexts(suites, "name", "sha256") &&
     Array.isArray(only) &&
     typeof repeat === "number" &&
-    (failed_from === null || typeof failed_from === "string") &&
-    (first === null || typeof first === "number") &&
     typeof server === "string" &&
     haveTexts(skipped_tests, "suite", "test");
-  if (!isWhole) throw notResults(file);
-  const place = shardOf(shard);
-  if (!place) throw notResults(file);
-  const confirm = typeof data["confirm"] === "number" ? data["confirm"] : null;
-  const against = typeof data["against"] === "string" ? data["against"] : null;
-  const chosen = { only: only.map(String), failed_from, first, repeat, confirm, against };
+  const shard = shardOf(data["shard"]);
+  if (!isWhole || !shard) throw notResults(file);
   return {
     file,
-    shard: place,
-    selection: { suites, ...chosen, server, shard: place },
+    shard,
+    selection: {
+      suites: savedSuites(suites),
+      only: only.map(String),
+      failed_from: textIn(data["failed_from"]),
+      first: numberIn(data["first"]),
+      repeat,
+      confirm: numberIn(data["confirm"]),
+      against: textIn(data["against"]),
+      server,
+      shard,
+    },
     skipped: skipped_tests,
     tests,
     old,
-    stopped: stopOf(stopped, `shard ${place.index}/${place.count}`),
+    stopped: stopOf(stopped, `shard ${shard.index}/${shard.count}`),
   };
 }
+
+/** More than anyone runs, and few enough to name those that are missing. */
+const MAX_SHARDS = 100_000;
+
+const isCount = (value: unknown): value is number => Number.isInteger(value) && Number(value) > 0;
 
 function shardOf(value: unknown): Shard | undefined {
   if (value === null) return { index: 1, count: 1 };
   const { index, count } = isObject(value) ? value : {};
-  const isShard = Number.isInteger(index) && Number.isInteger(count);
-  return isShard ? { index: Number(index), count: Number(count) } : undefined;
+  const isShard = isCount(index) && isCount(count) && index <= count && count <= MAX_SHARDS;
+  return isShard ? { index, count } : undefined;
 }
 
 /** The error that ended a saved run; undefined if all of its tests were run. */

@@ -1,4 +1,3 @@
-import { isObject } from "../../../lib/json.ts";
 import type { Quarantine } from "./file/index.ts";
 import type { TestResult } from "./results.ts";
 import type { TestRun } from "./run-tests.ts";
@@ -14,15 +13,13 @@ const isOpen = ({ until }: Quarantine, now: Date): boolean =>
   now.toISOString().slice(0, until.length) <= until;
 
 /** Whether a run does not decide at a time. */
-export function isExcused(run: TestRun, now: Date): boolean {
-  const found = quarantineIn(run);
-  return found !== undefined && isOpen(found, now);
-}
+export const isExcused = ({ quarantine }: TestRun, now: Date): boolean =>
+  quarantine !== null && isOpen(quarantine, now);
 
 /** Which tests that did not pass are in quarantine at a time; a note names them, and those whose quarantine has ended. */
 export function quarantined(tests: readonly TestResult[], now: Date): Quarantined {
   const all = tests.flatMap(({ name, status, results }) => {
-    const found = quarantineIn(results[0]);
+    const found = results[0]?.quarantine;
     return found && (status === "failed" || status === "error") ? [{ name, ...found }] : [];
   });
   return {
@@ -34,12 +31,4 @@ export function quarantined(tests: readonly TestResult[], now: Date): Quarantine
         : `the quarantine ended on ${test.until}, so it counts: ${test.name}${why}`;
     }),
   };
-}
-
-/** The quarantine of a run, which a file of results may have as anything. */
-function quarantineIn(run: unknown): Quarantine | undefined {
-  const found = isObject(run) ? run["quarantine"] : undefined;
-  const { until, reason }: Readonly<Record<string, unknown>> = isObject(found) ? found : {};
-  if (typeof until !== "string") return undefined;
-  return { until, reason: typeof reason === "string" ? reason : null };
 }

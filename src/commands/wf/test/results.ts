@@ -81,7 +81,8 @@ export function testResult(name: string, results: readonly TestRun[]): TestResul
 }
 
 const hasPassed = ({ status }: TestRun): boolean => status === "passed";
-const isJudged = (run: TestRun): boolean => hasPassed(run) || run.status === "failed";
+/** Whether an answer was judged. */
+export const isJudged = (run: TestRun): boolean => hasPassed(run) || run.status === "failed";
 
 /** The worst status of the repeats that were run; whether it has passed is up to its rule. */
 function statusOf(

@@ -1,7 +1,7 @@
 import { groupBy } from "../../../lib/collect.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { PlannedRun } from "./plan-runs.ts";
-import { askedTurn } from "./run-tests.ts";
+import { questionsIn, questionsOf } from "./run-tests.ts";
 import type { TestRun } from "./run-tests.ts";
 import { readSavedResults } from "./saved-results.ts";
 import { judgedAgain } from "./score.ts";
@@ -19,30 +19,20 @@ export async function openReuse(file: string, context: Context): Promise<Reuse> 
   const { tests, data } = await readSavedResults("--reuse ", file, context.host);
   const isHere = data["server"] === (await context.api.baseUrl());
   const all = isHere ? tests.flatMap(({ results }) => results) : [];
-  const stored = groupBy(all, ({ app, turns }) => questionsOf(app, turns));
+  const stored = groupBy(all, ({ app, turns }) => `${app} ${questionsOf(turns)}`);
   let taken = 0;
   return {
     async take({ suite, test, repeat, asker, checkAnswer }) {
-      const own = questionsOf(
-        asker.app,
-        test.turns.map((turn) => askedTurn(turn)),
-      );
+      const own = `${asker.app} ${questionsIn(test)}`;
       const next = test.turns.length > 0 ? stored.get(own)?.shift() : undefined;
       if (!next) return undefined;
       const run = await judgedAgain({ stored: next, suite, test, checkAnswer });
       if (run.error !== null || run.status === "not run") return undefined;
       taken++;
-      return { ...run, repeat, side: "new", confirms: false, reused: true };
+      return { ...run, repeat, side: "new", confirms: false };
     },
     get taken() {
       return taken;
     },
   };
 }
-
-/** The application and what it is asked, as a text. */
-const questionsOf = (app: string | null | undefined, turns: TestRun["turns"]): string =>
-  JSON.stringify([
-    app,
-    turns.map(({ query, inputs }) => [query, Object.entries(inputs).toSorted()]),
-  ]);

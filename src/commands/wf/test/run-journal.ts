@@ -10,6 +10,8 @@ import { lockJournal, unlockedJournal } from "../../task/files.ts";
 import { filesIn, judgesOf } from "./file/index.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";
+import { isJudged } from "./results.ts";
+import { savedRun } from "./saved-run.ts";
 
 /** Results of runs on disk, so that the same command continues after a kill and asks nothing twice. */
 export type RunJournal = Awaited<ReturnType<typeof openRunJournal>>;
@@ -107,7 +109,6 @@ const keyOf = ({ suite, test, repeat, side }: PlannedRun): string =>
 /** A result of an earlier command; none for a damaged line. Errors are tried again. */
 function entryOf(key: unknown, result: unknown): [string, TestRun][] {
   if (typeof key !== "string" || !isObject(result) || !Array.isArray(result["checks"])) return [];
-  const isJudged = result["status"] === "passed" || result["status"] === "failed";
-  // As this program wrote it; an earlier version stored no turns.
-  return isJudged ? [[key, { turns: [], ...result } as unknown as TestRun]] : [];
+  const run = savedRun(result);
+  return isJudged(run) ? [[key, run]] : [];
 }

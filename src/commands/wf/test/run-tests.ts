@@ -7,18 +7,18 @@ import {
   storedEnd,
   sumOf,
 } from "./answers/index.ts";
-import type { AnswerCheck, FoundChunks, StoredAnswer, SuiteAnswer } from "./answers/index.ts";
+import type {
+  AnswerCheck,
+  FoundChunks,
+  StoredAnswer,
+  SuiteAnswer,
+  TurnCheck,
+} from "./answers/index.ts";
 import type { PassRule, Quarantine, SuiteJudge, SuiteTest, SuiteTurn } from "./file/index.ts";
 import type { Tape } from "./keep-recordings.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import { checkLimits, meanScore } from "./limits.ts";
 import type { PlannedRun, TestSide } from "./plan-runs.ts";
-
-/** A check of the answer to one of the turns. */
-interface TurnCheck extends AnswerCheck {
-  /** From 1. */
-  readonly turn: number;
-}
 
 /** A question of a run, the expected answers, and the actual one. */
 export interface AskedTurn extends StoredAnswer {
@@ -158,9 +158,8 @@ export async function runTest(
     if (error === null) checks.push(...checkSearch(test, last, search));
     error ??= search.error;
     const seconds = last && !last.followed ? milliseconds / 1000 : null;
-    const limits = checkLimits(test, { tokens, seconds });
-    const turn = Math.max(1, test.turns.length);
-    checks.push(...limits.checks.map((check) => ({ turn, ...check })));
+    const limits = checkLimits(test, { tokens, seconds, turns });
+    checks.push(...limits.checks);
     if (limits.unknown !== undefined) error ??= `the ${limits.unknown} of its turns are not known`;
   } catch (failure) {
     if (signal.aborted) throw abortError();
@@ -214,3 +213,11 @@ export const askedTurn = (
   end: answer ? storedEnd(answer) : null,
   judge: judge ? { app: judge.app, criteria: judge.criteria } : null,
 });
+
+/** What turns ask, as a text that is equal for equal questions. */
+export const questionsOf = (turns: readonly Pick<AskedTurn, "query" | "inputs">[]): string =>
+  JSON.stringify(turns.map(({ query, inputs }) => [query, Object.entries(inputs).toSorted()]));
+
+/** The same of the first turns of a test. */
+export const questionsIn = ({ turns }: SuiteTest, count = turns.length): string =>
+  questionsOf(turns.slice(0, count).map((turn) => askedTurn(turn)));

@@ -113,15 +113,7 @@ async function readSelection(
 ): Promise<SelectedSuites> {
   const { suites: paths, only = [], failed_from, first, repeat = 1, shard: share } = input;
   const { baseline, against = null, confirm = DEFAULT_CONFIRM } = input;
-  if (baseline !== undefined && against !== null)
-    throw usage("--against asks what it compares with, so it takes no --baseline");
-  const compares = [baseline, against, input.history].some(
-    (each) => each !== undefined && each !== null,
-  );
-  if (input.reuse !== undefined && compares)
-    throw usage(
-      "--reuse takes answers that are no new observations, so nothing is compared with them",
-    );
+  requireComparison(input);
   const failed = failed_from === undefined ? undefined : await readFailedTests(failed_from, host);
   const shard = parseShard(share, host.env) ?? null;
   const all: Suite[] = [];
@@ -150,6 +142,21 @@ async function readSelection(
     await notice(`shard ${shard.index}/${shard.count} has no tests`);
   }
   return selected;
+}
+
+/** Throws usage for flags about a comparison without one, and for two at once. */
+function requireComparison({ baseline, against, history, reuse, ...flags }: TestRunInput): void {
+  if (baseline !== undefined && against !== undefined)
+    throw usage("--against asks what it compares with, so it takes no --baseline");
+  const compares = baseline !== undefined || against !== undefined;
+  if (reuse !== undefined && (compares || history !== undefined))
+    throw usage(
+      "--reuse takes answers that are no new observations, so nothing is compared with them",
+    );
+  const { confirm, strict, allow_removed } = flags;
+  const given = { confirm, strict, "allow-removed": allow_removed };
+  const unused = Object.entries(given).find(([, value]) => value !== undefined);
+  if (unused && !compares) throw usage(`--${unused[0]} requires --baseline or --against`);
 }
 
 async function noticeResumed(

@@ -1,10 +1,12 @@
-import { CliError, diskProblem, usage } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
+import type { CliError } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { readInput } from "../../task/files.ts";
 import { testResult } from "./results.ts";
 import type { TestResult } from "./results.ts";
-import type { TestRun } from "./run-tests.ts";
+import { savedRun, statuses } from "./saved-run.ts";
 
 /** The content of a file that --save has written. */
 export interface SavedResults {
@@ -19,14 +21,9 @@ export interface SavedResults {
 export async function readSavedResults(
   label: string,
   file: string,
-  { files }: Host,
+  host: Host,
 ): Promise<SavedResults> {
-  const bytes = await files.read(file).catch((cause: unknown) => {
-    const problem = diskProblem(cause);
-    if (!problem) throw cause;
-    throw usage(`${label}${file}: ${problem.reason}`);
-  });
-  const data = tryParseJson(new TextDecoder().decode(bytes));
+  const data = tryParseJson(new TextDecoder().decode(await readInput(file, host, label)));
   if (!isObject(data) || data["wf_test"] !== 1) throw notResults(file);
   const { tests, old = null } = data;
   const savedOld = old === null ? undefined : savedTests(old, file);
@@ -34,35 +31,18 @@ export async function readSavedResults(
 }
 
 function savedTests(tests: unknown, file: string): TestResult[] {
-  if (!Array.isArray(tests)) throw notResults(file);
-  return tests.map((test: unknown) => {
-    const { name, path, test: own, results } = isObject(test) ? test : {};
-    const isTest = typeof path === "string" && typeof own === "string";
-    if (typeof name !== "string" || !isTest || !isRuns(results)) throw notResults(file);
-    return { ...testResult(name, results.map(completed)), path, test: own };
+  if (!haveTexts(tests, "name", "path", "test")) throw notResults(file);
+  return tests.map((saved) => {
+    const { results }: Fields = saved;
+    if (!haveTexts(results, "status") || !results.every(isRun)) throw notResults(file);
+    return { ...testResult(saved.name, results.map(savedRun)), path: saved.path, test: saved.test };
   });
 }
 
-const statuses: readonly unknown[] = ["passed", "failed", "error", "not run"];
+type Fields = Readonly<Record<string, unknown>>;
 
-/** Whether these are runs; what else they have is as this program wrote it. */
-const isRuns = (value: unknown): value is TestRun[] =>
-  haveTexts(value, "status") &&
-  value.every(
-    ({ status, checks }: Readonly<Record<string, unknown>>) =>
-      statuses.includes(status) && haveTexts(checks, "check"),
-  );
-
-/** A run with all that it has today; files of earlier versions lack some of it. */
-const completed = (run: Partial<TestRun> & TestRun): TestRun => ({
-  ...run,
-  side: run.side ?? "new",
-  app: run.app ?? null,
-  reused: run.reused ?? false,
-  confirms: run.confirms ?? false,
-  annotated: run.annotated ?? false,
-  turns: haveTexts(run.turns) ? run.turns : [],
-});
+const isRun = ({ status, checks }: Fields): boolean =>
+  statuses.some((each) => each === status) && haveTexts(checks, "check");
 
 /** Whether this is a list of objects that have texts in these fields. */
 export const haveTexts = <Field extends string>(

@@ -1,23 +1,33 @@
-import { isDeepStrictEqual } from "node:util";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
+import { requireNear } from "../../../host/safe-path.ts";
 import { usage } from "../../../errors.ts";
 import type { CliError } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
+import { isObject } from "../../../lib/json.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { openChecker, requireAllowed, storedAnswer, sumOf } from "./answers/index.ts";
-import type { AnswerCheck, CheckAnswer, SuiteAnswer } from "./answers/index.ts";
+import {
+  checkContext,
+  itemChecks,
+  nameIn,
+  openChecker,
+  requireAllowed,
+  storedAnswer,
+  storedChunks,
+  sumOf,
+} from "./answers/index.ts";
+import type { CheckAnswer, SuiteAnswer, TurnCheck } from "./answers/index.ts";
 import type { testScoreParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
-import { readSuite } from "./file/index.ts";
+import { filesIn, judgesOf, readSuite } from "./file/index.ts";
 import { checkLimits } from "./limits.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "./file/index.ts";
 import { selectTests } from "./plan-runs.ts";
 import { testResults } from "./results.ts";
 import type { TestResult } from "./results.ts";
-import { askedTurn, judgedChecks } from "./run-tests.ts";
+import { askedTurn, judgedChecks, questionsIn, questionsOf } from "./run-tests.ts";
 import type { TestRun } from "./run-tests.ts";
 import { readSavedResults } from "./saved-results.ts";
 
@@ -40,7 +50,7 @@ export async function* run(
   const { host, notice, options } = context;
   const { conclude } = await prepareConclusion(input, context);
   const saved = await readSavedResults("", input.results, host);
-  const { repeat, confirm, server } = saved.data;
+  const { repeat, server } = saved.data;
   const all: Suite[] = [];
   for (const path of input.suite ?? new Set(saved.tests.map((test) => test.path)))
     all.push(await readSuite(path, host.files));
@@ -49,19 +59,23 @@ export async function* run(
     failed_from: null,
     first: null,
     repeat: typeof repeat === "number" ? repeat : 1,
-    confirm: typeof confirm === "number" ? confirm : null,
+    confirm: null,
     against: null,
     server: typeof server === "string" ? server : "",
     shard: null,
   });
-  requireAllowed(selected.suites, { suites: all.map(({ path }) => path), ...input });
+  const { allowFiles: allowed } = options.flags;
+  for (const suite of selected.suites)
+    for (const path of filesIn(suite)) await requireNear(path, { file: suite.path, allowed }, host);
+  requireAllowed(selected.suites, input);
   const { runs, skipped, unused } = await storedRuns(selected.suites, saved.tests, context);
   const old = withoutAnswers(input.results, all);
-  if (runs.length === 0) throw old;
+  if (saved.tests.length === 0) throw old;
+  if (runs.length === 0) throw usage(`no test of these suites is in ${input.results}`);
   for (const { stored, test } of runs)
     if (["passed", "failed"].includes(stored.status) && test.turns.length > 0)
       if (!stored.turns.some(storedAnswer)) throw old;
-  const isAsking = runs.some(({ test }) => test.turns.some(({ judge }) => judge));
+  const isAsking = runs.some(({ test }) => test.turns.flatMap(judgesOf).length > 0);
   if (options.dryRun && !isAsking) return await notice("no judge is asked: nothing is sent");
   if (skipped.length > 0)
     await notice(`skipped, without stored answers: ${firstNames(skipped.map(({ test }) => test))}`);
@@ -81,7 +95,7 @@ export async function* run(
 
 function withoutAnswers(file: string, suites: readonly Suite[]): CliError {
   const paths = suites.map(({ path }) => path);
-  const line = commandLine("wf test run", paths, { save: file });
+  const line = commandLine("wf test run", paths.length > 0 ? paths : ["SUITE"], { save: file });
   return usage(`${file} has no answers that can be judged again`, `run ${line} once more`);
 }
 
@@ -120,12 +134,15 @@ export async function judgedAgain({
     suite: suite.name,
     path: suite.path,
     test: test.name,
+    reused: true,
     pass: test.pass,
     quarantine: test.quarantine ?? null,
   };
   if (stored.status === "not run") return run;
-  const checks: TestRun["checks"][number][] = [];
+  const checks: TurnCheck[] = [];
   let judge_tokens: number | null = null;
+  const searched = storedSearch(test, stored);
+  const { nameOf } = searched;
   let error = changedQuestion(stored, test);
   for (const [index, turn] of test.turns.entries()) {
     const asked = stored.turns[index];
@@ -133,14 +150,12 @@ export async function judgedAgain({
     if (!answer)
       error ??= (asked && stored.error) ?? again(`turn ${index + 1} has no stored answer`);
     if (!answer || error !== null) break;
-    const found = stored.found?.chunks ?? [];
-    const nameOf = (written: string) => written;
-    const checked = await checkAnswer(answer, turn, { found, nameOf, turns: stored.turns });
+    const turns = stored.turns.slice(0, index + 1);
+    const checked = await checkAnswer(answer, turn, { found: searched.chunks, nameOf, turns });
     judge_tokens = sumOf(judge_tokens, checked.judgeTokens);
     const open = undecided(turn, answer);
     for (const check of checked.checks) {
-      const isSame = (other: AnswerCheck & { readonly turn: number }) =>
-        other.turn === index + 1 && other.check === check.check;
+      const isSame = (other: TurnCheck) => other.turn === index + 1 && other.check === check.check;
       const kept = open.has(check.check) ? stored.checks.find(isSame) : check;
       if (kept) checks.push({ ...kept, turn: index + 1 });
       else error = again(`the results do not decide ${check.check}`);
@@ -148,7 +163,6 @@ export async function judgedAgain({
     error = checked.error ?? error;
   }
   if (error === null) {
-    const searched = storedSearch(test, stored);
     checks.push(...searched.checks);
     ({ error } = searched);
   }
@@ -157,7 +171,7 @@ export async function judgedAgain({
     return asked ? [{ ...asked, expected: turn.answer, judge: askedTurn(turn).judge }] : [];
   });
   const limits = checkLimits(test, stored);
-  checks.push(...limits.checks.map((check) => ({ ...check, turn: Math.max(1, turns.length) })));
+  checks.push(...limits.checks);
   if (limits.unknown !== undefined) error ??= again(`the ${limits.unknown} are not known`);
   return { ...run, ...judgedChecks(test, checks, error), checks, judge_tokens, error, turns };
 }
@@ -166,11 +180,7 @@ const again = (why: string): string => `cannot be judged again: ${why}`;
 
 /** Why stored answers are not those to the questions of a test; null if they are. */
 function changedQuestion({ turns }: TestRun, test: SuiteTest): string | null {
-  const questions = test.turns.map((turn) => askedTurn(turn));
-  const isChanged = turns.some(
-    ({ query, inputs }, at) =>
-      !isDeepStrictEqual([query, inputs], [questions[at]?.query, questions[at]?.inputs]),
-  );
+  const isChanged = questionsOf(turns) !== questionsIn(test, turns.length);
   return isChanged ? again("its questions have changed") : null;
 }
 
@@ -182,14 +192,21 @@ const undecided = ({ expectations }: SuiteTurn, { trace }: SuiteAnswer): Readonl
     ),
   );
 
-/** What the search of a test has found: searches are not repeated. */
-function storedSearch({ search }: SuiteTest, stored: TestRun): Pick<TestRun, "checks" | "error"> {
+/** What the search of a test has found: searches are not repeated. A file may have anything in `found`. */
+function storedSearch({ search, context }: SuiteTest, stored: TestRun) {
+  const { query, top, names: known, chunks: found } = isObject(stored.found) ? stored.found : {};
+  const [chunks, nameOf] = [storedChunks(found), nameIn(isObject(known) ? known : {})];
+  const isChanged =
+    search && query !== undefined && (query !== search.query || top !== (search.top ?? null));
   const names = search ? [...search.documents, ...search.texts] : [];
-  const starts = names.map((name) => `${JSON.stringify(name)} is found in ${search?.kb}`);
-  const found = starts.map((start) => stored.checks.find(({ check }) => check.startsWith(start)));
-  const missing = starts[found.indexOf(undefined)];
-  return {
-    checks: found.flatMap((check) => check ?? []),
-    error: missing === undefined ? null : again(`no search tells whether ${missing}`),
-  };
+  const items = names.map((name) => itemChecks(name, search?.kb ?? ""));
+  const kept = items.map((names) => stored.checks.find(({ check }) => names.includes(check)));
+  const missing = items[kept.indexOf(undefined)];
+  const unknown = missing && `no search tells whether ${missing[0]}`;
+  const why = isChanged ? "its search has changed" : unknown;
+  const checks = [
+    ...kept.flatMap((check) => check ?? []),
+    ...context.map((each) => ({ turn: 1, ...checkContext(each, chunks, nameOf) })),
+  ];
+  return { checks, chunks, nameOf, error: why === undefined ? null : again(why) };
 }

@@ -16,6 +16,7 @@ import { runFields, traceEvents } from "../../expect/index.ts";
 import { followDisplayed, startStream } from "../../follow/index.ts";
 import { assignedInputs } from "../../forms/index.ts";
 import { isModelLimit, ReplyPrinter } from "../../chat/index.ts";
+import { needsText } from "../file/index.ts";
 import type { Suite, SuiteTurn } from "../file/index.ts";
 
 /** What an application has answered. */
@@ -151,9 +152,10 @@ export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
     async ask(turn, conversation, onEvents, started) {
       const answer =
         started && (await runAnswer({ runId: started }, onEvents, context).catch(orAsk(context)));
-      const isDecided = ({ trace }: SuiteAnswer) =>
-        turn.expectations.every(({ check }) => check.evaluate(trace).passed !== undefined);
-      if (answer && isDecided(answer)) return { ...answer, followed: true };
+      const isKnown = ({ trace }: SuiteAnswer) =>
+        turn.expectations.every(({ check }) => check.evaluate(trace).passed !== undefined) &&
+        !(needsText(turn) && runFields.text.read(trace).missing === "unknown");
+      if (answer && isKnown(answer)) return { ...answer, followed: true };
       if (started !== undefined) await onEvents("again");
       const inputs = await assignedInputs(filesApart(turn), context);
       return send({ query: turn.query, inputs, onEvents }, conversation);

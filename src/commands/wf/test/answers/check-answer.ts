@@ -11,20 +11,14 @@ import type { SuiteAnswer } from "./ask.ts";
 import { openComparison } from "./compare-answer.ts";
 import type { AnswerComparison } from "./compare-answer.ts";
 import { openJudges } from "./judge.ts";
-import type { Judge } from "./judge.ts";
-import type {
-  CheckKind,
-  Suite,
-  SuiteJudge,
-  SuiteProgram,
-  SuiteSupport,
-  SuiteTurn,
-} from "../file/index.ts";
+import type { Judge, JudgedAnswer, Judgement } from "./judge.ts";
+import type { CheckKind, Suite, SuiteSupport, SuiteTurn } from "../file/index.ts";
+import { needsText } from "../file/index.ts";
 import { openSchema } from "./check-schema.ts";
 import { runProgram } from "./run-program.ts";
 import { counted, firstNames } from "../../../../lib/text.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
-import { checkContext } from "./check-context.ts";
+import { atLeastOf, checkContext } from "./check-context.ts";
 import { supportedSentences } from "./supported.ts";
 
 /** What is expected of an answer, and whether it met that. */
@@ -35,19 +29,23 @@ export interface AnswerCheck {
   /** The actual state, on one line. */
   readonly actual: string;
   /** From 0 to 1: how similar the answer is, or what its judge gave it. */
-  readonly score?: number;
+  readonly score?: number | undefined;
+}
+
+/** A check of the answer to one of the turns. */
+export interface TurnCheck extends AnswerCheck {
+  /** From 1. */
+  readonly turn: number;
 }
 
 /** The checks of an answer. */
-export interface CheckedAnswer {
+interface CheckedAnswer {
   readonly checks: readonly AnswerCheck[];
   /** Why the answer cannot be judged; null if it can. */
   readonly error: string | null;
   /** Tokens of its judge; null without one. */
   readonly judgeTokens: number | null;
 }
-
-const unchecked: CheckedAnswer = { checks: [], error: null, judgeTokens: null };
 
 /** What is known beside an answer. */
 export interface AnswerBackground {
@@ -72,10 +70,18 @@ type Pause = () => Promise<void>;
 export async function openChecker(suite: Suite, context: Context): Promise<CheckAnswer> {
   const comparisons = new Map<SuiteTurn, AnswerComparison>();
   const schemas = new Map<SuiteTurn, Awaited<ReturnType<typeof openSchema>>>();
+  const compiled = new Map<string, Awaited<ReturnType<typeof openSchema>>>();
   const all = suite.tests.flatMap((test) => test.turns);
   for (const turn of all) {
     const { answer, compare } = turn;
-    if (turn.schema) schemas.set(turn, await openSchema(turn.schema, context.host.files));
+    if (turn.schema) {
+      const { of, file, schema } = turn.schema;
+      // Most tests have that of the defaults, and to compile one takes a tenth of a second.
+      const key = JSON.stringify([of, file, schema]);
+      const opened = compiled.get(key) ?? (await openSchema(turn.schema, context.host.files));
+      compiled.set(key, opened);
+      schemas.set(turn, opened);
+    }
     if (answer.length > 0 && compare) comparisons.set(turn, openComparison({ ...turn, compare }));
   }
   const judge = await openJudges(all, suite.user, context);
@@ -86,7 +92,7 @@ export async function openChecker(suite: Suite, context: Context): Promise<Check
   };
   return async (answer, turn, { found, nameOf, turns }) => {
     const error = unjudged(answer, turn);
-    if (error !== null) return { ...unchecked, error };
+    if (error !== null) return { checks: [], error, judgeTokens: null };
     const checks = await checkedConditions(answer, turn, pause);
     const comparison = comparisons.get(turn);
     if (comparison) checks.push(await checkedText(answer, comparison, pause));
@@ -95,29 +101,31 @@ export async function openChecker(suite: Suite, context: Context): Promise<Check
     checks.push(...turn.context.map((each) => checkContext(each, chunks, nameOf)));
     const schema = schemas.get(turn);
     if (schema) checks.push({ kind: "schema", ...schema(answer.trace) });
-    const asked = { answer, turn, chunks, judge, turns };
-    const judged = [
-      turn.supported ? await supportedAnswer(turn.supported, asked, pause) : unchecked,
-      turn.judge ? await judgedAnswer(turn.judge, asked) : unchecked,
-      turn.program ? await decidedAnswer(turn.program, asked, context) : unchecked,
-    ];
-    return {
-      checks: [...checks, ...judged.flatMap((each) => each.checks)],
-      error: judged.find((each) => each.error !== null)?.error ?? null,
-      judgeTokens: judged.reduce<number | null>((sum, each) => sumOf(sum, each.judgeTokens), null),
-    };
+    const { outputs } = answer.trace;
+    const asked = textChecks(turn, { outputs, chunks, turns, judge, context });
+    let [judgeTokens, problem]: [number | null, string | null] = [null, null];
+    for (const each of asked) {
+      await pause();
+      const said = await judgementOf(each, answer);
+      judgeTokens = sumOf(judgeTokens, said.tokens);
+      if (typeof said.error === "string") {
+        problem ??= said.error;
+        continue;
+      }
+      const { passed, actual, score } = said;
+      const { kind, check } = each;
+      checks.push({ kind, check, passed, actual, score });
+    }
+    return { checks, error: problem, judgeTokens };
   };
 }
 
 /** Why an answer cannot be judged; null if it can. */
 function unjudged({ trace }: SuiteAnswer, turn: SuiteTurn): string | null {
-  const { expectations, answer, judge, supported, schema, program } = turn;
-  if (trace.status === "paused" && !expectations.flatMap(namedEnds).includes("paused"))
+  if (trace.status === "paused" && !turn.expectations.flatMap(namedEnds).includes("paused"))
     return "the run is waiting for human input";
-  const needsText =
-    answer.length > 0 || [judge, supported, program].some(Boolean) || (schema && !schema.of);
   const { missing, actual } = runFields.text.read(trace);
-  return needsText && missing === "unknown" ? `the answer is not known: ${actual}` : null;
+  return needsText(turn) && missing === "unknown" ? `the answer is not known: ${actual}` : null;
 }
 
 /** The conditions of a turn; that the run succeeded is one of them unless another names its end. */
@@ -147,45 +155,62 @@ async function checkedText(
   return { kind: "answer", check, ...(await compare(value, pause)) };
 }
 
-/** An answer with what its judges are told. */
-interface AskedAnswer {
-  readonly answer: SuiteAnswer;
-  readonly turn: SuiteTurn;
+/** What judges and programs are told about an answer. */
+interface Asked {
+  readonly outputs: unknown;
   readonly chunks: readonly CitedChunk[];
-  readonly judge: Judge;
   readonly turns: readonly object[];
+  readonly judge: Judge;
+  readonly context: Context;
 }
 
-/** The check of a run that has no answer. */
-const unanswered = (
-  kind: CheckKind,
-  check: string,
-  { actual }: { readonly actual: string },
-): CheckedAnswer => ({ ...unchecked, checks: [{ kind, check, passed: false, actual }] });
-
-/** The text of an answer, or why there is none: no judge is asked about a run that failed. */
-function textOf({ trace }: SuiteAnswer): { readonly text: string } | { readonly actual: string } {
-  const { value, actual } = runFields.text.read(trace);
-  if (typeof value !== "string") return { actual };
-  return isSuccess(trace.status) ? { text: value } : runFields.status.read(trace);
+/** A check of the text of an answer of a run that has succeeded. */
+interface TextCheck extends Pick<AnswerCheck, "kind" | "check"> {
+  readonly decide: (answer: string) => Promise<Judgement>;
 }
 
-async function judgedAnswer(
-  by: SuiteJudge,
-  { answer, turn, chunks, judge }: AskedAnswer,
-): Promise<CheckedAnswer> {
-  const { app, criteria, atLeast } = by;
-  const check = `judge ${app} gives at least ${atLeast}${criteria === undefined ? "" : `: ${quoted(criteria)}`}`;
-  const said = textOf(answer);
-  if (!("text" in said)) return unanswered("judge", check, said);
-  const question = questionOf(turn);
-  const given = { question, answer: said.text, criteria, expected: turn.answer, chunks };
-  const judgement = await judge(by, given);
-  const { tokens: judgeTokens, error } = judgement;
-  if (judgement.error !== null) return { checks: [], error, judgeTokens };
-  const { passed, actual, score } = judgement;
-  const scored = score === undefined ? {} : { score };
-  return { checks: [{ kind: "judge", check, passed, actual, ...scored }], error, judgeTokens };
+/** Nothing is asked about a run that failed, or has no text. */
+function judgementOf(
+  { decide }: TextCheck,
+  { trace }: SuiteAnswer,
+): Promise<Judgement> | Judgement {
+  const text = runFields.text.read(trace);
+  if (typeof text.value !== "string") return { passed: false, actual: text.actual };
+  if (isSuccess(trace.status)) return decide(text.value);
+  return { passed: false, actual: runFields.status.read(trace).actual };
+}
+
+/** What judges and programs decide about. */
+function textChecks(
+  { supported, judge: by, program, ...turn }: SuiteTurn,
+  { outputs = null, chunks, turns, judge, context }: Asked,
+): TextCheck[] {
+  const inputs = { ...turn.inputs, ...turn.assigned };
+  const question = questionOf(turn.query, inputs);
+  const given = { question, expected: turn.answer, chunks };
+  const checks: TextCheck[] = [];
+  if (supported)
+    checks.push({
+      kind: "supported",
+      check: `${atLeastOf(supported.atLeast)} the sentences are in the chunks`,
+      decide: (answer) => supportOf(supported, { ...given, answer }, judge),
+    });
+  if (by) {
+    const { app, criteria, atLeast } = by;
+    checks.push({
+      kind: "judge",
+      check: `judge ${app} gives at least ${atLeast}${criteria === undefined ? "" : `: ${quoted(criteria)}`}`,
+      decide: (answer) => judge(by, { ...given, answer, criteria }),
+    });
+  }
+  if (program)
+    checks.push({
+      kind: "check",
+      check: `program ${quoted(program.words.join(" "))} passes the answer`,
+      decide: (answer) =>
+        runProgram(program, { ...given, inputs, answer, outputs, turns }, context),
+    });
+  return checks;
 }
 
 /** What a judge of sentences decides, unless its suite says otherwise. */
@@ -195,62 +220,28 @@ const supportCriteria =
 /** How many sentences are quoted. */
 const MAX_SENTENCES = 3;
 
-async function supportedAnswer(
-  { judge: judging, atLeast, share }: SuiteSupport,
-  { answer, turn, chunks, judge }: AskedAnswer,
-  pause: Pause,
-): Promise<CheckedAnswer> {
-  const check = `at least ${atLeast} of the sentences are in the chunks`;
-  const said = textOf(answer);
-  if (!("text" in said)) return unanswered("supported", check, said);
-  await pause();
+async function supportOf(
+  { judge: by, atLeast, share }: SuiteSupport,
+  given: Omit<JudgedAnswer, "criteria"> & Pick<Asked, "chunks">,
+  judge: Judge,
+): Promise<Judgement> {
+  const { answer, chunks } = given;
   const contents = chunks.map(({ content }) => content ?? "");
-  const { all, open } = supportedSentences(said.text, contents, { share });
-  const asked = judging && open.length > 0 && chunks.length > 0 ? judging : undefined;
-  const judgement =
-    asked &&
-    (await judge(asked, {
-      question: questionOf(turn),
-      answer: open.join("\n"),
-      criteria: asked.criteria ?? supportCriteria,
-      expected: [],
-      chunks,
-    }));
-  const judgeTokens = judgement?.tokens ?? null;
-  if (judgement && judgement.error !== null)
-    return { checks: [], error: judgement.error, judgeTokens };
-  const opinion = judgement;
-  const left = opinion?.passed ? [] : open;
+  const { all, open } = supportedSentences(answer, contents, { share });
+  const asked = by && open.length > 0 && chunks.length > 0 ? by : undefined;
+  const criteria = asked?.criteria ?? supportCriteria;
+  const judged = { ...given, answer: open.join("\n"), criteria, expected: [] };
+  const said = asked && (await judge(asked, judged));
+  if (typeof said?.error === "string") return said;
+  const left = said?.passed ? [] : open;
   const score = all.length === 0 ? 1 : (all.length - left.length) / all.length;
   const actual = [
     `${all.length - left.length} of ${counted(all.length, "sentence")}`,
     ...(chunks.length === 0 ? ["there are no chunks"] : []),
-    ...(opinion && asked ? [`judge ${asked.app}: ${opinion.actual}`] : []),
+    ...(said && asked ? [`judge ${asked.app}: ${said.actual}`] : []),
     ...(left.length > 0 ? [`not supported: ${firstNames(left.map(quoted), MAX_SENTENCES)}`] : []),
   ].join("; ");
-  return {
-    checks: [{ kind: "supported", check, passed: score >= atLeast, score, actual }],
-    error: null,
-    judgeTokens,
-  };
-}
-
-/** What a program is given, and what it decides. */
-async function decidedAnswer(
-  program: SuiteProgram,
-  { answer, turn, chunks, turns }: AskedAnswer,
-  context: Context,
-): Promise<CheckedAnswer> {
-  const check = `program ${quoted(program.words.join(" "))} passes the answer`;
-  const said = textOf(answer);
-  if (!("text" in said)) return unanswered("check", check, said);
-  const { inputs, assigned, answer: expected } = turn;
-  const { outputs = null } = answer.trace;
-  const asked = { question: questionOf(turn), inputs: { ...inputs, ...assigned } };
-  const given = { ...asked, answer: said.text, outputs, expected, chunks, turns };
-  const decision = await runProgram(program, given, context);
-  if ("error" in decision) return { ...unchecked, error: decision.error };
-  return { ...unchecked, checks: [{ kind: "check", check, ...decision }] };
+  return { tokens: said?.tokens ?? null, passed: score >= atLeast, score, actual };
 }
 
 /** The sum of numbers that may be unknown; null if all are. */
@@ -258,8 +249,7 @@ export const sumOf = (sum: number | null, more: number | null = null): number | 
   more === null ? sum : (sum ?? 0) + more;
 
 /** The question: the message to a chat, the only input of a workflow, or all of them as JSON. */
-function questionOf({ query, inputs: typed, assigned }: SuiteTurn): string {
-  const inputs = { ...typed, ...assigned };
+function questionOf(query: string | undefined, inputs: SuiteTurn["inputs"]): string {
   const [only, ...more] = Object.values(inputs);
   return query ?? (typeof only === "string" && more.length === 0 ? only : JSON.stringify(inputs));
 }

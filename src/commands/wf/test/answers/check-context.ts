@@ -2,9 +2,13 @@ import { firstNames } from "../../../../lib/text.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { SuiteContext } from "../file/index.ts";
 
+/** A share as checks show it: `at least 1 of` would mean one. */
+export const atLeastOf = (share: number): string =>
+  `at least ${Number((share * 100).toFixed(6))} % of`;
+
 const checks = {
-  recall: (atLeast: number) => `chunks are of at least ${atLeast} of the expected documents`,
-  precision: (atLeast: number) => `at least ${atLeast} of the chunks are of expected documents`,
+  recall: (share: string) => `chunks are of ${share} the expected documents`,
+  precision: (share: string) => `${share} the chunks are of expected documents`,
 } as const;
 
 /**
@@ -28,7 +32,7 @@ export function checkContext(
   const listed = firstNames([...new Set(others)].map((name) => JSON.stringify(name)));
   return {
     kind: "context" as const,
-    check: checks[measure](atLeast),
+    check: checks[measure](atLeastOf(atLeast)),
     passed: score >= atLeast,
     score,
     actual: `${met} of ${all.length}${others.length > 0 ? `; ${kind}: ${listed}` : ""}`,

@@ -6,7 +6,7 @@ import { counted } from "../../../../lib/text.ts";
 import { matches, parseValue } from "../../../conditions/index.ts";
 import { quoted } from "../../expect/index.ts";
 import type { CompareMode, SuiteTurn } from "../file/index.ts";
-import { differingFacts, fullWords, numberReadings } from "./facts.ts";
+import { differingFacts, firstDifferences, fullWords, numberReadings } from "./facts.ts";
 
 /** How an answer compares with one expected answer. */
 interface Compared {
@@ -80,11 +80,7 @@ const modes: Readonly<Record<CompareMode, Mode>> = {
   contains: { check: "answer contains", shown: quoted, open: (text) => hasPart(plain(text)) },
   regex: { check: "answer matches", shown: (text) => text.trim(), open: openPattern },
   json: { check: "answer is the JSON", shown: compact, open: openJson },
-  similar: {
-    check: "answer is similar to",
-    shown: quoted,
-    open: isSimilar,
-  },
+  similar: { check: "answer is similar to", shown: quoted, open: isSimilar },
 };
 
 /** Without the blanks around it, and with line ends of one kind. */
@@ -124,15 +120,11 @@ function openJson(text: string, { from }: ExpectedAnswer): Comparison {
     if (found === undefined) return { passed: false, actual: `it is not JSON: ${quoted(answer)}` };
     const differences = [...diffJson(found, expected)];
     if (differences.length === 0) return { passed: true, actual: "it is equal" };
-    const first = differences.slice(0, MAX_LISTED).map(({ path, a, b }) => {
+    const actual = firstDifferences(differences, ({ path, a, b }) => {
       const place = path === "" ? "it" : quoted(path);
       return `${place} is ${quoted(a)} instead of ${quoted(b)}`;
     });
-    const more = differences.length - first.length;
-    return {
-      passed: false,
-      actual: [...first, ...(more > 0 ? [counted(more, "more difference")] : [])].join(", "),
-    };
+    return { passed: false, actual };
   };
 }
 

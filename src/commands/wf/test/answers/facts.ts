@@ -10,7 +10,7 @@ interface Figure {
 }
 
 /** What a text states beside its wording. */
-interface Facts {
+export interface Facts {
   readonly dates: readonly Figure[];
   readonly numbers: readonly Figure[];
   /** Capitalized words that follow another word; none in German, where any noun is one. */
@@ -18,7 +18,7 @@ interface Facts {
   readonly negations: number;
 }
 
-/** How many facts that differ are named. */
+/** How many differences are named. */
 const MAX_NAMED = 3;
 
 /**
@@ -41,22 +41,24 @@ export function differingFacts(answer: string, expected: string): string | undef
       ? []
       : [`${counted(here.negations, "negation")} instead of ${there.negations}`]),
   ];
-  if (problems.length === 0) return undefined;
-  const more = problems.length - MAX_NAMED;
-  return [
-    ...problems.slice(0, MAX_NAMED),
-    ...(more > 0 ? [counted(more, "more difference")] : []),
-  ].join(", ");
+  return problems.length === 0 ? undefined : firstDifferences(problems);
 }
 
-/** The numbers and dates of a text that another one lacks, in any way of writing them. */
-export const missingNumbers = (text: string, other: string): string[] => {
-  const [here, there] = [factsIn(other), factsIn(text)];
-  return [...lacking(here.dates, there.dates), ...lacking(here.numbers, there.numbers)];
-};
+/** The first of several differences, and how many there are besides. */
+export function firstDifferences<T>(
+  all: readonly T[],
+  shown: (each: T) => string = String,
+): string {
+  const more = all.length - MAX_NAMED;
+  const rest = more > 0 ? [counted(more, "more difference")] : [];
+  return [...all.slice(0, MAX_NAMED).map(shown), ...rest].join(", ");
+}
 
-/** How often a text negates. */
-export const negationsIn = (text: string): number => factsIn(text).negations;
+/** Whether a text has all numbers and dates of a sentence, and a negation if that has one. */
+export const hasFacts = (text: Facts, sentence: Facts): boolean =>
+  lacking(text.dates, sentence.dates).length === 0 &&
+  lacking(text.numbers, sentence.numbers).length === 0 &&
+  (sentence.negations === 0 || text.negations > 0);
 
 function missingFigures(kind: string, here: readonly Figure[], there: readonly Figure[]): string[] {
   const others = lacking(there, here).slice(0, MAX_NAMED).map(quoted).join(", ");
@@ -65,18 +67,20 @@ function missingFigures(kind: string, here: readonly Figure[], there: readonly F
 }
 
 /** Those of the second list that are not in the first one, each once. */
-const lacking = (here: readonly Figure[], there: readonly Figure[]): string[] => [
-  ...new Set(
-    there.filter((each) => !here.some((other) => agree(each, other))).map(({ text }) => text),
-  ),
-];
+function lacking(here: readonly Figure[], there: readonly Figure[]): string[] {
+  const units = new Map<string, Set<string | undefined>>();
+  for (const { readings, unit } of here)
+    for (const each of readings) units.set(each, (units.get(each) ?? new Set()).add(unit));
+  // A unit or a year that only one of them has does not differ.
+  const isHere = ({ readings, unit }: Figure) =>
+    readings.some((each) => {
+      const known = units.get(each);
+      return known && (unit === undefined || known.has(undefined) || known.has(unit));
+    });
+  return [...new Set(there.filter((each) => !isHere(each)).map(({ text }) => text))];
+}
 
-/** A unit or a year that only one of them has does not differ. */
-const agree = (one: Figure, other: Figure): boolean =>
-  (one.unit === undefined || other.unit === undefined || one.unit === other.unit) &&
-  one.readings.some((reading) => other.readings.includes(reading));
-
-function factsIn(original: string): Facts {
+export function factsIn(original: string): Facts {
   let text = original.normalize("NFKC");
   const dates: Figure[] = [];
   const numbers: Figure[] = [];

@@ -1,13 +1,14 @@
 export { answerText, openAsker, stopsSuite } from "./ask.ts";
 export type { Asker, SuiteAnswer } from "./ask.ts";
 export { calibrationNotes, saveCalibration } from "./calibrations.ts";
+export { checkContext } from "./check-context.ts";
 export { openChecker, sumOf } from "./check-answer.ts";
-export type { AnswerCheck, CheckAnswer } from "./check-answer.ts";
+export type { AnswerCheck, CheckAnswer, TurnCheck } from "./check-answer.ts";
 export { compareWords, segmentsOf } from "./compare-answer.ts";
 export { openJudges } from "./judge.ts";
 export type { Judgement } from "./judge.ts";
 export { requireAllowed } from "./run-program.ts";
-export { checkSearch, openSearches, searchFor } from "./search-test.ts";
+export { checkSearch, itemChecks, nameIn, openSearches, searchFor } from "./search-test.ts";
 export type { FoundChunks, Searches } from "./search-test.ts";
-export { storedAnswer, storedEnd } from "./stored-answer.ts";
+export { storedAnswer, storedChunks, storedEnd } from "./stored-answer.ts";
 export type { StoredAnswer } from "./stored-answer.ts";

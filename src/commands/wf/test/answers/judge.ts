@@ -15,13 +15,13 @@ import { isObject } from "../../../../lib/json.ts";
 import { sum } from "../../../../lib/numbers.ts";
 import { onlyJsonIn } from "./compare-answer.ts";
 
-/** What a judge said about an answer, and the tokens it used; or why that is not known. */
-export type Judgement = { readonly tokens: number | null } & (
+/** What a judge or a program says about an answer, and the tokens it used; or why that is not known. */
+export type Judgement = { readonly tokens?: number | null } & (
   | {
-      readonly error: null;
+      readonly error?: null;
       readonly passed: boolean;
       /** From 0 to 1, the mean of its votes; undefined if it gives none. */
-      readonly score: number | undefined;
+      readonly score?: number | undefined;
       readonly actual: string;
     }
   | { readonly error: string }
@@ -31,10 +31,10 @@ export type Judgement = { readonly tokens: number | null } & (
 export type Judge = (judge: SuiteJudge, judged: JudgedAnswer) => Promise<Judgement>;
 
 /** One vote of a judge, or why there is none. */
-type Vote = { readonly tokens: number | null } & (
-  | { readonly verdict: JudgeVerdict; readonly error: null }
-  | { readonly error: string }
-);
+interface Vote {
+  readonly tokens: number | null;
+  readonly verdict: JudgeVerdict | string;
+}
 
 /** Where a judge is named. */
 type JudgedTurn = Pick<SuiteTurn, "judge" | "from"> & Partial<Pick<SuiteTurn, "supported">>;
@@ -43,8 +43,8 @@ type JudgedTurn = Pick<SuiteTurn, "judge" | "from"> & Partial<Pick<SuiteTurn, "s
 function majorityOf(all: readonly Vote[], atLeast: number): Judgement {
   const counted = all.flatMap(({ tokens }) => tokens ?? []);
   const tokens = counted.length > 0 ? sum(counted) : null;
-  const votes = all.flatMap((vote) => (vote.error === null ? [vote.verdict] : []));
-  const problem = all.flatMap(({ error }) => error ?? [])[0];
+  const votes = all.flatMap(({ verdict }) => (typeof verdict === "string" ? [] : [verdict]));
+  const problem = all.flatMap(({ verdict }) => (typeof verdict === "string" ? [verdict] : []))[0];
   if (problem !== undefined && votes.length * 2 <= all.length) return { tokens, error: problem };
   const isPass = ({ decision }: JudgeVerdict) =>
     typeof decision === "string" ? decision === "pass" : decision >= atLeast;
@@ -105,12 +105,11 @@ async function askOnce(
     const answer = await app.send({ query, inputs });
     const tokens = answer.trace.tokens ?? null;
     const found = verdictIn(answer, app, judged);
-    if (typeof found === "string") return { tokens, error: failed(found) };
-    return { tokens, error: null, verdict: found };
+    return { tokens, verdict: typeof found === "string" ? failed(found) : found };
   } catch (error) {
     const { signal } = app.context;
     if (signal.aborted || !(error instanceof CliError) || stopsSuite(error)) throw error;
-    return { tokens: null, error: failed(`could not be asked: ${error.message}`) };
+    return { tokens: null, verdict: failed(`could not be asked: ${error.message}`) };
   }
 }
 

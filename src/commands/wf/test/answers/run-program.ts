@@ -6,29 +6,33 @@ import type { Context } from "../../../task/command-spec.ts";
 import { quoted } from "../../expect/index.ts";
 import type { Suite, SuiteProgram } from "../file/index.ts";
 import { onlyJsonIn } from "./compare-answer.ts";
+import type { Judgement } from "./judge.ts";
 
 /** Bytes that a program may write. */
 const MAX_OUTPUT = 1024 * 1024;
 
+/** What the line of a command says that runs or judges tests. */
+type AllowingLine = { readonly allow_run?: boolean | undefined } & (
+  | { readonly suites: readonly string[] }
+  | { readonly results: string; readonly suite?: readonly string[] | undefined }
+);
+
 /** Throws `usage` if a suite names a program, unless `line` has --allow-run. */
-export function requireAllowed(
-  suites: readonly Suite[],
-  line: { readonly suites: readonly string[]; readonly allow_run?: boolean | undefined },
-): void {
+export function requireAllowed(suites: readonly Suite[], line: AllowingLine): void {
   const turns = suites.flatMap(({ tests }) => tests.flatMap((test) => test.turns));
   const program = turns.flatMap((turn) => turn.program ?? [])[0];
   if (!program || line.allow_run) return;
   const { from, words } = program;
+  const flags = { "allow-run": true } as const;
+  const allowed =
+    "suites" in line
+      ? commandLine("wf test run", line.suites, flags)
+      : commandLine("wf test score", [line.results], { suite: line.suite, ...flags });
   throw usage(
     `${from.path} line ${from.line}: check runs the program ${words.map(shellQuote).join(" ")}, which needs --allow-run`,
-    `read the program, then run ${commandLine("wf test run", line.suites, { "allow-run": true })}`,
+    `read the program, then run ${allowed}`,
   );
 }
-
-/** What a program decided; or why that is not known. */
-type Decision =
-  | { readonly passed: boolean; readonly score?: number; readonly actual: string }
-  | { readonly error: string };
 
 /**
  * Runs a program in the directory of its suite, with `given` as JSON in its stdin and without keys in its
@@ -38,7 +42,7 @@ export async function runProgram(
   { words: [program, ...args], from, timeout }: SuiteProgram,
   given: object,
   { host, signal, abortError }: Context,
-): Promise<Decision> {
+): Promise<Judgement> {
   const failed = (why: string) => ({ error: host.secrets.masked(`check ${program} ${why}`) });
   const late = AbortSignal.timeout(timeout * 1000);
   try {
@@ -57,24 +61,33 @@ export async function runProgram(
     if (!said)
       return failed(`must print {"pass": true or false, "score": 0 to 1}: ${quoted(output)}`);
     const reason = said.reason ?? last;
-    const { passed, score, figure = `exit code ${exit}` } = said;
+    const { passed, score, figure } = said;
     const actual = host.secrets.masked(`${figure}${reason && `: ${quoted(reason)}`}`);
-    return { passed, actual, ...(score !== undefined && { score }) };
+    return { passed, actual, score };
   } catch (error) {
     if (signal.aborted) throw abortError();
     return failed(`could not be run: ${reasonOf(error)}`);
   }
 }
 
+/** A score that passes without a verdict, as that of a judge. */
+const PASSING_SCORE = 0.5;
+
 /** A verdict in JSON, or the exit code with a text as the reason; undefined for a wrong verdict. */
 function decisionIn(output: string, succeeded: boolean) {
   const said = onlyJsonIn(output);
-  if (!isObject(said)) return { passed: succeeded, reason: output.trim() || undefined };
-  const { pass = succeeded, score, reason } = said;
-  if (typeof pass !== "boolean") return undefined;
-  if (score !== undefined && !(typeof score === "number" && score >= 0 && score <= 1))
-    return undefined;
-  const passed = pass && succeeded;
-  const figure = score === undefined ? `verdict ${passed ? "pass" : "fail"}` : `score ${score}`;
-  return { passed, score, figure, reason: typeof reason === "string" ? reason : undefined };
+  const plain = {
+    passed: succeeded,
+    score: undefined,
+    figure: `exit code ${Number(!succeeded)}`,
+    reason: output.trim() || undefined,
+  };
+  if (!isObject(said)) return plain;
+  const { pass, score, reason } = said;
+  const points = typeof score === "number" && score >= 0 && score <= 1 ? score : undefined;
+  const decided = pass ?? (points === undefined ? undefined : points >= PASSING_SCORE);
+  if (typeof decided !== "boolean" || points !== score) return succeeded ? undefined : plain;
+  const passed = decided && succeeded;
+  const figure = points === undefined ? `verdict ${passed ? "pass" : "fail"}` : `score ${points}`;
+  return { passed, score: points, figure, reason: typeof reason === "string" ? reason : undefined };
 }

@@ -1,10 +1,11 @@
+import { own } from "../../../../lib/json.ts";
 import { firstNames } from "../../../../lib/text.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { openQuestionSearch } from "../../../kb/eval/index.ts";
 import type { SearchedItem, SearchedQuestion } from "../../../kb/eval/index.ts";
 import type { SuiteAnswer } from "./ask.ts";
-import type { AnswerCheck } from "./check-answer.ts";
+import type { TurnCheck } from "./check-answer.ts";
 import { checkContext } from "./check-context.ts";
 import type { Suite, SuiteSearch, SuiteTest } from "../file/index.ts";
 
@@ -36,36 +37,42 @@ export async function openSearches(suite: Suite, common: Context): Promise<Searc
 
 /** What the search of a test found. */
 export interface FoundChunks {
+  readonly query: string;
+  /** Number of chunks; null for the setting of the knowledge base. */
+  readonly top: number | null;
   /** Documents and texts that the test expects. */
   readonly expected: readonly string[];
+  /** Names of these documents by what is written; null if not found. */
+  readonly names: Readonly<Record<string, string | null>>;
   /** Names of documents, the best first. */
   readonly documents: readonly string[];
   readonly chunks: readonly CitedChunk[];
 }
 
 /** The search of a test. */
-export interface TestSearch {
-  readonly searched: SearchedQuestion | undefined;
-  /** Null if the test has no search, or it failed. */
-  readonly found: FoundChunks | null;
-  /** Why the search failed. */
-  readonly error: string | null;
-  /** The name of an expected document, as the server calls it. */
-  readonly nameOf: (written: string) => string;
-}
+type TestSearch = Awaited<ReturnType<typeof searchFor>>;
 
-/** The search of a test, which is sent once. */
-export async function searchFor({ search }: SuiteTest, searches: Searches): Promise<TestSearch> {
+/** The search of a test, which is sent once: nothing is found if there is none, or it failed. */
+export async function searchFor({ search }: SuiteTest, searches: Searches) {
   const none = { searched: undefined, found: null, nameOf: (written: string) => written };
   if (!search) return { ...none, error: null };
   const searched = await searches(search);
   const { error, items, found: documents, chunks } = searched;
   if (error !== null) return { ...none, error: `search in ${search.kb}: ${error}` };
+  const { query, top = null } = search;
   const expected = items.map(({ written }) => written);
-  const names = new Map(items.map(({ written, document }) => [written, document]));
-  const nameOf = (written: string) => names.get(written) ?? written;
-  return { searched, found: { expected, documents, chunks }, error, nameOf };
+  const names = Object.fromEntries(items.map((item) => [item.written, item.document ?? null]));
+  const found: FoundChunks = { query, top, expected, names, documents, chunks };
+  return { searched, found, error, nameOf: nameIn(names) };
 }
+
+/** The names of expected documents that a search has found; of others, what is written. */
+export const nameIn =
+  (names: Readonly<Record<string, unknown>>) =>
+  (written: string): string => {
+    const name = own(names, written);
+    return typeof name === "string" ? name : written;
+  };
 
 /**
  * Checks for a test whether each document that it expects was found, and whether the reply of a chat
@@ -75,7 +82,7 @@ export function checkSearch(
   { search, turns, context }: SuiteTest,
   answer: SuiteAnswer | undefined,
   { searched, nameOf }: TestSearch,
-): (AnswerCheck & { readonly turn: number })[] {
+): TurnCheck[] {
   if (!search || !searched) return [];
   // Only the replies of chats name their sources.
   const cited = answer?.conversation === undefined ? undefined : (answer.trace.citations ?? []);
@@ -97,11 +104,17 @@ function checkItem(
 ) {
   const isUsed = document === undefined || cited === undefined || cited.includes(document);
   const mayCite = cited !== undefined && (document !== undefined || !isFound);
-  const check = `${JSON.stringify(written)} is found in ${kb}${mayCite ? " and used" : ""}`;
+  const check = itemChecks(written, kb)[mayCite ? 1 : 0];
   if (!isFound) return { check, passed: false, actual: `not found; found: ${namesText(found)}` };
   if (!isUsed)
     return { check, passed: false, actual: `found, but not used; cited: ${namesText(cited)}` };
   return { check, passed: true, actual: rank === undefined ? "found" : `found, rank ${rank}` };
+}
+
+/** The checks of a document or text: that it is found, and that it is also used. */
+export function itemChecks(written: string, kb: string): readonly [found: string, used: string] {
+  const found = `${JSON.stringify(written)} is found in ${kb}`;
+  return [found, `${found} and used`];
 }
 
 const namesText = (names: readonly string[]): string =>

@@ -35,6 +35,15 @@ export function storedEnd({ trace }: SuiteAnswer): StoredEnd {
   return { status, error, seconds: isNumber(value) ? value : null, tokens, steps, gaps, outputs };
 }
 
+const textOr = (value: unknown): string | null => (typeof value === "string" ? value : null);
+
+/** Chunks in results, which may have anything there. */
+export const storedChunks = (value: unknown): CitedChunk[] =>
+  (Array.isArray(value) ? value.filter(isObject) : []).map(({ document, content }) => ({
+    document: textOr(document),
+    content: textOr(content),
+  }));
+
 /**
  * The answer as conditions and judges see it, without the events of its run: what is about them is
  * undecided. Undefined if results do not have it; a file may have anything in these fields.
@@ -50,7 +59,7 @@ export function storedAnswer({ answer, chunks, end }: StoredAnswer): SuiteAnswer
     steps: numberIn(end["steps"]),
     gaps: numberIn(end["gaps"]) ?? 0,
     outputs: end["outputs"] ?? undefined,
-    sources: Array.isArray(chunks) ? chunks.filter(isObject) : [],
+    sources: storedChunks(chunks),
     storedText: typeof answer === "string" ? answer : undefined,
     unwatched: true,
   });

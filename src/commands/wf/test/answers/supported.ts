@@ -1,6 +1,6 @@
 import type { SuiteSupport } from "../file/index.ts";
 import { segmentsOf } from "./compare-answer.ts";
-import { missingNumbers, negationsIn } from "./facts.ts";
+import { factsIn, hasFacts } from "./facts.ts";
 
 /** The sentences of an answer, and those that its chunks do not support by their words. */
 export interface SupportedSentences {
@@ -18,14 +18,14 @@ export function supportedSentences(
   chunks: readonly string[],
   { share }: Pick<SuiteSupport, "share">,
 ): SupportedSentences {
-  const sources = chunks.map((text) => ({ text, words: contentWords(text) }));
+  const sources = chunks.map((text) => ({ facts: factsIn(text), words: contentWords(text) }));
   const isSupported = (sentence: string) => {
     const words = [...contentWords(sentence)];
+    const facts = factsIn(sentence);
     return sources.some(
       (source) =>
         words.filter((word) => source.words.has(word)).length >= share * words.length - 1e-9 &&
-        missingNumbers(sentence, source.text).length === 0 &&
-        (negationsIn(sentence) === 0 || negationsIn(source.text) > 0),
+        hasFacts(source.facts, facts),
     );
   };
   const all = sentencesOf(answer);
@@ -34,11 +34,26 @@ export function supportedSentences(
 
 const sentences = new Intl.Segmenter("und", { granularity: "sentence" });
 
-/** Line by line: the time grows with the square of a text's length. */
+/** Characters that are segmented at once: the time grows with the square of their number. */
+const MAX_PIECE = 5000;
+
+/** The sentences of a line; one that is longer than a piece becomes several. */
+function* sentencesIn(line: string): Generator<string> {
+  for (let start = 0; start < line.length;) {
+    const found = [...sentences.segment(line.slice(start, start + MAX_PIECE))];
+    // The last one may go on in the next piece.
+    if (start + MAX_PIECE < line.length && found.length > 1) found.pop();
+    for (const { segment } of found) {
+      yield segment.trim();
+      start += segment.length;
+    }
+  }
+}
+
 const sentencesOf = (text: string): string[] =>
   text
     .split(/\r?\n/)
-    .flatMap((line) => [...sentences.segment(line)].map(({ segment }) => segment.trim()))
+    .flatMap((line) => [...sentencesIn(line)])
     .filter((sentence) => /\d/.test(sentence) || contentWords(sentence).size > 0);
 
 /** Words of four letters and more, or of two in a script without capital letters. */

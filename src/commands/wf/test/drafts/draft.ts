@@ -72,12 +72,13 @@ export async function collectDrafts(
 }
 
 /** Why a draft cannot be a test; undefined if it can. */
-function problemOf({ turns, answers }: TestDraft): string | undefined {
+function problemOf({ turns, answers, keys }: TestDraft): string | undefined {
   const values = turns.flatMap(({ inputs = {} }) => Object.values(inputs));
   if (values.some((value) => typeof value === "string" && value.startsWith("@")))
     return "with an input that starts with @, which a suite takes for a file";
   if (values.some(hasFile)) return "with files as inputs";
-  if (answers.some((answer) => answer.length > MAX_ANSWER))
+  const all = [answers, keys?.["answer"]].flat(2);
+  if (all.some((answer) => typeof answer === "string" && answer.length > MAX_ANSWER))
     return `with an answer of more than ${MAX_ANSWER} characters`;
   return undefined;
 }
@@ -114,12 +115,17 @@ const MAX_NAME = 80;
 
 /** Each test with a name that no other one has. */
 function withNames(drafts: readonly TestDraft[]): NamedDraft[] {
-  const names = new Set<string>();
+  /** The last number of each name that is taken. */
+  const last = new Map<string, number>();
   return drafts.map((draft) => {
     const start = nameOf(draft);
     let name = start;
-    for (let number = 2; names.has(name); number++) name = `${start} (${number})`;
-    names.add(name);
+    while (last.has(name)) {
+      const number = (last.get(start) ?? 1) + 1;
+      last.set(start, number);
+      name = `${start} (${number})`;
+    }
+    last.set(name, 1);
     return { ...draft, name };
   });
 }
@@ -139,19 +145,29 @@ function nameOf({ name, turns }: TestDraft): string {
 /** A text without characters that would not be seen in a name. */
 const onOneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cs}\p{Cf}\s]+/gu, " ").trim();
 
+/** A question as a source has it, which may be anything. */
+interface Question {
+  readonly query: unknown;
+  readonly inputs?: unknown;
+}
+
+/** What is asked; undefined without a question. */
+export function draftTurn({ query, inputs }: Question): DraftTurn | undefined {
+  const question = trimmed(query);
+  if (question === "") return undefined;
+  return { query: question, ...(isObject(inputs) && Object.keys(inputs).length > 0 && { inputs }) };
+}
+
 /** A draft of a question and its answer, or which of them is missing; `before` are earlier turns. */
 export function questionDraft(
-  { query, inputs }: { readonly query: unknown; readonly inputs?: DraftTurn["inputs"] },
+  question: Question,
   answer: unknown,
-  {
-    name,
-    before = [],
-  }: { readonly name?: string | undefined; readonly before?: readonly DraftTurn[] } = {},
+  { name, before = [] }: { readonly name?: string | undefined; before?: readonly DraftTurn[] } = {},
 ): DraftOrReason {
-  const [question, expected] = [trimmed(query), trimmed(answer)];
-  if (question === "") return "without a question";
+  const asked = draftTurn(question);
+  const expected = trimmed(answer);
+  if (!asked) return "without a question";
   if (expected === "") return "without an answer";
-  const asked = { query: question, ...(Object.keys(inputs ?? {}).length > 0 && { inputs }) };
   const [first = asked, ...others] = [...before, asked];
   return { name, turns: [first, ...others], answers: [expected], outputs: {} };
 }

@@ -1,11 +1,12 @@
 import { CliError } from "../../../../errors.ts";
+import type { FailureKind } from "../../../../errors.ts";
 import { collect, groupBy } from "../../../../lib/collect.ts";
 import { getEndUser } from "../../../../operations/apps.ts";
 import { listFeedback, listMessages } from "../../../../operations/chats.ts";
 import type { Feedback, Message } from "../../../../operations/chats.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { requireKind } from "../../app/index.ts";
-import { questionDraft } from "./draft.ts";
+import { questionDraft, draftTurn } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";
 
 /**
@@ -33,13 +34,9 @@ function draftOf(id: string, messages: readonly Message[] | undefined): DraftOrR
   const before = messages.slice(0, index);
   if ([...before, message].some(({ message_files: files }) => files?.length > 0))
     return "with files";
-  const { query, inputs, answer } = message;
-  return questionDraft({ query, inputs: inputs ?? {} }, answer, {
-    before: before.map((earlier) => ({
-      query: earlier.query,
-      ...(Object.keys(earlier.inputs ?? {}).length > 0 && { inputs: earlier.inputs }),
-    })),
-  });
+  const turns = before.flatMap((earlier) => draftTurn(earlier) ?? []);
+  if (turns.length < before.length) return "after a message without a question";
+  return questionDraft(message, message.answer, { before: turns });
 }
 
 /**
@@ -48,43 +45,25 @@ function draftOf(id: string, messages: readonly Message[] | undefined): DraftOrR
  */
 function conversationReader(context: Context) {
   const known = new Map<string, readonly Message[] | undefined>();
-  return async ({ conversation_id, from_end_user_id }: Feedback) => {
-    if (!known.has(conversation_id)) {
-      const user = await endUserOf(from_end_user_id, context);
-      known.set(conversation_id, await messagesOf(conversation_id, user, context));
-    }
+  return async ({ conversation_id, from_end_user_id: end_user_id }: Feedback) => {
+    if (known.has(conversation_id)) return known.get(conversation_id);
+    const endUser = end_user_id
+      ? await orNone(["not-found", "unsupported"], context.api.call(getEndUser, { end_user_id }))
+      : undefined;
+    const user = endUser?.session_id ? { user: endUser.session_id } : {};
+    const rows = context.api.rows(listMessages, { conversation_id, ...user });
+    const messages = await orNone(["not-found"], collect(rows));
+    known.set(
+      conversation_id,
+      messages?.toSorted((one, other) => one.created_at - other.created_at),
+    );
     return known.get(conversation_id);
   };
 }
 
-async function messagesOf(
-  conversation_id: string,
-  user: string | undefined,
-  context: Context,
-): Promise<readonly Message[] | undefined> {
-  const messages: Message[] = [];
-  const input = { conversation_id, ...(user !== undefined && { user }) };
-  try {
-    for await (const message of context.api.rows(listMessages, input)) messages.push(message);
-  } catch (error) {
-    if (error instanceof CliError && error.kind === "not-found") return undefined;
+/** The result; undefined if it fails in one of these ways. */
+const orNone = <T>(kinds: readonly FailureKind[], result: Promise<T>): Promise<T | undefined> =>
+  result.catch((error: unknown) => {
+    if (error instanceof CliError && kinds.includes(error.kind)) return undefined;
     throw error;
-  }
-  return messages.toSorted((one, other) => one.created_at - other.created_at);
-}
-
-/** The name of an end user; undefined if the server does not tell it. */
-async function endUserOf(
-  end_user_id: string | null,
-  context: Context,
-): Promise<string | undefined> {
-  if (end_user_id === null) return undefined;
-  try {
-    return (await context.api.call(getEndUser, { end_user_id })).session_id;
-  } catch (error) {
-    const isUnknown =
-      error instanceof CliError && ["not-found", "unsupported"].includes(error.kind);
-    if (isUnknown) return undefined;
-    throw error;
-  }
-}
+  });

@@ -5,28 +5,18 @@ import { readRowFile } from "../../../../lib/formats/rows-file.ts";
 import { isObject } from "../../../../lib/json.ts";
 import { decodeUtf8 } from "../../../../lib/text.ts";
 import type { Context } from "../../../task/command-spec.ts";
+import { readInput } from "../../../task/files.ts";
 import { readYamlNodes } from "../../expect/index.ts";
 import type { YamlNode, YamlNodes } from "../../expect/index.ts";
-import type { DraftOrReason } from "./draft.ts";
 import { caseOfRow, draftOf } from "./promptfoo-tests.ts";
 import type { PromptfooChoices, TestCase } from "./promptfoo-tests.ts";
 
-/** Tests of a configuration, and what has no place in a suite, with its line. */
-interface PromptfooDrafts {
-  readonly drafts: readonly DraftOrReason[];
-  readonly others: readonly string[];
-}
-
 /**
  * Reads a configuration of promptfoo (its format: promptfoo.dev/docs/configuration). Code is listed and
- * never run; files are read only below the directory of the configuration. Throws `usage` for a file that
- * cannot be read.
+ * never run; files are read only below the directory of the configuration. Gives the tests, and what has no
+ * place in a suite, with its line. Throws `usage` for a file that cannot be read.
  */
-export async function promptfooDrafts(
-  path: string,
-  choices: PromptfooChoices,
-  context: Context,
-): Promise<PromptfooDrafts> {
+export async function promptfooDrafts(path: string, choices: PromptfooChoices, context: Context) {
   const others: string[] = [];
   const files = configFiles(path, others, context);
   const { nodes, node } = await files.yaml(path);
@@ -54,12 +44,9 @@ export async function promptfooDrafts(
 
 /** Reads the files of a configuration. */
 function configFiles(config: string, others: string[], { host, options }: Context) {
-  const read = async (text: string) => {
-    const path = join(dirname(config), text.replace(/^file:\/\//, ""));
+  const near = async (name: string) => {
+    const path = join(dirname(config), name.replace(/^file:\/\//, ""));
     await requireNear(path, { file: config, allowed: options.flags.allowFiles }, host);
-    const stat = await host.files.stat(path);
-    if (!stat || stat.isDirectory)
-      throw usage(`${path}: ${stat ? "is a directory" : "file not found"}`);
     return path;
   };
   const yaml = async (path: string) => {
@@ -73,23 +60,22 @@ function configFiles(config: string, others: string[], { host, options }: Contex
   const withContents = async (value: unknown): Promise<unknown> => {
     if (typeof value === "string") {
       if (!/^file:\/\/.*\.(txt|md|json|ya?ml)$/i.test(value)) return value;
-      return decodeUtf8(await host.files.read(await read(value)))?.trim() ?? value;
+      return decodeUtf8(await readInput(await near(value), host))?.trim() ?? value;
     }
     if (Array.isArray(value)) return Promise.all(value.map(withContents));
     if (!isObject(value)) return value;
-    const fields = Object.entries(value).map(async ([name, each]) => [
-      name,
-      await withContents(each),
-    ]);
-    return Object.fromEntries(await Promise.all(fields)) as unknown;
+    const contents = await Promise.all(Object.values(value).map(withContents));
+    return Object.fromEntries(Object.keys(value).map((name, index) => [name, contents[index]]));
   };
   const rows = async (path: string): Promise<TestCase[]> => {
-    const { rows: all, columns } = await readRowFile(path, await host.files.read(path));
+    const { rows: all, columns } = await readRowFile(path, await readInput(path, host));
     return all.map(({ line, values }) => {
       const place = `${path} line ${line}`;
       return { place, json: columns ? caseOfRow(values) : values, asserts: [] };
     });
   };
+  /** Files that were read: one that is named again has no further tests. */
+  const known = new Set<string>();
   /** The tests of a list, and of the files that it names; `inside` are those that lead there. */
   const cases = async (
     nodes: YamlNodes,
@@ -98,9 +84,9 @@ function configFiles(config: string, others: string[], { host, options }: Contex
   ): Promise<TestCase[]> => {
     const placeOf = (part: YamlNode) => `${nodes.from(part).path} line ${nodes.from(part).line}`;
     if (nodes.isList(node)) {
-      const all: TestCase[] = [];
-      for (const item of nodes.items(node)) all.push(...(await cases(nodes, item, inside)));
-      return all;
+      const all: TestCase[][] = [];
+      for (const item of nodes.items(node)) all.push(await cases(nodes, item, inside));
+      return all.flat();
     }
     if (nodes.isMapping(node)) {
       const asserts = nodes.entries(node).find(({ name }) => name === "assert")?.value;
@@ -109,15 +95,18 @@ function configFiles(config: string, others: string[], { host, options }: Contex
       return [{ place: placeOf(node), json: isObject(json) ? json : {}, asserts: places }];
     }
     const name = nodes.text(node);
-    if (/\.(csv|jsonl|ndjson)$/i.test(name)) return rows(await read(name));
-    if (/^[^*]*\.(ya?ml|json)$/i.test(name)) {
-      const path = await read(name);
-      if (inside.includes(path)) throw usage(`${path} names itself`);
-      const file = await yaml(path);
-      return cases(file.nodes, file.node, [...inside, path]);
+    const isTable = /\.(csv|jsonl|ndjson)$/i.test(name);
+    if (!isTable && !/^[^*]*\.(ya?ml|json)$/i.test(name)) {
+      others.push(`${placeOf(node)}: tests of ${name}`);
+      return [];
     }
-    others.push(`${placeOf(node)}: tests of ${name}`);
-    return [];
+    const path = await near(name);
+    if (inside.includes(path)) throw usage(`${path} names itself`);
+    if (known.has(path)) return [];
+    known.add(path);
+    if (isTable) return rows(path);
+    const file = await yaml(path);
+    return cases(file.nodes, file.node, [...inside, path]);
   };
   return { yaml, withContents, cases };
 }

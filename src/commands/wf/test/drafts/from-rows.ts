@@ -1,9 +1,8 @@
-import { usage } from "../../../../errors.ts";
 import { readRowFile, unreadable } from "../../../../lib/formats/rows-file.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
 import type { Context } from "../../../task/command-spec.ts";
+import { readInput } from "../../../task/files.ts";
 import { questionDraft } from "./draft.ts";
-import type { DraftOrReason } from "./draft.ts";
 
 /** Names of columns, the first of which is taken; case, blanks and dashes do not matter. */
 const knownColumns = {
@@ -25,24 +24,17 @@ const knownColumns = {
 
 type Role = keyof typeof knownColumns;
 
-/** Rows of a CSV or JSON Lines file as tests. */
-export interface RowDrafts {
-  readonly drafts: readonly DraftOrReason[];
-  /** What is taken from which column, for people. */
-  readonly taken: string;
-}
-
 /**
  * Reads a file of questions and answers; with `input`, the question becomes that input of a workflow,
- * with `kb`, a search there must find the reference contexts. Throws `usage` for a file without such columns.
+ * with `kb`, a search there must find the reference contexts. `taken` says what is taken from which column.
+ * Throws `usage` for a file without such columns.
  */
 export async function rowDrafts(
   path: string,
   { input, kb }: { readonly input?: string | undefined; readonly kb?: string | undefined },
   { host }: Context,
-): Promise<RowDrafts> {
-  if ((await host.files.stat(path)) === null) throw usage(`${path}: file not found`);
-  const { rows, columns } = await readRowFile(path, await host.files.read(path));
+) {
+  const { rows, columns } = await readRowFile(path, await readInput(path, host));
   const all = columns ?? [...new Set(rows.flatMap(({ values }) => Object.keys(values)))];
   const found = {
     question: columnFor("question", all),

@@ -12,7 +12,7 @@ import type { WorkflowRun } from "../../../../operations/workflows.ts";
 import { isSuccess } from "../../../../runs/status.ts";
 import { textOfOutputs } from "../../../../runs/text.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { prepareOutput } from "../../../task/files.ts";
+import { prepareOutput, writeOutput } from "../../../task/files.ts";
 import { requireKind } from "../../app/index.ts";
 import { MAX_YAML_SIZE } from "../../expect/index.ts";
 import { logQuery, runDetail } from "../../logs/index.ts";
@@ -52,7 +52,15 @@ export async function* run(input: TestInitInput, context: Context): AsyncGenerat
   const { app } = context.options.flags;
   const tests = found.drafts;
   if (tests.length === 0) throw notFound(`no tests to create: ${countsOf(found, name)}`);
-  const text = await suiteText(tests, { source: name, app, unused });
+  const text = await readableYaml({
+    comment: [
+      `Tests made from ${name}.`,
+      "The expected answers are drafts: read them before you rely on them.",
+      ...unused,
+    ],
+    value: { ...(app !== undefined && { app }), tests: tests.map(testOf) },
+    list: "tests",
+  });
   const size = Buffer.byteLength(text);
   if (size > MAX_YAML_SIZE)
     throw usage(
@@ -61,7 +69,7 @@ export async function* run(input: TestInitInput, context: Context): AsyncGenerat
     );
   if (out === "-") yield text;
   else {
-    await context.host.files.writeAtomic(out, text);
+    await writeOutput("--out", out, text, context.host);
     const skipped = sum(found.skipped.values());
     yield { file: out, tests: tests.length, duplicates: found.duplicates, skipped };
   }
@@ -82,61 +90,42 @@ async function checkTarget(
     throw usage(`${out} already exists`, "name another file, or add --overwrite to replace it");
 }
 
-/** Filters of the log, and the flags that set them. */
-const filters = {
-  keyword: "--keyword",
-  created_at__after: "--since",
-  created_at__before: "--until",
-  created_by_end_user_session_id: "--end-user",
-  created_by_account: "--account",
-  where: "--where",
-} as const;
-
-/** Flags of each source, beside those of all. */
-const flagsOf: Readonly<Record<TestInitInput["from"], readonly string[]>> = {
-  annotations: ["--keyword"],
-  feedback: [],
-  logs: Object.values(filters),
-  rows: ["FILE", "--input", "--kb"],
-  promptfoo: ["FILE", "--input", "--query", "--judge"],
-};
+/** Flags of single sources: parameter, name, and the sources. */
+const ownFlags: readonly (readonly [keyof TestInitInput, string, ...TestInitInput["from"][]])[] = [
+  ["keyword", "--keyword", "annotations", "logs"],
+  ["created_at__after", "--since", "logs"],
+  ["created_at__before", "--until", "logs"],
+  ["created_by_end_user_session_id", "--end-user", "logs"],
+  ["created_by_account", "--account", "logs"],
+  ["where", "--where", "logs"],
+  ["file", "FILE", "rows", "promptfoo"],
+  ["input", "--input", "rows", "promptfoo"],
+  ["kb", "--kb", "rows"],
+  ["query", "--query", "promptfoo"],
+  ["judge", "--judge", "promptfoo"],
+];
 
 /** The source that the flags describe. Throws `usage` for a flag of another one. */
 async function sourceOf(input: TestInitInput, context: Context): Promise<Source> {
-  const { from, file, keyword } = input;
-  const allFlags = {
-    ...filters,
-    file: "FILE",
-    input: "--input",
-    kb: "--kb",
-    query: "--query",
-    judge: "--judge",
-  } as const;
-  for (const [name, flag] of Object.entries(allFlags))
-    if (input[name as keyof typeof allFlags] !== undefined && !flagsOf[from].includes(flag))
+  const { from, file = "" } = input;
+  for (const [name, flag, ...sources] of ownFlags)
+    if (input[name] !== undefined && !sources.includes(from))
       throw usage(`--from ${from} cannot be used with ${flag}`);
   if (from === "rows" || from === "promptfoo") {
-    if (file === undefined) {
-      const kind = from === "rows" ? "CSV or JSON Lines file" : "configuration";
-      throw usage(`--from ${from} needs a file`, `name a ${kind}`);
-    }
-    if (from === "promptfoo") {
-      const { query, input: name, judge } = input;
-      const found = await promptfooDrafts(file, { query, input: name, judge }, context);
-      return { name: `promptfoo ${file}`, ...found };
-    }
+    const kind = from === "rows" ? "CSV or JSON Lines file" : "configuration";
+    if (file === "") throw usage(`--from ${from} needs a file`, `name a ${kind}`);
+    if (from === "promptfoo")
+      return { name: `promptfoo ${file}`, ...(await promptfooDrafts(file, input, context)) };
     const { drafts, taken } = await rowDrafts(file, input, context);
     await context.notice(`${file}: ${taken}`);
-    return { name: `rows of ${file}`, drafts: drafts };
+    return { name: `rows of ${file}`, drafts };
   }
   const { name = "" } = await context.api.call(getAppInfo, {});
-  const sources = {
-    annotations: { word: "annotations", drafts: () => annotationDrafts(keyword, context) },
-    feedback: { word: "liked messages", drafts: () => feedbackDrafts(context) },
-    logs: { word: "runs", drafts: () => logDrafts(input, context) },
-  };
-  const { word, drafts } = sources[from];
-  return { name: `${word} of the application ${JSON.stringify(name)}`, drafts: drafts() };
+  const of = (word: string) => `${word} of the application ${JSON.stringify(name)}`;
+  if (from === "annotations")
+    return { name: of("annotations"), drafts: annotationDrafts(input.keyword, context) };
+  if (from === "feedback") return { name: of("liked messages"), drafts: feedbackDrafts(context) };
+  return { name: of("runs"), drafts: logDrafts(input, context) };
 }
 
 /** `12 tests from liked messages of …; 2 duplicates; 1 without an answer`. */
@@ -159,29 +148,6 @@ async function* annotationDrafts(
   for await (const { question, answer } of context.api.rows(listAnnotations, filter))
     yield questionDraft({ query: question }, answer);
 }
-
-/** Formats tests as a suite. `source` says where they come from; `app` names their application. */
-const suiteText = (
-  drafts: readonly NamedDraft[],
-  {
-    source,
-    app,
-    unused,
-  }: {
-    readonly source: string;
-    readonly app: string | undefined;
-    readonly unused: readonly string[];
-  },
-): Promise<string> =>
-  readableYaml({
-    comment: [
-      `Tests made from ${source}.`,
-      "The expected answers are drafts: read them before you rely on them.",
-      ...unused,
-    ],
-    value: { ...(app !== undefined && { app }), tests: drafts.map(testOf) },
-    list: "tests",
-  });
 
 /** A test with the keys of a suite. */
 function testOf({ name, turns, answers, outputs, keys }: NamedDraft): Record<string, unknown> {

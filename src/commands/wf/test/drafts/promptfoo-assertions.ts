@@ -47,6 +47,12 @@ const conditions: Readonly<Record<string, (value: unknown, threshold?: number) =
   latency: (_, threshold) => (threshold === undefined ? [] : [`run took at most ${threshold}ms`]),
 };
 
+/** What a suite takes as the threshold of a type: a time in milliseconds, a number of letters, or a share. */
+function isThreshold(type: string, threshold: number): boolean {
+  if (type === "latency") return threshold >= 0 && threshold < 1e15;
+  return threshold >= 0 && (type === "levenshtein" || threshold <= 1);
+}
+
 /** Criteria of a judge that gets the value as the expected answer. */
 const factual = "The answer agrees with the facts of the expected answer.";
 
@@ -71,7 +77,10 @@ export function expectedKeys(
     return { answer: JSON.stringify(value), compare: "json" };
   if ((value === undefined || value === null) && !/^latency$|-json$/.test(plain))
     return "no equivalent";
-  if ([value].flat().some(isObject)) return "no equivalent";
+  if ([value].flat().some(isObject) || (Array.isArray(value) && value.length === 0))
+    return "no equivalent";
+  if (threshold !== undefined && !isThreshold(plain, threshold))
+    return `a threshold of ${threshold}`;
   if (Object.hasOwn(conditions, plain))
     return expectedConditions({ type: plain, value, threshold }, isNegated);
   if (isNegated) return "no equivalent";

@@ -1,4 +1,4 @@
-import { isObject } from "../../../../lib/json.ts";
+import { isObject, own } from "../../../../lib/json.ts";
 import type { DraftOrReason, DraftTurn } from "./draft.ts";
 import { expectedKeys, isAssertionType } from "./promptfoo-assertions.ts";
 import type { ExpectedKeys } from "./promptfoo-assertions.ts";
@@ -6,11 +6,11 @@ import type { ExpectedKeys } from "./promptfoo-assertions.ts";
 /** What the flags say about variables and assertions. */
 export interface PromptfooChoices {
   /** The variable that is the question, or `prompt` for the first prompt. */
-  readonly query: string | undefined;
+  readonly query?: string | undefined;
   /** Input of a workflow that gets the question. */
-  readonly input: string | undefined;
+  readonly input?: string | undefined;
   /** Application that judges. */
-  readonly judge: string | undefined;
+  readonly judge?: string | undefined;
 }
 
 type Values = Readonly<Record<string, unknown>>;
@@ -61,7 +61,7 @@ export function draftOf(test: TestCase, config: Config): DraftOrReason {
 
 /** What is asked, or why nothing can be. Variables that only assertions name are no inputs. */
 function turnOf(values: Values, { templates, choices }: Config): DraftTurn | string {
-  const { query, input } = choices;
+  const { query: chosen, input } = choices;
   const inPrompts = new Set(templates.flatMap(variablesIn));
   const named = Object.keys(values).filter((name) => inPrompts.has(name));
   const names = named.length > 0 ? named : Object.keys(values);
@@ -69,16 +69,17 @@ function turnOf(values: Values, { templates, choices }: Config): DraftTurn | str
   if (given.some((value) => typeof value === "string" && value.startsWith("file://")))
     return "with a variable made by code";
   if (given.some(Array.isArray)) return "with a list of values";
-  const isPrompt = query === "prompt" && !names.includes(query);
-  const name = query ?? (names.length === 1 ? names[0] : undefined);
+  const isPrompt = chosen === "prompt" && !names.includes(chosen);
+  const name = chosen ?? (names.length === 1 ? names[0] : undefined);
   const inputs = Object.fromEntries(
     names.flatMap((each) => (isPrompt || each === name ? [] : [[each, values[each]]])),
   );
   if (name === undefined) return names.length > 0 ? { inputs } : "without variables";
-  const question = isPrompt ? filled(templates[0] ?? "", values) : values[name];
-  if (question === undefined || question === "") return "without a question";
+  const question = isPrompt ? filled(templates[0] ?? "", values) : own(values, name);
+  if ((question ?? "") === "") return "without a question";
   if (input !== undefined) return { inputs: { ...inputs, [input]: question } };
-  return { query: String(question), ...(Object.keys(inputs).length > 0 && { inputs }) };
+  const query = textOf(question);
+  return { query, ...(Object.keys(inputs).length > 0 && { inputs }) };
 }
 
 /** Keys of an assertion that are taken, or are mere names. */
@@ -106,11 +107,12 @@ function expectedOf(tests: readonly TestCase[], values: Values, config: Config):
 }
 
 function expectedBy(
-  { type, value, threshold, transform, $ref }: Values,
+  { type, value: given, threshold, transform, $ref }: Values,
   values: Values,
   judge: string | undefined,
 ): ExpectedKeys | string {
   if (transform !== undefined || $ref !== undefined) return "no equivalent";
+  const value = given ?? undefined; // YAML has null for none
   if (typeof value === "string" && value.startsWith("file://")) return "code, which is not run";
   const whole = Array.isArray(value)
     ? value.map((each) => filledValue(each, values))
@@ -163,11 +165,11 @@ function filled(template: string, values: Values): string | undefined {
   const isKnown = (name: string) => Object.hasOwn(values, name);
   const isPlain = !/\{[{%#]/.test(template.replace(placeholder, ""));
   if (!isPlain || !variablesIn(template).every(isKnown)) return undefined;
-  return template.replace(placeholder, (_, name: string) => {
-    const value = values[name.trim()];
-    return typeof value === "string" ? value : JSON.stringify(value);
-  });
+  return template.replace(placeholder, (_, name: string) => textOf(values[name.trim()]));
 }
+
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
 
 const filledValue = (value: unknown, values: Values): unknown =>
   typeof value === "string" ? filled(value, values) : value;

@@ -1,5 +1,6 @@
-export { usualSimilarity } from "./key-types.ts";
+export { checkKinds, usualSimilarity } from "./key-types.ts";
 export type { CheckKind, CompareMode } from "./key-types.ts";
+export { rowsInFile } from "./read-rows.ts";
 export { filesIn, isRowFile, readSearches, readSuite } from "./read-suite.ts";
 export type {
   PassRule,
@@ -9,7 +10,7 @@ export type {
   SuiteSearch,
   SuiteTest,
 } from "./read-suite.ts";
-export { judgesOf } from "./turns.ts";
+export { judgesOf, needsText } from "./turns.ts";
 export type {
   SuiteContext,
   SuiteJudge,

@@ -170,12 +170,14 @@ export const suiteKeys = [
     name: "max_tokens",
     where: ["defaults", "test"],
     type: "number",
+    range: [0, 1e12],
     description: "highest number of tokens of all turns",
   },
   {
     name: "max_seconds",
     where: ["defaults", "test"],
     type: "number",
+    range: [0, 1e12],
     description: "longest time of all turns",
   },
   {
@@ -184,8 +186,20 @@ export const suiteKeys = [
     type: "budget",
     description: "what all tests of the suite may use in one command, judges included",
   },
-  { name: "tokens", where: ["budget"], type: "number", description: "highest number of tokens" },
-  { name: "seconds", where: ["budget"], type: "number", description: "longest sum of times" },
+  {
+    name: "tokens",
+    where: ["budget"],
+    type: "number",
+    range: [0, 1e12],
+    description: "highest number of tokens",
+  },
+  {
+    name: "seconds",
+    where: ["budget"],
+    type: "number",
+    range: [0, 1e12],
+    description: "longest sum of times",
+  },
   {
     name: "score_at_least",
     where: ["defaults", "test"],
@@ -198,6 +212,7 @@ export const suiteKeys = [
     where: ["defaults", "test"],
     type: "weights",
     values: checkKinds,
+    range: [0, 1000],
     description:
       "how much kinds of checks count in the mean score, as in `{ judge: 3 }` (default 1)",
   },

@@ -24,17 +24,22 @@ interface Column {
  * number. Throws `usage` with the rows and the columns of all mistakes.
  */
 export async function rowSuite(path: string, files: Files) {
-  const stat = await files.stat(path);
-  if (stat === null) throw usage(`${path}: file not found`);
-  if (stat.isDirectory) throw usage(`${path}: is a directory`);
-  const bytes = await files.read(path);
-  const { rows, columns } = await readRowFile(path, bytes);
+  const { rows, columns, bytes } = await rowsInFile(path, files);
   readEach(columns ?? [], (name) => [columnOf(name, `${path} line 1`)]);
   const nodesOf = await valueReader();
   const read = { path, isCsv: columns !== undefined, nodesOf };
   const tests = readEach(rows, (row) => [rowTest(row, read)]);
   const values: SuiteValues = { from: { path, line: 1 }, tests };
   return { values, text: new TextDecoder().decode(bytes) };
+}
+
+/** The rows of CSV or JSON Lines. Throws `usage` for a file that cannot be read. */
+export async function rowsInFile(path: string, files: Files) {
+  const stat = await files.stat(path);
+  if (stat === null) throw usage(`${path}: file not found`);
+  if (stat.isDirectory) throw usage(`${path}: is a directory`);
+  const bytes = await files.read(path);
+  return { ...(await readRowFile(path, bytes)), bytes };
 }
 
 /** How the rows of a file are read. */

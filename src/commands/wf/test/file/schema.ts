@@ -84,9 +84,11 @@ const schemas: Readonly<Record<SuiteKeyType, (key: SuiteKey) => Schema>> = {
   }),
   quarantine: (key) => ({ anyOf: [schemas.date(key), defined("quarantine")] }),
   budget: () => ({ allOf: [defined("budget")] }),
-  weights: ({ values = [] }) => ({
+  weights: ({ values = [], ...key }) => ({
     type: "object",
-    properties: Object.fromEntries(values.map((kind) => [kind, { type: "number", minimum: 0 }])),
+    properties: Object.fromEntries(
+      values.map((kind) => [kind, numberSchema({ ...key, type: "number" })]),
+    ),
     additionalProperties: false,
   }),
   defaults: () => ({ allOf: [defined("defaults")] }),

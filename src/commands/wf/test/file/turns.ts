@@ -104,32 +104,31 @@ export function turnOf(
     supported: supportOf(levels.map((level) => level?.supported)),
     context: contextOf(levels, search?.documents),
     schema: schemaOf({ ...defaults, ...test, ...turn }),
-    program: programOf(levels.flatMap((level) => level?.check ?? [])),
+    program: programOf(together(levels.map((level) => level?.check))),
     judge,
   };
 }
 
-function judgeOf(values: readonly (SuiteValues | undefined)[]): SuiteJudge | undefined {
-  const given = values.filter((value) => value !== undefined);
-  const last = given.at(-1);
-  if (!last) return undefined;
-  const {
-    app,
-    criteria,
-    at_least: atLeast = 0.5,
-    repeat = 1,
-  }: SuiteValues = Object.assign({}, ...given);
-  if (app === undefined) throw mistake(last.from, "judge has no app");
+/** What all levels say, with the place of the last one; undefined if none says anything. */
+const together = (levels: readonly (SuiteValues | undefined)[]): SuiteValues | undefined =>
+  levels.reduce((all, level) => (level ? { ...all, ...level } : all), undefined);
+
+function judgeOf(levels: readonly (SuiteValues | undefined)[]): SuiteJudge | undefined {
+  const values = together(levels);
+  if (!values) return undefined;
+  const { app, criteria, at_least: atLeast = 0.5, repeat = 1, from } = values;
+  if (app === undefined) throw mistake(from, "judge has no app");
   return { app, criteria, atLeast, repeat };
 }
 
 /** Undefined if the last level that names it says `false`. */
 function supportOf(values: readonly (SuiteValues | false | undefined)[]): SuiteSupport | undefined {
-  const given = values.filter((value) => value !== undefined);
-  const mappings = given.filter((value) => value !== false);
-  if (mappings.length === 0 || given.at(-1) === false) return undefined;
-  const { at_least: atLeast = 1, share = 0.7 }: SuiteValues = Object.assign({}, ...mappings);
-  return { atLeast, share, judge: judgeOf(mappings.map((mapping) => mapping.judge)) };
+  const last = values.findLast((value) => value !== undefined);
+  const mappings = values.filter((value) => value !== false);
+  const all = together(mappings);
+  if (!all || last === false) return undefined;
+  const { at_least: atLeast = 1, share = 0.7 } = all;
+  return { atLeast, share, judge: judgeOf(mappings.map((mapping) => mapping?.judge)) };
 }
 
 /** The documents that chunks must or may be of. Throws `usage` if none are named. */
@@ -138,13 +137,11 @@ export function contextOf(
   searched: readonly string[] = [],
 ): SuiteContext[] {
   return (["recall", "precision"] as const).flatMap((measure) => {
-    const given = levels.flatMap((level) => level?.[`context_${measure}`] ?? []);
-    const last = given.at(-1);
-    if (!last) return [];
-    const all: SuiteValues = Object.assign({}, ...given);
+    const all = together(levels.map((level) => level?.[`context_${measure}`]));
+    if (!all) return [];
     const { at_least: atLeast = 1, documents = searched } = all;
     if (documents.length > 0) return [{ measure, atLeast, documents }];
-    throw mistake(last.from, `context_${measure} has no documents, nor has search`);
+    throw mistake(all.from, `context_${measure} has no documents, nor has search`);
   });
 }
 
@@ -160,12 +157,11 @@ function schemaOf({ schema: value, from }: SuiteValues): SuiteSchema | undefined
   return { from, of: of === undefined ? undefined : String(of), schema, file: path };
 }
 
-function programOf(given: readonly SuiteValues[]): SuiteProgram | undefined {
-  const last = given.at(-1);
-  if (!last) return undefined;
-  const { run = [], timeout = 30, from }: SuiteValues = Object.assign({}, ...given);
+function programOf(values: SuiteValues | undefined): SuiteProgram | undefined {
+  if (!values) return undefined;
+  const { run = [], timeout = 30, from } = values;
   const [program, ...args] = run;
-  if (program === undefined) throw mistake(last.from, "check has no program to run");
+  if (program === undefined) throw mistake(from, "check has no program to run");
   // A name without a slash is looked for in PATH.
   const paths = /[\\/]/.test(program) ? run : args;
   const files = paths.map((path) => beside(from.path, path));
@@ -182,6 +178,12 @@ export const judgesOf = ({
   supported,
 }: Pick<SuiteTurn, "judge"> & Partial<Pick<SuiteTurn, "supported">>): SuiteJudge[] =>
   [judge, supported?.judge].filter((each) => each !== undefined);
+
+/** Whether a turn expects something of the text of its answer, beside its conditions. */
+export const needsText = ({ answer, judge, supported, program, schema }: SuiteTurn): boolean =>
+  answer.length > 0 ||
+  [judge, supported, program].some(Boolean) ||
+  (schema !== undefined && schema.of === undefined);
 
 /** The hint of most mistakes. */
 export const keysHint = () => `run ${commandLine("wf test schema")} for the keys of a suite`;

@@ -6,7 +6,7 @@ import { keysAt } from "./keys.ts";
 import type { SuiteKey, SuiteKeyType, SuiteLevel } from "./key-types.ts";
 import type { suiteKeys } from "./keys.ts";
 
-/** What each type of a key is read as. */
+/** What each type of a key is read as; other types are mappings. */
 interface ValueTypes {
   readonly text: string;
   readonly date: string;
@@ -17,17 +17,9 @@ interface ValueTypes {
   readonly choice: string;
   readonly inputs: Readonly<Record<string, unknown>>;
   readonly expect: readonly Expectation[];
-  readonly judge: SuiteValues;
-  readonly search: SuiteValues;
-  readonly supported: SuiteValues | false;
-  readonly context: SuiteValues;
   readonly schema: string | Readonly<Record<string, unknown>>;
-  readonly check: SuiteValues;
-  readonly budget: SuiteValues;
-  readonly pass: SuiteValues;
-  readonly quarantine: SuiteValues;
+  readonly supported: SuiteValues | false;
   readonly weights: Readonly<Record<string, number>>;
-  readonly defaults: SuiteValues;
   readonly turns: readonly SuiteValues[];
   readonly tests: readonly SuiteValues[];
 }
@@ -38,7 +30,9 @@ type ValueOf<Key extends AnyKey> = Key extends {
   readonly values: readonly (infer Value)[];
 }
   ? Value
-  : ValueTypes[Key["type"]];
+  : Key["type"] extends keyof ValueTypes
+    ? ValueTypes[Key["type"]]
+    : SuiteValues;
 
 /** Where a mapping stands. */
 export interface SuitePlace {
@@ -60,8 +54,16 @@ type Readers = {
     nodes: YamlNodes,
     node: Node,
     key: SuiteKey,
-  ) => ValueTypes[Type];
+  ) => Type extends keyof ValueTypes ? ValueTypes[Type] : SuiteValues;
 };
+
+/** Reads a mapping, or what stands for one of its keys. */
+const mappingOr =
+  (level: SuiteLevel, short: (nodes: YamlNodes, node: Node) => object) =>
+  (nodes: YamlNodes, node: Node): SuiteValues =>
+    nodes.isMapping(node)
+      ? readValues(level, nodes, node)
+      : { ...short(nodes, node), from: nodes.from(node) };
 
 const readers: Readers = {
   text: (nodes, node) => nodes.text(node),
@@ -81,34 +83,25 @@ const readers: Readers = {
     if (nodes.isMapping(node)) return readChecks(nodes, node);
     return (nodes.isList(node) ? nodes.items(node) : [node]).map(nodes.sentence);
   },
-  judge: (nodes, node) =>
-    nodes.isMapping(node)
-      ? readValues("judge", nodes, node)
-      : { app: nodes.text(node), from: nodes.from(node) },
+  judge: mappingOr("judge", (nodes, node) => ({ app: nodes.text(node) })),
   search: (nodes, node) => readValues("search", nodes, node),
   supported: (nodes, node) =>
     nodes.isMapping(node)
       ? readValues("supported", nodes, node)
       : nodes.boolean(node) && { from: nodes.from(node) },
-  context: (nodes, node) =>
-    nodes.isMapping(node)
-      ? readValues("context", nodes, node)
-      : { at_least: shareIn(nodes, node), from: nodes.from(node) },
+  context: mappingOr("context", (nodes, node) => ({ at_least: shareIn(nodes, node) })),
   schema: (nodes, node, key) =>
     nodes.isMapping(node) ? readers.inputs(nodes, node, key) : nodes.text(node),
   check: (nodes, node) => readValues("check", nodes, node),
   budget: (nodes, node) => readValues("budget", nodes, node),
-  pass: (nodes, node) =>
-    nodes.isMapping(node)
-      ? readValues("pass", nodes, node)
-      : { rate: nodes.text(node) === "all" ? 1 : shareIn(nodes, node), from: nodes.from(node) },
-  quarantine: (nodes, node) =>
-    nodes.isMapping(node)
-      ? readValues("quarantine", nodes, node)
-      : { until: dateIn(nodes, node), from: nodes.from(node) },
-  weights(nodes, node, { values = [] }) {
-    const weight = (value: Node) => numberIn(nodes, value, { type: "number", range: [0, 1000] });
-    const table = values.map((kind) => [kind, (value: Node) => [[kind, weight(value)] as const]]);
+  pass: mappingOr("pass", (nodes, node) => ({
+    rate: nodes.text(node) === "all" ? 1 : shareIn(nodes, node),
+  })),
+  quarantine: mappingOr("quarantine", (nodes, node) => ({ until: dateIn(nodes, node) })),
+  weights(nodes, node, key) {
+    const weight = (value: Node) => numberIn(nodes, value, key);
+    const kinds = key.values ?? [];
+    const table = kinds.map((kind) => [kind, (value: Node) => [[kind, weight(value)] as const]]);
     return Object.fromEntries(nodes.keys(node, Object.fromEntries(table)));
   },
   defaults: (nodes, node) => readValues("defaults", nodes, node),
@@ -128,11 +121,10 @@ function dateIn(nodes: YamlNodes, node: Node): string {
 function numberIn(
   nodes: YamlNodes,
   node: Node,
-  { type, range }: Pick<SuiteKey, "type" | "range">,
+  { type, range: [least, most] = [-Infinity, Infinity] }: Pick<SuiteKey, "type" | "range">,
 ): number {
-  const [least, most] = range ?? [-Infinity, Infinity];
   const value = nodes.number(node);
-  const isWhole = type === "number" || Number.isInteger(value);
+  const isWhole = type !== "integer" || Number.isInteger(value);
   if (isWhole && value >= least && value <= most) return value;
   const what = type === "integer" ? "a whole number" : "a number";
   throw nodes.error(node, `expected ${what} from ${least} to ${most}`);

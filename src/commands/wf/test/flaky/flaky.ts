@@ -1,13 +1,12 @@
 import { usage } from "../../../../errors.ts";
 import { groupBy } from "../../../../lib/collect.ts";
 import { commandLine } from "../../../../lib/command-line.ts";
-import { isObject } from "../../../../lib/json.ts";
 import { counted } from "../../../../lib/text.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import { left, literal, right } from "../../../../output/report-model.ts";
 import type { Cell, Report, Tone } from "../../../../output/report-model.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { passRate, readHistory } from "../index.ts";
+import { historyOf, isJudged, passRate, savedSuites } from "../index.ts";
 import type { DatedResults } from "../index.ts";
 import type { testFlakyParams } from "./command.ts";
 import { verdictOf, verdicts } from "./verdicts.ts";
@@ -18,34 +17,35 @@ export async function* run(
   { history: directory }: Input<typeof testFlakyParams>,
   context: Context,
 ): AsyncGenerator<Report> {
-  const history = await readHistory(directory, context);
-  if (history.length === 0)
+  const found: ReturnType<typeof observations>[] = [];
+  const times: Date[] = [];
+  for await (const results of historyOf(directory, context)) {
+    found.push(observations(results));
+    times.push(results.at);
+  }
+  if (times.length === 0)
     throw usage(
       `${directory} has no results of --history`,
       `add some with ${commandLine("wf test run", ["FILE"], { history: directory })}`,
     );
-  const runs = groupBy(history.flatMap(observations), ({ name }) => name);
+  const inOrder = found.flat().toSorted((one, other) => one.at.getTime() - other.at.getTime());
+  const runs = groupBy(inOrder, ({ name }) => name);
   const tests = [...runs].flatMap(([name, [first, ...others]]) =>
     first ? [testHistory(name, [first, ...others])] : [],
   );
-  yield flakyReport(tests.toSorted(byConcern), { directory, history });
+  yield flakyReport(tests.toSorted(byConcern), { directory, times });
 }
 
-/** The runs of a file that were judged, with the names of their tests. */
+/** The runs of a file that were judged, with the names of their tests; answers of --reuse are those of other runs. */
 function observations({ at, data, tests }: DatedResults) {
-  const suites: readonly unknown[] = Array.isArray(data["suites"]) ? data["suites"] : [];
-  const versions = new Map(
-    suites.map((each) => {
-      const { name, sha256 }: Readonly<Record<string, unknown>> = isObject(each) ? each : {};
-      return [name, String(sha256)];
-    }),
-  );
+  const versions = new Map(savedSuites(data["suites"]).map(({ name, sha256 }) => [name, sha256]));
   return tests.flatMap(({ name, suite, results }) =>
-    results.flatMap(({ status }) => {
-      if (status !== "passed" && status !== "failed") return [];
-      const version = versions.get(suite) ?? "";
-      return [{ name, at, version, passed: status === "passed" }];
-    }),
+    results
+      .filter((run) => isJudged(run) && !run.reused)
+      .map(({ status, app }) => {
+        const version = JSON.stringify([versions.get(suite), data["server"], app]);
+        return { name, at, version, passed: status === "passed" };
+      }),
   );
 }
 
@@ -92,16 +92,17 @@ const dateOf = (time: string | null): Cell => (time === null ? null : new Date(t
 
 function flakyReport(
   tests: readonly TestHistory[],
-  { directory, history }: { readonly directory: string; readonly history: readonly DatedResults[] },
+  { directory, times }: { readonly directory: string; readonly times: readonly Date[] },
 ): Report {
   const flaky = tests.filter(({ verdict }) => verdict === "flaky").length;
-  const [first, last] = [history[0], history.at(-1)].map((each) => each?.at.toISOString() ?? null);
+  const sorted = times.toSorted((one, other) => one.getTime() - other.getTime());
+  const [first, last] = [sorted[0], sorted.at(-1)].map((at) => at?.toISOString() ?? null);
   return {
-    data: { wf_flaky: 1, directory, results: history.length, first, last, tests },
+    data: { wf_flaky: 1, directory, results: times.length, first, last, tests },
     title: "Flaky tests",
     sections: [
       {
-        title: `${flaky} of ${counted(tests.length, "test")} flaky in ${counted(history.length, "result")}`,
+        title: `${flaky} of ${counted(tests.length, "test")} flaky in ${counted(times.length, "result")}`,
         columns: [
           left("verdict"),
           literal("test"),

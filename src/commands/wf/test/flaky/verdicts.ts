@@ -4,7 +4,7 @@ import { groupBy } from "../../../../lib/collect.ts";
 export interface Observation {
   /** When the results were written that have it; those of one command have the same time. */
   readonly at: Date;
-  /** Hash of the content of its suite. */
+  /** The content of its suite, and the application and server: only what has the same is compared. */
   readonly version: string;
   readonly passed: boolean;
 }

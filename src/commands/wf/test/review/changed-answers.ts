@@ -1,9 +1,10 @@
+import { resolve } from "node:path";
 import { usage } from "../../../../errors.ts";
 import { groupBy } from "../../../../lib/collect.ts";
 import { counted } from "../../../../lib/text.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { readSavedResults } from "../index.ts";
+import { questionsIn, questionsOf, isJudged, readSavedResults } from "../index.ts";
 import type { TestResult } from "../index.ts";
 import { readSuite } from "../file/index.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "../file/index.ts";
@@ -57,8 +58,8 @@ export async function changedAnswers(
   const counts = { same: 0, unknown: 0, unanswered: 0 };
   for (const each of tests) {
     const { path } = each;
-    const suite = suites.get(path) ?? (await readSuite(path, host.files));
-    suites.set(path, suite);
+    const suite = suites.get(resolve(path)) ?? (await readSuite(path, host.files));
+    suites.set(resolve(path), suite);
     const test = suite.tests.find(({ name }) => name === each.test);
     if (!test)
       throw usage(
@@ -124,9 +125,17 @@ function reviewedTest(
     count: same.length,
     runs: runs.length,
     unmet: [...new Set(same.flatMap(({ unmet }) => unmet))],
-    obstacle: obstacleOf(turn, answer),
+    obstacle: asksElse(saved, test)
+      ? "its question has changed since these results"
+      : obstacleOf(turn, answer),
     doubt: doubtOf(runs, same.length),
   };
+}
+
+/** Whether results answer another question than the suite has now; those of earlier versions do not tell. */
+function asksElse({ results }: TestResult, test: SuiteTest): boolean {
+  const asked = results.find((run) => isJudged(run) && run.turns.length > 0)?.turns;
+  return asked !== undefined && questionsOf(asked) !== questionsIn(test);
 }
 
 /** What most runs met stays as it is, and what most runs did not say replaces nothing. */
@@ -161,9 +170,8 @@ interface AnsweredRun {
 }
 
 function runsOf({ results }: TestResult): AnsweredRun[] {
-  return results.flatMap(({ status, answer, checks }) => {
-    const isJudged = status === "passed" || status === "failed";
-    if (!isJudged || answer === null) return [];
+  return results.filter(isJudged).flatMap(({ status, answer, checks }) => {
+    if (answer === null) return [];
     // Whether the text is the expected one is what is reviewed.
     const isReviewed = ({ check }: { readonly check: string }) => check.startsWith("answer ");
     const failed = checks.filter(({ passed }) => !passed);

@@ -103,6 +103,6 @@ function withAnswer(cells: Cells, answer: string, isCsv: boolean): Cells {
   const last: unknown = turns?.at(-1);
   if (turns && isObject(last))
     return { ...cells, turns: [...turns.slice(0, -1), withAnswer(last, answer, false)] };
-  const known = listIn(cells["answer"]);
+  const known = listIn(cells["answer"]) ?? (listIn(answer) && []); // a text that would be read as a list
   return { ...cells, answer: known ? [...known, answer] : answer };
 }
