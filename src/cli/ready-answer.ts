@@ -27,6 +27,6 @@ export function readyAnswer(
   const start = pages.indexOf(head);
   if (start < 0) return undefined;
   const [page = ""] = pages.slice(start + head.length).split("\f", 1);
-  const [brief = "", rest = ""] = page.split("\v");
-  return flag === "-h" ? brief : brief + rest;
+  const [brief = "", full = ""] = page.split("\v");
+  return flag === "-h" ? brief : full;
 }

@@ -71,3 +71,6 @@ const MIN_PREFIX = 8;
 export const isIdPrefix = (text: string): boolean =>
   text.length >= MIN_PREFIX &&
   isUuid(`${text}${"00000000-0000-0000-0000-000000000000".slice(text.length)}`);
+
+/** A name of a document with `/` for `∕` (U+2215), which the names of uploaded files have instead. */
+export const withSlashes = (name: string): string => name.replaceAll("∕", "/");

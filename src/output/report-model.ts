@@ -52,6 +52,8 @@ export interface ProgressStep {
   readonly total?: number | undefined;
   /** The counted items: `documents`. */
   readonly unit: string;
+  /** What they cost, of which the time left is computed (default: each the same). */
+  readonly work?: { readonly done: number; readonly total: number };
   /** What is done to them: `Indexing` (default: the verb of the command). */
   readonly verb?: string;
   /** Items that failed; they count as done. */

@@ -21,7 +21,7 @@ export interface Span extends Readonly<NodeFacts> {
   readonly status: string;
   readonly start: number;
   readonly end: number;
-  /** Duration as measured by the server; from start to end if the node waited for human input. */
+  /** From start to end: as measured by the server, or by arrival if the node waited for human input. */
   readonly took: number;
   /** Time spent waiting for human input. */
   readonly waited: number;
@@ -38,6 +38,8 @@ export interface Spans {
   readonly startedAt: number;
   /** ms from the start of the run to its last event; at least 1, and the duration of each node. */
   readonly length: number;
+  /** The most ms by which a duration differs from the time between the arrivals of its events. */
+  readonly late: number;
 }
 
 /** A node before and after it waited for human input, and the nodes inside it. */
@@ -62,10 +64,7 @@ export function spansOf(trace: RunTrace): Spans {
   const { nodes, lastAt = 0, status } = trace;
   const begins = beginsOf(trace);
   const beginOf = (node: NodeRun) => begins.get(node) ?? node.startedAt;
-  const startedAt = [...begins.values()].reduce(
-    (min, begin) => Math.min(min, begin),
-    trace.startedAt ?? 0,
-  );
+  const all: Piece[] = [];
   const top: Piece[] = [];
   /** The latest by execution ID. */
   const pieces = new Map<string, Piece>();
@@ -80,19 +79,27 @@ export function spansOf(trace: RunTrace): Spans {
       continue;
     }
     const piece: Piece = { first: node, last: node, waited: 0, inner: [] };
+    all.push(piece);
     pieces.set(node.id, piece);
     if (node.rounds !== undefined) containers.set(node.nodeId, piece);
     const around = node.within && containers.get(node.within.nodeId);
     (around && around !== piece ? around.inner : top).push(piece);
   }
+  const times = timesOf(all, begins, lastAt);
+  const startedAt = [...times.values()].reduce(
+    (min, { start }) => Math.min(min, start),
+    trace.startedAt ?? 0,
+  );
+  let late = 0;
   const openStatus = status === "running" || status === "paused" ? status : "unfinished";
 
-  const spanOf = ({ first, last, waited, inner }: Piece): Span => {
+  const spanOf = (piece: Piece): Span => {
+    const { first, last, waited, inner } = piece;
     const { id, nodeId, title, type, retries, tokens, rounds, error, within } = last;
     const { inputs, outputs } = last;
-    const start = beginOf(first) - startedAt;
-    const end = Math.max(start, endOf(last, beginOf(last), lastAt) - startedAt);
-    const measured = waited === 0 && !isOpen(last) && last.elapsed !== undefined;
+    const { took, ...time } = times.get(piece) ?? { start: startedAt, took: 0, late: 0 };
+    const start = time.start - startedAt;
+    late = Math.max(late, time.late);
     return {
       id,
       nodeId,
@@ -103,8 +110,8 @@ export function spansOf(trace: RunTrace): Spans {
       inputs,
       outputs,
       start,
-      end,
-      took: measured ? (last.elapsed ?? 0) * 1000 : end - start,
+      end: start + took,
+      took,
       waited,
       retries: first === last ? retries : first.retries + retries,
       tokens,
@@ -116,7 +123,27 @@ export function spansOf(trace: RunTrace): Spans {
   const spans = top.map(spanOf);
   // Events can arrive closer together than they were sent.
   const length = spans.reduce((max, { took }) => Math.max(max, took), lastAt - startedAt);
-  return { top: spans, startedAt, length: Math.max(1, length) };
+  return { top: spans, startedAt, length: Math.max(1, length), late };
+}
+
+/**
+ * Start and duration of each piece, by the server's clock where it is known. No event arrives before it
+ * happens, so the earlier of two starts is the nearer one; at the latest it is that of the next piece.
+ */
+function timesOf(all: readonly Piece[], begins: ReadonlyMap<NodeRun, number>, runEnd: number) {
+  const beginOf = (node: NodeRun) => begins.get(node) ?? node.startedAt;
+  const times = new Map<Piece, { start: number; took: number; late: number }>();
+  let next = Infinity;
+  for (const piece of all.toReversed()) {
+    const { first, last, waited } = piece;
+    const began = beginOf(first);
+    const ended = Math.max(began, endOf(last, beginOf(last), runEnd));
+    const isMeasured = waited === 0 && !isOpen(last) && last.elapsed !== undefined;
+    const took = isMeasured ? (last.elapsed ?? 0) * 1000 : ended - began;
+    next = Math.min(next, began, ended - took);
+    times.set(piece, { start: next, took, late: Math.abs(ended - began - took) });
+  }
+  return times;
 }
 
 /** ms by which a time in whole seconds may be wrong. */

@@ -205,15 +205,20 @@ test("an unknown topic suggests the nearest one", async () => {
   expect(ran.err).toContain("exit-codes");
 });
 
-test("-h omits requests and exit codes; the rest is the page of --help", async () => {
-  const [long, short] = await Promise.all([
-    cli(["kb", "create", "--help"]),
-    cli(["kb", "create", "-h"]),
-  ]);
-  expect(long.out.startsWith(short.out.trimEnd())).toBe(true);
-  const block = long.out.slice(short.out.length).trim();
-  expect(block).toMatch(/^Effect +writes\nSends +POST \/datasets \(createDataset\)\nExit 10 /);
-  expect(short.out).toContain("Common flags: kb help flags, exit codes: kb help exit-codes\n");
+test("-h has the summary, usage, two examples and own flags; --help has the rest", async () => {
+  const { out } = await cli(["kb", "doc", "wait", "-h"]);
+  expect(out).toBe(
+    [
+      "Wait until documents are indexed\n",
+      "Usage: kb doc wait <kb> [doc...] [flags]\n",
+      "Examples:",
+      "  kb doc wait Handbook",
+      "  kb doc wait Handbook welcome.md --timeout 5m\n",
+      "Flags:",
+      "  --batch <text>  Batch ID from the response of an upload or update\n",
+      "Everything about it: kb doc wait --help\n",
+    ].join("\n"),
+  );
 });
 
 test("a page has its parts in order", async () => {

@@ -228,6 +228,8 @@ const scenes: readonly Scene[] = [
   { line: "kb doc add 'Hand book' x.md --text T --indexing-technique high_quality" },
   { line: "kb sync Bare $dir/docs" },
   { line: "kb sync Synced $dir/off" },
+  { line: "kb sync $dir/docs Synced" },
+  { line: "kb doc list 'Hand book' leave" },
   { line: "kb doc delete 'Hand book' old.md --yes" },
   { line: "kb import $dir/exported --name Imported" },
   { line: "kb doc rename 'Hand book' up.md leave.md" },

@@ -46,6 +46,45 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
     "--description <text>: Description",
   ],
   [["kb", "list", "-o"], "--output needs a value", "--output <format>: Output format"],
+  // habits of other programs
+  [["kb", "search", "H", "x", "-n", "3"], "unknown flag: -n", "did you mean --top-k?"],
+  [["kb", "search", "H", "x", "--limit", "3"], "unknown flag: --limit", "did you mean --top-k?"],
+  [
+    ["kb", "search", "H", "x", "--method", "semantic_search"],
+    "unknown flag: --method",
+    "did you mean --search-method?",
+  ],
+  [
+    ["kb", "doc", "list", "H", "--filter", "x"],
+    "unknown flag: --filter",
+    "did you mean --keyword?",
+  ],
+  [
+    ["kb", "list", "--out", "f.json"],
+    "unknown flag: --out",
+    "results are written to stdout: add > FILE",
+  ],
+  [
+    ["kb", "doc", "list", "Company", "中文"],
+    "too many arguments: expected 1, got 2",
+    "quote names with spaces, or search: `kb doc list Company --keyword '中文'`",
+  ],
+  // a single value given twice
+  [
+    ["wf", "top", "--app", "slow", "--app", "review"],
+    "--app has different values",
+    "--app takes one value; remove the others",
+  ],
+  [
+    ["kb", "list", "-p", "a", "--profile=b"],
+    "--profile has different values",
+    "--profile takes one value; remove the others",
+  ],
+  [
+    ["kb", "create", "A", "--description", "x", "--description", "y"],
+    "--description has different values",
+    "--description takes one value; remove the others",
+  ],
   // commander.excessArguments
   [
     ["kb", "doc", "replace", "HB", "a.md", "b.md", "c.md"],

@@ -116,6 +116,16 @@ describe("the line", () => {
     expect(rate.text(20_000) + rate.timeLeft(20_000)).toBe("Reading  2,000 runs · 100/s");
   });
 
+  test("the time left follows the cost of the items, where they differ", () => {
+    const progress = new ProgressLine("Uploading", true);
+    // Ten files cost 1 each and take 1 s; the last one costs 60.
+    for (let done = 0; done <= 10; done++)
+      progress.update({ done, total: 11, unit: "files", work: { done, total: 70 } }, done * 1000);
+    expect(progress.text(10_000) + progress.timeLeft(10_000)).toBe(
+      "Uploading  10/11 files · 1:00 left",
+    );
+  });
+
   test("a new count has a pace of its own", () => {
     const progress = new ProgressLine("Syncing", true);
     for (let done = 0; done <= 10; done++)

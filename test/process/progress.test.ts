@@ -172,6 +172,16 @@ test.concurrent("--watch prints the changes of a sync before its summary", async
   expect(await run.exit).toBe(130);
 });
 
+test.concurrent("a large file is named with its size while it is sent", async () => {
+  const { kb, dir, faults, pass, onTerminal } = await place();
+  await write(dir, { "huge.md": "word ".repeat(250_000) });
+  faults(`POST /datasets/*/document/create-by-text ${held}`);
+  const run = onTerminal("sync", kb, dir, "--no-wait");
+  await run.shows(/Uploading {2}0\/1 files · huge\.md, 1\.2 MiB/);
+  pass(1);
+  expect(await run.exit).toBe(0);
+});
+
 test.concurrent("an idle --watch shows no count of the sync before", async () => {
   const { kb, dir, faults, pass, onTerminal } = await place();
   await write(dir, files(1));

@@ -13,7 +13,7 @@ import { rowPlace } from "../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
 import type { ReadRows } from "./row-input.ts";
 import type { Session } from "../execute/session.ts";
-import { isIdPrefix, isUuid } from "../../lib/text.ts";
+import { isIdPrefix, isUuid, withSlashes } from "../../lib/text.ts";
 
 /** With more distinct names than this, the whole list is read instead of one search per name. */
 const MAX_KEYWORD_LOOKUPS = 20;
@@ -145,7 +145,7 @@ export function namesOfRows(command: Command, session: Session): NamesOfRows {
       const texts = new Set(textsOf(input));
       // The beginning of an ID can be that of any row.
       if ([...texts].some(isIdPrefix)) for (const same of list.values()) yield* same;
-      else for (const text of texts) yield* list.get(text) ?? [];
+      else for (const text of texts) yield* list.get(withSlashes(text)) ?? [];
     },
     one(row, query) {
       const key = `${row.id} ${JSON.stringify(query)}`;
@@ -173,7 +173,8 @@ export function namesOfRows(command: Command, session: Session): NamesOfRows {
 async function indexByName(rows: AsyncIterable<unknown>): Promise<Map<unknown, unknown[]>> {
   const index = new Map<unknown, unknown[]>();
   for await (const row of rows) {
-    const name = isObject(row) ? row["name"] : undefined;
+    const own = isObject(row) ? row["name"] : undefined;
+    const name = typeof own === "string" ? withSlashes(own) : own;
     const same = index.get(name);
     if (same) same.push(row);
     else index.set(name, [row]);

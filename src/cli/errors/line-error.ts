@@ -1,6 +1,7 @@
 import type { Command as Commander } from "commander";
 import { CliError, usage } from "../../errors.ts";
 import { commandLine } from "../../lib/command-line.ts";
+import { own } from "../../lib/json.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { commandGroups } from "../help/groups.ts";
 import { usageOf } from "../parse/command.ts";
@@ -85,19 +86,34 @@ function missingArgument(failure: Failure): Explanation {
   };
 }
 
+/** Flags of other programs, with ours for the same. */
+const habits: Readonly<Record<string, string>> = {
+  "-n": "--top-k",
+  "--limit": "--top-k",
+  "--method": "--search-method",
+  "--filter": "--keyword",
+};
+
+/** Where other programs write to a file. */
+const outputFlags = ["--out", "--outfile", "--output-file"];
+
 function unknownFlag(failure: Failure): Explanation {
   const { node, quoted, command } = failure;
   const message = `unknown flag: ${quoted}`;
   // The node of a command has only the flags that its line names.
   const all = command ? flagsOf(command) : node.options.filter(({ hidden }) => !hidden);
   const known = all.flatMap(({ long }) => long ?? []);
-  const near = quoted.startsWith("--") ? didYouMean(quoted, [...known, "--help"]) : undefined;
+  if (outputFlags.includes(quoted) && !known.includes("--output-dir"))
+    return { message, hint: "results are written to stdout: add > FILE" };
+  const habit = own(habits, quoted);
+  const near = known.includes(habit ?? "")
+    ? habit
+    : quoted.startsWith("--") && didYouMean(quoted, [...known, "--help"]);
   return {
     message,
-    hint:
-      near === undefined
-        ? `run ${commandLine(nameOf(node), [], { help: true })} to list the flags`
-        : `did you mean ${near}?`,
+    hint: !near
+      ? `run ${commandLine(nameOf(node), [], { help: true })} to list the flags`
+      : `did you mean ${near}?`,
   };
 }
 
@@ -130,6 +146,11 @@ function excessArguments(failure: Failure): Explanation {
   if (!command || last === undefined) return { message, hint: usageHint(failure) };
   const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
   const first = node.args.slice(0, expected - 1);
+  if (kind === "ref" && command.params["keyword"] && node.args.length === expected + 1) {
+    const [keyword = ""] = node.args.slice(expected);
+    const words = commandLine(command.words.join(" "), node.args.slice(0, expected), { keyword });
+    return { message, hint: `quote names with spaces, or search: ${words}` };
+  }
   if (kind === "text" || kind === "ref") {
     const joined = [...first, node.args.slice(expected - 1).join(" ")];
     return {

@@ -244,7 +244,12 @@ export const commandValues = (checked: CheckedCommand): AsyncGenerator<unknown> 
 
 async function* taskValues({ command, input, session }: CheckedCommand): AsyncGenerator<unknown> {
   if (!command.task) return;
-  const ids = await resolvedInput(command, input, lookupOf(session));
+  const resolve = (values: Values) => resolvedInput(command, values, lookupOf(session));
+  const ids = await resolve(input).catch(async (error: unknown) => {
+    const mended = await rulesOf(command)?.missing?.(error, input, session.context);
+    if (!mended) throw error;
+    return resolve(mended);
+  });
   const { run } = await command.task.load();
   // Values were checked against the task's own parameters.
   const result = run(ids as never, session.context);

@@ -16,7 +16,7 @@ import { topicNames } from "./topic-names.ts";
 export interface HelpStyle {
   /** Columns of the terminal. */
   readonly width: number;
-  /** What -h shows: without exit codes and requests, and without the summaries of a program's commands. */
+  /** What -h shows: what fits a terminal of 24 rows. */
   readonly brief?: boolean;
 }
 
@@ -29,7 +29,8 @@ export function helpFor(
 ): string {
   const words = [program, ...path];
   const exact = commands.find((command) => command.words.join(" ") === words.join(" "));
-  if (exact) return renderPage(commandPage(exact, Math.min(width, MAX_WIDTH), brief), width);
+  const page = brief ? briefPage : commandPage;
+  if (exact) return renderPage(page(exact, Math.min(width, MAX_WIDTH)), width);
   const below = commands.filter((command) =>
     words.every((word, index) => command.words[index] === word),
   );
@@ -39,7 +40,43 @@ export function helpFor(
   );
 }
 
-function commandPage(command: Command, width: number, brief: boolean): HelpBlock[] {
+/** Rows of the smallest terminal, one of which is the next prompt. */
+const BRIEF_LINES = 23;
+
+/** The page with as many flags as fit; the others are named. */
+function briefPage(command: Command, width: number): HelpBlock[] {
+  const rows = briefFlagRows(command);
+  const examples = command.examples.map((example) => wrapCommand(example, width - 2));
+  const short = examples.toSorted((a, b) => a.length - b.length).slice(0, 2);
+  const pageWith = (count: number): HelpBlock[] => {
+    const more = rows.slice(count).flatMap(([term]) => /--[^ ]+/.exec(term)?.[0] ?? []);
+    const others = more.length === 0 ? "" : `More flags: ${more.join(", ")}`;
+    return [
+      command.summary,
+      { lines: [`Usage: ${usageOf(command)}`] },
+      { title: "Examples", lines: examples.filter((each) => short.includes(each)).flat() },
+      { title: "Flags", rows: rows.slice(0, count) },
+      {
+        lines: [
+          ...wrapWords(others, width),
+          `Everything about it: ${command.words.join(" ")} --help`,
+        ],
+      },
+    ];
+  };
+  const counts = [...rows.keys(), rows.length].toReversed();
+  const fits = (count: number) =>
+    renderPage(pageWith(count), width).split("\n").length - 1 <= BRIEF_LINES;
+  return pageWith(counts.find(fits) ?? 0);
+}
+
+/** Own flags, required ones first, without the form that reads a file. */
+const briefFlagRows = (command: Command): HelpRow[] =>
+  flagRows(command)
+    .filter(([, help]) => help !== FROM_FILE)
+    .toSorted(([, a], [, b]) => Number(b.includes("required")) - Number(a.includes("required")));
+
+function commandPage(command: Command, width: number): HelpBlock[] {
   const [program = ""] = command.words;
   return [
     command.summary,
@@ -57,7 +94,7 @@ function commandPage(command: Command, width: number, brief: boolean): HelpBlock
         `Common flags: ${program} help flags, exit codes: ${program} help exit-codes`,
       ],
     },
-    ...(brief ? [] : [{ rows: effectRows(command) }]),
+    { rows: effectRows(command) },
   ];
 }
 

@@ -211,8 +211,17 @@ function optionOf(flag: OwnFlag | SharedFlag): Option {
   const option = new Option(flag.usage, flag.help);
   if ("key" in flag) option.attributeName = () => flag.key;
   if (flag.bareValue !== undefined) option.preset(flag.bareValue);
-  return flag.repeats ? repeatable(option) : option;
+  if (flag.repeats) return repeatable(option);
+  return flag.value === undefined ? option : option.argParser(onlyValue(flag.long));
 }
+
+/** Commander would take the last of several values without a word. */
+const onlyValue =
+  (long: string) =>
+  (value: string, before: string | undefined): string => {
+    if (before === undefined || before === value) return value;
+    throw usage(`${long} has different values`, `${long} takes one value; remove the others`);
+  };
 
 /** Collects the values of all uses in a list. */
 const repeatable = (option: Option) =>

@@ -8,6 +8,7 @@ import { listMetadataFields } from "../../operations/metadata.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
 import { listTags } from "../../operations/tags.ts";
 import { listWorkflowLogs } from "../../operations/workflows.ts";
+import type { Command } from "../parse/command.ts";
 import { nouns } from "./nouns.ts";
 import type { NounWords } from "./nouns.ts";
 
@@ -63,6 +64,8 @@ export const scopeOf = ({ within = [] }: Listing, known: Values): Values =>
 
 /** What resolving names needs: whole lists, and single objects. */
 export interface Lookup {
+  /** What the command does: one that reads finds a document by the last part of its path, too. */
+  readonly effect: Command["effect"];
   rows(row: AnyOperation, input: Values): AsyncIterable<unknown>;
   /** ID that the profile stores for the name of a knowledge base; sends nothing. */
   base(name: string): Promise<string | undefined>;

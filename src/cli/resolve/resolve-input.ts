@@ -79,6 +79,7 @@ async function resolveRefs(
 
 /** Looks names up through a session; a list that is one response is requested once. */
 export function lookupOf(source: {
+  readonly command: Command;
   readonly api: ApiClient;
   readonly context: Context;
   readonly settings: () => Promise<Settings>;
@@ -87,6 +88,7 @@ export function lookupOf(source: {
   const { context } = source;
   const lists = new Map<string, Promise<unknown[]>>();
   return {
+    effect: source.command.effect,
     async *rows(row, input) {
       if (row.returns.kind !== "list") {
         yield* source.api.rows(row, input);

@@ -2,8 +2,9 @@ import type { Values } from "../../api/request.ts";
 import { invalidResponse } from "../../api/response.ts";
 import { ApiError, CliError, notFound, refused, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
+import { commandLine } from "../../lib/command-line.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
-import { isIdPrefix, isUuid, shortened } from "../../lib/text.ts";
+import { isIdPrefix, isUuid, shortened, withSlashes } from "../../lib/text.ts";
 import type { AnyOperation, ListedNoun, Noun } from "../../operations/operation.ts";
 import { listings, scopeOf } from "./listings.ts";
 import { listCommand } from "./nouns.ts";
@@ -40,7 +41,9 @@ export async function resolveName(
     lookup.entered(stored, typed);
     return { id: stored, object: undefined };
   }
-  const { matches, names } = await find(noun, { name, prefix }, known, lookup);
+  const isFile = noun === "document";
+  const wanted = { name, prefix, isFile, byBase: isFile && lookup.effect === "reads" };
+  const { matches, names } = await find(noun, wanted, known, lookup);
   const [only] = matches;
   if (only === undefined) throw await unknownName(noun, text, { known, names, lookup });
   if (matches.length > 1) throw ambiguousText(listing, text, matches);
@@ -57,6 +60,12 @@ export async function resolveName(
 interface Wanted {
   readonly name: string | undefined;
   readonly prefix: string | undefined;
+  /** Is it the name of a file, in which `∕` (U+2215) stands for `/`? */
+  readonly isFile: boolean;
+  /** Is the last part of a path enough? */
+  readonly byBase: boolean;
+  /** Is the list read once more, by a keyword without slashes? */
+  readonly anySlash?: true;
 }
 
 /** The objects that match, and the names that were read. */
@@ -75,34 +84,54 @@ function find(
   return findListed(listings[noun], wanted, known, lookup);
 }
 
-/** Finds objects with exactly this name, or else with this beginning of their ID. */
+/**
+ * Finds objects with exactly this name, or else the nearest: with this name but for the kind of slash, with
+ * this beginning of their ID, or with this end of their path.
+ */
 async function findListed(
   listing: Listing,
-  { name, prefix }: Wanted,
+  wanted: Wanted,
   known: Values,
   lookup: Lookup,
 ): Promise<Found> {
   const { row, title, keyword, fixed } = listing;
+  const { name, prefix, isFile, anySlash } = wanted;
   // An ID can only be found in the whole list.
-  const narrow = keyword && prefix === undefined && { keyword: keywordOf(name ?? "") };
-  const named: Listed[] = [];
-  const numbered: Listed[] = [];
+  const isNarrow = keyword && prefix === undefined;
+  const narrow = isNarrow && { keyword: keywordOf(name ?? "", anySlash ? anyWildcard : wildcard) };
+  const ranks: Listed[][] = [[], [], [], []];
   const names: string[] = [];
   let nameless = false;
   for await (const each of lookup.rows(row, { ...scopeOf(listing, known), ...narrow, ...fixed })) {
-    const { id, name: own } = isObject(each) ? each : {};
+    const { name: own } = isObject(each) ? each : {};
     if (typeof own === "string") names.push(own);
     else nameless = true;
-    if (!isObject(each)) continue;
-    if (name !== undefined && own === name) named.push(each);
-    if (prefix !== undefined && String(id).toLowerCase().startsWith(prefix)) numbered.push(each);
+    if (isObject(each)) ranks[rankOf(each, wanted)]?.push(each);
   }
-  const matches = named.length > 0 ? named : numbered;
+  const matches = ranks.find(({ length }) => length > 0) ?? [];
+  if (matches.length === 0 && isNarrow && isFile && !anySlash && /[/∕]/.test(name ?? ""))
+    return findListed(listing, { ...wanted, anySlash: true }, known, lookup);
   // A row without a readable name could have this one.
   if (name !== undefined && matches.length === 0 && nameless) {
     throw invalidResponse(`a row of the list of ${title}s has no name`);
   }
   return { matches, names };
+}
+
+/** Characters that are no part of a keyword; those that are none if the kind of slash is unknown. */
+const wildcard = /[%_\\]/;
+const anyWildcard = /[%_\\/∕]/;
+
+/** How near an object is to what is wanted, from 0; -1 if it is something else. */
+function rankOf({ id, name: own }: Listed, { name, prefix, isFile, byBase }: Wanted): number {
+  const path = isFile && typeof own === "string" ? withSlashes(own) : undefined;
+  const ranks = [
+    name !== undefined && own === name,
+    name !== undefined && path === withSlashes(name),
+    prefix !== undefined && String(id).toLowerCase().startsWith(prefix),
+    name !== undefined && byBase && path?.endsWith(`/${withSlashes(name)}`) === true,
+  ];
+  return ranks.indexOf(true);
 }
 
 /** Finds a run among those followed on this machine and the newest of the log. */
@@ -123,8 +152,8 @@ async function findRun(prefix: string, lookup: Lookup): Promise<Found> {
  * The keyword to list a name by. The server takes `%`, `_` and `\` as wildcards, so only the longest
  * part between them is sent (server §5).
  */
-function keywordOf(name: string): string | undefined {
-  const longest = name.split(/[%_\\]/).sort((a, b) => b.length - a.length)[0] ?? "";
+function keywordOf(name: string, wildcards: RegExp): string | undefined {
+  const longest = name.split(wildcards).sort((a, b) => b.length - a.length)[0] ?? "";
   return [...longest].slice(0, 100).join("").trim() || undefined;
 }
 
@@ -235,9 +264,13 @@ function ambiguousText(
       created: new Date(created_at * 1000).toISOString().slice(0, 19).replace("T", " "),
     }),
   }));
-  const isName = matches.every(({ name }) => name === text);
+  const isName = !matches.every(({ id }) =>
+    String(id).toLowerCase().startsWith(text.toLowerCase()),
+  );
   const message = `${title} ${isName ? "name" : "ID"} ${JSON.stringify(text)} is ambiguous (${matches.length} matches)`;
-  const hint = isName ? "use the ID instead of the name" : "enter more characters of the ID";
+  const isWhole = matches.every(({ name }) => name === text);
+  const nameHint = isWhole ? "use the ID instead of the name" : "use the whole name, or the ID";
+  const hint = isName ? nameHint : "enter more characters of the ID";
   return refused(message, hint, { code: "ambiguous", details: { candidates } });
 }
 
@@ -259,13 +292,13 @@ async function unknownName(
   }
   if (!listing.byName) return notFound(message, `run ${run} to see the IDs`);
   const near =
-    didYouMean(text, names) ?? didYouMean(text, await firstNames(listing, known, lookup));
-  return notFound(
-    message,
-    near === undefined
-      ? `names are case-sensitive; run ${run} to see them`
-      : `did you mean ${JSON.stringify(near)}?`,
-  );
+    names.find((each) => withSlashes(each).endsWith(`/${withSlashes(text)}`)) ??
+    didYouMean(text, names) ??
+    didYouMean(text, await firstNames(listing, known, lookup));
+  if (near !== undefined) return notFound(message, `did you mean ${JSON.stringify(near)}?`);
+  const isMissing = noun === "kb" && lookup.effect === "writes";
+  const create = isMissing ? `, or create it: ${commandLine("kb create", [text])}` : "";
+  return notFound(message, `names are case-sensitive; run ${run} to see them${create}`);
 }
 
 /** The names of the first page, where a keyword has kept them from being read. */

@@ -125,9 +125,11 @@ function readCheck<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
   if (sentence) return sentence(reader);
   const field = own(scope.fields, name);
   if (field) return readFieldCheck(reader, name, field);
-  const names = [...Object.keys(scope.sentences ?? {}), ...Object.keys(scope.fields)];
-  const near = didYouMean(name, names);
-  const hint = near === undefined ? `valid fields: ${names.join(", ")}` : `did you mean ${near}?`;
+  const [fields, starts] = [Object.keys(scope.fields), Object.keys(scope.sentences ?? {})];
+  const near = didYouMean(name, [...starts, ...fields]);
+  const sentences = starts.length === 0 ? "" : `; sentences begin with ${starts.join(", ")}`;
+  const hint =
+    near === undefined ? `valid fields: ${fields.join(", ")}${sentences}` : `did you mean ${near}?`;
   throw reader.error(at, `unknown field ${name}`, hint);
 }
 

@@ -37,6 +37,8 @@ export interface CommandRules {
   checkPaths?(typed: Values, isDirectory: (path: string) => Promise<boolean>): Promise<void>;
   /** Asks on a terminal for what the command line leaves open. */
   ask?(input: Values, context: Context): Promise<Values>;
+  /** Mends values whose names were not found, by asking on a terminal, or throws the error with a better hint. */
+  missing?(error: unknown, input: Values, context: Context): Promise<Values>;
   /** Parameters without which there is nothing to fill in. */
   readonly fills?: readonly string[];
   /** Fills in values that follow from others. Throws usage for those that the server would ignore. */

@@ -23,12 +23,10 @@ export async function* openPage(
   const settings = await settingsFor(options.flags, host, { key: kind, run: false });
   requireBaseUrl(settings, kind);
   const { value: start = "" } = consoleSetting(settings);
-  const url = [start, ...path.map(encodeURIComponent)].join("/");
+  const isSandbox = settings.stored?.name === sandboxProfile;
+  // The sandbox has a single page.
+  const url = [start, ...(isSandbox ? [""] : path.map(encodeURIComponent))].join("/");
   if (print || !options.terminal) return yield url;
-  if (settings.stored?.name === sandboxProfile) {
-    await notice("the sandbox has no web console");
-    return yield url;
-  }
   const browser = browserFor(url, host);
   if (browser) await notice(`opening ${url}`);
   const problem = browser ? await startBrowser(browser, host) : "no browser found; set BROWSER";

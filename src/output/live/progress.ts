@@ -178,8 +178,9 @@ export class ProgressLine {
     const before = this.#step;
     const isSame =
       before && before.verb === step.verb && before.unit === step.unit && before.done <= step.done;
-    if (!isSame) this.#timeLeft = new TimeLeft(now, step.done);
-    this.#timeLeft?.add(now, step.done);
+    const done = step.work?.done ?? step.done;
+    if (!isSame) this.#timeLeft = new TimeLeft(now, done);
+    this.#timeLeft?.add(now, done);
     this.#step = step;
   }
 
@@ -206,7 +207,7 @@ export class ProgressLine {
 
   /** ` · 0:42 left`; empty until it is known, and if it does not fit behind the text. */
   timeLeft(now: number, width = Infinity): string {
-    const total = this.#step?.total;
+    const total = this.#step?.work?.total ?? this.#step?.total;
     const seconds = total === undefined ? undefined : this.#timeLeft?.seconds(total, now);
     if (seconds === undefined) return "";
     const text = `${this.#separator}${clockTime(seconds)} left`;

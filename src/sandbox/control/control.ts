@@ -180,6 +180,7 @@ body { font: 1rem/1.5 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto
 table { border-collapse: collapse }
 th, td { text-align: left; padding: 0.1rem 1.5rem 0.1rem 0 }
 </style>
+<main>
 <h1>${title}</h1>
 <p>A stand-in for tests, ${models ? "with stand-in models" : "without models"}. Its keys are public.</p>
 ${table([
@@ -192,6 +193,7 @@ ${table([["name", "mode", "key"], ...applications.map(({ name, mode, key }) => [
 ${table(Object.entries(counts).map(([name, count]) => [name.replaceAll("_", " "), String(count)]))}
 <h2>Faults</h2>
 ${faults.length === 0 ? "<p>None.</p>" : table(faults.map((fault) => [fault]))}
+</main>
 `;
   return plainResponse(200, "text/html; charset=utf-8", html);
 }

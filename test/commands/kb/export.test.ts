@@ -461,3 +461,23 @@ test("a link in the place of the journal is not written through", async () => {
   ]);
   expect(await readFile(other, "utf8")).toBe("theirs");
 });
+
+test("on a terminal, verify groups differences by what and why", async () => {
+  const base = "Many";
+  await done("create", base, "--indexing-technique", "economy");
+  for (let each = 1; each <= 12; each++)
+    await done("doc", "add", base, `${each}.md`, "--text", String(each));
+  await done("doc", "wait", base);
+  const empty = "Empty";
+  await done("create", empty, "--indexing-technique", "economy", "--description", "Rules");
+  const ran = await server.cli(["kb", "verify", base, empty], { tty: true, columns: 100 });
+  expect(ran.exit).toBe(14);
+  expect(ran.out).toBe(
+    [
+      "setting   description: none → Rules",
+      "setting   doc_form: text_model → none",
+      "document  12 × only in Many: 1.md, 2.md, 3.md, 4.md, 5.md, … (all: -o tsv)",
+      "",
+    ].join("\n"),
+  );
+});

@@ -68,7 +68,9 @@ test("wf stores the key of an application, and says its name and mode", async ()
   const { run, profiles } = await machine();
   const line = `wf login work --base-url ${server.baseUrl} --app support --key-file -`;
   const ran = await run(line, { stdin: "app-good-0123" });
-  expect(ran.err).toContain('✓ work: server 1.14.2, this key opens "Support", mode workflow\n');
+  expect(ran.err).toContain(
+    '✓ work: server 1.14.2, this key opens "Support", mode workflow, stored as support\n',
+  );
   expect(await profiles()).toMatchObject({
     work: { apps: { support: { key: "app-good-0123" } }, default_app: "support" },
   });
@@ -207,10 +209,26 @@ test("without a name, the profile that has the server gets the key", async () =>
   expect(await profiles()).toMatchObject({
     two: {
       key: good,
-      apps: { default: { key: "app-good-0123" }, other: { key: "app-good-0123" } },
+      apps: { Support: { key: "app-good-0123" }, other: { key: "app-good-0123" } },
     },
   });
   expect(Object.keys(await profiles())).toEqual(["one", "two"]);
+});
+
+test("without --app, a profile that has its key as default replaces that", async () => {
+  const { run, profiles } = await machine();
+  const line = `--base-url ${server.baseUrl} --key-file -`;
+  await run(`wf login work ${line} --no-check`, { stdin: "app-old-01234" });
+  expect(await profiles()).toMatchObject({
+    work: { apps: { default: { key: "app-old-01234" } }, default_app: "default" },
+  });
+  const ran = await run(`wf login work ${line}`, { stdin: "app-good-0123" });
+  expect(ran.err).toContain('opens "Support", mode workflow, stored as default\n');
+  expect((await profiles())["work"]).toEqual({
+    base_url: server.baseUrl,
+    apps: { default: { key: "app-good-0123" } },
+    default_app: "default",
+  });
 });
 
 test("a second profile says that it is not the default", async () => {

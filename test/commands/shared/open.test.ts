@@ -130,7 +130,15 @@ test("without a browser that works, the address is printed", async () => {
   const failed = await opened({ BROWSER: "false" }, 1);
   expect(failed).toMatchObject({ exit: 0, out: address });
   expect(failed.err).toContain("the browser failed (exit code 1)\n");
-  const sandbox = await run("kb open", { tty: true, env: { KB_PROFILE: "sandbox" } });
-  expect(sandbox).toMatchObject({ exit: 0, out: address });
-  expect(sandbox.err).toBe("the sandbox has no web console\n");
+});
+
+test("on the sandbox its own page is opened, whatever is asked for", async () => {
+  const sandbox = { KB_PROFILE: "sandbox", BROWSER: "true" };
+  const shown = await opened(sandbox);
+  expect(shown).toMatchObject({ exit: 0, out: "", err: `opening ${origin}/\n` });
+  expect(shown.started).toEqual([[`true ${origin}/`, "(shell)"]]);
+  const inside = await run("kb open Handbook --print", { env: sandbox });
+  expect(inside).toEqual({ exit: 0, out: `${origin}/\n`, err: "" });
+  const page = await (await fetch(`${origin}/`)).text();
+  expect(page).toContain("<main>\n<h1>Sandbox, version ");
 });

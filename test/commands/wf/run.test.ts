@@ -88,7 +88,10 @@ describe("inputs are parsed by the form of the app", () => {
     ["a file that is neither a path nor JSON", ["doc=plain.txt"], "input doc: invalid JSON"],
   ])("%s exits with 2 before anything is sent", async (_, assignments, message) => {
     const before = server.seen.filter(({ method }) => method !== "GET").length;
-    const ran = await inputs(...needed, ...assignments.flatMap((each) => ["--input", each]));
+    const others = ["name=A", "kind=a"].filter(
+      (each) => each.split("=")[0] !== assignments[0]?.split("=")[0],
+    );
+    const ran = await inputs(...[...others, ...assignments].flatMap((each) => ["--input", each]));
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain(message);
     expect(server.seen.filter(({ method }) => method !== "GET").length).toBe(before);
@@ -98,6 +101,23 @@ describe("inputs are parsed by the form of the app", () => {
     const ran = await inputs("--input", "name=A");
     expect(ran.exit).toBe(2);
     expect(ran.err).toContain('input "kind" is required');
+  });
+
+  test("an unknown field of a condition lists fields, and words that begin sentences", async () => {
+    const { exit, err } = await wf("echo", ["run", "query=x", "--expect", "nothing<3"]);
+    expect(exit).toBe(2);
+    expect(err).toContain(
+      "hint: valid fields: status, elapsed, tokens, steps, text, error; " +
+        "sentences begin with run, node, output, cited, no\n",
+    );
+  });
+
+  test("an input with two values starts no run", async () => {
+    const before = server.seen.length;
+    const { exit, err } = await wf("echo", ["run", "query=x", "--input", "query=y"]);
+    expect(exit).toBe(2);
+    expect(err).toBe('error: input "query" has different values\n');
+    expect(server.seen.slice(before).filter(({ method }) => method === "POST")).toEqual([]);
   });
 
   test("the key of another type of app exits with 6", async () => {

@@ -17,7 +17,8 @@ import { setStatus, statusesOf, waitUntilEditable } from "./document-status.ts";
 import { newMarker } from "./marker.ts";
 import type { Marker } from "./marker.ts";
 import { SourceReader } from "./read-ahead.ts";
-import { deleteActions, updateActions, uploadActions, withoutRequest } from "./tally.ts";
+import { countEnded, countOf, deleteActions, largeFile } from "./tally.ts";
+import { progressOf, updateActions, uploadActions, withoutRequest } from "./tally.ts";
 import type { ChangeCount, RunTally } from "./tally.ts";
 import { isSent, isUpload, noted, sendDocument, unsent, valuesOf } from "./upload.ts";
 import type { SentDocument, UploadTarget } from "./upload.ts";
@@ -127,16 +128,13 @@ class DocumentRun {
   ): Promise<T> {
     const { context, tally } = this.#tools;
     const unit = `${tally.noun}s`;
-    const report = (current?: string) => {
-      const { total, done, failed: failures } = count;
-      const all = done + failures;
-      context.progress({ verb, done: all, total, unit, failed: failures, current });
-    };
-    if (count.done + count.failed === 0) report();
+    const report = (current?: string) =>
+      context.progress({ ...progressOf(count), verb, unit, current });
+    const large = largeFile(change);
+    if (large !== undefined || count.done + count.failed === 0) report(large);
     try {
       const result = await make();
-      if (isSent(result) || result.action === change.action) count.done++;
-      else if (result.action === "failed") count.failed++;
+      countEnded(count, change, isSent(result) ? change.action : result.action);
       report(change.name);
       return result;
     } catch (error) {
@@ -209,7 +207,7 @@ class DocumentRun {
     const unindexed = yield* this.#awaitIndexing([...this.#indexing.splice(0), ...sent], left);
     const resent: SentDocument[] = [];
     const again = unindexed.filter(isReplaceable);
-    const count: ChangeCount = { total: again.length, done: 0, failed: 0 };
+    const count = countOf(again.map(({ sent }) => sent.change));
     const resend = ({ sent: { change } }: Unindexed) =>
       this.#counted(count, "Retrying", change, () => this.#send(change, true));
     for await (const result of mapConcurrent(again, this.#tools.limiter, resend)) {

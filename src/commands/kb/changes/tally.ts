@@ -1,3 +1,4 @@
+import { formatBytes } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import type { Action, DocumentChange } from "./change.ts";
 
@@ -6,7 +7,46 @@ export interface ChangeCount {
   readonly total: number;
   done: number;
   failed: number;
+  /** What they cost: those that have ended, and all. */
+  readonly work: { done: number; readonly total: number };
 }
+
+/** Bytes that take as long to send as a request. */
+const BYTES_PER_REQUEST = 2 ** 18;
+/** A file of more bytes is named while it is sent. */
+const LARGE = 2 ** 20;
+
+/** The cost of a change, in requests. */
+const workOf = ({ source, action }: DocumentChange): number =>
+  1 + (uploadActions.includes(action) ? (source?.size ?? 0) / BYTES_PER_REQUEST : 0);
+
+/** The count of changes of which none is made. */
+export const countOf = (changes: readonly DocumentChange[]): ChangeCount => ({
+  total: changes.length,
+  done: 0,
+  failed: 0,
+  work: { done: 0, total: changes.reduce((sum, change) => sum + workOf(change), 0) },
+});
+
+/** How far the changes are. */
+export const progressOf = ({ total, done, failed, work }: ChangeCount) => ({
+  total,
+  done: done + failed,
+  failed,
+  work,
+});
+
+/** Counts a change that has ended with this action; one that was skipped is not counted. */
+export function countEnded(count: ChangeCount, change: DocumentChange, action: Action): void {
+  if (action === change.action) count.done++;
+  else if (action === "failed") count.failed++;
+  else return;
+  count.work.done += workOf(change);
+}
+
+/** `huge.md, 15.0 MiB` for a file that takes long to send. */
+export const largeFile = ({ source, name }: DocumentChange): string | undefined =>
+  source && source.size > LARGE ? `${name}, ${formatBytes(source.size)}` : undefined;
 
 /** What a run has done so far, which is also known if it ends early. */
 export interface RunTally {
@@ -30,11 +70,8 @@ export const withoutRequest: readonly Action[] = ["skip", "conflict", "failed"];
 
 /** The tally of changes of which none is made. */
 export function newTally(changes: readonly DocumentChange[], noun: RunTally["noun"]): RunTally {
-  const count = (actions: readonly Action[]): ChangeCount => ({
-    total: changes.filter(({ action }) => actions.includes(action)).length,
-    done: 0,
-    failed: 0,
-  });
+  const count = (actions: readonly Action[]): ChangeCount =>
+    countOf(changes.filter(({ action }) => actions.includes(action)));
   return {
     noun,
     uploads: count(uploadActions),

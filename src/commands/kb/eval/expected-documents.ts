@@ -1,3 +1,4 @@
+import { withSlashes } from "../../../lib/text.ts";
 import { notFound, refused } from "../../../errors.ts";
 import type { Document } from "../../../operations/documents.ts";
 import { countedDocuments, storedValues, syncFields } from "../documents/index.ts";
@@ -82,10 +83,5 @@ const MAX_NAMES = 10;
 /** The texts that identify a document. Names of uploaded files have `∕` (U+2215) for `/`. */
 function namesOf({ id, name, doc_metadata }: Document): ReadonlySet<string> {
   const path = storedValues(doc_metadata)[syncFields.path];
-  return new Set([
-    id,
-    name,
-    name.replaceAll("∕", "/"),
-    ...(typeof path === "string" ? [path] : []),
-  ]);
+  return new Set([id, name, withSlashes(name), ...(typeof path === "string" ? [path] : [])]);
 }

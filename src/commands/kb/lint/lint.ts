@@ -2,7 +2,7 @@ import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError } from "../../../errors.ts";
 import { formatBytes, parseBytes } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, withSlashes } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { MAX_NAME_LENGTH, obstacle, uploadKind, walkFiles } from "../sync/index.ts";
@@ -128,7 +128,7 @@ function* nameProblems(path: string, seen: Map<string, string>): Generator<LintP
     const sign = character === "\\" ? "a backslash" : "a control character";
     yield found("name-sign", `the name contains ${sign}`);
   }
-  const key = path.normalize("NFC").toLowerCase().replaceAll("∕", "/");
+  const key = withSlashes(path.normalize("NFC").toLowerCase());
   const other = seen.get(key);
   if (other === undefined) seen.set(key, path);
   else yield found("name-clash", `the document name is the same as for ${other}`);

@@ -18,6 +18,9 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
       (await import("./model-values.ts")).sendSettings(input, context),
   },
   "kb delete": { deletion: async (...args) => (await deletions()).ofKnowledgeBase(...args) },
+  "kb sync": {
+    missing: async (...args) => (await import("./create-missing.ts")).createMissing(...args),
+  },
   "kb doc add": { fill: async (filling) => (await documents()).fillAdded(filling) },
   "kb doc upload": {
     checkPaths: async (typed, isDirectory) =>

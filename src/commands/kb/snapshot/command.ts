@@ -129,7 +129,10 @@ export const kbVerify = task({
   about:
     "Each side is a knowledge base or the directory of an export. Lists differences in documents,\ncontent, status, metadata, fields, tags and settings, and exits with code 14 if there are any.",
   params: verifyParams,
-  returns: withNamePath("name", asPage(list("", "what name:name a b"))),
+  returns: onTerminal(
+    { form: "results", outcome: "what", name: "name", reason: "note", routine: [] },
+    withNamePath("name", asPage(list("", "what name:name a b"))),
+  ),
   sends: reads,
   effect: "reads",
   exits: ["gate"],

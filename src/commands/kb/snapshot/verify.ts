@@ -1,6 +1,7 @@
 import { CliError, usage } from "../../../errors.ts";
 import { own } from "../../../lib/json.ts";
 import { counted } from "../../../lib/text.ts";
+import { asText } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { planSettings } from "../changes/index.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
@@ -13,7 +14,7 @@ import type { verifyParams } from "./command.ts";
 export async function* run(
   input: Input<typeof verifyParams>,
   context: Context,
-): AsyncGenerator<KbDifference> {
+): AsyncGenerator<KbDifference & { readonly note: string }> {
   const other =
     input.to_profile === undefined ? context : context.with({ profile: input.to_profile });
   const a = await readSide(input.a, context);
@@ -21,7 +22,7 @@ export async function* run(
   let count = 0;
   for (const difference of diffKb(a, b)) {
     count++;
-    yield difference;
+    yield { ...difference, note: noteOf(difference, input) };
   }
   const scope = scopeOf(a, b);
   if (count > 0) {
@@ -84,6 +85,17 @@ interface KbDifference {
   readonly name: string;
   readonly a: unknown;
   readonly b: unknown;
+}
+
+/** What a terminal groups differences by: `only in backup`, `differs`, or `draft → final`. */
+function noteOf(
+  { what, a, b }: KbDifference,
+  sides: { readonly a: string; readonly b: string },
+): string {
+  if (what === "document" || what === "tag") return `only in ${b === null ? sides.a : sides.b}`;
+  if (what === "content") return "differs";
+  const [from, to] = [a, b].map((value) => asText(value ?? "") || "none");
+  return `${from} → ${to}`;
 }
 
 /**

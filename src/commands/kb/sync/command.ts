@@ -1,5 +1,6 @@
 import { listChunks } from "../../../operations/chunks.ts";
 import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
+import { createKnowledgeBase } from "../../../operations/knowledge.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 import { changeResults, syncRequests, transferFlags } from "../changes/index.ts";
@@ -57,7 +58,7 @@ export const kbSync = task({
   params: syncParams,
   output: ({ watch }) => (watch ? watchedRows : undefined),
   returns: onTerminal({ ...changeResults, name: "path" }, syncRows),
-  sends: [...syncRequests, listChunks],
+  sends: [...syncRequests, listChunks, createKnowledgeBase],
   effect: "writes",
   plans: true,
   confirms: true,

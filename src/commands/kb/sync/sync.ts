@@ -1,6 +1,6 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { counted, firstNames } from "../../../lib/text.ts";
+import { counted, firstNames, withSlashes } from "../../../lib/text.ts";
 import {
   confirmLosses,
   contentHashes,
@@ -200,7 +200,7 @@ async function noticeUnmarked(
     .filter(({ id }) => !planned.has(id))
     .map(({ name }) => name)
     .filter((name) => {
-      const path = name.replaceAll("∕", "/");
+      const path = withSlashes(name);
       const isBelow = prefix === undefined || path.startsWith(`${prefix}/`);
       return isBelow && uploadKind(path) !== undefined && !mayExist(path);
     });

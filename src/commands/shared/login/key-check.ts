@@ -14,6 +14,8 @@ export interface KeyReport {
   readonly version: string | undefined;
   /** `opens 12 knowledge bases`, or `opens "support", mode workflow`; undefined without a key. */
   readonly opens: string | undefined;
+  /** Name of the application that it opens. */
+  readonly app?: string;
 }
 
 const datasets = "/datasets?page=1&limit=1";
@@ -29,8 +31,9 @@ export async function readKey(
   const url = kind === "dataset" ? datasets : "/info";
   const { version, body } = await readJson(url, kind, target, context);
   if (kind === "app") {
-    const name = JSON.stringify(asText(body["name"]));
-    return { version, opens: `opens ${name}, mode ${asText(body["mode"]) || "unknown"}` };
+    const app = asText(body["name"]);
+    const mode = asText(body["mode"]) || "unknown";
+    return { version, app, opens: `opens ${JSON.stringify(app)}, mode ${mode}` };
   }
   const { total } = body;
   const count = typeof total === "number" ? counted(total, "knowledge base") : "knowledge bases";

@@ -67,7 +67,7 @@ export async function findKey(signIn: SignIn, context: Context): Promise<Found> 
 
 async function askForKey(signIn: SignIn, context: Context): Promise<Found> {
   const kind = kindFor(context);
-  const keeps = storedKey(signIn.existing, appFor(context)) !== undefined;
+  const keeps = storedKey(signIn.existing, appFor(signIn, context)) !== undefined;
   if (!keeps) await context.promptLine(places[kind]);
   const name = kind === "app" ? "Application key (app-…" : "Knowledge key (dataset-…";
   const found = await askUntilAccepted(
@@ -107,13 +107,15 @@ async function examine(given: GivenKey, signIn: SignIn, context: Context): Promi
   const key: NewKey = {
     field: given.text === undefined ? "key_command" : "key",
     value: given.text ?? given.command ?? "",
-    app: appFor(context),
+    app: appFor(signIn, context),
     inFile: input.insecure_storage ?? false,
   };
   if (input.no_check || value === undefined) return { key };
   const target = { baseUrl, key: value };
   try {
-    return { key, report: await readKey(kind, target, context) };
+    const report = await readKey(kind, target, context);
+    const app = kind === "app" ? appFor(signIn, context, report.app) : undefined;
+    return { key: { ...key, app }, report };
   } catch (error) {
     if (isBoundKey(kind, error)) {
       const opens = await examineBoundKey(signIn, target, context);
@@ -142,9 +144,20 @@ function notStored(error: unknown): unknown {
 const kindFor = ({ options }: Context): KeyKind =>
   options.program === "wf" || options.flags.app !== undefined ? "app" : "dataset";
 
-/** The name under which an application key is stored; undefined for a knowledge key. */
-const appFor = (context: Context): string | undefined =>
-  kindFor(context) === "app" ? (context.options.flags.app ?? "default") : undefined;
+/** A name that can be typed. */
+export const validName = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]*$/u;
+
+/**
+ * The name under which an application key is stored: that of --app, else the application's own as the
+ * server `shows` it, else that of the profile. Undefined for a knowledge key.
+ */
+function appFor({ existing }: SignIn, context: Context, shows = ""): string | undefined {
+  if (kindFor(context) !== "app") return undefined;
+  const { app } = context.options.flags;
+  // A profile may have had its only key as `default`, which a new key must replace.
+  if (app !== undefined || own(existing.apps, "default")) return app ?? "default";
+  return validName.test(shows) ? shows : (existing.default_app ?? "default");
+}
 
 /** Throws usage for another kind of key than --app stores, and auth for another than that of the program. */
 function requireKind(value: string, { name }: SignIn, context: Context): void {

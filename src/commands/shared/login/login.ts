@@ -14,7 +14,7 @@ import { signsFor } from "../../../lib/environment.ts";
 import { own } from "../../../lib/json.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readServer } from "./key-check.ts";
-import { findKey } from "./login-key.ts";
+import { findKey, validName } from "./login-key.ts";
 import type { Found, LoginInput, SignIn } from "./login-key.ts";
 import { requireSameServer, withProfile } from "./profile-change.ts";
 import type { ProfileRow } from "./profile-row.ts";
@@ -79,7 +79,7 @@ function checkProfileName(name: string): void {
       `use it with -p, or for all commands: ${commandLine("kb profile use", [sandboxProfile])}`,
     );
   }
-  if (/^[\p{L}\p{N}][\p{L}\p{N} ._@-]*$/u.test(name)) return;
+  if (validName.test(name)) return;
   throw usage(
     `invalid profile name ${JSON.stringify(name)}`,
     "use letters, digits, spaces and . _ @ -; begin with a letter or digit",
@@ -103,6 +103,8 @@ function sentence({ key, report }: Found): string {
   const parts = [
     ...(version === undefined ? [] : [`server ${version}`]),
     ...(opens === undefined ? [] : [`this key ${opens}`]),
+    // The line says under which name wf finds it.
+    ...(key?.app === undefined || key.app === report?.app ? [] : [`stored as ${key.app}`]),
   ];
   if (parts.length > 0) return parts.join(", ");
   return key === undefined ? "profile saved" : "key saved without a check";

@@ -107,11 +107,15 @@ export function parseAssignments(
   initial: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   const values: Record<string, unknown> = { ...initial };
+  const assigned = new Map<string, string>();
   for (const assignment of assignments) {
     const at = assignment.indexOf("=");
     if (at < 1) throw notAssigned(assignment, fields);
     const name = assignment.slice(0, at);
     const field = requireField(name, fields);
+    if ((assigned.get(name) ?? assignment) !== assignment && field.control !== "file-list")
+      throw usage(`input ${JSON.stringify(name)} has different values`);
+    assigned.set(name, assignment);
     const value = parseValue(field, assignment.slice(at + 1));
     const list = own(values, name);
     const next =

@@ -108,14 +108,24 @@ const columnsFor = (length: number): readonly SectionColumn<TimelineRow>[] => [
     label: "",
     ticks: ticksTo(length),
     cell({ start, end, tone }) {
-      return { chart: "span", from: start / length, to: end / length, tone };
+      const axis = axisOf(length);
+      return { chart: "span", from: start / axis, to: end / axis, tone };
     },
   },
 ];
 
-/** Times at the quarters of a run. */
+/** Times at the quarters of the axis of a run. */
 const ticksTo = (length: number): string[] =>
-  [0, 0.25, 0.5, 0.75, 1].map((share) => formatDuration(share * length));
+  [0, 0.25, 0.5, 0.75, 1].map((share) => formatDuration(share * axisOf(length)));
+
+/** The length of the axis: that of the run, up to where its quarters have two digits. */
+function axisOf(length: number): number {
+  const unit = 10 ** Math.max(0, Math.floor(Math.log10(length / 4)) - 1);
+  return 4 * unit * Math.ceil(length / 4 / unit);
+}
+
+/** Share of a run by which events must be late for a note. */
+const LATE = 0.1;
 
 /** Maximum number of errors below the table, and of characters of each. */
 const MAX_ERRORS = 3;
@@ -128,6 +138,11 @@ function notesOf({ trace, timed }: LoadedTrace, spans: Spans, expand: boolean): 
   const failed = all.filter(({ error, status }) => error !== undefined && toneOf(status) === "bad");
   return [
     ...longestNote(spans),
+    ...(spans.late > LATE * spans.length
+      ? [
+          `Events arrived up to ${formatDuration(spans.late)} late; durations are those of the server.`,
+        ]
+      : []),
     ...waiting.map(
       ({ title, waited }) => `${title} waited ${formatDuration(waited)} for human input.`,
     ),
@@ -151,9 +166,8 @@ function notesOf({ trace, timed }: LoadedTrace, spans: Spans, expand: boolean): 
 
 /** The node that took most of the run, and the slowest node inside it. */
 function longestNote({ top, length }: Spans): string[] {
-  const lengthOf = ({ start, end }: Span) => end - start;
-  const [longest] = top.toSorted((a, b) => lengthOf(b) - lengthOf(a));
-  const percent = longest ? Math.round((100 * lengthOf(longest)) / length) : 0;
+  const [longest] = top.toSorted((a, b) => b.took - a.took);
+  const percent = longest ? Math.round((100 * longest.took) / length) : 0;
   if (!longest || percent === 0) return [];
   const [slowest] = rowsByNode(longest.inner).toSorted((a, b) => b.took - a.took);
   const inside = slowest
