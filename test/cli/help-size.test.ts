@@ -21,7 +21,6 @@ test.each(pages)("%s -h fits 24 lines, and --help 60", async (page) => {
   const linesOf = async (flag: string) =>
     (await cli([...words, flag], { tty: true, columns: 80 })).out.trimEnd().split("\n").length;
   expect(await linesOf("-h")).toBeLessThanOrEqual(24);
-  // That of a program lists all commands; that of a suite is to be shortened.
-  if (words.length > 1 && page !== "wf test run")
-    expect(await linesOf("--help")).toBeLessThanOrEqual(60);
+  // That of a program lists all commands.
+  if (words.length > 1) expect(await linesOf("--help")).toBeLessThanOrEqual(60);
 });

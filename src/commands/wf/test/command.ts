@@ -18,7 +18,7 @@ export const resultParams = {
   baseline: local.text("Compare with the results of an earlier run, from --save", {
     placeholder: "file",
   }),
-  level: local.number("Chance of a false alarm for all tests together (default 0.05)", {
+  level: local.number("Chance of a false alarm (default 0.05)", {
     range: [0.0001, 0.5],
   }),
   strict: local.flag("Fail, too, if it cannot be told whether a test is worse"),
@@ -38,27 +38,27 @@ export const testRunParams = {
     required,
     placeholder: "suite",
   }),
-  only: local.text("Only tests with this tag or part of a name (* is any text)", {
+  only: local.text("Only tests with this tag or part of a name", {
     many: true,
     placeholder: "tag|name",
   }),
   failed_from: local.text("Only tests that did not pass in these results of --save", {
     placeholder: "file",
   }),
-  first: local.integer("Only the first tests of those that are selected", {
+  first: local.integer("Only the first of the selected tests", {
     range: [1, 1_000_000],
   }),
   repeat: local.integer("How often each test runs (default 1)", { range: [1, 1000] }),
-  confirm: local.integer("How often a test is asked again that misses what it passed (default 5)", {
+  confirm: local.integer("How often a test that fails is asked again (default 5)", {
     range: [0, 1000],
   }),
-  against: local.text("Ask this one in turn and compare: an application, a version, profile:NAME", {
+  against: local.text("Ask this application, version or profile:NAME in turn", {
     placeholder: "what",
   }),
   allow_run: local.flag("Run the programs that checks of the suites name"),
   fail_fast: local.flag("Ask nothing more after the first failure"),
   shard: local.text("Run one share of the tests: 3/8, auto or auto/8", { placeholder: "share" }),
-  reuse: local.text("Take the answers to the same questions from these results of --save", {
+  reuse: local.text("Take answers from these results of --save", {
     placeholder: "file",
   }),
   ...resultParams,
@@ -74,7 +74,7 @@ export const testRun = task({
   action: "run tests",
   summary: "Run suites of tests against applications",
   about:
-    "A suite is a YAML file: name, app, user, defaults, and tests with a name, a query or inputs (or\nseveral turns of a conversation), tags, repeat, skip, only, answer and compare, judge, and expect:\nconditions as in `wf help conditions`. In CSV and JSON Lines, each row is a test, and inputs.NAME the\ncolumn of an input. Tests with search also need the\nknowledge key. --app is the application of suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline or\n--against it exits with 14 if the suite as a whole or a test passes less often than chance explains: if\nnothing has changed, that happens in at most --level of all runs. Tests that miss what they passed are\nasked again, and what stays open is reported as such. Tests that are gone fail, too.\n\nThe same command continues after a kill, an interrupt or --timeout (12), and asks nothing twice whose\nanswer it has recorded. -o jsonl prints each result as soon as it is known.",
+    "A suite has tests: questions to an application and what is expected of the answers. Its keys: `wf test schema`,\n`wf help conditions`. --app is the application of suites that name none.\n\nExits with 14 if a test failed, and with 10 if one could not be judged. With --baseline or --against it\nexits with 14 if the suite as a whole or a test passes less often than chance explains, or a test is gone.\nTests that miss what they passed are asked again first.\n\nThe same command continues after a kill, an interrupt or --timeout (12), and asks nothing twice whose\nanswer it has recorded. -o jsonl prints each result as soon as it is known.",
   parallel: true,
   params: testRunParams,
   namesFiles: true,
@@ -99,9 +99,9 @@ export const testRun = task({
   exits: ["deadline", "partial", "gate"],
   examples: [
     "wf --app echo test run suite.yaml",
-    "wf --app echo test run suite.yaml --repeat 3 --against echo --save results.json",
-    "wf --app echo test run suite.yaml --shard 1/2 --save shard-1.json --keep failed",
-    "wf --app echo test run suite.yaml --baseline before.json --junit tests.xml -o md",
+    "wf --app echo test run suite.yaml --repeat 3 --save before.json",
+    "wf --app echo test run suite.yaml --repeat 3 --baseline before.json -o md",
+    "wf --app echo test run suite.yaml --shard 1/2 --save shard-1.json",
   ],
 });
 
