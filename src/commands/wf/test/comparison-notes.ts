@@ -1,6 +1,6 @@
 import { counted, firstNames } from "../../../lib/text.ts";
 import type { Shift, SuiteComparison, TimesBasis } from "./comparison.ts";
-import { neededDesign, testPower } from "./verdict/index.ts";
+import { neededDesign, suitePower, testPower } from "./verdict/index.ts";
 
 /** `226 of 300 runs passed, 283 of 300 before (p = 2.1e-9)` */
 export const suiteText = ({ p, before, now }: SuiteComparison): string =>
@@ -41,9 +41,16 @@ function neededNote(compared: SuiteComparison, level: number): string[] {
   const needed = neededFor(compared, level);
   if (!needed) return [];
   const open = compared.tests.filter(({ verdict }) => verdict === "undecided").length;
-  const flags = `--repeat ${needed.repeat} --confirm ${needed.confirm}`;
+  const rates = compared.tests.flatMap(({ before }) =>
+    before && before.runs > 0 ? [before.passes / before.runs] : [],
+  );
+  const falls = [0.1, 0.2].map((drop) => {
+    const repeat = neededDesign((design) => suitePower(rates, drop, design), POWER, level)?.repeat;
+    return `by ${drop * 100} points ${repeat === undefined ? "more than 1000 repeats" : `--repeat ${repeat}`}`;
+  });
   return [
-    `to tell more of ${counted(open, "test")}: ${flags}, with as many repeats before, finds a fall to 50 % in ${POWER * 100} % of cases`,
+    `to tell more of ${counted(open, "test")}: --repeat ${needed.repeat} --confirm ${needed.confirm} finds a fall of one test to 50 % in ${POWER * 100} % of cases, with as many repeats before`,
+    `a fall of all tests needs for that: ${falls.join(", ")}`,
   ];
 }
 
