@@ -87,6 +87,7 @@ export async function prepareConclusion(input: ResultInput, context: Context): P
       await onWritten?.();
       const error =
         stopped?.with({ outputFirst: true }) ??
+        unjudgedError([...counting, ...(outcome.old ?? [])]) ??
         verdictError(counting, compared, input) ??
         budgetError(outcome);
       if (error) throw error;
@@ -143,18 +144,22 @@ function budgetError({ tests, selection }: SuiteOutcome): CliError | undefined {
     : undefined;
 }
 
-/** The error of a run of tests; undefined if nothing is wrong. */
+/** The error of answers that could not be judged, on either side of --against; undefined if all could. */
+function unjudgedError(tests: readonly TestResult[]): CliError | undefined {
+  const errors = tests.filter((test) => test.errors > 0);
+  if (errors.length === 0) return undefined;
+  return new CliError("partial", `${counted(errors.length, "test")} could not be judged`, {
+    outputFirst: true,
+    hint: `the reasons are in the report: ${firstNames(errors.map(({ name }) => name))}`,
+  });
+}
+
+/** The error of a run of tests whose answers were judged; undefined if nothing is wrong. */
 function verdictError(
   tests: readonly TestResult[],
   compared: SuiteComparison | undefined,
   { strict, allow_removed: allowRemoved }: ResultInput,
 ): CliError | undefined {
-  const errors = tests.filter((test) => test.errors > 0);
-  if (errors.length > 0)
-    return new CliError("partial", `${counted(errors.length, "test")} could not be judged`, {
-      outputFirst: true,
-      hint: `the reasons are in the report: ${firstNames(errors.map(({ name }) => name))}`,
-    });
   const isNew = new Set(compared && namesOf(compared, "new"));
   const failed = tests
     .filter(({ name, status }) => status === "failed" && (!compared || isNew.has(name)))
