@@ -27,7 +27,7 @@ test("the GitHub recipe compares a pull request with main", async () => {
   // Two steps of main, three of each pull request.
   expect(exits, out).toEqual([0, 0, 0, 0, 0, 0, 14, 0]);
   const noted = (name: string) => readFile(join(place, name), "utf8");
-  expect(await noted("summary.md")).toMatch(/days of leave`? \| 10\/10 .*\| same \|/);
+  expect(await noted("summary.md")).toMatch(/days of leave`? \| 10\/10 .*\| passes \|/);
   expect(await noted("comment.md")).toMatch(/days of leave`? \| 0\/10 .*\| broken \|/);
   expect(await noted("npm.txt")).toBe("install --global kb-wf.tgz\n".repeat(3));
   expect(await noted("gh.txt")).toBe(
