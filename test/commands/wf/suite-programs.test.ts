@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { SuiteTest } from "../../../src/commands/wf/test/file/index.ts";
-import { checkLimits, overBudget } from "../../../src/commands/wf/test/limits.ts";
+import { checkLimits, overBudget } from "../../../src/commands/wf/test/run-tests.ts";
 import { spawnChild } from "../../../src/host/child-process.ts";
 import { write } from "../../lib/directory.ts";
 import { workflowJudge } from "../../lib/judge-apps.ts";

@@ -13,9 +13,9 @@ import { suiteText } from "./comparison-notes.ts";
 import { compareSuites } from "./comparison.ts";
 import type { ComparedWith, SuiteComparison, Verdict } from "./comparison.ts";
 import { addToHistory, prepareHistory, readHistory } from "./history.ts";
-import { overBudget } from "./limits.ts";
+import { overBudget } from "./run-tests.ts";
 import { testNameOf } from "./plan-runs.ts";
-import { quarantined } from "./quarantine.ts";
+import { quarantined } from "./results.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import { readSavedResults } from "./saved-results.ts";
@@ -68,7 +68,8 @@ export async function prepareConclusion(input: ResultInput, context: Context): P
       const compared = earlier && compareSuites(counting, earlier, { level, confirm });
       const file = selection.against ?? baseline?.file ?? "";
       const turns = tests.flatMap(({ results }) => results.flatMap((each) => each.turns));
-      const judges = await calibrationNotes(turns, context);
+      const isJudged = turns.some(({ judge }) => judge);
+      const judges = isJudged ? await calibrationNotes(turns, context) : [];
       const report = suiteReport({
         ...outcome,
         level,

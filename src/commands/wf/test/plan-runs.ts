@@ -1,4 +1,5 @@
 import { usage } from "../../../errors.ts";
+import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { isUuid } from "../../../lib/text.ts";
@@ -189,4 +190,27 @@ function oldSide(against: string, context: Context) {
   if (profile !== undefined) return { suite: {}, context: context.with({ profile, app }) };
   if (isUuid(against)) return { suite: { version: against }, context };
   return { suite: { app: against }, context };
+}
+
+/** What the line of a command says that runs or judges tests. */
+type AllowingLine = { readonly allow_run?: boolean | undefined } & (
+  | { readonly suites: readonly string[] }
+  | { readonly results: string; readonly suite?: readonly string[] | undefined }
+);
+
+/** Throws `usage` if a suite names a program, unless `line` has --allow-run. */
+export function requireAllowed(suites: readonly Suite[], line: AllowingLine): void {
+  const turns = suites.flatMap(({ tests }) => tests.flatMap((test) => test.turns));
+  const program = turns.flatMap((turn) => turn.program ?? [])[0];
+  if (!program || line.allow_run) return;
+  const { from, words } = program;
+  const flags = { "allow-run": true } as const;
+  const allowed =
+    "suites" in line
+      ? commandLine("wf test run", line.suites, flags)
+      : commandLine("wf test score", [line.results], { suite: line.suite, ...flags });
+  throw usage(
+    `${from.path} line ${from.line}: check runs the program ${words.map(shellQuote).join(" ")}, which needs --allow-run`,
+    `read the program, then run ${allowed}`,
+  );
 }

@@ -4,7 +4,7 @@ import { percentile } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, shortened } from "../../../lib/text.ts";
 import type { LiveItem, LiveItems, ProgressStep, TextLine } from "../../../output/report-model.ts";
-import type { PassRule } from "./file/index.ts";
+import type { PassRule, Quarantine } from "./file/index.ts";
 import { testNameOf } from "./plan-runs.ts";
 import type { PlannedRun, SkippedTest, TestSelection } from "./plan-runs.ts";
 import type { TestRun } from "./run-tests.ts";
@@ -234,5 +234,36 @@ function detail(label: string, text: string, times?: number): TextLine {
   return {
     lead: `  ${label.padEnd(9)}  `,
     parts: [{ text: shortened(text, MAX_DETAIL) }, ...count],
+  };
+}
+
+/** Tests that do not decide, and what a report says about those in quarantine. */
+interface Quarantined {
+  /** Their names in results. */
+  readonly excused: ReadonlySet<string>;
+  readonly notes: readonly string[];
+}
+
+const isOpen = ({ until }: Quarantine, now: Date): boolean =>
+  now.toISOString().slice(0, until.length) <= until;
+
+/** Whether a run does not decide at a time. */
+export const isExcused = ({ quarantine }: TestRun, now: Date): boolean =>
+  quarantine !== null && isOpen(quarantine, now);
+
+/** Which tests that did not pass are in quarantine at a time; a note names them, and those whose quarantine has ended. */
+export function quarantined(tests: readonly TestResult[], now: Date): Quarantined {
+  const all = tests.flatMap(({ name, status, results }) => {
+    const found = results[0]?.quarantine;
+    return found && (status === "failed" || status === "error") ? [{ name, ...found }] : [];
+  });
+  return {
+    excused: new Set(all.filter((test) => isOpen(test, now)).map(({ name }) => name)),
+    notes: all.map((test) => {
+      const why = test.reason === null ? "" : ` (${test.reason})`;
+      return isOpen(test, now)
+        ? `in quarantine until ${test.until}, so it does not count: ${test.name}${why}`
+        : `the quarantine ended on ${test.until}, so it counts: ${test.name}${why}`;
+    }),
   };
 }

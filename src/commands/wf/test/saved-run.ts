@@ -35,10 +35,11 @@ const mapping =
   (value: unknown): T | null =>
     isObject(value) ? withReaders(readers, value) : null;
 
-const chunks = listOf(mapping<CitedChunk>({ document: textIn, content: textIn }));
+const chunks = (value: unknown): CitedChunk[] =>
+  listOf(mapping<CitedChunk>({ document: textIn, content: textIn }))(value);
 
 /** What a run has today; files of earlier versions lack some of it. */
-const runReaders: Readers<TestRun> = {
+const runReaders = (): Readers<TestRun> => ({
   suite: name,
   path: name,
   test: name,
@@ -103,18 +104,19 @@ const runReaders: Readers<TestRun> = {
     chunks,
   }),
   score: numberIn,
-};
+});
 
 /** A run of results or of a journal, with all that runs have today. */
-export const savedRun = (run: unknown): TestRun => withReaders(runReaders, run);
+export const savedRun = (run: unknown): TestRun => withReaders(runReaders(), run);
 
-const budget = mapping<SuiteBudget>({ tokens: number, seconds: number });
+const budget = (value: unknown) => mapping<SuiteBudget>({ tokens: number, seconds: number })(value);
 
 /** The suites of results. */
-export const savedSuites = listOf(
-  mapping<TestSelection["suites"][number]>({
-    name,
-    sha256: name,
-    budget: (value) => budget(value) ?? undefined,
-  }),
-);
+export const savedSuites = (value: unknown) =>
+  listOf(
+    mapping<TestSelection["suites"][number]>({
+      name,
+      sha256: name,
+      budget: (value) => budget(value) ?? undefined,
+    }),
+  )(value);

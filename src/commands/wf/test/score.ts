@@ -13,7 +13,6 @@ import {
   itemChecks,
   nameIn,
   openChecker,
-  requireAllowed,
   storedAnswer,
   storedChunks,
   sumOf,
@@ -22,9 +21,9 @@ import type { CheckAnswer, SuiteAnswer, TurnCheck } from "./answers/index.ts";
 import type { testScoreParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { filesIn, judgesOf, readSuite } from "./file/index.ts";
-import { checkLimits } from "./limits.ts";
+import { checkLimits } from "./run-tests.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "./file/index.ts";
-import { selectTests } from "./plan-runs.ts";
+import { requireAllowed, selectTests } from "./plan-runs.ts";
 import { testResults } from "./results.ts";
 import type { TestResult } from "./results.ts";
 import { askedTurn, judgedChecks, questionsIn, questionsOf } from "./run-tests.ts";

@@ -4,7 +4,7 @@ import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, Tone, Detail } from "../../../output/report-model.ts";
 import { comparisonNotes, neededFor } from "./comparison-notes.ts";
 import type { SuiteComparison, TestComparison, Verdict } from "./comparison.ts";
-import { overBudget } from "./limits.ts";
+import { overBudget } from "./run-tests.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import type { TestRun } from "./run-tests.ts";

@@ -112,8 +112,11 @@ type DateParts = Readonly<Partial<Record<"year" | "month" | "day", string>>>;
 /** Languages whose names of months are known. */
 const languages = ["en", "de", "fr", "es", "it", "pt", "nl"];
 
-/** Numbers of months by their names, as each language writes them. */
-const monthNumbers = once(() => {
+/** Numbers of months by their names, as each language writes them; made at the first use. */
+const monthNumbers = () => (knownMonths ??= readMonths());
+let knownMonths: ReturnType<typeof readMonths> | undefined;
+
+function readMonths() {
   const monthsIn = (language: string, month: "long" | "short") => {
     const format = new Intl.DateTimeFormat(language, { month, timeZone: "UTC" });
     return Array.from({ length: 12 }, (_, index) => {
@@ -124,9 +127,12 @@ const monthNumbers = once(() => {
     ...monthsIn("en", "short"),
     ...languages.flatMap((one) => monthsIn(one, "long")),
   ]);
-});
+}
 
-const datePatterns = once(() => {
+const datePatterns = () => (knownPatterns ??= makePatterns());
+let knownPatterns: ReturnType<typeof makePatterns> | undefined;
+
+function makePatterns() {
   const name = `(?<month>${[...monthNumbers().keys()].toSorted((a, b) => b.length - a.length).join("|")})(?!\\p{L})\\.?`;
   const day = String.raw`(?<day>\d{1,2})`;
   const year = String.raw`(?<year>\d{4})(?!\d)`;
@@ -138,12 +144,6 @@ const datePatterns = once(() => {
     String.raw`(?<!\d)${day}(?:st|nd|rd|th|er|\.)?\s{1,2}(?:(?:of|de)\s)?${name}(?:,?\s{1,2}(?:de\s)?${year})?`,
     String.raw`(?<!\p{L})${name}\s{1,2}${day}(?!\d)(?:st|nd|rd|th)?(?:,?\s{1,2}${year})?`,
   ].map((source) => new RegExp(source, "gu"));
-});
-
-/** A value that is made at first use. */
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
 }
 
 function dateOf(text: string, { year, month = "", day = "" }: DateParts): Figure {

@@ -1,38 +1,14 @@
 import { dirname } from "node:path";
-import { reasonOf, usage } from "../../../../errors.ts";
-import { commandLine, shellQuote } from "../../../../lib/command-line.ts";
+import { reasonOf } from "../../../../errors.ts";
 import { isObject } from "../../../../lib/json.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { quoted } from "../../expect/index.ts";
-import type { Suite, SuiteProgram } from "../file/index.ts";
+import type { SuiteProgram } from "../file/index.ts";
 import { onlyJsonIn } from "./compare-answer.ts";
 import type { Judgement } from "./judge.ts";
 
 /** Bytes that a program may write. */
 const MAX_OUTPUT = 1024 * 1024;
-
-/** What the line of a command says that runs or judges tests. */
-type AllowingLine = { readonly allow_run?: boolean | undefined } & (
-  | { readonly suites: readonly string[] }
-  | { readonly results: string; readonly suite?: readonly string[] | undefined }
-);
-
-/** Throws `usage` if a suite names a program, unless `line` has --allow-run. */
-export function requireAllowed(suites: readonly Suite[], line: AllowingLine): void {
-  const turns = suites.flatMap(({ tests }) => tests.flatMap((test) => test.turns));
-  const program = turns.flatMap((turn) => turn.program ?? [])[0];
-  if (!program || line.allow_run) return;
-  const { from, words } = program;
-  const flags = { "allow-run": true } as const;
-  const allowed =
-    "suites" in line
-      ? commandLine("wf test run", line.suites, flags)
-      : commandLine("wf test score", [line.results], { suite: line.suite, ...flags });
-  throw usage(
-    `${from.path} line ${from.line}: check runs the program ${words.map(shellQuote).join(" ")}, which needs --allow-run`,
-    `read the program, then run ${allowed}`,
-  );
-}
 
 /**
  * Runs a program in the directory of its suite, with `given` as JSON in its stdin and without keys in its

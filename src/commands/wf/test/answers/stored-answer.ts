@@ -2,7 +2,6 @@ import { isObject } from "../../../../lib/json.ts";
 import { isNumber } from "../../../../lib/server-event.ts";
 import { RunTrace } from "../../../../runs/trace.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
-import { runFields } from "../../expect/index.ts";
 import type { SuiteAnswer } from "./ask.ts";
 
 /** How an answer ended, as results store it. */
@@ -26,13 +25,6 @@ export interface StoredAnswer {
   readonly chunks: readonly CitedChunk[];
   /** How it ended; null without an answer. */
   readonly end: StoredEnd | null;
-}
-
-/** How an answer ended, to be stored. */
-export function storedEnd({ trace }: SuiteAnswer): StoredEnd {
-  const { status, error = null, tokens = null, steps = null, gaps, outputs = null } = trace;
-  const { value } = runFields.elapsed.read(trace);
-  return { status, error, seconds: isNumber(value) ? value : null, tokens, steps, gaps, outputs };
 }
 
 const textOr = (value: unknown): string | null => (typeof value === "string" ? value : null);
