@@ -22,6 +22,8 @@ interface Kind {
 export interface Experiment {
   readonly kinds: Readonly<Record<string, Kind>>;
   readonly repeat: number;
+  /** How often a test is asked again that misses what it passed (default 5). */
+  readonly confirm?: number;
 }
 
 /** What a seed gives. */
@@ -86,6 +88,7 @@ const applications = (experiment: Experiment): object[] =>
 
 /** Draws the answers without a server, in the way of the sandbox. */
 export function drawnSuite(experiment: Experiment, seed: number): SeedResult {
+  const { confirm = CONFIRM } = experiment;
   const apps = readApplications(applications(experiment));
   const draws = new RuleDraws(seed);
   const tests = testsOf(experiment).map(({ name }) => name);
@@ -102,11 +105,11 @@ export function drawnSuite(experiment: Experiment, seed: number): SeedResult {
   const now = first.map(({ name, results }) =>
     testResult(name, [
       ...results,
-      ...(doubtful.has(name) ? runsOf("now", name, CONFIRM, true) : []),
+      ...(doubtful.has(name) ? runsOf("now", name, confirm, true) : []),
     ]),
   );
   const earlier = { tests: before, isInterleaved: false, history: [], skipped: new Set<string>() };
-  const compared = compareSuites(now, earlier, { level: LEVEL, confirm: CONFIRM });
+  const compared = compareSuites(now, earlier, { level: LEVEL, confirm });
   return {
     passes: Object.fromEntries(
       now.map(({ name, passes }, index) => [name, [before[index]?.passes ?? 0, passes]]),
@@ -164,7 +167,15 @@ export async function playedSuite(
     const saved = join(folder, "before.json");
     await run("before", "--save", saved);
     const before = JSON.parse(await readFile(saved, "utf8")) as Printed;
-    const { exit, out, err } = await run("now", "--baseline", saved, "--level", String(LEVEL));
+    const { exit, out, err } = await run(
+      "now",
+      "--baseline",
+      saved,
+      "--level",
+      String(LEVEL),
+      "--confirm",
+      String(experiment.confirm ?? CONFIRM),
+    );
     const now = JSON.parse(out) as Printed;
     return {
       passes: Object.fromEntries(
