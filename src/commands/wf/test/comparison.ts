@@ -10,6 +10,7 @@ import {
   judgeSuite,
   mayBeCached,
   medianInterval,
+  totalPasses,
 } from "./verdict/index.ts";
 import type { Interval, Passes, SuiteVerdict, TestPair, VerdictOptions } from "./verdict/index.ts";
 
@@ -121,11 +122,6 @@ interface CountedPair {
   readonly isReduced: boolean;
 }
 
-const added = (one: Passes, other: Passes): Passes => ({
-  passes: one.passes + other.passes,
-  runs: one.runs + other.runs,
-});
-
 function countedPairs(
   now: readonly TestResult[],
   matched: ReadonlyMap<string, TestResult>,
@@ -148,7 +144,7 @@ function countedPairs(
     });
     const pair = {
       before: theirs.planned,
-      asked: isInterleaved ? added(theirs.planned, theirs.fresh) : theirs.planned,
+      asked: isInterleaved ? totalPasses([theirs.planned, theirs.fresh]) : theirs.planned,
       now: mine.planned,
       fresh: mine.fresh,
       earlier: [theirs.planned, ...(others.length === earlier.length ? others : [])],

@@ -5,4 +5,4 @@ export { savedSuites } from "./saved-run.ts";
 export { isJudged } from "./results.ts";
 export type { TestResult } from "./results.ts";
 export { questionsIn, questionsOf } from "./run-tests.ts";
-export { holm, passRate, signTest } from "./verdict/index.ts";
+export { holm, NORMAL_95, passRate, signTest } from "./verdict/index.ts";

@@ -1,5 +1,5 @@
 /** How well a judge agrees with people. Formulas and sources: docs/test-suites.md. */
-import { holm, signTest } from "../index.ts";
+import { holm, NORMAL_95, signTest } from "../index.ts";
 
 /** An answer that people and a judge have marked. */
 export interface Marked {
@@ -28,8 +28,6 @@ export function agreementOf(all: readonly Marked[]): Agreement {
   };
 }
 
-const Z = 1.959963984540054;
-
 /** Agreement beyond chance: Cohen's kappa with the ends of its 95 % interval, if there is one. */
 export type Kappa = readonly [value: number, low?: number, high?: number];
 
@@ -54,7 +52,7 @@ export function kappaOf({ good, bad, false_passes, false_fails }: Agreement): Ka
   const differing = rest ** 2 * (fp * (judgeNot + people) ** 2 + pf * (judge + peopleNot) ** 2);
   const spread = agreeing + differing - (kappa - chance * rest) ** 2;
   if (spread < 1e-12) return [kappa];
-  const half = (Z * Math.sqrt(spread / n)) / (1 - chance);
+  const half = (NORMAL_95 * Math.sqrt(spread / n)) / (1 - chance);
   return [kappa, Math.max(-1, kappa - half), Math.min(1, kappa + half)];
 }
 

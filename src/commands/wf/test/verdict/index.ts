@@ -1,7 +1,7 @@
 export { neededDesign, suitePower, testPower } from "./power.ts";
 export type { Design } from "./power.ts";
 export { countRepeats, mayBeCached } from "./repeats.ts";
-export { holm, medianInterval, passRate, signTest } from "./statistics.ts";
+export { holm, medianInterval, NORMAL_95, passRate, signTest } from "./statistics.ts";
 export type { Interval, Passes, PassRate } from "./statistics.ts";
-export { isDoubtful, judgeSuite } from "./verdict.ts";
+export { isDoubtful, judgeSuite, totalPasses } from "./verdict.ts";
 export type { SuiteVerdict, TestPair, VerdictOptions } from "./verdict.ts";

@@ -8,7 +8,7 @@ export interface PassRate {
 }
 
 /** The two-sided 95 % quantile of the standard normal distribution. */
-const Z = 1.959963984540054;
+export const NORMAL_95 = 1.959963984540054;
 
 /**
  * The share of passes with its score interval (E. B. Wilson, "Probable inference, the law of
@@ -17,9 +17,10 @@ const Z = 1.959963984540054;
 export function passRate(passes: number, runs: number): PassRate | null {
   if (runs === 0) return null;
   const rate = passes / runs;
-  const square = (Z * Z) / runs;
+  const square = (NORMAL_95 * NORMAL_95) / runs;
   const center = (rate + square / 2) / (1 + square);
-  const half = (Z / (1 + square)) * Math.sqrt((rate * (1 - rate)) / runs + square / (4 * runs));
+  const half =
+    (NORMAL_95 / (1 + square)) * Math.sqrt((rate * (1 - rate)) / runs + square / (4 * runs));
   return { rate, low: Math.max(0, center - half), high: Math.min(1, center + half) };
 }
 

@@ -69,8 +69,8 @@ export function judgeSuite(pairs: readonly TestPair[], options: VerdictOptions):
   return {
     p,
     isWorse: p <= half,
-    before: total(pairs.map(({ before }) => before)),
-    now: total(pairs.map(({ now }) => now)),
+    before: totalPasses(pairs.map(({ before }) => before)),
+    now: totalPasses(pairs.map(({ now }) => now)),
     times: times ? "history" : "assumed",
     tests: pairs.map((_, index) => {
       const [pWorse, pBetter] = [worse[index] ?? null, better[index] ?? null];
@@ -88,7 +88,7 @@ export function judgeSuite(pairs: readonly TestPair[], options: VerdictOptions):
 function worseTail(pair: TestPair, { confirm }: VerdictOptions, times: Times | undefined) {
   const decisive = confirm > 0 ? pair.fresh : pair.now;
   if (!isDoubtful(pair) || decisive.runs === 0) return undefined;
-  return fisherFewer(times ? total(pair.earlier) : pair.asked, decisive, times?.odds);
+  return fisherFewer(times ? totalPasses(pair.earlier) : pair.asked, decisive, times?.odds);
 }
 
 const betterTail = ({ before, now }: TestPair) =>
@@ -117,13 +117,13 @@ function timesOf(pairs: readonly TestPair[]): Times | undefined {
   if (count <= MIN_HISTORY) return undefined;
   const known = pairs.filter((pair) => pair.earlier.length === count);
   const earlier = Array.from({ length: count }, (_, run) =>
-    logOdds(total(known.flatMap((pair) => pair.earlier[run] ?? []))),
+    logOdds(totalPasses(known.flatMap((pair) => pair.earlier[run] ?? []))),
   );
   const mean = sum(earlier) / count;
   const variance = sum(earlier.map((each) => (each - mean) ** 2)) / (count - 1);
   // The interval for one more observation, on the scale of log odds.
   const error = Math.sqrt(variance * (1 + 1 / count));
-  const now = logOdds(total(known.map((pair) => pair.now)));
+  const now = logOdds(totalPasses(known.map((pair) => pair.now)));
   const sure = now < mean ? 0 : 1;
   const p = error === 0 ? sure : studentBelow((now - mean) / error, count - 1);
   return { p, odds: Math.exp(-2 * error) };
@@ -133,7 +133,8 @@ function timesOf(pairs: readonly TestPair[]): Times | undefined {
 const logOdds = ({ passes, runs }: Passes): number =>
   Math.log((passes + 0.5) / (runs - passes + 0.5));
 
-const total = (all: readonly Passes[]): Passes => ({
+/** The passes and runs of several together. */
+export const totalPasses = (all: readonly Passes[]): Passes => ({
   passes: sum(all.map(({ passes }) => passes)),
   runs: sum(all.map(({ runs }) => runs)),
 });
