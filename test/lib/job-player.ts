@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { IJob } from "kubernetes-models/batch/v1";
 import { parse } from "yaml";
 import { root } from "./paths.ts";
+import { temporaryDirectory } from "./support.ts";
 
 /** Reads a job of examples/kubernetes. */
 export const jobOf = (name: string) =>
@@ -94,7 +95,11 @@ async function runPod(
   const [container] = template.spec?.containers ?? [];
   const args = (container?.args ?? []).map((word) => cluster.mounts[word] ?? word);
   const child = spawn(process.execPath, [join(root, "bin", "kb.js"), ...args], {
-    env: { ...cluster.env, ...(cluster.indexed && { JOB_COMPLETION_INDEX: String(index) }) },
+    env: {
+      HOME: await temporaryDirectory(), // a pod finds nothing of others, nor of an earlier one
+      ...cluster.env,
+      ...(cluster.indexed && { JOB_COMPLETION_INDEX: String(index) }),
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const onDelete = () => child.kill("SIGTERM");

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { spawn } from "@lydell/node-pty";
 import type { IPty } from "@lydell/node-pty";
 import type { Readable } from "node:stream";
@@ -14,6 +15,9 @@ export function onPty(
 ) {
   return commandOnPty(process.execPath, [bin(program), ...args], env, cols);
 }
+
+/** Only what hangs meets it: the error then tells what the screen shows. */
+const HANGS_AFTER_MS = 300_000;
 
 /** Runs a command on a pseudoterminal. */
 export function commandOnPty(
@@ -45,21 +49,32 @@ export function commandOnPty(
     terminal.write(data);
     for (const look of waiting) look();
   });
-  const exit = new Promise<number>((resolve) => {
+  const exited = new Promise<number>((resolve) => {
     child.onExit(({ exitCode }) => {
       isRunning = false;
       resolve(exitCode);
     });
   });
+  /** What is awaited, or an error with the screen. */
+  const inTime = <T>(awaited: Promise<T>, what: string): Promise<T> => {
+    const hangs = new AbortController();
+    const timer = setTimeout(() => hangs.abort(), HANGS_AFTER_MS).unref();
+    const late = once(hangs.signal, "abort").then(async () => {
+      throw new Error([`no ${what}; the screen shows:`, ...(await terminal.lines())].join("\n"));
+    });
+    return Promise.race([awaited, late]).finally(() => clearTimeout(timer));
+  };
   return {
-    exit,
+    get exit() {
+      return inTime(exited, "exit");
+    },
     pid: child.pid,
     lines: () => terminal.lines(),
     /** The raw output. */
     written: () => written,
     /** Resolves when the screen matches. */
-    shows: (wanted: RegExp) =>
-      new Promise<void>((resolve) => {
+    shows(wanted: RegExp) {
+      const shown = new Promise<void>((resolve) => {
         const look = async () => {
           const screen = await terminal.screen();
           if (!wanted.test(screen.join("\n")) || !waiting.delete(look)) return;
@@ -67,7 +82,9 @@ export function commandOnPty(
         };
         waiting.add(look);
         void look();
-      }),
+      });
+      return inTime(shown, `match of ${wanted}`);
+    },
     type: (text: string) => child.write(text),
     resize(columns: number, height: number) {
       terminal.resize(columns, height);
