@@ -63,6 +63,27 @@ test("the table of exit codes is the programs' own", () => {
   for (const row of rows) expect(textOf("docs/ci.md")).toContain(row);
 });
 
+test("the tree of exit codes has each of them once, with its name", () => {
+  const [, tree = ""] = /## Exit codes\n\n```text\n([^]*?)```/.exec(textOf("docs/ci.md")) ?? [];
+  const lines = [...tree.matchAll(/\.\. (\d+) +([a-z-]+)$/gm)].map(([, code, name]) => [
+    name,
+    code,
+  ]);
+  const codes = Object.entries(exitCodes).map(([name, [code]]) => [name, String(code)]);
+  const signals = ["hangup", "interrupted", "terminated"];
+  expect(lines.sort()).toEqual(codes.filter(([name = ""]) => !signals.includes(name)).sort());
+  expect(tree).toContain(" 129, 130, 143\n");
+});
+
+test("in the timelines of the pages, no round begins before the one before it has ended", () => {
+  const rounds = [...textOf("docs/running-workflows.md").matchAll(/#\d .* (\d+) ms +(\d+) ms /g)];
+  expect(rounds).toHaveLength(4);
+  for (const [index, [, start]] of rounds.entries()) {
+    const [, before = 0, took = 0] = rounds[index - 1] ?? [];
+    expect(Number(start)).toBeGreaterThanOrEqual(Number(before) + Number(took));
+  }
+});
+
 test("every command of the page for users of the console parses", async () => {
   expect(consoleLines.length).toBeGreaterThan(50);
   for (const line of consoleLines) {
