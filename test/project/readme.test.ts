@@ -5,7 +5,7 @@ import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { parseLine } from "../../src/cli/parse/parser.ts";
 import { topicNames } from "../../src/cli/help/topic-names.ts";
 import { exitCodes } from "../../src/errors.ts";
-import { checkPage, consoleLines, pages, stepsOf, textOf } from "../lib/pages.ts";
+import { checkPage, consoleLines, pages, stepsOf, textOf, translations } from "../lib/pages.ts";
 import { root } from "../lib/paths.ts";
 
 // The other pages: test/long/pages.test.ts.
@@ -17,6 +17,30 @@ test("more than fifty commands of the pages are run", () => {
 
 test("the README has at most 150 lines", () => {
   expect(textOf("README.md").split("\n").length).toBeLessThanOrEqual(151);
+});
+
+test.each(translations)("%s has the commands, outputs, code and links of README.md", (page) => {
+  const parts = (name: string) => {
+    const text = textOf(name);
+    const blocks = [...text.matchAll(/```\w+\n[^]*?```/g)].map(
+      ([block]) => block.replace(/ +# .*$/gm, ""), // comments are translated
+    );
+    const rest = text.replace(/```\w+\n[^]*?```/g, "");
+    const code = [...rest.matchAll(/`[^`]+`/g)].map(([words]) => words).sort();
+    const links = [...rest.matchAll(/\]\(([^)]+)\)/g)].map(([, to = ""]) => to);
+    return { blocks, code, links: links.filter((to) => !to.startsWith("README")).sort() };
+  };
+  expect(parts(page)).toEqual(parts("README.md"));
+});
+
+test("each README links to the others at its top", () => {
+  const names = ["README.md", ...translations];
+  const links = names.map((name) =>
+    textOf(name)
+      .slice(0, 200)
+      .match(/README[\w.-]*\.md/g),
+  );
+  expect(links).toEqual(names.map((name) => names.filter((other) => other !== name)));
 });
 
 test("the README links to every page of docs", () => {
