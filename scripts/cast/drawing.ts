@@ -2,15 +2,8 @@
 // it moves in an <img> as well; a viewer without animation shows the end.
 import type { Frame, Span } from "./session.ts";
 
-/** A line of the session with the times between which it looks like this; `to` is undefined for the last look. */
-interface Look {
-  readonly row: number;
-  readonly from: number;
-  readonly to: number | undefined;
-  readonly spans: readonly Span[];
-}
-
-const cell = { width: 8.4, height: 19, margin: 16 };
+/** Pixels. */
+export const cell = { width: 8.4, height: 19, margin: 16 };
 /** Milliseconds: longest time without a change while a command works, and the time before it begins again. */
 const times = { idle: 1500, end: 500 };
 
@@ -66,20 +59,19 @@ function withoutWaiting(frames: readonly Frame[]): Frame[] {
   });
 }
 
-/** How each line looks, and when, ordered by line and time. */
-function looksOf(frames: readonly Frame[]): Look[] {
+/** How each line looks, and when, ordered by line and time; `to` is undefined for its last look. */
+function looksOf(frames: readonly Frame[]) {
   const rows = Math.max(...frames.map(({ lines }) => lines.length));
-  return Array.from({ length: rows }, (_, row) => {
+  const looks = Array.from({ length: rows }, (_, row) => {
     const all = changesOf(frames.map(({ at, lines }) => ({ at, value: lines[row] ?? [] })));
-    return all.map(({ at, value }, index) => ({
+    return all.map(({ at: from, value }, index) => ({
       row,
-      from: at,
+      from,
       to: all[index + 1]?.at,
       spans: value,
     }));
-  })
-    .flat()
-    .filter(({ spans }) => spans.length > 0);
+  });
+  return looks.flat().filter(({ spans }) => spans.length > 0);
 }
 
 /** The values that differ from the one before. */
@@ -106,34 +98,14 @@ const colors = {
 
 function style(total: number): string {
   const palette = (names: readonly string[], text: string, window: string, border: string) =>
-    [
-      `text{fill:${text}}.w{fill:${window};stroke:${border}}`,
-      ...names.map((color, index) => `.f${index},.f${index + 8}{fill:${color}}`),
-    ].join("");
+    `text{fill:${text}}.w{fill:${window};stroke:${border}}` +
+    names.map((color, index) => `.f${index},.f${index + 8}{fill:${color}}`).join("");
   return [
     'text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;white-space:pre}',
     `text,#lines{animation:${(total / 1000).toFixed(1)}s step-end infinite}`,
-    "text{visibility:hidden}.e{visibility:visible}.b{font-weight:bold}.d{opacity:.7}.u{text-decoration:underline}",
+    "text{visibility:hidden}.e{visibility:visible}.b{font-weight:bold}.d{opacity:.7}",
     palette(colors.light, "#1f2328", "#ffffff", "#d0d7de"),
     `@media(prefers-color-scheme:dark){${palette(colors.dark, "#e6edf3", "#0d1117", "#30363d")}}`,
     "@media(prefers-reduced-motion:reduce){text,#lines{animation:none}}",
   ].join("\n");
-}
-
-/** The lines that a drawing shows in the end, as text. */
-export function castText(svg: string): string[] {
-  const lines: string[] = [];
-  for (const [, y, spans = ""] of svg.matchAll(/<text class="e" y="([\d.]+)"[^>]*>(.*)<\/text>/g)) {
-    let [line, end] = ["", 0];
-    for (const [, x, length, text = ""] of spans.matchAll(
-      / x="(\S+)" textLength="(\S+)">([^<]*)/g,
-    )) {
-      const column = Math.round(Number(x) / cell.width);
-      line += " ".repeat(column - end) + text;
-      end = column + Math.round(Number(length) / cell.width);
-    }
-    const plain = line.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
-    lines[Math.round(Number(y) / cell.height - 0.75)] = plain;
-  }
-  return Array.from(lines, (line) => line ?? "");
 }

@@ -60,24 +60,23 @@ export async function playSession(root: string, pace: Pace): Promise<Frame[]> {
     cpSync(join(root, "examples", "handbook"), join(place, "handbook"), { recursive: true });
     writeFileSync(join(place, "suite.yaml"), stringify(session.suite));
     const faults = session.faults.flatMap((fault) => ["--fault", fault]);
-    const program = join(root, "bin", "kb.js");
-    const env = {
-      PATH: process.env["PATH"] ?? "",
-      HOME: place,
-      TZ: "UTC",
-      PS1: "\u001b[36m$\u001b[0m ",
-    };
     return await play(session, pace, {
-      args: [program, "sandbox", "--ephemeral", ...faults, "--", "sh"],
+      args: [join(root, "bin", "kb.js"), "sandbox", "--ephemeral", ...faults, "--", "sh"],
       cwd: place,
-      env: { ...env, TERM: "xterm-256color", LANG: "C.UTF-8" },
+      env: { PATH: process.env["PATH"] ?? "", HOME: place, ...variables },
     });
   } finally {
-    rmSync(place, { recursive: true, force: true });
+    rmSync(place, { recursive: true, force: true, maxRetries: 5 }); // the sandbox may still be ending
   }
 }
 
 const prompt = "^\\$ ";
+const variables = {
+  PS1: "\u001b[36m$\u001b[0m ",
+  TERM: "xterm-256color",
+  LANG: "C.UTF-8",
+  TZ: "UTC",
+};
 /** Live lines change more often than anybody can read. */
 const frameTime = 100;
 
@@ -109,7 +108,7 @@ async function play(
       changed = () => {
         look(false);
         if (new RegExp(`${pattern}$`).test(lineOfCursor(term))) resolve();
-        else if (ended) reject(new Error(`ended before ${pattern}: ${textOf(term)}`));
+        else if (ended) reject(new Error(`ended before ${pattern}: ${lineOfCursor(term)}`));
       };
       changed();
     });
@@ -138,15 +137,9 @@ async function play(
 
 /** The line up to the cursor. */
 function lineOfCursor({ buffer: { active } }: Pick<xterm.Terminal, "buffer">): string {
-  return (
-    active.getLine(active.baseY + active.cursorY)?.translateToString(false, 0, active.cursorX) ?? ""
-  );
+  const line = active.getLine(active.baseY + active.cursorY);
+  return line?.translateToString(false, 0, active.cursorX) ?? "";
 }
-
-const textOf = ({ buffer: { active } }: Pick<xterm.Terminal, "buffer">): string =>
-  Array.from({ length: active.length }, (_, row) => active.getLine(row)?.translateToString(true))
-    .join("\n")
-    .trim();
 
 function frameOf({ buffer: { active } }: Pick<xterm.Terminal, "buffer">, at: number): Frame {
   const lines = Array.from({ length: active.length }, (_, index) => spansOf(active, index));
@@ -154,7 +147,7 @@ function frameOf({ buffer: { active } }: Pick<xterm.Terminal, "buffer">, at: num
   return { at, top: active.baseY, lines };
 }
 
-/** The spans of a line, without the spaces between them. */
+/** The spans of a line, without spaces at their ends. */
 function spansOf(buffer: xterm.IBuffer, index: number): Span[] {
   const line = buffer.getLine(index);
   const spans: { column: number; width: number; text: string; style: string; cell: number }[] = [];
@@ -170,29 +163,17 @@ function spansOf(buffer: xterm.IBuffer, index: number): Span[] {
     } else spans.push({ column, width: cell, text, style, cell });
   }
   return spans.flatMap(({ column, width, text, style }) => {
-    const [left, right] = [text.length - text.trimStart().length, text.trimEnd().length];
-    if (right === 0) return [];
-    return [
-      {
-        column: column + left,
-        width: width - left - text.length + right,
-        text: text.trim(),
-        style,
-      },
-    ];
+    const shown = text.trimEnd();
+    if (shown === "") return [];
+    return { column, width: width - text.length + shown.length, text: shown, style };
   });
 }
 
-/** Classes of the drawing: f0–f15 colors, b bold, d dim, u underlined. */
+/** Classes of the drawing: f0–f15 colors, b bold, d dim. Throws for what it does not have. */
 function styleOf(cell: IBufferCell): string {
-  if (cell.isFgRGB() || cell.isBgRGB() || cell.getFgColor() > 15 || cell.getBgColor() > 0)
-    throw new Error(`the drawing has no such color: ${cell.getFgColor()} on ${cell.getBgColor()}`);
-  return [
-    cell.isFgDefault() ? "" : `f${cell.getFgColor()}`,
-    cell.isBold() ? "b" : "",
-    cell.isDim() ? "d" : "",
-    cell.isUnderline() ? "u" : "",
-  ]
-    .filter(Boolean)
-    .join(" ");
+  const color = cell.getFgColor();
+  if (cell.isFgRGB() || color > 15 || !cell.isBgDefault() || cell.isInverse() || cell.isUnderline())
+    throw new Error(`the drawing does not have the style of ${cell.getChars()}`);
+  const names = [!cell.isFgDefault() && `f${color}`, cell.isBold() && "b", cell.isDim() && "d"];
+  return names.filter(Boolean).join(" ");
 }

@@ -1,7 +1,8 @@
 /** The moving picture of README.md: whether the programs print what it shows. */
 import { expect, test } from "vitest";
-import { castText, drawCast } from "../../scripts/cast/drawing.ts";
+import { drawCast } from "../../scripts/cast/drawing.ts";
 import { playSession, readSession } from "../../scripts/cast/session.ts";
+import { castText } from "../lib/cast.ts";
 import { textOf } from "../lib/pages.ts";
 import { root } from "../lib/paths.ts";
 
