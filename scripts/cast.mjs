@@ -1,5 +1,4 @@
-// Draws docs/images/cast.svg: a session of the programs at a terminal, against a sandbox. With `pages`, takes the
-// pictures of pages instead.
+// Draws docs/images/cast.svg, a session of the programs at a terminal; with `pages`, takes pictures of pages instead.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { imported } from "./built-sources.mjs";

@@ -66,6 +66,8 @@ test("the package contains the programs and their documentation, in less than 3 
     "docs/from-the-web-console.md",
     "docs/handing-over.md",
     "docs/images/cast.svg",
+    "docs/images/statistics.png",
+    "docs/images/test-report.png",
     "docs/knowledge-bases.md",
     "docs/llms.txt",
     "docs/logs.md",
