@@ -7,10 +7,12 @@ declare module "jsdom" {
   export class JSDOM {
     constructor(
       html: string,
-      options: {
-        readonly runScripts: "outside-only" | "dangerously";
-        readonly virtualConsole: VirtualConsole;
-      },
+      options:
+        | {
+            readonly runScripts: "outside-only" | "dangerously";
+            readonly virtualConsole: VirtualConsole;
+          }
+        | { readonly contentType: "image/svg+xml" },
     );
     readonly window: PageWindow;
   }
