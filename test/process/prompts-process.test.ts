@@ -56,7 +56,7 @@ test("missing inputs are asked for, and a pause is answered in the view of the r
     "  2  Reject",
     "  3  later",
     "Review (1-3): 7",
-    '"7" is not one of them; type a number or a name',
+    '"7" is not one of them: type a number from 1 to 3, or a name',
     "Review (1-3): approve",
     "comment (text) [looks fine]: ",
     "submitted form with action approve",

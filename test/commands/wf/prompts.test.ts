@@ -78,7 +78,7 @@ describe("missing required inputs", () => {
     expect(ran.err).toContain(
       "2 required inputs, optional ones with --input: text, count, flag, doc, docs:\nName is required\nKind:\n  1  a\n  2  b\n",
     );
-    expect(ran.err).toContain('"c" is not one of them; type a number or a name\n');
+    expect(ran.err).toContain('"c" is not one of them: type a number from 1 to 2, or a name\n');
     expect(lastBody(/workflows\/run$/)).toMatchObject({ inputs: { name: "Ann", kind: "b" } });
     const command = commandIn(ran.err, "wf run");
     expect(command).toEqual(["wf", "run", "--input", "name=Ann", "--input", "kind=b"]);
@@ -90,7 +90,7 @@ describe("missing required inputs", () => {
   test("--quiet leaves the prompts complete", async () => {
     const ran = await replying(["run", "-q"], ["Ann", "c", "2"], app("inputs"));
     expect(ran.err).toContain("Kind:\n  1  a\n  2  b\n");
-    expect(ran.err).toContain('"c" is not one of them; type a number or a name\n');
+    expect(ran.err).toContain('"c" is not one of them: type a number from 1 to 2, or a name\n');
     expect(ran.err).not.toContain("without prompts");
   });
 
@@ -211,7 +211,7 @@ describe("missing required inputs", () => {
       "SIZE: ",
     ]);
     expect(ran.err).toContain("no.txt not found");
-    expect(ran.err).toContain('"1" is not one of them; type a name');
+    expect(ran.err).toContain('"1" is not one of them: type a name');
   });
 
   test("ten invalid replies end the command before anything is sent", async () => {

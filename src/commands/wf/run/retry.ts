@@ -1,11 +1,12 @@
 import { CliError, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { isObject } from "../../../lib/json.ts";
+import { define, isObject } from "../../../lib/json.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { getWorkflowRun } from "../../../operations/workflows.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { Context } from "../../task/command-spec.ts";
+import type { Field } from "../forms/index.ts";
 import { inputsIn, shownInput } from "../runs/index.ts";
 import type { retryParams } from "./command.ts";
 import { readInputForm } from "./inputs.ts";
@@ -36,12 +37,12 @@ export async function* run(
   const { fields } = await readInputForm(context);
   const replaced = new Set((flags.input ?? []).map((each) => each.split("=", 1)[0]));
   const kept = Object.entries(own).filter(([name]) => !replaced.has(name));
-  const isTaken = ([name]: readonly [string, unknown]) =>
-    fields.some(({ variable }) => variable === name);
-  const resent = resend(kept.filter(isTaken), system["files"]);
+  const fieldOf = new Map(fields.map((field) => [field.variable, field]));
+  const resent = resend(new Map(kept), fieldOf, system["files"]);
   await requireSendable(id, resent, system["user_id"], context);
-  for (const [name] of kept.filter((each) => !isTaken(each)))
-    await context.notice(`input ${name} is not sent: the workflow does not take it any more`);
+  for (const [name] of kept)
+    if (!fieldOf.has(name))
+      await context.notice(`input ${name} is not sent: the workflow does not take it any more`);
   const { inputs, files } = resent;
   if (!context.options.dryRun) {
     const values = [...Object.entries(inputs).map(shownInput), ...(flags.input ?? [])];
@@ -68,38 +69,44 @@ const isChat = (id: string, { query, conversation_id }: Values): CliError =>
   });
 
 /** The values of a record as the API takes them. Inputs that were not set are left out. */
-function resend(entries: readonly (readonly [string, unknown])[], systemFiles: unknown): Resent {
+function resend(
+  own: ReadonlyMap<string, unknown>,
+  fields: ReadonlyMap<string, Field>,
+  systemFiles: unknown,
+): Resent {
   const problems = new Map<string, string>();
   const uploaded = new Set<string>();
-  const sendable = (name: string, value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map((each) => sendable(name, each));
+  const fileOf = (name: string, value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map((each) => fileOf(name, each));
     const file = isObject(value) ? fileToSend(value) : undefined;
-    if (typeof file === "string") problems.set(name, file);
-    if (isObject(file) && "upload_file_id" in file) uploaded.add(name);
-    if (typeof value === "string" && isMasked(value)) problems.set(name, "its value is masked");
-    return file ?? value;
+    if (file === undefined)
+      problems.set(name, "the record of the run does not say where its file is");
+    else if ("upload_file_id" in file) uploaded.add(name);
+    return file;
   };
-  const set = entries.filter(([, value]) => value !== null && value !== undefined);
-  const inputs = Object.fromEntries(set.map(([name, value]) => [name, sendable(name, value)]));
+  const inputs: Record<string, unknown> = {};
+  for (const [name, value] of own) {
+    const field = fields.get(name);
+    if (!field || value === null) continue;
+    if (typeof value === "string" && isMasked(value)) problems.set(name, "its value is masked");
+    define(inputs, name, field.control.startsWith("file") ? fileOf(name, value) : value);
+  }
   const files = Array.isArray(systemFiles)
-    ? systemFiles.map((each) => sendable("files", each))
+    ? systemFiles.map((each) => fileOf("sys.files", each))
     : [];
   return { inputs, files, problems, uploaded: [...uploaded] };
 }
 
 const isMasked = (text: string): boolean => /^[*•]{3,}$/.test(text);
 
-/** The file of a record as an input, or why it cannot be one; undefined for a value that is no file. */
-function fileToSend(value: Values): Values | string | undefined {
+/** The file of a record as an input; undefined if the record does not say where it is. */
+function fileToSend(value: Values): Values | undefined {
   const { type, transfer_method, related_id, upload_file_id = related_id, remote_url } = value;
-  if (typeof transfer_method !== "string" || typeof type !== "string") return undefined;
-  if (transfer_method === "remote_url")
-    return typeof remote_url === "string" && remote_url !== ""
-      ? { type, transfer_method, url: remote_url }
-      : "the record of the run has no address of its file";
-  return transfer_method === "local_file" && typeof upload_file_id === "string"
-    ? { type, transfer_method, upload_file_id }
-    : "the record of the run does not say which upload its file is";
+  if (transfer_method === "local_file" && typeof upload_file_id === "string")
+    return { type, transfer_method, upload_file_id };
+  if (transfer_method === "remote_url" && typeof remote_url === "string" && remote_url !== "")
+    return { type, transfer_method, url: remote_url };
+  return undefined;
 }
 
 /** Throws usage, before anything is sent, for inputs that cannot be sent again. */
@@ -111,11 +118,12 @@ async function requireSendable(
 ): Promise<void> {
   const [problem] = problems;
   if (problem) {
-    const [name, why] = problem;
-    const names = [...problems.keys()];
+    const input = [...problems.keys()].filter((name) => !name.startsWith("sys."));
     throw usage(
-      `input ${name} cannot be sent again: ${why}`,
-      `replace it: ${commandLine("wf retry", [id], { input: names.map((each) => `${each}=…`) })}`,
+      `input ${problem.join(" cannot be sent again: ")}`,
+      input.length === 0
+        ? `its inputs: ${commandLine("wf show", [id])}`
+        : `replace it: ${commandLine("wf retry", [id], { input: input.map((name) => `${name}=…`) })}`,
     );
   }
   const [name] = uploaded;
