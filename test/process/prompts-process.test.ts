@@ -50,7 +50,7 @@ test("missing inputs are asked for, and a pause is answered in the view of the r
     "✓ succeeded T  Start",
     "‖ paused T  Review",
     "  Please review: hello",
-    "  expires in 60 minutes (HH:MM)",
+    "  expires in 60 minutes (HH:MM UTC)",
     expect.stringMatching(/^‖ paused T {2}run ID .*2 steps$/),
     "  1  Approve",
     "  2  Reject",

@@ -76,6 +76,8 @@ export interface Context {
   promptLine(text: string): Promise<void>;
   /** The same after the output, for a line about all of it. */
   summary(text: string): void;
+  /** What a terminal is told after a write, in place of the words of the command. */
+  success(text: string): void;
   /** Does work once the whole output is printed, such as deleting the journal of what it reports. */
   afterOutput(work: () => Promise<void>): void;
   readonly formulas: Formulas;
@@ -105,6 +107,8 @@ export interface Context {
     readonly input: boolean;
     /** IANA name of the time zone of displayed times. */
     timeZone(): string;
+    /** A time as tables show it, with its zone: `2026-11-21 14:03 UTC`. */
+    timeText(date: Date): string;
     /** `kb` or `wf`. */
     readonly program: string;
     readonly flags: TaskFlags;

@@ -184,10 +184,10 @@ describe("without a run", () => {
     });
     expect([ran.exit, ran.out]).toEqual([0, `${older}\n`]);
     expect(questions).toEqual(["Run (1-2): ", "Run (1-2): "]);
-    const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d`;
+    const time = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d UTC`;
     expect(ran.err).toMatch(
       new RegExp(
-        `^The newest runs, times in UTC:\n  1  ${time}  partial-succeeded  .{8}  query=newer\n` +
+        `^The newest runs:\n  1  ${time}  partial-succeeded  .{8}  query=newer\n` +
           `  2  ${time}  partial-succeeded  ${older.slice(0, 8)}  query=older\n` +
           "choose one: type a number from 1 to 2, or a name\n",
       ),

@@ -1,7 +1,6 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, notFound, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { localClock } from "../../../lib/numbers.ts";
 import { NEWEST } from "../../../lib/text.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import { isEnded } from "../../../runs/status.ts";
@@ -155,17 +154,16 @@ async function askForRun(
   context: Context,
 ): Promise<string> {
   const { api, options, promptLine } = context;
-  const zone = options.timeZone();
-  const clock = localClock(zone);
   const width = Math.max(...taken.map(({ run }) => run.status.length));
   const reading = mapConcurrent(taken, api.limitConcurrency(), async ({ run, value }) => {
     const input = await firstInput(run.id, context);
-    const parts = [clock(run.startedAt), run.status.padEnd(width), run.id.slice(0, 8), input];
+    const time = options.timeText(new Date(run.startedAt * 1000));
+    const parts = [time, run.status.padEnd(width), run.id.slice(0, 8), input];
     return { label: parts.join("  ").trimEnd(), names: [run.id], value };
   });
   const choices = [];
   for await (const choice of reading) choices.push(choice);
-  await promptLine(`The newest ${noun}, times in ${zone}:`);
+  await promptLine(`The newest ${noun}:`);
   return askChoice("Run", choices, context);
 }
 

@@ -3,6 +3,7 @@ export {
   readRunState,
   loadRun,
   pausedRuns,
+  runOfForm,
   savedRuns,
   saveRun,
 } from "./run-state.ts";
