@@ -33,7 +33,7 @@ test.concurrent("runs are listed with their nodes, followed and left by keys, at
   const runs = [await start("slow", "seconds=30"), await start("slow", "seconds=30")];
   const screen = top("slow");
   await screen.shows(/^> {2}running +\d:\d\d {2}Wait .*\n {3}running +\d:\d\d {2}Wait /m);
-  await screen.shows(/^up\/down select {2}f follow {2}a answer {2}o open {2}q quit$/m);
+  await screen.shows(/^up\/down select {2}f follow {2}a answer {2}o open {2}\? keys {2}q quit$/m);
   screen.type("\u001b[B"); // down
   await screen.shows(/^ {3}running.*\n> {2}running/m);
   screen.type("f");
@@ -41,7 +41,7 @@ test.concurrent("runs are listed with their nodes, followed and left by keys, at
   screen.resize(40, 12);
   screen.type("q");
   // The emulator keeps what is beyond its new width.
-  await screen.shows(/^> {2}runn(.*\n)+up\/down .* answer\no open {2}q quit/m);
+  await screen.shows(/^> {2}runn(.*\n)+up\/down .* answer\no open {2}\? keys {2}q quit/m);
   screen.type("q");
   expect(await screen.exit).toBe(0);
   // The normal screen is empty, as before.

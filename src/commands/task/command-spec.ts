@@ -43,6 +43,8 @@ export interface TaskFlags extends TargetFlags {
   readonly concurrency?: string | undefined;
   /** --timeout or KB_TIMEOUT, in ms. */
   readonly timeout?: number | undefined;
+  /** The applications of --app, if the task takes several. */
+  readonly apps?: readonly string[] | undefined;
   /** Directories of --allow-files. */
   readonly allowFiles: readonly string[];
 }
@@ -161,6 +163,8 @@ export interface TaskSpec<P extends Params = Params> {
   readonly namesFiles?: true;
   /** Sends many requests at a time, so it takes --concurrency. */
   readonly parallel?: true;
+  /** Works on several applications, so --app can be repeated. */
+  readonly manyApps?: true;
   /** Can prompt before a delete, so it takes --yes. */
   readonly confirms?: true;
   /** Needs no file of this machine and no terminal, so `mcp` offers it; `without` these parameters. */
