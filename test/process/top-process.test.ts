@@ -72,7 +72,7 @@ test.concurrent("a form is answered on the normal screen; then the dashboard con
   await screen.shows(/\[looks fine\]:$/m);
   screen.type("\r");
   await screen.shows(/^the form was submitted$/m);
-  await screen.shows(/^1 run ended in the last hour/m);
+  await screen.shows(/^review {2}1 run ended in the last hour/m);
   screen.type("x");
   await screen.shows(/q quit$/m);
   screen.type("q");
@@ -149,7 +149,7 @@ test.concurrent("an error at the start is on the normal screen", async () => {
 test.concurrent("KB_ACCESSIBLE prints plain lines", async () => {
   const { top } = await place();
   const screen = top("slow", { KB_ACCESSIBLE: "1" });
-  await screen.shows(/^\d\d:\d\d:\d\d \(.*\), \d runs? ended in the last hour/m);
+  await screen.shows(/^\d\d:\d\d:\d\d \(.*\), .*\d runs? ended in the last hour/m);
   screen.type("\u0003");
   expect(await screen.exit).toBe(130);
   expect(screen.written()).not.toContain("\u001b");
@@ -161,6 +161,6 @@ test.concurrent("without a keyboard it prints lines on a terminal", async () => 
   const screen = commandOnPty("sh", ["-c", line], env);
   expect(await screen.exit).toBe(12);
   const [first] = await screen.lines();
-  expect(first).toMatch(/^\d\d:\d\d:\d\d \(.*\), \d+ runs? ended in the last hour/);
+  expect(first).toMatch(/^\d\d:\d\d:\d\d \(.*\), .*\d+ runs? ended in the last hour/);
   expect(screen.written()).not.toContain("\u001b[?1049h");
 });

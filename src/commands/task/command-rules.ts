@@ -33,7 +33,7 @@ export interface ChosenArgument {
   readonly param: string;
   /** What help says of it: `last is the newest`. */
   readonly help: string;
-  /** The value in place of the typed one, or of none. Throws usage if it is missing and nobody can be asked. */
+  /** The value in place of the typed one, or of none. Throws usage if it is missing and no prompt is possible. */
   choose(typed: unknown, context: Context): Promise<unknown>;
 }
 

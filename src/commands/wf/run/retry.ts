@@ -59,7 +59,7 @@ export async function* run(
   }
 }
 
-/** A run of a chat depends on what was said before. */
+/** A run of a chat depends on the messages before it. */
 const isChat = (id: string, { query, conversation_id }: Values): CliError =>
   new CliError("unsupported", `run ${id} is a reply of a chat, which a run cannot repeat`, {
     sideEffect: "none",
@@ -68,7 +68,7 @@ const isChat = (id: string, { query, conversation_id }: Values): CliError =>
     })}`,
   });
 
-/** The values of a record as the API takes them. Inputs that were not set are left out. */
+/** The values of a record as the API takes them. Inputs that were not set are omitted. */
 function resend(
   own: ReadonlyMap<string, unknown>,
   fields: ReadonlyMap<string, Field>,

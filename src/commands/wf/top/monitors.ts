@@ -82,7 +82,7 @@ export class RunMonitors {
     }
   }
 
-  /** One of several applications that cannot be read is left out. */
+  /** One of several applications that cannot be read is skipped from then on. */
   async #step(monitor: RunMonitor): Promise<void> {
     try {
       await monitor.step();
