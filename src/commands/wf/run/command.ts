@@ -131,7 +131,7 @@ export const workflowRetry = task({
   wraps: runWorkflow,
   effect: "writes",
   exits: ["paused", "remote-failed", "partial", "cut", "gate"],
-  examples: ["wf retry $RUN", "wf retry last --yes --input query=hello", "wf retry $RUN --yes -n"],
+  examples: ["wf retry $RUN --yes", "wf retry last --yes --input query=hello", "wf retry $RUN -n"],
 });
 
 export const workflowShow = task({
