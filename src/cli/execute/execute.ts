@@ -131,7 +131,7 @@ async function perform(
   const isDone = Object.values(session.done ?? {}).every((items) => items.length > 0);
   if (succeeds && session.writes() > 0 && isDone) {
     const shown = { ...typed, ...session.done };
-    await context.notice(successText(command, shown, session.deleted));
+    await context.notice(session.success ?? successText(command, shown, session.deleted));
   }
   if (isList(command.returns) && command.row) await noticeRowCount(counter, context);
 }

@@ -245,8 +245,9 @@ export const commandValues = (checked: CheckedCommand): AsyncGenerator<unknown> 
 async function* taskValues({ command, input, session }: CheckedCommand): AsyncGenerator<unknown> {
   if (!command.task) return;
   const resolve = (values: Values) => resolvedInput(command, values, lookupOf(session));
-  const ids = await resolve(input).catch(async (error: unknown) => {
-    const mended = await rulesOf(command)?.missing?.(error, input, session.context);
+  const given = await withChosen(command, input, session);
+  const ids = await resolve(given).catch(async (error: unknown) => {
+    const mended = await rulesOf(command)?.missing?.(error, given, session.context);
     if (!mended) throw error;
     return resolve(mended);
   });
@@ -255,6 +256,15 @@ async function* taskValues({ command, input, session }: CheckedCommand): AsyncGe
   const result = run(ids as never, session.context);
   if (result instanceof Promise) await result;
   else yield* result;
+}
+
+/** The values with the argument that is chosen by a word or on a terminal. */
+async function withChosen(command: Command, input: Values, { context }: Session): Promise<Values> {
+  const { chosen } = rulesOf(command) ?? {};
+  if (!chosen) return input;
+  const { param } = chosen;
+  const value = await chosen.choose(input[param], context);
+  return { ...input, [param]: command.params[param]?.many ? [value].flat() : value };
 }
 
 /**

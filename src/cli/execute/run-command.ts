@@ -163,7 +163,8 @@ const argumentsOf = (command: Command): readonly CommandArgument[] =>
       return {
         name: argumentName(command, name),
         param,
-        required: positional ? !positional.optional : isRequired(param),
+        // One that a terminal is asked for is optional only there.
+        required: positional?.optional === false || isRequired(param),
         many: param.many === true || positional?.variadic === true,
       };
     });

@@ -10,9 +10,15 @@ import type { Settings, TargetFlags } from "../../config/settings.ts";
 import { CliError, abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { visible } from "../../output/display-width.ts";
-import { wantsRedraw } from "../../output/style.ts";
+import { timesFor, wantsRedraw } from "../../output/style.ts";
 import type { Command } from "../parse/command.ts";
-import { bufferingReason, formulasIn, rowLimits, timeZoneFor } from "../parse/options.ts";
+import {
+  bufferingReason,
+  formulasIn,
+  rowLimits,
+  timeStyleFor,
+  timeZoneFor,
+} from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { TypedLine } from "../parse/values.ts";
 import { lookupOf } from "../resolve/resolve-input.ts";
@@ -47,6 +53,8 @@ export interface Session {
   readonly names: Map<string, string>;
   /** Size of the object that a delete has prompted for; the success message repeats it. */
   deleted?: string | undefined;
+  /** What is said after a write, if a task has words of its own. */
+  success?: string | undefined;
   /** The positional of a command over several items, with those that were done. */
   done?: Readonly<Record<string, readonly string[]>> | undefined;
 }
@@ -98,9 +106,11 @@ export function openSession(opening: Opening): Session {
         firsts,
       });
       others.push(other);
-      return { ...other.context, summary: context.summary, afterOutput: context.afterOutput };
+      const { summary, success, afterOutput: later } = context;
+      return { ...other.context, summary, success, afterOutput: later };
     },
     summary: (text) => void summaries.push(text),
+    success: (text) => void (session.success = text),
     afterOutput: (work) => void afterOutput.push(work),
     formulas: formulasIn(options.globals.safeCells === true, messages.notice),
     progress,
@@ -212,6 +222,7 @@ function contextOptions(
       return options.input;
     },
     timeZone: () => timeZoneFor(globals, host),
+    timeText: (date) => timesFor(timeStyleFor(globals, host), host.stdout.isTTY).full(date),
     program: command.words[0] ?? "",
     flags: { ...globals, timeout: options.timeout, allowFiles: globals.allowFiles ?? [] },
   };

@@ -11,7 +11,7 @@ export const commandGroups: Readonly<
     ["Other", ["mcp", "sandbox", "api", "skill", "model", "pipeline"]],
   ],
   wf: [
-    ["Running", ["run", "stop", "wait", "form", "file"]],
+    ["Running", ["run", "retry", "stop", "wait", "form", "file"]],
     ["Following", ["events", "show", "open", "timeline"]],
     ["Logs and statistics", ["logs", "stats", "top"]],
     ["Tests and recordings", ["test", "replay", "diff"]],

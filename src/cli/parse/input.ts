@@ -83,7 +83,8 @@ export async function checkedInput(
 ): Promise<Values> {
   const input: Record<string, unknown> = {};
   const missing: { readonly label: string; readonly choices: Param["choices"] }[] = [];
-  await rulesOf(command)?.checkPaths?.(typed, sources.isDirectory);
+  const rules = rulesOf(command);
+  await rules?.checkPaths?.(typed, sources.isDirectory);
   for (const [name, param] of Object.entries(command.params)) {
     const label = labelOf(command, name, param);
     const value = typed[name];
@@ -92,6 +93,8 @@ export async function checkedInput(
       input[name] = repeats
         ? await checkItems(label, param, value as readonly string[], sources)
         : await checkValue(label, param, value, sources);
+    } else if (rules?.chosen?.param === name) {
+      // It is asked for when the command runs.
     } else if (param.required && param.from === undefined && param.shape?.kind !== "object") {
       const { choices, orFile } = param;
       missing.push({ label: orFile ? `${label} or ${label}-file` : label, choices });

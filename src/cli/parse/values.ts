@@ -2,7 +2,7 @@ import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { isObject, own } from "../../lib/json.ts";
-import { isIdPrefix, isUuid } from "../../lib/text.ts";
+import { isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import type { Command } from "./command.ts";
 import { optionName, ownFlags } from "./shared-flags.ts";
@@ -76,6 +76,7 @@ function single(label: string, param: Param, text: string, sources: Sources): un
 
 function idValue(label: string, { listed }: Param, text: string): string {
   if (isUuid(text) || (listed && isIdPrefix(text.replace(/^id:/, "")))) return text;
+  if (listed === "run" && text === NEWEST) return text;
   const enough = listed ? "; the first 8 characters are enough" : "";
   throw invalidValue(
     label,

@@ -43,6 +43,8 @@ export interface TaskFlags extends TargetFlags {
   readonly concurrency?: string | undefined;
   /** --timeout or KB_TIMEOUT, in ms. */
   readonly timeout?: number | undefined;
+  /** The applications of --app, if the task takes several. */
+  readonly apps?: readonly string[] | undefined;
   /** Directories of --allow-files. */
   readonly allowFiles: readonly string[];
 }
@@ -76,6 +78,8 @@ export interface Context {
   promptLine(text: string): Promise<void>;
   /** The same after the output, for a line about all of it. */
   summary(text: string): void;
+  /** What a terminal is told after a write, in place of the words of the command. */
+  success(text: string): void;
   /** Does work once the whole output is printed, such as deleting the journal of what it reports. */
   afterOutput(work: () => Promise<void>): void;
   readonly formulas: Formulas;
@@ -105,6 +109,8 @@ export interface Context {
     readonly input: boolean;
     /** IANA name of the time zone of displayed times. */
     timeZone(): string;
+    /** A time as tables show it, with its zone: `2026-11-21 14:03 UTC`. */
+    timeText(date: Date): string;
     /** `kb` or `wf`. */
     readonly program: string;
     readonly flags: TaskFlags;
@@ -157,6 +163,8 @@ export interface TaskSpec<P extends Params = Params> {
   readonly namesFiles?: true;
   /** Sends many requests at a time, so it takes --concurrency. */
   readonly parallel?: true;
+  /** Works on several applications, so --app can be repeated. */
+  readonly manyApps?: true;
   /** Can prompt before a delete, so it takes --yes. */
   readonly confirms?: true;
   /** Needs no file of this machine and no terminal, so `mcp` offers it; `without` these parameters. */

@@ -94,12 +94,9 @@ const sourceHash = (text: string): string =>
   `sha256-${createHash("sha256").update(text).digest("base64")}`;
 
 function generated(style: Style): string {
-  const { text, zone = "" } = timesFor(
-    { ...style, times: style.times === "utc" ? "utc" : "local" },
-    true,
-  );
+  const { full } = timesFor({ ...style, times: style.times === "utc" ? "utc" : "local" }, true);
   const now = style.now();
-  return `<p class="made">Generated <time datetime="${now.toISOString()}">${text(now)} ${zone}</time></p>`;
+  return `<p class="made">Generated <time datetime="${now.toISOString()}">${full(now)}</time></p>`;
 }
 
 function linksTo(sections: Report["sections"]): string {

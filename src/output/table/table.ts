@@ -160,7 +160,8 @@ const keyOf = (value: unknown): unknown => {
   return typeof value === "boolean" ? Number(value) : (value ?? undefined);
 };
 
-const anyTimes: Times = { text: (date) => date.toISOString() };
+const isoText = (date: Date) => date.toISOString();
+const anyTimes: Times = { text: isoText, full: isoText };
 
 /** What all columns of a table share. */
 export interface TableStyle {

@@ -226,7 +226,7 @@ export function failureSection(tests: readonly TestResult[]): Section | undefine
   );
   if (rows.length === 0) return undefined;
   return {
-    title: "Not met",
+    title: "Failed expectations",
     columns: [
       literal("test"),
       literal("expected"),
