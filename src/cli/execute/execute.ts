@@ -112,7 +112,7 @@ async function perform(
   // A dry run prints requests and no result, so the printing code is not loaded.
   const dryRun = context.options.dryRun && !command.task?.plans;
   const printer = dryRun ? drain : await import("../../output/print/print.ts");
-  await printer.checkStyle(returns, style);
+  session.valueColumns = await printer.checkStyle(returns, style);
 
   const counter = newCounter();
   const finishes = command.effect !== "reads" || command.task?.runsToEnd === true;
@@ -209,7 +209,7 @@ async function* drainOnStop<T>(values: AsyncGenerator<T>): AsyncGenerator<T> {
 
 /** Runs a command to its end without printing its result. */
 const drain: Pick<typeof import("../../output/print/print.ts"), "checkStyle" | "render"> = {
-  checkStyle: () => Promise.resolve(),
+  checkStyle: () => Promise.resolve([]),
   async render(_returns, values) {
     let count = 0;
     for await (const _ of values) count++;

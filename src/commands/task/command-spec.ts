@@ -79,6 +79,8 @@ export interface Context {
   /** Does work once the whole output is printed, such as deleting the journal of what it reports. */
   afterOutput(work: () => Promise<void>): void;
   readonly formulas: Formulas;
+  /** Requested columns that are named values of the rows, such as metadata; the command checks them. */
+  valueColumns(): readonly string[];
   /** Reports the progress of a long command unless --quiet is set. */
   progress(step: ProgressStep): void;
   /** Prints a line to stderr with -v (1), -vv (2) or -vvv (3). */

@@ -21,6 +21,11 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   "kb sync": {
     missing: async (...args) => (await import("./create-missing.ts")).createMissing(...args),
   },
+  "kb status": {
+    missing: async (...args) => {
+      throw await (await import("./create-missing.ts")).withOrder(...args, "kb status");
+    },
+  },
   "kb doc add": { fill: async (filling) => (await documents()).fillAdded(filling) },
   "kb doc upload": {
     checkPaths: async (typed, isDirectory) =>
