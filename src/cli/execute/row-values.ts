@@ -288,7 +288,9 @@ export function sendRow(
 ): Promise<unknown> {
   const send = rulesOf(command)?.send;
   const { api, context } = session;
-  if (!send) return api.call(row, input, { extra });
+  const onSent = (done: number, total: number) =>
+    context.progress({ done, total, unit: "bytes", verb: "Uploading" });
+  if (!send) return api.call(row, input, { extra, onSent });
   const call: ApiClient["call"] = (each, values, options) =>
     api.call(each, values, each.id === row.id ? { ...options, extra } : options);
   return send(input, { ...context, api: { ...context.api, call } });

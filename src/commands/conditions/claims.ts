@@ -245,7 +245,11 @@ export const meetsLimit = ({ operator, value }: Limit, actual: number): boolean 
   comparisons[operator](actual, value);
 
 /** Compares a second with a span: `>` is after all of it, `>=` not before it, `=` within it. */
-const meetsSpan = (operator: Limit["operator"], { first, last }: SecondRange, second: number): boolean =>
+const meetsSpan = (
+  operator: Limit["operator"],
+  { first, last }: SecondRange,
+  second: number,
+): boolean =>
   operator === "="
     ? second >= first && second <= last
     : comparisons[operator](second, operator === ">" || operator === "<=" ? last : first);
