@@ -4,6 +4,7 @@ import { itemOutcomes } from "../../commands/task/command-spec.ts";
 import { noticeRowCount } from "../../commands/task/row-count-notice.ts";
 import { CliError, DryRunShown } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import { valueAt } from "../../lib/json.ts";
 import { isList, success } from "../../operations/operation.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { visible } from "../../output/display-width.ts";
@@ -120,7 +121,18 @@ async function perform(
     valuesOf?.(session) ?? commandValues({ command, input, extra, session, options, counter });
   const values = verdict.values(finishes ? drainOnStop(source) : source);
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
-  const { render } = succeeds && command.returns === success ? drain : printer;
+  // On a terminal, the sentence has all that a create returns by default.
+  const isSaid = command.returns === success || (command.row?.creates && format === undefined);
+  let id: unknown;
+  const remember: typeof drain.render = async (...[, values]) => {
+    let count = 0;
+    for await (const value of values) {
+      id = valueAt(value, "id");
+      count++;
+    }
+    return count;
+  };
+  const render = succeeds && isSaid ? remember : printer.render;
   try {
     await print(session, { returns, style, values, render, dryRun });
     await session.finishOutput();
@@ -131,7 +143,8 @@ async function perform(
   const isDone = Object.values(session.done ?? {}).every((items) => items.length > 0);
   if (succeeds && session.writes() > 0 && isDone) {
     const shown = { ...typed, ...session.done };
-    await context.notice(successText(command, shown, session.deleted));
+    const text = successText(command, shown, session.deleted);
+    await context.notice(typeof id === "string" ? `${text} (${id})` : text);
   }
   if (isList(command.returns) && command.row) await noticeRowCount(counter, context);
 }

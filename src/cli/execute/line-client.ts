@@ -149,7 +149,7 @@ function explainRequestError(
 ): unknown {
   if (!(error instanceof CliError) || error.kind === "interrupted") return error;
   const { message } = error;
-  const explained = withPrefix(withKnownMeaning(error, row, input), row);
+  const explained = withBase(withPrefix(withKnownMeaning(error, row, input), row), input);
   if (explained.info.code === "invalid-response" && row.route.startsWith("GET ")) {
     const program = row.key === "dataset" ? "kb" : "wf";
     return explained.with({
@@ -163,6 +163,15 @@ function explainRequestError(
     return explained.with({ hint: `add --${flagOf(name, param)}${values}` });
   }
   return explained;
+}
+
+/** The same error with the knowledge base of the request in the commands of its hint. */
+function withBase(error: CliError, { dataset_id }: Values): CliError {
+  const { hint } = error.info;
+  if (hint === undefined || typeof dataset_id !== "string") return error;
+  const named = (words: readonly string[]) =>
+    words.includes("KB") ? words.map((word) => (word === "KB" ? dataset_id : word)) : words;
+  return error.with({ hint: mapCommands(hint, named) });
 }
 
 /** The same error with the kind and hint that the row has for its message. */

@@ -60,8 +60,8 @@ export async function askChoice<T>(
     if (typed === "" && preset) return preset;
     const found = findChoice(typed, choices, numbered);
     if (found) return found;
-    const problem = typed === "" ? "no choice" : `${JSON.stringify(typed)} is not one of them`;
-    return `${problem}; type ${numbered ? "a number or " : ""}a name`;
+    const wanted = `type ${numbered ? "a number or " : ""}a name`;
+    return typed === "" ? wanted : `${JSON.stringify(typed)} is not one of them; ${wanted}`;
   };
   const shown = preset === undefined ? "" : ` [${preset.label}]`;
   return (await askUntil(`${question}${range}${shown}: `, read, context)).value;

@@ -33,8 +33,11 @@ export interface Filling {
  * command; they load their code when they are called.
  */
 export interface CommandRules {
-  /** Throws usage for a path that another command takes, before it is read. */
-  checkPaths?(typed: Values, isDirectory: (path: string) => Promise<boolean>): Promise<void>;
+  /** Throws usage for a path that no command or another one takes, before it is read. */
+  checkPaths?(
+    typed: Values,
+    kindOf: (path: string) => Promise<"directory" | "empty" | undefined>,
+  ): Promise<void>;
   /** Asks on a terminal for what the command line leaves open. */
   ask?(input: Values, context: Context): Promise<Values>;
   /** Mends values whose names were not found, by asking on a terminal, or throws the error with a better hint. */

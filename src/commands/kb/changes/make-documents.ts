@@ -135,7 +135,7 @@ function hintFor(first: Change, dataset_id: string, noun: Wording["noun"]): stri
 const outcomes: Readonly<Partial<Record<Action, readonly [made: string, planned?: string]>>> = {
   create: ["created", "to create"],
   update: ["updated", "to update"],
-  adopt: ["adopted", "to adopt"],
+  adopt: ["with the same content"],
   metadata: ["with new metadata"],
   unchanged: ["unchanged"],
   delete: ["deleted", "to delete"],

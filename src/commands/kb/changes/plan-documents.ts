@@ -114,8 +114,8 @@ function syncChange(
   return plan(hasValues(document, file) ? "unchanged" : "metadata");
 }
 
-const notOurs = "no sync created the document of this name";
-const probablyOurs = "probably left by an interrupted sync";
+const notOurs = "no sync created this document";
+const probablyOurs = "left by an interrupted sync";
 const failedBefore = "indexing failed before";
 const touched = "changed on the server since the last sync";
 

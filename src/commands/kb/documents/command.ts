@@ -112,7 +112,7 @@ export const docRename = task({
   about:
     "The server takes a new name only together with the content, so the content is downloaded and sent\nagain. Metadata, chunking rule and language are kept. The document is split into chunks again: if\nchunks were edited, added, disabled or removed by hand, the command names them and asks. A document\nfrom a file keeps its extension. With --each, the columns are doc and name.",
   params: renameParams,
-  returns: record("name was=previous_name status=indexing_status id"),
+  returns: record("name was=previous_name status=display_status id ... indexing_status"),
   sends: [
     getDocument,
     listDocuments,
