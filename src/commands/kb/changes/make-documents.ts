@@ -114,7 +114,9 @@ function requireMade(
       failed,
       unfit: unfit.filter(isOutOfSync).map(({ name, note }) => ({ path: name, problem: note })),
     },
-    hint: first.action === "conflict" ? adopt : hintFor(first, dataset_id, noun),
+    hint: failed.some(({ action }) => action === "conflict")
+      ? adopt
+      : hintFor(first, dataset_id, noun),
   });
 }
 

@@ -101,7 +101,7 @@ function syncChange(
   const isKnown = isKnownToHold(document, file);
   const hasContent = isKnown || hashes.get(document.id) === file.hash;
   if (!hasContent && !adopt && document.metadata[syncFields.path] === undefined)
-    return plan("conflict", `${document.from_api ? probablyOurs : notOurs}; --adopt replaces it`);
+    return plan("conflict", document.from_api ? probablyOurs : notOurs);
   if (!document.enabled || document.archived) {
     const state = document.archived ? "archived" : "disabled";
     if (hasContent) return plan("unchanged", state);
@@ -114,8 +114,8 @@ function syncChange(
   return plan(hasValues(document, file) ? "unchanged" : "metadata");
 }
 
-const notOurs = "no sync created this document";
-const probablyOurs = "left by an interrupted sync";
+const notOurs = "no sync created the document of this name";
+const probablyOurs = "probably left by an interrupted sync";
 const failedBefore = "indexing failed before";
 const touched = "changed on the server since the last sync";
 

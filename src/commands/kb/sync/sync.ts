@@ -127,7 +127,7 @@ async function* syncWith(
     noun: "file",
     count: scanned.files.length + scanned.skipped.length,
     unfit: plan.unfit,
-    adopt: adoptLine(input),
+    adopt: `to replace those in conflict: ${adoptLine(input)}`,
   } as const;
   const target = { ...input, ...state, source, journal, start: startIn(shard) };
   for await (const row of makeDocuments(changes, target, wording, context))
