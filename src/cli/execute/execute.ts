@@ -122,7 +122,8 @@ async function perform(
   const values = verdict.values(finishes ? drainOnStop(source) : source);
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
   // On a terminal, the sentence has all that a create returns by default.
-  const isSaid = command.returns === success || (command.row?.creates && format === undefined);
+  const saysId = command.row?.creates && format === undefined && !options.quiet;
+  const isSaid = command.returns === success || saysId;
   let id: unknown;
   const remember: typeof drain.render = async (...[, values]) => {
     let count = 0;

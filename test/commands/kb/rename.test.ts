@@ -90,6 +90,7 @@ describe("kb doc rename", () => {
       name: "time/off.md",
       previous_name: "leave.md",
       indexing_status: "completed",
+      display_status: "available",
     });
     expect(writesSince(since)).toEqual(["POST update-by-text"]);
     expect(server.seen.slice(since).some(({ path }) => path.endsWith("/download"))).toBe(false);
