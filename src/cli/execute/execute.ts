@@ -1,4 +1,3 @@
-import { newCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { itemOutcomes } from "../../commands/task/command-spec.ts";
 import { noticeRowCount } from "../../commands/task/row-count-notice.ts";
@@ -115,7 +114,7 @@ async function perform(
   const printer = dryRun ? drain : await import("../../output/print/print.ts");
   session.valueColumns = await printer.checkStyle(returns, style);
 
-  const counter = newCounter();
+  const { counter } = context;
   const finishes = command.effect !== "reads" || command.task?.runsToEnd === true;
   const source =
     valuesOf?.(session) ?? commandValues({ command, input, extra, session, options, counter });

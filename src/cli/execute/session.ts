@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { newCounter } from "../../api/pages.ts";
 import { FirstRequests } from "../../api/calls.ts";
 import type { ApiClient } from "../../api/client.ts";
 import type { CallScope } from "../../commands/task/command-runner.ts";
@@ -109,6 +110,7 @@ export function openSession(opening: Opening): Session {
     commands,
     confirm: (question, how = {}) => confirm(question, how, options, host),
     valueColumns: () => session.valueColumns,
+    counter: newCounter(),
     options: contextOptions(opening, () => format),
     ...waitingOf(command, host),
   };

@@ -1,4 +1,3 @@
-import { newCounter } from "../../../api/pages.ts";
 import { usage } from "../../../errors.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import type { Document } from "../../../operations/documents.ts";
@@ -36,7 +35,7 @@ export async function* run(
       checks.every(({ evaluate }) => evaluate(document).passed === true);
     return yield* matchingRows(listDocuments, sent, keeps, context);
   }
-  const counter = newCounter();
+  const { counter } = context;
   yield* context.api.rows(listDocuments, sent, { ...context.options.rows, counter });
   await noticeRowCount(counter, context);
 }
