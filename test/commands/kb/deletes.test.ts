@@ -36,7 +36,7 @@ beforeAll(async () => {
     await done("metadata", "set", kb, "1.md", "2.md", "--set", `${name}=x`);
   }
   await done("create", "Bare", "--indexing-technique", "economy");
-  await writeFile(join(folder, "empty.md"), "");
+  await writeFile(join(folder, "empty.md"), " ");
   await done("doc", "upload", "Bare", join(folder, "empty.md"));
   await done("tag", "create", "draft");
   await done("tag", "bind", kb, "draft");
