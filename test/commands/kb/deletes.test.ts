@@ -90,7 +90,7 @@ describe("the prompt before a delete", () => {
     [
       "a field of kb sync",
       ["metadata", "delete", kb, "kb_hash"],
-      "Delete metadata field kb_hash: values of 2 documents, by which kb sync knows them? This cannot be undone. [y/N] ",
+      "Delete metadata field kb_hash: values of 2 documents, which kb sync needs to find them again? This cannot be undone. [y/N] ",
     ],
     [
       "a tag",

@@ -1,17 +1,14 @@
 import { ambiguousContent, change, duplicatePath, planDocuments } from "../changes/index.ts";
-import type { Change, DocumentChange } from "../changes/index.ts";
+import type { Change } from "../changes/index.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
-import type { DocumentState, KbState } from "../documents/index.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isUnsupported, presenceIn, requireDistinctNames } from "./local-files.ts";
 import type { SkippedFile } from "./local-files.ts";
 import type { SyncJournal } from "./made-journal.ts";
 import { parsePatterns } from "./patterns.ts";
-import type { Pattern } from "./patterns.ts";
 import { listEntries, readFiles, withMetadata } from "./scan.ts";
 import type { ScanOptions } from "./scan.ts";
-import type { DirectoryEntry } from "./walk.ts";
 
 /** What decides how the files of a directory and the documents of a knowledge base belong together. */
 export interface PlanOptions extends ScanOptions {
@@ -24,29 +21,19 @@ export interface PlanOptions extends ScanOptions {
 }
 
 /** The changes of a sync, and what they follow from. */
-export interface SyncPlan {
-  readonly changes: readonly DocumentChange[];
-  /** Results of files that cannot become a document. */
-  readonly unfit: readonly Change[];
-  readonly entries: readonly DirectoryEntry[];
-  readonly scanned: Awaited<ReturnType<typeof readFiles>>;
-  readonly patterns: readonly Pattern[];
-  readonly state: KbState;
-  /** The documents with the marks that interrupted syncs did not write. */
-  readonly documents: readonly DocumentState[];
-  /** Number of documents of this source whose file no longer exists, which only `prune` deletes. */
-  readonly withoutFile: number;
-  /** May the file of this path exist? */
-  readonly mayExist: (path: string) => boolean;
-}
+export type SyncPlan = Awaited<ReturnType<typeof planSync>>;
 
-/** Reads directory and knowledge base, and plans the changes of a sync. Nothing is written. */
+/**
+ * Reads directory and knowledge base, and plans the changes of a sync; nothing is written. `unfit` are the
+ * results of files that cannot become a document, `withoutFile` is the number of documents of this source
+ * whose file no longer exists, which only `prune` deletes.
+ */
 export async function planSync(
   journal: SyncJournal,
   input: PlanOptions,
   shard: Shard | undefined,
   context: Context,
-): Promise<SyncPlan> {
+) {
   const { dataset_id, prefix, source, prune = false, adopt = false, rewrite = false } = input;
   const patterns = parsePatterns(input.metadata ?? [], input.match ?? []);
   const entries = await listEntries(input, context);
