@@ -27,13 +27,13 @@ export function reportingBytes(dispatcher: Dispatcher, body: string | FormData, 
   // With its length, the body is not sent in the chunked encoding, which some proxies reject.
   const headers = { "content-length": String(total) };
   // undici takes any iterable, its type only some.
-  return { dispatcher: reporting, body: piecesOf(bytes) as unknown as Readable, headers };
+  return { dispatcher: reporting, body: bytePieces(bytes) as unknown as Readable, headers };
 }
 
 const sizeOf = (form: FormData): number =>
   [...form.values()].reduce((sum, part) => sum + (typeof part === "string" ? 0 : part.size), 0);
 
 /** The bytes in pieces, each of which is reported when it is sent. */
-export function* piecesOf<T extends Uint8Array>(bytes: T): Generator<T> {
+export function* bytePieces<T extends Uint8Array>(bytes: T): Generator<T> {
   for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE) as T;
 }

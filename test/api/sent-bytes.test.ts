@@ -4,7 +4,7 @@ import { Agent } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 import { sendOnce } from "../../src/api/exchange.ts";
 import type { HttpRequest } from "../../src/api/request.ts";
-import { piecesOf } from "../../src/api/sent-bytes.ts";
+import { bytePieces } from "../../src/api/sent-bytes.ts";
 
 /** More than the buffers of a connection hold. */
 const size = 64 * 2 ** 20;
@@ -55,7 +55,7 @@ test.each<[string, unknown]>([
   } as const;
   const transport = {
     dispatcher: () => Promise.resolve(agent),
-    blob: () => Promise.resolve(new Blob([...piecesOf(content)])),
+    blob: () => Promise.resolve(new Blob([...bytePieces(content)])),
   };
   const response = sendOnce(request, options, transport as never);
   const read = await head;

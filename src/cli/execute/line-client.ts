@@ -1,5 +1,5 @@
 import type { ClientSetup, FirstRequests } from "../../api/calls.ts";
-import { piecesOf } from "../../api/sent-bytes.ts";
+import { bytePieces } from "../../api/sent-bytes.ts";
 import type { IncomingResponse, OutgoingRequest } from "../../api/exchange.ts";
 import { apiClient } from "../../api/client.ts";
 import type { ApiClient } from "../../api/client.ts";
@@ -129,7 +129,7 @@ async function dryRunText(request: HttpRequest, maskedKey: string, host: Host): 
 
 /** The content of a file. Its system errors become CliErrors: the client reports others as network errors. */
 async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blob> {
-  if (bytes) return new Blob([...piecesOf(bytes as Uint8Array<ArrayBuffer>)], { type }); // never a shared buffer
+  if (bytes) return new Blob([...bytePieces(bytes as Uint8Array<ArrayBuffer>)], { type }); // never a shared buffer
   if (path === "-") return new Blob([await bytesOf(host.stdin.bytes())], { type });
   return host.files.blob(path, type).catch(async (error: unknown) => {
     const { toCliError } = await import("../errors/error-text.ts");
