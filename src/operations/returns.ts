@@ -167,6 +167,11 @@ interface Layout<T> {
   readonly columns: readonly Column<T>[];
   /** Path of the value that `-o name` prints (default `id`). */
   readonly namePath?: string;
+  /**
+   * Path of a list of named values, which are columns, too: `{name, type, value}`. One named like another
+   * column has the path before its name: `doc_metadata.status`.
+   */
+  readonly values?: string;
   /** Fields that each row, or the record, must have for tasks and after a write. */
   readonly fields?: RequiredFields;
   /** What a terminal shows instead of a table. */
@@ -234,8 +239,11 @@ export type Returns<T = unknown> =
       readonly past?: true;
       readonly orResponse?: true;
     }
-  /** Bytes, with `media` only of media types with this prefix. */
-  | { readonly kind: "file"; readonly media?: string }
+  /**
+   * Bytes, with `media` only of media types with this prefix. `text`: they may be text, which a terminal
+   * shows; the value is how to get the text of those that are none.
+   */
+  | { readonly kind: "file"; readonly media?: string; readonly text?: string }
   /** Any JSON values or texts, printed unchanged. */
   | { readonly kind: "json" }
   /** Chunks of one text, printed as they arrive. */
@@ -277,6 +285,9 @@ export const cursor = <T>(after: string, ...columns: Column<T>[]) =>
 /** The same response with another path for `-o name`. */
 export const withNamePath = <R>(path: string, returns: R): R => ({ ...returns, namePath: path });
 
+/** The same rows with a list of named values that can be columns. */
+export const withValues = <R>(path: string, returns: R): R => ({ ...returns, values: path });
+
 /** The same rows, which can also be printed as a page: `-o html`. */
 export const asPage = <R extends Kind<"list">>(returns: R): R => ({ ...returns, html: true });
 
@@ -304,6 +315,7 @@ export const eventsOrResponse = { kind: "events", orResponse: true } as const;
 export const someEvents = { kind: "events", some: true } as const;
 export const pastEvents = { kind: "events", past: true } as const;
 export const fileContent = { kind: "file" } as const;
+export const fileOrText = { kind: "file", text: "add --chunks to print the text" } as const;
 export const audioFile = { kind: "file", media: "audio/" } as const;
 export const textChunks = { kind: "text" } as const;
 export const report = { kind: "report" } as const;

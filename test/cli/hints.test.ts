@@ -248,6 +248,8 @@ const scenes: readonly Scene[] = [
   { line: "kb plan $dir/plan.yaml" },
   { line: "kb plan $dir/none.yaml" },
   { line: "kb create Another" },
+  { line: "kb create 'Hand book'" },
+  { line: "kb import $dir/docs" },
   { line: "kb metadata set 'Hand book' leave.md --set nope=1", on: idle },
   // Runs
   { line: "wf --app review run --input query=hello" },
@@ -285,6 +287,7 @@ const scenes: readonly Scene[] = [
   { line: "wf test run $dir/program.yaml" },
   { line: "wf --app echo test init --from rows $dir/faq.csv --input query --out $dir/faq.yaml" },
   { line: "wf --app echo test review $dir/rows.csv" },
+  { line: "wf --app answers test init --from logs", unless: "there is nothing to make tests of" },
   { line: "wf test flaky $dir" },
   { line: "wf replay $dir/cut.jsonl --app slow" },
   { line: "wf replay $dir/rows.csv" },

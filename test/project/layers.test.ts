@@ -50,7 +50,7 @@ const ofFeature: Readonly<Record<string, readonly string[]>> = {
 };
 /** Packages and the only places that may import them. */
 const packages: Readonly<Record<string, RegExp>> = {
-  undici: /^(api\/exchange|host\/dispatcher|host\/host)\.ts$/,
+  undici: /^(api\/exchange|api\/sent-bytes|host\/dispatcher|host\/host)\.ts$/,
   commander: /^cli\//,
   conf: /^host\/node-files\.ts$/,
   "cross-spawn": /^host\/child-process\.ts$/,

@@ -1,8 +1,10 @@
+import { flagOf } from "../parse/command.ts";
 import type { ApiClient } from "../../api/client.ts";
 import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { invalidResponse } from "../../api/response.ts";
 import { ApiError, CliError, DryRunShown, refused, startRefused } from "../../errors.ts";
+import { commandLine } from "../../lib/command-line.ts";
 import { Rows } from "../../lib/collect.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { isList } from "../../operations/operation.ts";
@@ -65,7 +67,7 @@ export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown>
     if (isAlreadyDeleted(error, options.globals)) await session.context.notice("already deleted");
     else if (options.globals.ifNotExists && isAlreadyExists(error)) {
       yield await existingObject(command, ids, error, session);
-    } else throw withExistsHint(error, row);
+    } else throw withExistsHint(error, command, session.typed);
   }
   throwVerdict(row, values);
 }
@@ -202,10 +204,19 @@ export const isAlreadyExists = (error: unknown): boolean =>
   (error.response.serverCode === "dataset_name_duplicate" || /already exists/.test(error.message));
 
 /** Adds how to use the object that already has the name. */
-function withExistsHint(error: unknown, row: AnyOperation): unknown {
-  if (!row.creates || !(error instanceof CliError) || !isAlreadyExists(error)) return error;
+function withExistsHint(error: unknown, command: Command, typed: Values): unknown {
+  const { row } = command;
+  if (!row?.creates || !(error instanceof CliError) || !isAlreadyExists(error)) return error;
   if (error.info.hint !== undefined) return error;
-  return error.with({ hint: "add --if-not-exists to use the existing one" });
+  const words = command.positionals.map(({ name }) => String(typed[name] ?? ""));
+  const isFlag = (name: string) => command.positionals.every((each) => each.name !== name);
+  const flags = Object.entries(command.params).flatMap(([name, param]) =>
+    typeof typed[name] === "string" && isFlag(name) ? [[flagOf(name, param), typed[name]]] : [],
+  );
+  const again = { ...Object.fromEntries(flags), "if-not-exists": true };
+  return error.with({
+    hint: `to use the existing one: ${commandLine(command.words.join(" "), words, again)}`,
+  });
 }
 
 /** The object that already has the name, for a create with --if-not-exists. */
@@ -298,7 +309,9 @@ export function sendRow(
 ): Promise<unknown> {
   const send = rulesOf(command)?.send;
   const { api, context } = session;
-  if (!send) return api.call(row, input, { extra });
+  const onSent = (done: number, total: number) =>
+    context.progress({ done, total, unit: "bytes", verb: "Uploading" });
+  if (!send) return api.call(row, input, { extra, onSent });
   const call: ApiClient["call"] = (each, values, options) =>
     api.call(each, values, each.id === row.id ? { ...options, extra } : options);
   return send(input, { ...context, api: { ...context.api, call } });

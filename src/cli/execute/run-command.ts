@@ -1,4 +1,3 @@
-import { newCounter } from "../../api/pages.ts";
 import type { RowLimit } from "../../api/pages.ts";
 import type {
   CallScope,
@@ -86,7 +85,7 @@ async function runOnce(
   { values }: CommandCall,
   { session, options, host, notices, close }: Opened,
 ): Promise<CommandResult> {
-  const counter = newCounter();
+  const { counter } = session.context;
   const yielded: unknown[] = [];
   const typed = typedOf(command, values);
   let error: CliError | undefined;

@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { newCounter } from "../../api/pages.ts";
 import { FirstRequests } from "../../api/calls.ts";
 import type { ApiClient } from "../../api/client.ts";
 import type { CallScope } from "../../commands/task/command-runner.ts";
@@ -36,6 +37,8 @@ export interface Session {
   /** Calls operations whose responses are shown as they are; that of `context` checks their fields. */
   readonly api: ApiClient;
   readonly context: Context;
+  /** What `context.valueColumns` returns, once the columns are known. */
+  valueColumns: readonly string[];
   readonly settings: () => Promise<Settings>;
   /** The output format of flags or settings; `context.options` has it from then on. */
   readonly output: () => Promise<string | undefined>;
@@ -116,10 +119,13 @@ export function openSession(opening: Opening): Session {
     progress,
     commands,
     confirm: (question, how = {}) => confirm(question, how, options, host),
+    valueColumns: () => session.valueColumns,
+    counter: newCounter(),
     options: contextOptions(opening, () => format),
     ...waitingOf(command, host),
   };
   const session: Session = {
+    valueColumns: [],
     command,
     typed: opening.typed ?? {},
     options,

@@ -15,8 +15,8 @@ export interface Sources {
   text(path: string): Promise<string>;
   /** A file that exists and is not read yet (`-` for stdin). Throws usage otherwise. */
   file(path: string): Promise<FileInput>;
-  /** Is there a directory at the path? False where nothing can be read. */
-  isDirectory(path: string): Promise<boolean>;
+  /** Is the path a directory or a file without content? Undefined for all else. */
+  kindOf(path: string): Promise<"directory" | "empty" | undefined>;
   now(): Date;
   /** IANA name of the zone in which days begin. */
   timeZone(): string;

@@ -1,5 +1,5 @@
 import type { ApiClient } from "../../api/client.ts";
-import type { RowLimit } from "../../api/pages.ts";
+import type { PageCounter, RowLimit } from "../../api/pages.ts";
 import type { TargetFlags } from "../../config/settings.ts";
 import { CliError } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
@@ -83,6 +83,10 @@ export interface Context {
   /** Does work once the whole output is printed, such as deleting the journal of what it reports. */
   afterOutput(work: () => Promise<void>): void;
   readonly formulas: Formulas;
+  /** Requested columns that are named values of the rows, such as metadata; the command checks them. */
+  valueColumns(): readonly string[];
+  /** Counts the rows of the list that the command prints. */
+  readonly counter: PageCounter;
   /** Reports the progress of a long command unless --quiet is set. */
   progress(step: ProgressStep): void;
   /** Prints a line to stderr with -v (1), -vv (2) or -vvv (3). */

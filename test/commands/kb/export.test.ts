@@ -153,7 +153,7 @@ test("verify reports each difference", async () => {
     [
       "a deleted document",
       () => done("doc", "delete", name, "prices.csv", "--yes"),
-      "document\tprices.csv\tthere\t",
+      "document\tprices.csv\texists\t",
     ],
     [
       "one byte of content",

@@ -1,3 +1,4 @@
+import type { OnSent } from "../../../api/sent-bytes.ts";
 import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { ApiError, CliError, isFatal } from "../../../errors.ts";
@@ -17,7 +18,7 @@ import { setStatus, statusesOf, waitUntilEditable } from "./document-status.ts";
 import { newMarker } from "./marker.ts";
 import type { Marker } from "./marker.ts";
 import { SourceReader } from "./read-ahead.ts";
-import { countEnded, countOf, deleteActions, largeFile } from "./tally.ts";
+import { countEnded, countOf, countSent, deleteActions, largeFile } from "./tally.ts";
 import { progressOf, updateActions, uploadActions, withoutRequest } from "./tally.ts";
 import type { ChangeCount, RunTally } from "./tally.ts";
 import { isSent, isUpload, noted, sendDocument, unsent, valuesOf } from "./upload.ts";
@@ -124,7 +125,7 @@ class DocumentRun {
     count: ChangeCount,
     verb: string,
     change: DocumentChange,
-    make: () => Promise<T>,
+    make: (onSent: OnSent) => Promise<T>,
   ): Promise<T> {
     const { context, tally } = this.#tools;
     const unit = `${tally.noun}s`;
@@ -133,7 +134,7 @@ class DocumentRun {
     const large = largeFile(change);
     if (large !== undefined || count.done + count.failed === 0) report(large);
     try {
-      const result = await make();
+      const result = await make((sent, total) => report(countSent(count, change, { sent, total })));
       countEnded(count, change, isSent(result) ? change.action : result.action);
       report(change.name);
       return result;
@@ -145,7 +146,7 @@ class DocumentRun {
 
   /** Sends changes, and waits until at most `left` documents are being indexed. */
   async *#upload(changes: readonly DocumentChange[], left: number): AsyncGenerator<Change> {
-    const { target, context } = this.#tools;
+    const { target, context, tally } = this.#tools;
     const { dataset_id, no_wait, journal, source } = target;
     const updates = changes.filter(({ document }) => document).map((each) => unsent(each));
     const markUpdates = () => this.#write(source === undefined ? [] : updates, pendingOf);
@@ -156,9 +157,9 @@ class DocumentRun {
     const sent: SentDocument[] = [];
     let unsentCount = changes.length;
     const send = async (change: DocumentChange) => {
-      const result = await this.#counted(this.#tools.tally.uploads, "Uploading", change, async () =>
-        problem && change.document ? failed(change, problem) : this.#send(change, false),
-      );
+      const make = async (onSent: OnSent) =>
+        problem && change.document ? failed(change, problem) : this.#send(change, false, onSent);
+      const result = await this.#counted(tally.uploads, "Uploading", change, make);
       const isMarked = no_wait || (source !== undefined && !change.document);
       const marked = isMarked && isSent(result) ? this.marker.add(result) : undefined;
       if (--unsentCount === 0) this.marker.writeNow();
@@ -209,7 +210,7 @@ class DocumentRun {
     const again = unindexed.filter(isReplaceable);
     const count = countOf(again.map(({ sent }) => sent.change));
     const resend = ({ sent: { change } }: Unindexed) =>
-      this.#counted(count, "Retrying", change, () => this.#send(change, true));
+      this.#counted(count, "Retrying", change, (onSent) => this.#send(change, true, onSent));
     for await (const result of mapConcurrent(again, this.#tools.limiter, resend)) {
       if (isSent(result)) resent.push(result);
       else yield result;
@@ -237,6 +238,7 @@ class DocumentRun {
     const unindexed: Unindexed[] = [];
     const { context, tally, target } = this.#tools;
     const poll = () => statusesOf(byId, target.dataset_id, context);
+    context.progress({ verb: "Indexing", done: 0, total: sent.length, unit: "documents" });
     tally.isIdle = true;
     for await (const status of waitForIndexing(poll, context, left)) {
       const each = byId.get(status.id);
@@ -273,10 +275,10 @@ class DocumentRun {
     return { ...result, id };
   }
 
-  #send(change: DocumentChange, replace: boolean): Promise<SentDocument | Change> {
+  #send(change: DocumentChange, replace: boolean, onSent: OnSent): Promise<SentDocument | Change> {
     const { context, target } = this.#tools;
     const to = { target, reader: this.#reader };
-    return this.#attempt(change, () => sendDocument(change, replace, to, context));
+    return this.#attempt(change, () => sendDocument(change, replace, { ...to, onSent }, context));
   }
 
   #delete(change: DocumentChange): Promise<Change> {

@@ -47,7 +47,10 @@ export async function* importBundle(
   const { directory } = input;
   const manifest = await readManifest(directory, context.host.files);
   if (!manifest) {
-    throw usage(`no export found in ${directory}`, "create one with kb export <kb> <dir>");
+    throw usage(
+      `no export found in ${directory}`,
+      `create one with ${commandLine("kb export", ["KB", directory])}`,
+    );
   }
   const { state } = manifest;
   await requireUndamaged(directory, manifest, context);

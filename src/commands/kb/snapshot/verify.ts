@@ -1,4 +1,5 @@
 import { CliError, usage } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { own } from "../../../lib/json.ts";
 import { counted } from "../../../lib/text.ts";
 import { asText } from "../../../operations/operation.ts";
@@ -53,7 +54,7 @@ async function readSide(text: string, context: Context): Promise<ComparedKb> {
   }
   const noExport = usage(
     `no export found in ${text}`,
-    "create one with kb export <kb> <dir>, or write name:<kb> for a knowledge base",
+    `create one with ${commandLine("kb export", ["KB", text])}, or write name:<kb> for a knowledge base`,
   );
   if (!isName && (await files.stat(text))?.isDirectory) throw noExport;
   const dataset_id = await context.resolveId("kb", text).catch((error: unknown) => {
@@ -121,7 +122,7 @@ function* diffDocument(
   b: ComparedDocument | undefined,
 ): Generator<KbDifference> {
   if (!a || !b) {
-    yield { what: "document", name, a: a ? "there" : null, b: b ? "there" : null };
+    yield { what: "document", name, a: a ? "exists" : null, b: b ? "exists" : null };
     return;
   }
   yield* diffValue("content", name, a.sha256, b.sha256);
