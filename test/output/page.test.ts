@@ -73,8 +73,8 @@ const nodes: Report = {
         ["01", { chart: "bar", value: 0 }, null, 7],
       ],
     },
+    { title: "None", columns: [{ label: "a" }], rows: [] },
   ],
-  more: () => [{ title: "None", columns: [{ label: "a" }], rows: [] }],
 };
 
 const page = {
@@ -257,7 +257,7 @@ describe("with its script", () => {
 
   test("the name of a row unfolds its details, another button those of all rows", async () => {
     const window = openedPage(html, true);
-    const [first, second] = window.document.querySelectorAll("details");
+    const [first, second] = window.document.querySelectorAll(".more details");
     const [button] = window.document.querySelectorAll("button.fold");
     const all = window.document.querySelector("button.all");
     const toggled = () => new Promise((resolve) => window.setTimeout(resolve));
@@ -277,9 +277,9 @@ describe("with its script", () => {
   test("everything is unfolded on paper", () => {
     const window = openedPage(html, true);
     window.dispatchEvent(new window.Event("beforeprint"));
-    expect(window.document.querySelectorAll("details:not([open])")).toHaveLength(0);
+    expect(window.document.querySelectorAll(".more details:not([open])")).toHaveLength(0);
     window.dispatchEvent(new window.Event("afterprint"));
-    expect(window.document.querySelectorAll("details[open]")).toHaveLength(0);
+    expect(window.document.querySelectorAll(".more details[open]")).toHaveLength(0);
   });
 });
 
@@ -326,7 +326,7 @@ test("other formats do not compute what only a page has", async () => {
   const value: Report = {
     data: null,
     sections: [{ columns: [{ label: "a" }], rows: [["b"]], details: refuse }],
-    more: refuse,
+    page: refuse,
   };
   for (const format of ["grid", "wide", "tsv", "csv", "md", "json", "jsonl", "yaml"] as const)
     await printed(report, [value], { format });

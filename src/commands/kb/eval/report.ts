@@ -40,7 +40,7 @@ export function evaluationReport(evaluation: Evaluation): Report {
       ...gateSections(conditions, (_, value) => value.toFixed(3)),
       ...labelled.map((section) => (isMatrix ? section : withoutFirstColumn(section))),
     ],
-    more: () => [questionSection(results)],
+    page: () => ({ sections: [questionSection(results)] }),
   };
 }
 
