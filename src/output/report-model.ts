@@ -121,7 +121,7 @@ export interface Section {
   readonly rows: readonly (readonly Cell[])[];
   /** Notes below the table. */
   readonly notes?: readonly string[];
-  /** In a brief: the rows are hidden until a reader opens them. */
+  /** In a brief and on a page: the rows are hidden until a reader opens them. */
   readonly folded?: boolean;
   /**
    * What `-o html` shows of a row when it is unfolded, by the index of the row; empty for a row that does

@@ -59,10 +59,12 @@ const spans = (texts: readonly string[]): string =>
 /** The labels of an axis: the first, the last and some at equal distances between them. */
 function spread(labels: readonly string[]): readonly string[] {
   const last = labels.length - 1;
-  const steps = [MAX_LABELS, 3, 2].find((each) => last % each === 0) ?? 1;
-  const count = Math.min(steps, last);
+  const count = Math.min(MAX_LABELS, last);
   if (count < 1) return labels;
-  return Array.from({ length: count + 1 }, (_, at) => labels[(at * last) / count] ?? "");
+  return Array.from(
+    { length: count + 1 },
+    (_, at) => labels[Math.round((at * last) / count)] ?? "",
+  );
 }
 
 type Series = Plot["series"][number];

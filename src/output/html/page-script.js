@@ -133,7 +133,7 @@ const keys = {
   k: "previous row",
   Enter: "unfold or fold the row",
   e: "unfold or fold all rows",
-  f: "only what failed",
+  f: "only rows to look at, such as failed ones",
   Escape: "clear the search",
   "?": "show these keys",
 };
@@ -143,7 +143,6 @@ search.setAttribute("aria-label", "Search the rows");
 const count = element("output");
 const single = element("input", { type: "checkbox", checked: true });
 const pressed = new Map();
-const chips = new Map();
 let help;
 
 /** Whether a row has one of the pressed marks of each kind, and all words of the search. */
@@ -168,6 +167,8 @@ function target() {
 function filter() {
   const named = target();
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const isFiltered = words.length > 0 || [...pressed.values()].some(({ size }) => size > 0);
+  if (isFiltered) for (const details of document.querySelectorAll(".rest")) details.open = true;
   let shown = 0;
   for (const each of found) {
     const wanted = isWanted(each, words);
@@ -199,7 +200,6 @@ function addChips() {
         else marks.delete(mark);
         filter();
       });
-      chips.set(mark, button);
       group.append(button);
     }
     return group;
@@ -244,7 +244,11 @@ const actions = {
   j: () => moveFocus(1),
   k: () => moveFocus(-1),
   e: () => document.querySelector("button.all")?.click(),
-  f: () => chips.get("state:failed")?.click(),
+  f: () => {
+    const states = document.querySelectorAll(".chips[aria-label$=state] button");
+    const open = [...states].filter((chip) => chip.getAttribute("aria-pressed") === "false");
+    for (const chip of open.length > 0 ? open : states) chip.click();
+  },
   "?": () => {
     help.open = !help.open;
     if (help.open) help.querySelector("summary").focus();
@@ -270,8 +274,8 @@ function showTarget() {
   const named = target();
   if (!named) return;
   filter();
-  const details = named.querySelector("tr.more > td > details");
-  if (details) details.open = true;
+  const own = named.querySelector("tr.more > td > details");
+  for (const details of [own, named.closest("details")]) if (details) details.open = true;
   named.scrollIntoView?.();
 }
 

@@ -55,8 +55,8 @@ export function tableHtml(
 
 /** The column whose cells name the rows: the first one of texts without a tone. */
 function nameColumn(columns: readonly PageColumn[], rows: Section["rows"]): number {
-  const named = columns.find(({ index, right, chart, hasDates }) => {
-    if (right || chart !== undefined || hasDates) return false;
+  const named = columns.find(({ heading, index, right, chart, hasDates }) => {
+    if (right || chart !== undefined || hasDates || columnColor(heading.label)) return false;
     return rows.every((row) => typeof row[index] === "string" && row[index] !== "");
   });
   return named?.index ?? 0;
@@ -96,12 +96,14 @@ function rowHtml(
     const cell = cells[column.index] ?? null;
     const value = column.right || column.hasDates ? sortValue(cell) : undefined;
     const attributes =
-      classesOf(column.right ? ["number"] : []) +
+      classesOf([...(column.right ? ["number"] : []), ...(isChart(cell) ? ["drawn"] : [])]) +
       (value === undefined || isChart(cell) ? "" : ` data-value="${value}"`);
     const content = cellContent(cell, column);
+    const { label } = column.heading;
+    const data = label === "" ? "" : ` data-label="${escapeLine(label)}"`;
     return column.index === named && content !== ""
       ? `<th scope="row"${attributes}>${content}${link}</th>`
-      : `<td${attributes}>${content}</td>`;
+      : `<td${attributes}${data}>${content}</td>`;
   });
   return line.join("");
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { shortened } from "../../lib/text.ts";
+import { counted, shortened } from "../../lib/text.ts";
 import { version } from "../../lib/version.ts";
 import type { Style } from "../formats/text-formats.ts";
 import { timesFor } from "../style.ts";
@@ -130,19 +130,19 @@ function sectionHtml(
 ): string {
   const { title, lines = [], comparison, columns, rows, notes = [] } = section;
   const caption = title ?? `table ${number}`;
+  const table = () =>
+    tableHtml(section, {
+      caption,
+      times,
+      anchors,
+      unfold: (blocks, name, isOpen) => details.html(blocks, name, isOpen),
+    });
   return [
     `<section class="part" id="${sectionId(number)}">`,
     title === undefined ? "" : `<h2>${escapeLine(title)}</h2>`,
     ...lines.map(lineHtml),
     comparison ? comparisonHtml(comparison) : "",
-    columns.length === 0
-      ? ""
-      : tableHtml(section, {
-          caption,
-          times,
-          anchors,
-          unfold: (blocks, name, isOpen) => details.html(blocks, name, isOpen),
-        }),
+    columns.length === 0 ? "" : folded(section, table()),
     columns.length > 0 && rows.length === 0 ? `<p class="dim">No rows.</p>` : "",
     ...notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`),
     "</section>",
@@ -150,6 +150,12 @@ function sectionHtml(
     .filter((line) => line !== "")
     .join("\n");
 }
+
+/** The table, behind a line that opens it if the section is folded. */
+const folded = ({ folded: isFolded, rows }: Section, table: string): string =>
+  isFolded
+    ? `<details class="rest"><summary>Show ${counted(rows.length, "row")}</summary>${table}</details>`
+    : table;
 
 /** The anchor of a section. */
 const sectionId = (number: number): string => `section-${number}`;
