@@ -10,15 +10,15 @@ function partsOf(table) {
 const rowOf = (part) => part.rows?.[0] ?? part;
 const texts = new Intl.Collator("en", { numeric: true });
 
+/** What a cell is sorted by, read once: comparing reads each many times. */
+const keyOf = ({ textContent, dataset }) => ({ text: textContent, value: dataset.value });
+
 /** Compares cells: numbers by value, texts in natural order, empty cells last. */
 function compare(a, b, down) {
-  const empty = (a.textContent === "") - (b.textContent === "");
+  const empty = (a.text === "") - (b.text === "");
   if (empty !== 0) return empty;
-  const [one, other] = [a.dataset.value, b.dataset.value];
-  const order =
-    one === undefined || other === undefined
-      ? texts.compare(a.textContent, b.textContent)
-      : one - other;
+  const isText = a.value === undefined || b.value === undefined;
+  const order = isText ? texts.compare(a.text, b.text) : a.value - b.value;
   return down ? -order : order;
 }
 
@@ -39,11 +39,9 @@ function makeSortable(table) {
       const order = before === null ? "ascending" : next[before];
       for (const each of heads) each.removeAttribute("aria-sort");
       if (order) head.setAttribute("aria-sort", order);
-      const cellOf = (part) => rowOf(part).cells[column];
-      const sorted = order
-        ? parts.toSorted((a, b) => compare(cellOf(a), cellOf(b), order === "descending"))
-        : parts;
-      parentNode.append(...sorted);
+      const keyed = parts.map((part) => ({ part, key: keyOf(rowOf(part).cells[column]) }));
+      if (order) keyed.sort((a, b) => compare(a.key, b.key, order === "descending"));
+      parentNode.append(...keyed.map(({ part }) => part));
     });
   }
 }
