@@ -214,8 +214,8 @@ export type TerminalForm =
  */
 export type Returns<T = unknown> =
   | ({ readonly kind: "record" } & Layout<T>)
-  /** With `html`, the rows can be printed as a page. */
-  | ({ readonly kind: "list"; readonly rows: string; readonly html?: true } & Layout<T>)
+  /** With `html`, the rows can be printed as a page, whose title that is: `Files of {directory}`. */
+  | ({ readonly kind: "list"; readonly rows: string; readonly html?: string } & Layout<T>)
   | ({
       readonly kind: "page";
       readonly rows: string;
@@ -288,8 +288,11 @@ export const withNamePath = <R>(path: string, returns: R): R => ({ ...returns, n
 /** The same rows with a list of named values that can be columns. */
 export const withValues = <R>(path: string, returns: R): R => ({ ...returns, values: path });
 
-/** The same rows, which can also be printed as a page: `-o html`. */
-export const asPage = <R extends Kind<"list">>(returns: R): R => ({ ...returns, html: true });
+/** The same rows, which can also be printed as a page with this title: `-o html`. */
+export const asPage = <R extends Kind<"list">>(html: string, returns: R): R => ({
+  ...returns,
+  html,
+});
 
 /** The same rows with a form of their own on a terminal. */
 export const onTerminal = <R>(terminalForm: TerminalForm, returns: R): R => ({

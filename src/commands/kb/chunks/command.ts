@@ -39,7 +39,7 @@ export const previewParams = {
 
 const comparedRows = withNamePath(
   "file",
-  asPage(list("", "file:name figure rule:count compared:count")),
+  asPage("chunks of {file}", list("", "file:name figure rule:count compared:count")),
 );
 
 export const chunkPreview = task({
@@ -54,7 +54,10 @@ export const chunkPreview = task({
     { form: "chunks" },
     withNamePath(
       "file",
-      asPage(list("", "file:name position length:count overlap:count content children:sparse")),
+      asPage(
+        "chunks of {file}",
+        list("", "file:name position length:count overlap:count content children:sparse"),
+      ),
     ),
   ),
   sends: [listDocuments, getDocument],

@@ -24,6 +24,7 @@ import { parseQuestions } from "./questions.ts";
 import type { Question } from "./questions.ts";
 import { evaluationReport, junitCases } from "./report.ts";
 import { evaluateQuestion } from "./search.ts";
+import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { EvalSearch, QuestionResult, VariantResult } from "./search.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { evalParams } from "./command.ts";
@@ -278,7 +279,12 @@ async function evaluateVariant(
       failed: failures,
     });
   count();
-  const search = (question: Question) => evaluateQuestion(question, evaluated, context);
+  const records = new Map<Question, readonly SearchRecord[]>();
+  const isKept = context.options.format === "html";
+  const search = (question: Question) => {
+    const keep = (found: readonly SearchRecord[]) => isKept && records.set(question, found);
+    return evaluateQuestion(question, { ...evaluated, keep }, context);
+  };
   for await (const answer of mapConcurrent(questions, evaluated.limiter, search)) {
     answers.push(answer);
     if (answer.error !== null) failures++;
@@ -286,7 +292,7 @@ async function evaluateVariant(
   }
   const successful = answers.filter(({ error }) => error === null);
   const figures = averageMetrics(successful, ks);
-  return { variant, ks, answers, figures, failed: answers.length - successful.length };
+  return { variant, ks, answers, figures, failed: answers.length - successful.length, records };
 }
 
 /** The error for failed searches; undefined if there are none. */

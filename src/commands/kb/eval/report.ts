@@ -7,7 +7,7 @@ import { gateSections } from "../../conditions/index.ts";
 import type { ConditionResult } from "../../conditions/index.ts";
 import type { BaselineComparison } from "./baseline.ts";
 import { isLatency, latencies, metricNames, rounded } from "./metrics.ts";
-import { questionSection } from "./question-section.ts";
+import { evaluationPage } from "./page.ts";
 import type { QuestionResult, VariantResult } from "./search.ts";
 import type { EvalSettings } from "./matrix.ts";
 
@@ -29,18 +29,17 @@ export interface Evaluation {
 export function evaluationReport(evaluation: Evaluation): Report {
   const { conditions, baseline, failures, results } = evaluation;
   const isMatrix = results.some(({ variant }) => variant.label !== "");
-  const labelled = [
-    ...(baseline ? comparisonSections(evaluation, baseline) : []),
-    ...(failures ? [failureSection(evaluation)] : []),
-  ];
+  const labelled = (sections: readonly Section[]) =>
+    isMatrix ? sections : sections.map(withoutFirstColumn);
+  const figures = figureSection(evaluation);
+  const gates = gateSections(conditions, (_, value) => value.toFixed(3));
+  const compared = labelled(baseline ? comparisonSections(evaluation, baseline) : []);
+  const missed = labelled(failures ? [failureSection(evaluation)] : []);
   return {
     data: evaluationData(evaluation),
-    sections: [
-      figureSection(evaluation),
-      ...gateSections(conditions, (_, value) => value.toFixed(3)),
-      ...labelled.map((section) => (isMatrix ? section : withoutFirstColumn(section))),
-    ],
-    more: () => [questionSection(results)],
+    title: `Evaluation of ${evaluation.kb.name}`,
+    sections: [figures, ...gates, ...compared, ...missed],
+    page: () => evaluationPage(evaluation, { first: [...gates, ...compared], last: [figures] }),
   };
 }
 
@@ -211,6 +210,8 @@ function comparisonSections(
     ]),
     notes: comparisonNotes(results, comparisons, figures.length - changed.length),
   };
+  const asked = results.flatMap(({ answers }) => answers.map((answer) => answer.question));
+  const textOf = new Map(asked.map(({ key, question }) => [key, question]));
   const questionTable: Section = {
     title: "Questions with a changed nDCG",
     columns: [
@@ -224,7 +225,7 @@ function comparisonSections(
     ],
     rows: questions.map(({ label, question, rank_before, rank, before, now, change }) => [
       label,
-      question,
+      textOf.get(question) ?? question,
       rank_before,
       rank,
       amount(before),
@@ -278,7 +279,7 @@ function failureSection({ results }: Evaluation): Section {
       .map((answer): Cell[] => [
         variant.label,
         answer.question.line,
-        answer.question.key,
+        answer.question.question,
         answer.missing.join(", "),
         answer.error === null ? foundInstead(answer) : { text: answer.error, tone: "bad" },
       ]),

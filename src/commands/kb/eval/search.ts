@@ -29,6 +29,8 @@ export interface VariantResult {
   readonly figures: Metrics;
   /** Number of failed searches. */
   readonly failed: number;
+  /** What the searches found, by question, if a page shows it. */
+  readonly records: ReadonlyMap<Question, readonly SearchRecord[]>;
 }
 
 /** The questions and settings of one variant. */

@@ -131,7 +131,7 @@ export const kbVerify = task({
   params: verifyParams,
   returns: onTerminal(
     { form: "results", outcome: "what", name: "name", reason: "note", routine: [] },
-    withNamePath("name", asPage(list("", "what name:name a b"))),
+    withNamePath("name", asPage("comparison of {a} and {b}", list("", "what name:name a b"))),
   ),
   sends: reads,
   effect: "reads",
