@@ -1,0 +1,147 @@
+import { isCarried } from "./stored-chunk.ts";
+import type { StoredChunk } from "./stored-chunk.ts";
+import type { ExistingChunk } from "./read-chunks.ts";
+
+/** What the chunks of a knowledge base can have. */
+export interface ChunkRules {
+  /** The form of its documents. */
+  readonly doc_form: string | null;
+  /** Has it a model for summaries? Without one, the server stores none. */
+  readonly summaries: boolean;
+}
+
+/** A request that makes chunks equal to stored ones. */
+export type ChunkStep =
+  | { readonly action: "update" | "disable"; readonly id: string; readonly to: StoredChunk }
+  | { readonly action: "append"; readonly to: StoredChunk }
+  | { readonly action: "delete"; readonly id: string }
+  | { readonly action: "summarize"; readonly id: string; readonly to: StoredChunk }
+  | {
+      readonly action: "update child";
+      readonly parent: string;
+      readonly id: string;
+      readonly content: string;
+    }
+  | { readonly action: "append child"; readonly parent: string; readonly content: string }
+  | { readonly action: "delete child"; readonly parent: string; readonly id: string };
+
+/**
+ * The order of steps. Child chunks come after their parents, since a new parent is split into child chunks
+ * at once; the list is read again before each phase. A disabled chunk cannot be changed, so that is last.
+ */
+const phases = {
+  update: 0,
+  append: 0,
+  delete: 0,
+  "update child": 1,
+  "append child": 1,
+  "delete child": 1,
+  summarize: 2,
+  disable: 3,
+} as const satisfies Record<ChunkStep["action"], number>;
+
+/** The steps of a plan that come first, all of one phase. */
+export function firstPhase(steps: readonly ChunkStep[]): readonly ChunkStep[] {
+  const first = Math.min(...steps.map(({ action }) => phases[action]));
+  return steps.filter(({ action }) => phases[action] === first);
+}
+
+/**
+ * Plans what makes the chunks of a document equal to stored ones; pure. Chunks can be added only at the end:
+ * existing ones are updated in place, in order, missing ones are appended, and those that are too many deleted.
+ * A chunk that is as stored needs nothing.
+ */
+export function planChunks(
+  stored: readonly StoredChunk[],
+  existing: readonly ExistingChunk[],
+  rules: ChunkRules,
+): readonly ChunkStep[] {
+  const { pairs, missing, surplus } = align(stored.filter(isCarried), existing, isSameText);
+  const steps = pairs.map(([to, chunk]) => ({
+    to,
+    chunk,
+    children: rules.doc_form === "hierarchical_model" ? childSteps(to, chunk) : [],
+    summary: rules.summaries && Boolean(to.summary) && to.summary !== chunk.summary,
+  }));
+  const updated = new Set(
+    steps
+      .filter(({ to, chunk, children, summary }) => {
+        const isOff = !chunk.enabled && (to.enabled || children.length > 0 || summary);
+        return isOff || !hasSameParts(to, chunk, rules) || chunk.status === "error";
+      })
+      .map(({ chunk }) => chunk.id),
+  );
+  return [
+    ...steps.flatMap(({ to, chunk: { id } }) =>
+      updated.has(id) ? [{ action: "update", id, to } as const] : [],
+    ),
+    ...missing.map((to) => ({ action: "append", to }) as const),
+    ...surplus.map(({ id }) => ({ action: "delete", id }) as const),
+    ...steps.flatMap(({ children }) => children),
+    ...steps.flatMap(({ to, summary, chunk: { id } }) =>
+      summary ? [{ action: "summarize", id, to } as const] : [],
+    ),
+    ...steps.flatMap(({ to, chunk: { id, enabled } }) =>
+      !to.enabled && (enabled || updated.has(id)) ? [{ action: "disable", id, to } as const] : [],
+    ),
+  ];
+}
+
+/** The steps for the child chunks of one chunk. */
+function childSteps(to: StoredChunk, { id: parent, children }: ExistingChunk): ChunkStep[] {
+  const isSame = (a: { content: string }, b: { content: string }) => a.content === b.content;
+  const { pairs, missing, surplus } = align(to.children, children, isSame);
+  return [
+    ...pairs.flatMap(([{ content }, child]): ChunkStep[] =>
+      content === child.content ? [] : [{ action: "update child", parent, id: child.id, content }],
+    ),
+    ...missing.map(({ content }): ChunkStep => ({ action: "append child", parent, content })),
+    ...surplus.map(({ id }): ChunkStep => ({ action: "delete child", parent, id })),
+  ];
+}
+
+/**
+ * Pairs stored with existing items in order. While there are more existing ones, those before the next one
+ * that is as stored are surplus: to delete them costs less than to change all that follow.
+ */
+function align<S, E>(
+  stored: readonly S[],
+  existing: readonly E[],
+  isSame: (stored: S, existing: E) => boolean,
+) {
+  const pairs: (readonly [S, E])[] = [];
+  const surplus: E[] = [];
+  let excess = existing.length - stored.length;
+  let at = 0;
+  for (const item of stored) {
+    const ahead = existing.slice(at, at + 1 + Math.max(0, excess));
+    const skipped = Math.max(
+      0,
+      ahead.findIndex((each) => isSame(item, each)),
+    );
+    surplus.push(...ahead.slice(0, skipped));
+    const pair = existing[at + skipped];
+    if (pair === undefined) break;
+    pairs.push([item, pair]);
+    excess -= skipped;
+    at += skipped + 1;
+  }
+  return {
+    pairs,
+    missing: stored.slice(pairs.length),
+    surplus: [...surplus, ...existing.slice(at)],
+  };
+}
+
+const isSameText = (a: StoredChunk, b: StoredChunk): boolean =>
+  a.content === b.content && a.answer === b.answer;
+
+/** Has an existing chunk the text and the keywords of a stored one? Keywords cannot be removed. */
+const hasSameParts = (to: StoredChunk, chunk: StoredChunk, { doc_form }: ChunkRules): boolean =>
+  to.content === chunk.content &&
+  (doc_form !== "qa_model" || to.answer === chunk.answer) &&
+  (to.keywords.length === 0 || hasSameWords(to.keywords, chunk.keywords));
+
+/** Are these the same words, in whatever order? */
+export const hasSameWords = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && JSON.stringify(a.toSorted()) === JSON.stringify(b.toSorted());
