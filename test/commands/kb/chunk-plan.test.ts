@@ -19,6 +19,7 @@ function chunk(text: string, index: number): ExistingChunk {
     enabled: !text.includes("-") && !isFailed,
     status: isFailed ? "error" : "completed",
     error: null,
+    isEdited: false,
     summary: part("~"),
     children: words(part(">")).map((content, at) => ({
       id: `${index + 1}.${at + 1}`,
@@ -60,6 +61,14 @@ test.each<[string, typeof plain, string, string, string[]]>([
     "X D",
     "A B C D",
     ["update 1 X", "delete 2", "delete 3"],
+  ],
+  ["one deleted and one added", plain, "A C D E X", "A B C D E", ["append X", "delete 2"]],
+  [
+    "two deleted, of which nothing follows",
+    plain,
+    "A D X Y",
+    "A B C D",
+    ["update 2 D", "update 3 X", "update 4 Y"],
   ],
   ["another order", plain, "B A", "A B", ["update 1 B", "update 2 A"]],
   ["doubled by a late request", plain, "A B C", "A B C C", ["delete 4"]],

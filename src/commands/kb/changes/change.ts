@@ -8,6 +8,8 @@ export type Action =
   | "adopt"
   /** Only metadata values or the status differ. */
   | "metadata"
+  /** Only chunks differ. */
+  | "chunks"
   | "unchanged"
   | "delete"
   /** A disabled, archived or duplicate document, which is not changed. */
@@ -85,4 +87,6 @@ export const rowOf = (
 
 /** Is the content of the document known to be indexed? */
 export const isContentIndexed = ({ action, document }: DocumentChange): boolean =>
-  action === "metadata" || (action === "adopt" && document?.indexing_status === "completed");
+  action === "metadata" ||
+  action === "chunks" ||
+  (action === "adopt" && document?.indexing_status === "completed");

@@ -137,6 +137,7 @@ const outcomes: Readonly<Partial<Record<Action, readonly [made: string, planned?
   update: ["updated", "to update"],
   adopt: ["adopted", "to adopt"],
   metadata: ["with new metadata"],
+  chunks: ["with other chunks"],
   unchanged: ["unchanged"],
   delete: ["deleted", "to delete"],
   skip: ["skipped"],

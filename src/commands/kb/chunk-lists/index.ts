@@ -1,4 +1,5 @@
 /** The chunks of a document as a list: how it is read, stored in a file, compared, and made equal to another. */
+export { diffChunks } from "./diff-chunks.ts";
 export { makeChunks } from "./make-chunks.ts";
 export type { ChunkCounts, ChunkTarget } from "./make-chunks.ts";
 export { planChunks } from "./plan-chunks.ts";

@@ -30,9 +30,6 @@ const MAX_CHECKS = 300;
 /** The document whose chunks change. */
 export type ChunkTarget = ChunkPlace & ChunkRules;
 
-/** Sends a request; may wait for a rate limit. */
-type Send = <T>(request: () => Promise<T>) => Promise<T>;
-
 /** How many chunks and child chunks were changed. */
 export interface ChunkCounts {
   updated: number;
@@ -49,7 +46,6 @@ export interface ChunkCounts {
 export async function makeChunks(
   target: ChunkTarget,
   stored: readonly StoredChunk[],
-  send: Send,
   context: Context,
 ): Promise<ChunkCounts> {
   const counts: ChunkCounts = { updated: 0, added: 0, deleted: 0, children: 0 };
@@ -66,7 +62,7 @@ export async function makeChunks(
     last = plan;
     try {
       for (const together of requestsOf(steps)) {
-        const problem = await send(() => request(together, target, context));
+        const problem = await request(together, target, context);
         if (problem !== undefined) throw notStored(together, problem);
         for (const step of together) count(counts, step);
       }

@@ -100,9 +100,12 @@ function childSteps(to: StoredChunk, { id: parent, children }: ExistingChunk): C
   ];
 }
 
+/** Existing items that may be deleted to reach the next one that is as stored, even if others are appended then. */
+const MAX_SKIPPED = 20;
+
 /**
- * Pairs stored with existing items in order. While there are more existing ones, those before the next one
- * that is as stored are surplus: to delete them costs less than to change all that follow.
+ * Pairs stored with existing items in order. Existing ones are surplus if to delete them, and to append as many at
+ * the end as are missing then, costs less than to change all that follow.
  */
 function align<S, E>(
   stored: readonly S[],
@@ -111,19 +114,24 @@ function align<S, E>(
 ) {
   const pairs: (readonly [S, E])[] = [];
   const surplus: E[] = [];
-  let excess = existing.length - stored.length;
   let at = 0;
+  const isRun = (from: number, length: number) => {
+    for (let index = 0; index < length; index++) {
+      const [item, other] = [stored[pairs.length + index], existing[from + index]];
+      if (item === undefined || other === undefined || !isSame(item, other)) return false;
+    }
+    return true;
+  };
   for (const item of stored) {
-    const ahead = existing.slice(at, at + 1 + Math.max(0, excess));
-    const skipped = Math.max(
-      0,
-      ahead.findIndex((each) => isSame(item, each)),
-    );
-    surplus.push(...ahead.slice(0, skipped));
+    const excess = existing.length - at - (stored.length - pairs.length);
+    const most = Math.max(excess, MAX_SKIPPED);
+    let skipped = 0;
+    while (skipped <= most && !isRun(at + skipped, skipped > excess ? skipped + 1 : 1)) skipped++;
+    if (skipped > most) skipped = 0;
+    surplus.push(...existing.slice(at, at + skipped));
     const pair = existing[at + skipped];
     if (pair === undefined) break;
     pairs.push([item, pair]);
-    excess -= skipped;
     at += skipped + 1;
   }
   return {

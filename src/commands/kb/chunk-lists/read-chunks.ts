@@ -18,6 +18,8 @@ export interface ChunkPlace {
 export interface ExistingChunk extends StoredChunk {
   readonly id: string;
   readonly error: string | null;
+  /** Was it or one of its child chunks edited? Added ones look like any other. */
+  readonly isEdited: boolean;
   readonly children: readonly (StoredChild & { readonly id: string })[];
 }
 
@@ -46,6 +48,8 @@ export async function* readChunks(
       enabled,
       status: chunk.status ?? null,
       error: chunk.error ?? null,
+      isEdited:
+        typeof chunk.updated_by === "string" || children.some(({ type }) => type === "customized"),
       summary: chunk.summary ?? null,
       children: (isHierarchical ? children : [])
         .toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0))

@@ -33,7 +33,8 @@ export interface StoredChunk {
 /** The line of a chunk in a file of an export, with its hash: equal chunks have equal hashes. */
 export const chunkLine = (chunk: StoredChunk): string => {
   const { position, content, answer, keywords, enabled, status, summary } = chunk;
-  const { children, attachments } = chunk;
+  const { attachments } = chunk;
+  const children = chunk.children.map((child) => ({ content: child.content, type: child.type }));
   const ordered = { position, content, answer, keywords, enabled, status, summary };
   return `${JSON.stringify({ ...ordered, children, attachments, hash: chunkHash(chunk) })}\n`;
 };

@@ -1,0 +1,226 @@
+import { mapConcurrent } from "../../../api/concurrent-map.ts";
+import { refused, usage } from "../../../errors.ts";
+import { collect } from "../../../lib/collect.ts";
+import { valueAt } from "../../../lib/json.ts";
+import { formatBytes, groupDigits } from "../../../lib/numbers.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
+import { enableDocuments, unarchiveDocuments } from "../../../operations/documents.ts";
+import type { Context } from "../../task/command-spec.ts";
+import type { DocumentChange, DocumentTarget } from "../changes/index.ts";
+import {
+  embeddedCharacters,
+  isCarried,
+  makeChunks,
+  planChunks,
+  readChunkFile,
+  readChunks,
+} from "../chunk-lists/index.ts";
+import type { ChunkCounts, ChunkRules } from "../chunk-lists/index.ts";
+import type { KbSettings, KbState } from "../documents/index.ts";
+import type { BundledDocument, Manifest } from "./bundle.ts";
+
+/** An export whose chunks are imported as they are, and what its target can have. */
+interface AsIs {
+  readonly directory: string;
+  readonly manifest: Manifest;
+  readonly rules: ChunkRules;
+  /** Documents of the export by name and content. */
+  readonly documents: ReadonlyMap<string, BundledDocument>;
+}
+
+/** Parts of chunks that no import and no copy brings into another knowledge base. */
+export const neverCarried =
+  "ids, hit counts, tokens, times, authors and index hashes of chunks, whether child chunks were made by hand";
+
+/**
+ * Reads what an import as is needs to know. Throws usage for an export without the chunks of a document, and
+ * refused for a target of another form: nothing is written then.
+ */
+export function asIsOf(directory: string, manifest: Manifest, current: KbState | undefined): AsIs {
+  const { state, rules, kb_export: version } = manifest;
+  const again = "export it again: kb export <kb> <dir>";
+  const without = state.documents.filter(({ file, chunks }) => file !== null && !chunks);
+  const [first] = without;
+  if (first) {
+    const count = counted(without.length, "document");
+    throw usage(`the export has no chunks of ${count}: ${first.name}`, again);
+  }
+  // Lists have no child chunks of whole documents (server §9.8), and so had the first exports.
+  const isFullDoc = (rule: unknown) => valueAt(rule, "rules.parent_mode") === "full-doc";
+  if (version === 1 && Object.values(rules).some(isFullDoc))
+    throw usage("the export is of a version without the child chunks of whole documents", again);
+  const [from, to] = [state.settings.doc_form, current?.settings.doc_form ?? null];
+  if (current && current.documents.length > 0 && from !== to)
+    throw refused(
+      `chunks of the form ${from} cannot be imported into a knowledge base of the form ${to}`,
+      "import into a new knowledge base with --name",
+    );
+  const documents = new Map(
+    state.documents.map((each) => [documentKey(each.name, each.sha256), each]),
+  );
+  const target = (current ?? state).settings;
+  return { directory, manifest, documents, rules: chunkRules(target, from) };
+}
+
+/** The rules of chunks of a form in a knowledge base with these settings. */
+export const chunkRules = (
+  { indexing_technique, summary_index_setting }: KbSettings,
+  doc_form: string | null,
+): ChunkRules => ({
+  doc_form,
+  summaries: indexing_technique === "high_quality" && summary_index_setting !== null,
+});
+
+/** The key of a document in `AsIs`. */
+const documentKey = (name: string, hash: string | null): string => `${hash} ${name}`;
+
+const chunksOf = (
+  { directory, documents }: Pick<AsIs, "directory" | "documents">,
+  { name, source }: Pick<DocumentChange, "name" | "source">,
+  context: Context,
+) => {
+  const file = documents.get(documentKey(name, source?.hash ?? null))?.chunks?.file;
+  return file === undefined ? undefined : readChunkFile(directory, file, context);
+};
+
+/** Was it disabled or archived in the target? Its chunks cannot be changed, and nobody asked to enable it. */
+const isOnlyOffThere = ({ document, source }: DocumentChange): boolean =>
+  (document?.enabled === false && source?.exported?.enabled !== false) ||
+  (document?.archived === true && source?.exported?.archived !== true);
+const offThere = "its chunks differ, but it is disabled or archived in the target";
+
+/** Changes with those of documents that need nothing but other chunks. */
+export async function withChunkChanges(
+  changes: readonly DocumentChange[],
+  asIs: AsIs,
+  { id: dataset_id = "" }: { readonly id?: string | undefined },
+  context: Context,
+): Promise<DocumentChange[]> {
+  const { rules } = asIs;
+  const total = changes.length;
+  const checked: DocumentChange[] = [];
+  const check = async (change: DocumentChange): Promise<DocumentChange> => {
+    const { document, action } = change;
+    const stored = action === "unchanged" && document && chunksOf(asIs, change, context);
+    if (!stored) return change;
+    const place = { dataset_id, document_id: document.id, doc_form: rules.doc_form };
+    const existing = await collect(readChunks(place, context));
+    const steps = planChunks(await collect(stored), existing, rules);
+    if (steps.length === 0) return change;
+    return isOnlyOffThere(change)
+      ? { ...change, action: "failed", note: offThere }
+      : { ...change, action: "chunks" };
+  };
+  for await (const change of mapConcurrent(changes, context.api.limitConcurrency(), check)) {
+    checked.push(change);
+    context.progress({ verb: "Comparing chunks", done: checked.length, total, unit: "documents" });
+  }
+  return checked;
+}
+
+/** What an import as is embeds, and what it leaves out. */
+interface Survey {
+  /** Documents that are sent, and their bytes. */
+  documents: number;
+  bytes: number;
+  /** Chunks of documents that are sent or changed, and the characters that are embedded of them. */
+  chunks: number;
+  characters: number;
+  readonly left: { failed: number; empty: number; summaries: number; attachments: number };
+}
+
+async function survey(
+  changes: readonly DocumentChange[],
+  asIs: AsIs,
+  context: Context,
+): Promise<Survey> {
+  const left = { failed: 0, empty: 0, summaries: 0, attachments: 0 };
+  const found: Survey = { documents: 0, bytes: 0, chunks: 0, characters: 0, left };
+  for (const change of changes) {
+    const { action, source } = change;
+    if (source && (action === "create" || action === "update")) {
+      found.documents++;
+      found.bytes += source.size;
+    }
+    const isWritten = !["unchanged", "failed", "metadata"].includes(action);
+    for await (const chunk of chunksOf(asIs, change, context) ?? []) {
+      if (chunk.summary !== null && !asIs.rules.summaries) left.summaries++;
+      left.attachments += chunk.attachments;
+      if (!isCarried(chunk)) left[chunk.status === "error" ? "failed" : "empty"]++;
+      else if (isWritten) {
+        found.chunks++;
+        found.characters += embeddedCharacters(chunk);
+      }
+    }
+  }
+  return found;
+}
+
+/**
+ * Says what an import as is leaves out and what it embeds, twice where the server splits a text in another way,
+ * and prompts. Without a model, nothing is embedded, and it does not prompt.
+ */
+export async function confirmAsIs(
+  changes: readonly DocumentChange[],
+  asIs: AsIs,
+  context: Context,
+): Promise<void> {
+  const { documents, bytes, chunks, characters, left } = await survey(changes, asIs, context);
+  const { state } = asIs.manifest;
+  const lost = [
+    left.failed > 0 ? `${counted(left.failed, "chunk")} whose embedding failed` : "",
+    left.empty > 0 ? `${counted(left.empty, "empty chunk")}` : "",
+    left.summaries > 0
+      ? `${counted(left.summaries, "summary", "summaries")}, for which the target has no model`
+      : "",
+    left.attachments > 0 ? counted(left.attachments, "attachment") : "",
+  ].filter((part) => part !== "");
+  await context.notice(`not imported: ${[neverCarried, ...lost].join("; ")}`);
+  const withoutFile = state.documents.filter(({ file }) => file === null).map(({ name }) => name);
+  if (withoutFile.length > 0)
+    await context.notice(
+      `not imported, as the export has no content for them: ${firstNames(withoutFile)}`,
+    );
+  if (chunks === 0 || state.settings.indexing_technique !== "high_quality") return;
+  const sent =
+    documents > 0 ? `${counted(documents, "document")} (${formatBytes(bytes)}), and again ` : "";
+  const pairs =
+    asIs.rules.doc_form === "qa_model"
+      ? "; a model first writes questions and answers, which are replaced"
+      : "";
+  const work = `${sent}up to ${groupDigits(chunks)} chunks (${groupDigits(characters)} characters) that the server splits in another way${pairs}`;
+  if (context.options.dryRun) return context.notice(`to embed: ${work}`);
+  await context.confirm(`Embed ${work}?`, { declined: "nothing was imported" });
+}
+
+/** Returns what gives a document of the target its chunks, and the counts of what was changed. */
+export function chunkGiver(asIs: AsIs, dataset_id: string, context: Context) {
+  const total: ChunkCounts = { updated: 0, added: 0, deleted: 0, children: 0 };
+  const { rules } = asIs;
+  const giveChunks: DocumentTarget["giveChunks"] = async ({ id, change }) => {
+    const stored = chunksOf(asIs, change, context);
+    if (!stored) return;
+    // Those of the export are disabled and archived again at the end.
+    const input = { dataset_id, document_ids: [id] };
+    if (change.action === "chunks" && change.document?.archived)
+      await context.api.call(unarchiveDocuments, input);
+    if (change.action === "chunks" && change.document?.enabled === false)
+      await context.api.call(enableDocuments, input);
+    const target = { dataset_id, document_id: id, ...rules };
+    const counts = await makeChunks(target, await collect(stored), context);
+    for (const key of ["updated", "added", "deleted", "children"] as const)
+      total[key] += counts[key];
+  };
+  return { giver: { giveChunks }, total };
+}
+
+/** `chunks: 12 updated, 3 added, 5 changes of child chunks`, or that none differed. */
+export function chunkSummary({ updated, added, deleted, children }: ChunkCounts): string {
+  const parts = [
+    ...(updated > 0 ? [`${groupDigits(updated)} updated`] : []),
+    ...(added > 0 ? [`${groupDigits(added)} added`] : []),
+    ...(deleted > 0 ? [`${groupDigits(deleted)} deleted`] : []),
+    ...(children > 0 ? [`${counted(children, "change")} of child chunks`] : []),
+  ];
+  return `chunks: ${parts.join(", ") || "all as they were"}`;
+}
