@@ -42,10 +42,7 @@ export interface DocumentTarget extends UploadTarget, DocumentFlags {
   readonly giveChunks?: (sent: SentDocument) => Promise<void>;
 }
 
-/**
- * Number of uploads before their indexing is looked at. As many may still be indexed while the next ones are
- * sent, so that neither side waits for the other.
- */
+/** Uploads before their indexing is looked at; as many may still be indexed while the next ones are sent. */
 const uploadBatch = 500;
 
 /**

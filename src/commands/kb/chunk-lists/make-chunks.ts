@@ -17,7 +17,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { firstPhase, planChunks } from "./plan-chunks.ts";
 import type { ChunkRules, ChunkStep } from "./plan-chunks.ts";
 import { readChunks } from "./read-chunks.ts";
-import type { ChunkPlace } from "./read-chunks.ts";
+import type { ChunkPlace, ExistingChunk } from "./read-chunks.ts";
 import type { StoredChunk } from "./stored-chunk.ts";
 
 /** Chunks that one request appends. */
@@ -38,14 +38,22 @@ export interface ChunkCounts {
   children: number;
 }
 
+/** Makes the chunks of an enabled, indexed document equal to stored ones, see `changeChunks`. */
+export const makeChunks = (
+  target: ChunkTarget,
+  stored: readonly StoredChunk[],
+  context: Context,
+): Promise<ChunkCounts> =>
+  changeChunks(target, (existing) => planChunks(stored, existing, target), context);
+
 /**
- * Makes the chunks of an enabled, indexed document equal to stored ones. Its list is read before each phase,
+ * Changes the chunks of an enabled, indexed document until there is nothing left to do. Its list is read before each phase,
  * after each response that was lost, and at the end: what a killed command or a late request has changed is
  * seen there, and nothing is sent twice. Throws remote-failed for chunks that the server stores otherwise.
  */
-export async function makeChunks(
+export async function changeChunks(
   target: ChunkTarget,
-  stored: readonly StoredChunk[],
+  planSteps: (existing: readonly ExistingChunk[]) => readonly ChunkStep[],
   context: Context,
 ): Promise<ChunkCounts> {
   const counts: ChunkCounts = { updated: 0, added: 0, deleted: 0, children: 0 };
@@ -54,7 +62,7 @@ export async function makeChunks(
   let lost = 0;
   for (;;) {
     const existing = await collect(readChunks(target, context));
-    const steps = firstPhase(planChunks(stored, existing, target));
+    const steps = firstPhase(planSteps(existing));
     if (steps.length === 0) return counts;
     const plan = sha256(JSON.stringify(steps));
     if (plan !== last) lost = 0;

@@ -1,3 +1,4 @@
+import type { KbSettings } from "../documents/index.ts";
 import { isCarried } from "./stored-chunk.ts";
 import type { StoredChunk } from "./stored-chunk.ts";
 import type { ExistingChunk } from "./read-chunks.ts";
@@ -9,6 +10,18 @@ export interface ChunkRules {
   /** Has it a model for summaries? Without one, the server stores none. */
   readonly summaries: boolean;
 }
+
+/** The rules of chunks of a form in a knowledge base with these settings. */
+export const chunkRules = (
+  {
+    indexing_technique,
+    summary_index_setting,
+  }: Pick<KbSettings, "indexing_technique" | "summary_index_setting">,
+  doc_form: string | null,
+): ChunkRules => ({
+  doc_form,
+  summaries: indexing_technique === "high_quality" && summary_index_setting !== null,
+});
 
 /** A request that makes chunks equal to stored ones. */
 export type ChunkStep =
@@ -56,7 +69,21 @@ export function planChunks(
   existing: readonly ExistingChunk[],
   rules: ChunkRules,
 ): readonly ChunkStep[] {
-  const { pairs, missing, surplus } = align(stored.filter(isCarried), existing, isSameText);
+  return stepsFor(align(stored.filter(isCarried), existing, isSameText), rules);
+}
+
+/** Stored chunks with the existing ones that they are for, and those that are missing or too many. */
+interface Aligned<S, E> {
+  readonly pairs: readonly (readonly [S, E])[];
+  readonly missing: readonly S[];
+  readonly surplus: readonly E[];
+}
+
+/** The steps that make each existing chunk like the stored one that it is for; pure. */
+export function stepsFor(
+  { pairs, missing, surplus }: Aligned<StoredChunk, ExistingChunk>,
+  rules: ChunkRules,
+): readonly ChunkStep[] {
   const steps = pairs.map(([to, chunk]) => ({
     to,
     chunk,
@@ -111,7 +138,7 @@ function align<S, E>(
   stored: readonly S[],
   existing: readonly E[],
   isSame: (stored: S, existing: E) => boolean,
-) {
+): Aligned<S, E> {
   const pairs: (readonly [S, E])[] = [];
   const surplus: E[] = [];
   let at = 0;

@@ -8,6 +8,7 @@ import { enableDocuments, unarchiveDocuments } from "../../../operations/documen
 import type { Context } from "../../task/command-spec.ts";
 import type { DocumentChange, DocumentTarget } from "../changes/index.ts";
 import {
+  chunkRules,
   embeddedCharacters,
   isCarried,
   makeChunks,
@@ -16,7 +17,7 @@ import {
   readChunks,
 } from "../chunk-lists/index.ts";
 import type { ChunkCounts, ChunkRules } from "../chunk-lists/index.ts";
-import type { KbSettings, KbState } from "../documents/index.ts";
+import type { KbState } from "../documents/index.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
 
 /** An export whose chunks are imported as they are, and what its target can have. */
@@ -62,15 +63,6 @@ export function asIsOf(directory: string, manifest: Manifest, current: KbState |
   return { directory, manifest, documents, rules: chunkRules(target, from) };
 }
 
-/** The rules of chunks of a form in a knowledge base with these settings. */
-export const chunkRules = (
-  { indexing_technique, summary_index_setting }: KbSettings,
-  doc_form: string | null,
-): ChunkRules => ({
-  doc_form,
-  summaries: indexing_technique === "high_quality" && summary_index_setting !== null,
-});
-
 /** The key of a document in `AsIs`. */
 const documentKey = (name: string, hash: string | null): string => `${hash} ${name}`;
 
@@ -83,7 +75,7 @@ const chunksOf = (
   return file === undefined ? undefined : readChunkFile(directory, file, context);
 };
 
-/** Was it disabled or archived in the target? Its chunks cannot be changed, and nobody asked to enable it. */
+/** Was it disabled or archived in the target? Its chunks cannot be changed while it is. */
 const isOnlyOffThere = ({ document, source }: DocumentChange): boolean =>
   (document?.enabled === false && source?.exported?.enabled !== false) ||
   (document?.archived === true && source?.exported?.archived !== true);
@@ -193,7 +185,7 @@ export async function confirmAsIs(
   await context.confirm(`Embed ${work}?`, { declined: "nothing was imported" });
 }
 
-/** Returns what gives a document of the target its chunks, and the counts of what was changed. */
+/** Returns what gives a document of the target its chunks, and the counts of changed chunks. */
 export function chunkGiver(asIs: AsIs, dataset_id: string, context: Context) {
   const total: ChunkCounts = { updated: 0, added: 0, deleted: 0, children: 0 };
   const { rules } = asIs;

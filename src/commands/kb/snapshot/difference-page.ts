@@ -3,7 +3,26 @@ import { wordDiff } from "../../../lib/word-diff.ts";
 import { asText } from "../../../operations/operation.ts";
 import { left, literal, noTable } from "../../../output/report-model.ts";
 import type { Report, Section } from "../../../output/report-model.ts";
-import type { KbDifference } from "./verify.ts";
+
+/** Differences of chunks that stay, whatever is imported. */
+export const notImportable = "not importable";
+
+/** One difference; null if a side lacks the value. */
+export interface KbDifference {
+  readonly what:
+    | "setting"
+    | "tag"
+    | "field"
+    | "document"
+    | "content"
+    | "metadata"
+    | "status"
+    | "chunk"
+    | typeof notImportable;
+  readonly name: string;
+  readonly a: unknown;
+  readonly b: unknown;
+}
 
 /** Texts that a page shows word by word; all further ones are in its table. */
 const MAX_COMPARED = 200;

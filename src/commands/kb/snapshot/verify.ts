@@ -7,14 +7,15 @@ import { asText } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { planSettings } from "../changes/index.ts";
-import { diffChunks, readChunkFile, readChunks } from "../chunk-lists/index.ts";
+import { chunkRules, diffChunks, readChunkFile, readChunks } from "../chunk-lists/index.ts";
 import type { StoredChunk } from "../chunk-lists/index.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { DocumentState, FieldValue, KbProperties } from "../documents/index.ts";
-import { chunkRules, neverCarried } from "./as-is.ts";
+import { neverCarried } from "./as-is.ts";
 import { hashedDocuments, notImported, readManifest } from "./bundle.ts";
 import type { BundledDocument } from "./bundle.ts";
-import { newDifferencePage } from "./difference-page.ts";
+import { newDifferencePage, notImportable } from "./difference-page.ts";
+import type { KbDifference } from "./difference-page.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { verifyParams } from "./command.ts";
 
@@ -158,26 +159,6 @@ export interface ComparedDocument extends Omit<DocumentState, "error" | "from_ap
 /** One side of a comparison. */
 export interface ComparedKb extends KbProperties {
   readonly documents: readonly ComparedDocument[];
-}
-
-/** Differences of chunks that stay, whatever is imported. */
-const notImportable = "not importable";
-
-/** One difference; null if a side lacks the value. */
-export interface KbDifference {
-  readonly what:
-    | "setting"
-    | "tag"
-    | "field"
-    | "document"
-    | "content"
-    | "metadata"
-    | "status"
-    | "chunk"
-    | typeof notImportable;
-  readonly name: string;
-  readonly a: unknown;
-  readonly b: unknown;
 }
 
 /** What a terminal groups differences by: `only in backup`, `differs`, or `draft → final`. */
