@@ -171,10 +171,10 @@ export const asIs: Scenario = {
       to: "if (isLost(error)) return counts; throw error;",
     },
     {
-      name: "new chunks are sent again without reading the list",
+      name: "a changed chunk keeps its keywords",
       file: make,
-      from: "const problem = await request(together, target, context);",
-      to: "const problem = await request(together, target, context).catch(() => request(together, target, context));",
+      from: '...(keywords.length > 0 && { "segment.keywords": keywords }),',
+      to: "",
     },
     {
       name: "the list is not read again after the first phase",
