@@ -148,7 +148,7 @@ describe("an import as is", () => {
     await writeFile(file, (await readFile(file, "utf8")) + lines.join(""));
     const ran = await done("import", bundle, "--name", "Odd", "--as-is", "-y");
     expect(ran.err).toContain(
-      "; 1 chunk whose embedding failed; 1 empty chunk; 1 summary, for which the target has no model\n",
+      "; 1 chunk whose embedding failed; 1 empty chunk; 1 summary without a model\n",
     );
     const verified = await done("verify", bundle, "Odd", "--chunks");
     expect(verified.out).toBe(

@@ -65,6 +65,8 @@ interface ExportedDocument {
   readonly sharesName: boolean;
   /** Does another document of its name come before it? */
   readonly isLater: boolean;
+  /** File with its chunks, in the export. */
+  readonly chunks?: string | undefined;
 }
 
 /** A change of a document, with what it takes to make it. */

@@ -107,12 +107,13 @@ async function planRows(
   const existing = new Map(
     (await collect(readChunks(target, context))).map((chunk) => [chunk.id, chunk]),
   );
+  const rowIds = new Set(rows.map(({ chunk_id }) => chunk_id));
   const isClosed = !document.enabled || document.indexing_status !== "completed";
   const wanted = rows.map((row): Wanted => {
     const chunk = row.chunk_id === null ? undefined : existing.get(row.chunk_id);
     if (row.chunk_id === null) {
       const to = addedChunk(row);
-      if (isThere(to, [...existing.values()], rows)) return ends("unchanged", row, null);
+      if (addedBefore(to, [...existing.values()], rowIds)) return ends("unchanged", row, null);
       if (isClosed) return ends("failed", row, "the document is disabled or not indexed");
       return { ...ends("create", row, null), to };
     }
@@ -126,21 +127,16 @@ async function planRows(
   return { document, wanted };
 }
 
-/** Has an earlier run of the same import added a chunk? No row has the ID of that one. */
-const isThere = (
+/** The chunk that an earlier run of the import has added for a row: no row has its ID. */
+const addedBefore = (
   to: StoredChunk,
   existing: readonly ExistingChunk[],
-  rows: readonly Pick<SheetRow, "chunk_id">[],
-): boolean => existing.some((chunk) => isAdded(chunk, to, rows));
-
-const isAdded = (
-  chunk: ExistingChunk,
-  to: StoredChunk,
-  rows: readonly Pick<SheetRow, "chunk_id">[],
-): boolean =>
-  chunk.content === to.content &&
-  (to.answer === null || chunk.answer === to.answer) &&
-  !rows.some(({ chunk_id }) => chunk_id === chunk.id);
+  rowIds: ReadonlySet<string | null>,
+): ExistingChunk | undefined =>
+  existing.find(
+    ({ id, content, answer }) =>
+      content === to.content && (to.answer === null || answer === to.answer) && !rowIds.has(id),
+  );
 
 const partsThatDiffer = (to: StoredChunk, chunk: ExistingChunk): string =>
   (["content", "answer", "keywords", "enabled", "summary"] as const)
@@ -173,15 +169,22 @@ async function makeRows(
   target: ChunkTarget,
   context: Context,
 ): Promise<readonly Wanted[]> {
-  const sent = wanted.filter(({ to }) => to !== undefined);
-  if (sent.length === 0) return wanted;
-  const chunks = sent.map(({ id, to }) => ({ chunk_id: id, to: to as StoredChunk })); // filtered
+  if (wanted.every(({ to }) => to === undefined)) return wanted;
+  const rowIds = new Set(wanted.map(({ id }) => id));
+  /** The chunk of each row: that of its ID, or one that this import has added. */
+  const planSteps = (existing: readonly ExistingChunk[]) => {
+    const rows = wanted.flatMap(({ id, to }) => {
+      if (to === undefined) return [];
+      const chunk =
+        id === null ? addedBefore(to, existing, rowIds) : existing.find((each) => each.id === id);
+      return [{ id, chunk, to: { ...to, children: chunk?.children ?? [] } }]; // those there stay
+    });
+    const pairs = rows.flatMap(({ to, chunk }) => (chunk ? [[to, chunk] as const] : []));
+    const missing = rows.flatMap(({ id, to, chunk }) => (chunk || id !== null ? [] : [to]));
+    return stepsFor({ pairs, missing, surplus: [] }, target);
+  };
   try {
-    await changeChunks(
-      target,
-      (existing) => stepsFor(rowPairs(chunks, existing, wanted), target),
-      context,
-    );
+    await changeChunks(target, planSteps, context);
     return wanted;
   } catch (error) {
     if (!(error instanceof CliError) || context.signal.aborted || error.kind === "limited")
@@ -190,25 +193,4 @@ async function makeRows(
       row.to === undefined ? row : { ...row, action: "failed", note: error.message },
     );
   }
-}
-
-/** The chunks that rows are for: that of their ID, or one that this import has added. */
-function rowPairs(
-  rows: readonly { readonly chunk_id: string | null; readonly to: StoredChunk }[],
-  existing: readonly ExistingChunk[],
-  all: readonly { readonly id: string | null }[],
-) {
-  const known = all.map(({ id }) => ({ chunk_id: id }));
-  const found = rows.map(({ chunk_id, to }) => {
-    const chunk = existing.find((each) =>
-      chunk_id === null ? isAdded(each, to, known) : each.id === chunk_id,
-    );
-    // Rows have no child chunks: those that there are stay.
-    return { to: { ...to, children: chunk?.children ?? [] }, chunk, chunk_id };
-  });
-  return {
-    pairs: found.flatMap(({ to, chunk }) => (chunk ? [[to, chunk] as const] : [])),
-    missing: found.flatMap(({ to, chunk, chunk_id }) => (chunk || chunk_id !== null ? [] : [to])),
-    surplus: [],
-  };
 }

@@ -18,15 +18,13 @@ import {
 } from "../chunk-lists/index.ts";
 import type { ChunkCounts, ChunkRules } from "../chunk-lists/index.ts";
 import type { KbState } from "../documents/index.ts";
-import type { BundledDocument, Manifest } from "./bundle.ts";
+import type { Manifest } from "./bundle.ts";
 
 /** An export whose chunks are imported as they are, and what its target can have. */
 interface AsIs {
   readonly directory: string;
   readonly manifest: Manifest;
   readonly rules: ChunkRules;
-  /** Documents of the export by name and content. */
-  readonly documents: ReadonlyMap<string, BundledDocument>;
 }
 
 /** Parts of chunks that no import and no copy brings into another knowledge base. */
@@ -56,22 +54,17 @@ export function asIsOf(directory: string, manifest: Manifest, current: KbState |
       `chunks of the form ${from} cannot be imported into a knowledge base of the form ${to}`,
       "import into a new knowledge base with --name",
     );
-  const documents = new Map(
-    state.documents.map((each) => [documentKey(each.name, each.sha256), each]),
-  );
   const target = (current ?? state).settings;
-  return { directory, manifest, documents, rules: chunkRules(target, from) };
+  return { directory, manifest, rules: chunkRules(target, from) };
 }
 
-/** The key of a document in `AsIs`. */
-const documentKey = (name: string, hash: string | null): string => `${hash} ${name}`;
-
+/** The stored chunks of a document; undefined if the export has none. */
 const chunksOf = (
-  { directory, documents }: Pick<AsIs, "directory" | "documents">,
-  { name, source }: Pick<DocumentChange, "name" | "source">,
+  { directory }: Pick<AsIs, "directory">,
+  { source }: Pick<DocumentChange, "source">,
   context: Context,
 ) => {
-  const file = documents.get(documentKey(name, source?.hash ?? null))?.chunks?.file;
+  const file = source?.exported?.chunks;
   return file === undefined ? undefined : readChunkFile(directory, file, context);
 };
 
@@ -81,7 +74,7 @@ const isOnlyOffThere = ({ document, source }: DocumentChange): boolean =>
   (document?.archived === true && source?.exported?.archived !== true);
 const offThere = "its chunks differ, but it is disabled or archived in the target";
 
-/** Changes with those of documents that need nothing but other chunks. */
+/** Changes with those of indexed documents whose chunks differ. */
 export async function withChunkChanges(
   changes: readonly DocumentChange[],
   asIs: AsIs,
@@ -93,7 +86,8 @@ export async function withChunkChanges(
   const checked: DocumentChange[] = [];
   const check = async (change: DocumentChange): Promise<DocumentChange> => {
     const { document, action } = change;
-    const stored = action === "unchanged" && document && chunksOf(asIs, change, context);
+    const isIndexed = action === "unchanged" || action === "metadata";
+    const stored = isIndexed && document && chunksOf(asIs, change, context);
     if (!stored) return change;
     const place = { dataset_id, document_id: document.id, doc_form: rules.doc_form };
     const existing = await collect(readChunks(place, context));
@@ -148,6 +142,13 @@ async function survey(
   return found;
 }
 
+const leftWords = [
+  ["failed", "chunk whose embedding failed", "chunks whose embedding failed"],
+  ["empty", "empty chunk", "empty chunks"],
+  ["summaries", "summary without a model", "summaries without a model"],
+  ["attachments", "attachment", "attachments"],
+] as const satisfies readonly (readonly [keyof Survey["left"], string, string])[];
+
 /**
  * Says what an import as is leaves out and what it embeds, twice where the server splits a text in another way,
  * and prompts. Without a model, nothing is embedded, and it does not prompt.
@@ -159,14 +160,9 @@ export async function confirmAsIs(
 ): Promise<void> {
   const { documents, bytes, chunks, characters, left } = await survey(changes, asIs, context);
   const { state } = asIs.manifest;
-  const lost = [
-    left.failed > 0 ? `${counted(left.failed, "chunk")} whose embedding failed` : "",
-    left.empty > 0 ? `${counted(left.empty, "empty chunk")}` : "",
-    left.summaries > 0
-      ? `${counted(left.summaries, "summary", "summaries")}, for which the target has no model`
-      : "",
-    left.attachments > 0 ? counted(left.attachments, "attachment") : "",
-  ].filter((part) => part !== "");
+  const lost = leftWords.flatMap(([kind, one, several]) =>
+    left[kind] > 0 ? [counted(left[kind], one, several)] : [],
+  );
   await context.notice(`not imported: ${[neverCarried, ...lost].join("; ")}`);
   const withoutFile = state.documents.filter(({ file }) => file === null).map(({ name }) => name);
   if (withoutFile.length > 0)
@@ -194,10 +190,9 @@ export function chunkGiver(asIs: AsIs, dataset_id: string, context: Context) {
     if (!stored) return;
     // Those of the export are disabled and archived again at the end.
     const input = { dataset_id, document_ids: [id] };
-    if (change.action === "chunks" && change.document?.archived)
-      await context.api.call(unarchiveDocuments, input);
-    if (change.action === "chunks" && change.document?.enabled === false)
-      await context.api.call(enableDocuments, input);
+    const before = change.action === "chunks" ? change.document : undefined;
+    if (before?.archived) await context.api.call(unarchiveDocuments, input);
+    if (before?.enabled === false) await context.api.call(enableDocuments, input);
     const target = { dataset_id, document_id: id, ...rules };
     const counts = await makeChunks(target, await collect(stored), context);
     for (const key of ["updated", "added", "deleted", "children"] as const)
@@ -206,13 +201,17 @@ export function chunkGiver(asIs: AsIs, dataset_id: string, context: Context) {
   return { giver: { giveChunks }, total };
 }
 
-/** `chunks: 12 updated, 3 added, 5 changes of child chunks`, or that none differed. */
-export function chunkSummary({ updated, added, deleted, children }: ChunkCounts): string {
-  const parts = [
-    ...(updated > 0 ? [`${groupDigits(updated)} updated`] : []),
-    ...(added > 0 ? [`${groupDigits(added)} added`] : []),
-    ...(deleted > 0 ? [`${groupDigits(deleted)} deleted`] : []),
-    ...(children > 0 ? [`${counted(children, "change")} of child chunks`] : []),
-  ];
+/** `chunks: 12 updated, 3 added, 5 child chunks changed`, or that none differed. */
+export function chunkSummary(counts: ChunkCounts): string {
+  const words = {
+    updated: "updated",
+    added: "added",
+    deleted: "deleted",
+    children: "child chunks changed",
+  };
+  const parts = Object.entries(words).flatMap(([kind, word]) => {
+    const count = counts[kind as keyof ChunkCounts];
+    return count > 0 ? [`${groupDigits(count)} ${word}`] : [];
+  });
   return `chunks: ${parts.join(", ") || "all as they were"}`;
 }

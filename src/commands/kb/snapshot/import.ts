@@ -231,6 +231,7 @@ export function sourceDocuments(
         archived,
         sharesName: sameName.length > 1,
         isLater,
+        chunks: document.chunks?.file,
       },
     };
   });
