@@ -4,7 +4,6 @@ import type { Journal } from "../../../lib/journal.ts";
 import { collect } from "../../../lib/collect.ts";
 import { isObject } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { commandLine } from "../../../lib/command-line.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { chunkLine, readChunks } from "../chunk-lists/index.ts";
 import type { KbState } from "../documents/index.ts";
@@ -54,8 +53,7 @@ export function chunkWriter(
     const chunks = await collect(readChunks(place, context)).catch((error: unknown) => {
       if (!(error instanceof ApiError) || error.kind !== "refused") throw error;
       // Without the credentials of its model, the chunks of a knowledge base cannot be read (server §8).
-      const hint = commandLine("kb export", [dataset_id, directory], { "no-chunks": true });
-      throw error.with({ hint: `to export without chunks: ${hint}` });
+      throw error.with({ hint: "add --no-chunks to export the documents without their chunks" });
     });
     const isEdited = chunks.some((chunk) => chunk.isEdited);
     const text = chunks.map(chunkLine).join("");
