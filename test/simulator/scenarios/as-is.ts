@@ -81,8 +81,8 @@ async function disturbed(
 const undisturbed = ({ world, machine }: Stage, ...argv: readonly string[]): Promise<Ended> =>
   world.start(argv, { name: `undisturbed ${argv.join(" ")}`, machine, env }).ended;
 
-/** Each file with chunks is as the manifest says. */
-function requireBundle({ machine: { disk } }: Stage): void {
+/** Each file with chunks is as the manifest says; at the end, there are no others. */
+function requireBundle({ machine: { disk } }: Stage, isEnd = false): void {
   if (!disk.has(`${DIRECTORY}/manifest.json`)) return;
   const { state } = JSON.parse(disk.text(`${DIRECTORY}/manifest.json`)) as {
     readonly state: { readonly documents: readonly { chunks: { file: string; sha256: string } }[] };
@@ -92,6 +92,8 @@ function requireBundle({ machine: { disk } }: Stage): void {
     ok(disk.has(path), `${chunks.file} of the manifest is missing`);
     equal(sha256(disk.text(path)), chunks.sha256, `${chunks.file} is not that of the manifest`);
   }
+  const named = state.documents.map(({ chunks }) => chunks.file.replace("chunks/", ""));
+  if (isEnd) deepEqual(disk.list(`${DIRECTORY}/chunks`).sort(), named.sort(), "files of chunks");
 }
 
 /** Exports several times while people change chunks between; at the end, the export is that of the source. */
@@ -107,7 +109,7 @@ async function playExports(stage: Stage): Promise<void> {
   world.faults.isOver = true;
   await world.pause(60_000); // a lock of a killed process, a server that restarts
   equal((await undisturbed(stage, ...argv)).exit, 0);
-  requireBundle(stage);
+  requireBundle(stage, true);
   const found = await undisturbed(stage, "kb", "verify", DIRECTORY, source, "--chunks");
   equal(found.exit, 0, `the export differs: ${found.out}${found.err}`);
   world.faults.isOver = false;
@@ -207,10 +209,10 @@ export const asIs: Scenario = {
       to: "return change;",
     },
     {
-      name: "a document is disabled before it has its chunks",
-      file: "src/commands/kb/changes/apply-documents.ts",
-      from: "const sent = yield* this.#giveChunks(indexed);",
-      to: "await setStatus(indexed, dataset_id, waiter, context); const sent = yield* this.#giveChunks(indexed);",
+      name: "an export forgets the chunks that it has written",
+      file: "src/commands/kb/snapshot/chunk-files.ts",
+      from: "await journal.append([{ chunk_file: true, file }]);",
+      to: "",
     },
     {
       name: "an export replaces the chunks that the last manifest names",
