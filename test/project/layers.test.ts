@@ -64,7 +64,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   yaml: /^(output\/|lib\/formats\/yaml[\w-]*\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
   "fastest-levenshtein": /^commands\/wf\/test\/answers\/compare-answer\.ts$/,
   ajv: /^commands\/wf\/test\/answers\/check-schema\.ts$/,
-  diff: /^commands\/wf\/test\/answers\/word-diff\.ts$/,
+  diff: /^lib\/word-diff\.ts$/,
   "csv-stringify": /^lib\/formats\/csv\.ts$/,
   "csv-parse": /^(lib\/formats\/rows-file|sandbox\/readers\/csv)\.ts$/,
   "@napi-rs/keyring": /^host\/keyring-child\.ts$/,

@@ -58,6 +58,7 @@ test("the package contains the programs and their documentation, in less than 3 
     "bin/wf.js",
     "docs/agents.md",
     "docs/architecture.md",
+    "docs/backup.md",
     "docs/ci.md",
     "docs/configuration.md",
     "docs/deployment.md",

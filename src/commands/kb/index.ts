@@ -23,6 +23,8 @@ export const kbFeatures: readonly Feature[] = [
   }),
   tasks("chunk", () => import("./chunks/command.ts"), {
     chunkPreview: () => import("./chunks/preview.ts"),
+    chunkExport: () => import("./chunks/export.ts"),
+    chunkImport: () => import("./chunks/import.ts"),
   }),
   tasks("metadata", () => import("./metadata/command.ts"), {
     metadataSet: () => import("./metadata/set.ts"),

@@ -56,7 +56,7 @@ const sha256 = (text: string) => createHash("sha256").update(text).digest("hex")
 
 test("an export has the exact bytes of every document, and a manifest of the rest", async () => {
   await filled();
-  const rows = await done("export", name, folder, "--chunks");
+  const rows = await done("export", name, folder);
   expect(rows.split("\n")).toEqual([
     "written\tpeople/leave.md\tdocuments/people/leave.md\t22",
     "written\tnotes.txt\tdocuments/notes.txt\t5",

@@ -11,7 +11,7 @@ import {
   waitOnRateLimit,
   pendingHash,
 } from "../documents/index.ts";
-import type { DocumentStatus, MetadataWriter, RateLimitWaiter } from "../documents/index.ts";
+import type { MetadataWriter, RateLimitWaiter } from "../documents/index.ts";
 import { isContentIndexed, rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
 import { setStatus, statusesOf, waitUntilEditable } from "./document-status.ts";
@@ -23,6 +23,8 @@ import { progressOf, updateActions, uploadActions, withoutRequest } from "./tall
 import type { ChangeCount, RunTally } from "./tally.ts";
 import { isSent, isUpload, noted, sendDocument, unsent, valuesOf } from "./upload.ts";
 import type { SentDocument, UploadTarget } from "./upload.ts";
+import { failed, isReplaceable, mayGetChunks, pendingOf } from "./unindexed.ts";
+import type { Unindexed } from "./unindexed.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** Flags of every command that changes documents. */
@@ -37,12 +39,11 @@ export interface DocumentTarget extends UploadTarget, DocumentFlags {
   readonly source?: string;
   /** Requests at a time at first (default 3). */
   readonly start?: number | undefined;
+  /** Gives an indexed document its chunks, before it gets its values and is disabled. */
+  readonly giveChunks?: (sent: SentDocument) => Promise<void>;
 }
 
-/**
- * Number of uploads before their indexing is looked at. As many may still be indexed while the next ones are
- * sent, so that neither side waits for the other.
- */
+/** Uploads before their indexing is looked at; as many may still be indexed while the next ones are sent. */
 const uploadBatch = 500;
 
 /**
@@ -245,7 +246,7 @@ class DocumentRun {
       if (!each) continue;
       missing.delete(each);
       if (!isDone(status)) this.#indexing.push(each);
-      else if (isIndexed(status)) indexed.push(each);
+      else if (isIndexed(status) || mayGetChunks(status, target)) indexed.push(each);
       else unindexed.push({ sent: each, status });
       if (isIndexed(status) && isUpload(each)) tally.indexed++;
     }
@@ -256,10 +257,29 @@ class DocumentRun {
     return unindexed;
   }
 
-  /** Writes the values of documents, and then their status. */
-  async *#complete(sent: readonly SentDocument[]): AsyncGenerator<Change> {
+  /** Gives documents their chunks; yields the failures, and returns the others. */
+  async *#giveChunks(all: readonly SentDocument[]): AsyncGenerator<Change, SentDocument[]> {
+    const { target, limiter } = this.#tools;
+    const { giveChunks } = target;
+    if (!giveChunks) return [...all];
+    const given: SentDocument[] = [];
+    const give = (sent: SentDocument) =>
+      this.#attempt(sent.change, async () => {
+        await giveChunks(sent);
+        return sent;
+      });
+    for await (const result of mapConcurrent(all, limiter, give)) {
+      if (isSent(result)) given.push(result);
+      else yield result;
+    }
+    return given;
+  }
+
+  /** Writes the chunks and values of documents, and then their status. */
+  async *#complete(indexed: readonly SentDocument[]): AsyncGenerator<Change> {
     const { context, target, waiter } = this.#tools;
     const { dataset_id, no_wait } = target;
+    const sent = yield* this.#giveChunks(indexed);
     const isReady = ({ change }: SentDocument) => !no_wait || isContentIndexed(change);
     const problem = await this.#try(async () => {
       await this.#write(sent, (each) => (isReady(each) ? each.hash : pendingHash(each.hash)));
@@ -329,22 +349,3 @@ class DocumentRun {
     return !isFatal(error) && error.kind !== "auth" && error.kind !== "not-found";
   }
 }
-
-/** A document whose indexing failed. */
-interface Unindexed {
-  readonly sent: SentDocument;
-  readonly status: DocumentStatus;
-}
-
-/** Does a new document of its name replace it and no other one (server §9.1)? */
-const isReplaceable = ({ sent: { change } }: Unindexed): boolean => {
-  const { source, document } = change;
-  const isEditable = document === undefined || (document.enabled && !document.archived);
-  return isEditable && !source?.exported?.sharesName;
-};
-
-/** The hash of content that will be sent or is not indexed yet. */
-const pendingOf = ({ hash }: SentDocument): string => pendingHash(hash);
-
-const failed = (change: DocumentChange, { kind, message }: CliError): Change =>
-  rowOf(change, { action: kind === "limited" ? "left" : "failed", note: message });

@@ -139,6 +139,7 @@ const outcomes: Readonly<Partial<Record<Action, readonly [made: string, planned?
   update: ["updated", "to update"],
   adopt: ["with the same content"],
   metadata: ["with new metadata"],
+  chunks: ["with other chunks"],
   unchanged: ["unchanged"],
   delete: ["deleted", "to delete"],
   skip: ["skipped"],

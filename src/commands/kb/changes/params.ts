@@ -64,7 +64,7 @@ export const settingChanges = [
 ];
 
 /** Changes of documents that need no attention. */
-export const routine = ["create", "update", "adopt", "metadata"];
+export const routine = ["create", "update", "adopt", "metadata", "chunks"];
 
 export const changeResults = {
   form: "results",

@@ -81,7 +81,7 @@ export interface RunTally {
 }
 
 export const uploadActions: readonly Action[] = ["create", "update"];
-export const updateActions: readonly Action[] = ["adopt", "metadata"];
+export const updateActions: readonly Action[] = ["adopt", "metadata", "chunks"];
 export const deleteActions: readonly Action[] = ["delete"];
 export const withoutRequest: readonly Action[] = ["skip", "conflict", "failed"];
 

@@ -9,8 +9,8 @@ import type {
   Section,
   Tile,
 } from "../../../output/report-model.ts";
-import { openWordDiff } from "./answers/index.ts";
-import type { WordDiff } from "./answers/index.ts";
+import { openWordDiff } from "../../../lib/word-diff.ts";
+import type { WordDiff } from "../../../lib/word-diff.ts";
 import type { TestResult } from "./results.ts";
 import type { TestRun } from "./run-tests.ts";
 import { testTable, notable, notesOf, passedText, rowsOf, testColumns } from "./suite-report.ts";

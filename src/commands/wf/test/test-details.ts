@@ -2,7 +2,7 @@ import { groupBy } from "../../../lib/collect.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import { left, literal, right } from "../../../output/report-model.ts";
 import type { Cell, Detail } from "../../../output/report-model.ts";
-import type { WordDiff } from "./answers/index.ts";
+import type { WordDiff } from "../../../lib/word-diff.ts";
 import { isJudged } from "./results.ts";
 import type { TestResult } from "./results.ts";
 import type { AskedTurn, TestRun } from "./run-tests.ts";

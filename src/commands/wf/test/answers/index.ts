@@ -11,5 +11,3 @@ export { checkSearch, itemChecks, nameIn, openSearches, searchFor } from "./sear
 export type { FoundChunks, Searches } from "./search-test.ts";
 export { storedAnswer, storedChunks } from "./stored-answer.ts";
 export type { StoredAnswer, StoredEnd } from "./stored-answer.ts";
-export { openWordDiff } from "./word-diff.ts";
-export type { WordDiff } from "./word-diff.ts";

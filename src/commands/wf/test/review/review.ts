@@ -1,12 +1,12 @@
 import { CliError, endOfInput, usage } from "../../../../errors.ts";
 import { counted } from "../../../../lib/text.ts";
+import { openWordDiff } from "../../../../lib/word-diff.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import type { Report, Section } from "../../../../output/report-model.ts";
 import { left, noTable, right } from "../../../../output/report-model.ts";
 import { askUntil } from "../../../task/ask.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import type { testReviewParams } from "./command.ts";
-import { openWordDiff } from "../answers/index.ts";
 import { readSuite } from "../file/index.ts";
 import { changedAnswers, restOf } from "./changed-answers.ts";
 import type { ChangedAnswer, ReviewedAnswers } from "./changed-answers.ts";

@@ -1,11 +1,11 @@
 import type { diffArrays as DiffArrays } from "diff";
-import type { TextComparison } from "../../../../output/report-model.ts";
-import { segmentsOf } from "./compare-answer.ts";
+import { segmentsOf } from "./words.ts";
 
-type Parts = TextComparison["parts"];
-
-/** Compares two texts word by word. */
-export type WordDiff = (first: string, second: string) => Parts;
+/** A part of two texts: `in` says which of them has it. */
+export interface DiffPart {
+  readonly text: string;
+  readonly in: "both" | "first" | "second";
+}
 
 /** Longer texts are compared up to here, in characters. */
 const MAX_LENGTH = 100_000;
@@ -14,13 +14,16 @@ const MAX_EDITS = 1000;
 /** Characters of unchanged text beside a difference. */
 const CONTEXT = 200;
 
-/** Loads what finds the words that two texts share, and those that only one of them has. */
+/** Finds the words that two texts share, and those that only one of them has. */
+export type WordDiff = (first: string, second: string) => DiffPart[];
+
+/** Loads what compares texts word by word. */
 export async function openWordDiff(): Promise<WordDiff> {
   const { diffArrays } = await import("diff");
-  return (first, second) => wordDiff(first, second, diffArrays);
+  return (first, second) => diffOf(first, second, diffArrays);
 }
 
-function wordDiff(first: string, second: string, diffArrays: typeof DiffArrays): Parts {
+function diffOf(first: string, second: string, diffArrays: typeof DiffArrays): DiffPart[] {
   const changes = diffArrays(
     wordsOf(first.slice(0, MAX_LENGTH)),
     wordsOf(second.slice(0, MAX_LENGTH)),
