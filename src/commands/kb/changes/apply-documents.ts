@@ -17,6 +17,7 @@ import type { Action, Change, DocumentChange } from "./change.ts";
 import { setStatus, statusesOf, waitUntilEditable } from "./document-status.ts";
 import { newMarker } from "./marker.ts";
 import type { Marker } from "./marker.ts";
+import type { DocumentFlags } from "./params.ts";
 import { SourceReader } from "./read-ahead.ts";
 import { countEnded, countOf, countSent, deleteActions, largeFile } from "./tally.ts";
 import { progressOf, updateActions, uploadActions, withoutRequest } from "./tally.ts";
@@ -26,12 +27,6 @@ import type { SentDocument, UploadTarget } from "./upload.ts";
 import { failed, isReplaceable, mayGetChunks, pendingOf } from "./unindexed.ts";
 import type { Unindexed } from "./unindexed.ts";
 import type { Context } from "../../task/command-spec.ts";
-
-/** Flags of every command that changes documents. */
-export interface DocumentFlags {
-  readonly no_wait?: boolean | undefined;
-  readonly wait_for_limit?: boolean | undefined;
-}
 
 /** The knowledge base whose documents change, and how. */
 export interface DocumentTarget extends UploadTarget, DocumentFlags {

@@ -1,5 +1,6 @@
 /** The change engine: what plans and makes the changes of a knowledge base. */
-export type { DocumentFlags, DocumentTarget } from "./apply-documents.ts";
+export type { DocumentTarget } from "./apply-documents.ts";
+export type { DocumentFlags } from "./params.ts";
 export { applySettings, createKb } from "./apply-settings.ts";
 export type { SettingsPlan } from "./apply-settings.ts";
 export { change } from "./change.ts";

@@ -47,7 +47,7 @@ export function newDifferencePage(sides: { readonly a: string; readonly b: strin
       };
       const tone = rows.length === 0 ? "good" : "bad";
       return {
-        title: "Comparison",
+        title: `Comparison of ${sides.a} and ${sides.b}`,
         data: rows,
         sections: [table],
         page: () => ({
