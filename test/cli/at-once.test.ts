@@ -171,7 +171,7 @@ test("a directory is written by one export at a time", async () => {
   const refused = ran.find(({ exit }) => exit === 1);
   expect(refused?.err).toMatch(/^error: another command is exporting to .*backup, pid \d+/);
   expect(refused?.out).toBe("");
-  expect(await readdir(place)).toEqual(["documents", "manifest.json"]);
+  expect(await readdir(place)).toEqual(["chunks", "documents", "manifest.json"]);
 });
 
 test("an export, an import and a copy that cannot be locked, on a full disk, do nothing", async () => {
@@ -205,5 +205,5 @@ test("an export that was killed before it wrote anything but its lock can be rep
   await writeFile(path, JSON.stringify(dead));
   await utimes(path, 0, 0); // not refreshed for long
   await server.done(["kb", "export", "Handbook", place], { folder });
-  expect(await readdir(place)).toEqual(["documents", "manifest.json"]);
+  expect(await readdir(place)).toEqual(["chunks", "documents", "manifest.json"]);
 });

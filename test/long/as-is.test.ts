@@ -14,6 +14,34 @@ const every = (["1.14.2", "1.16.1"] as const).flatMap((version) =>
   formsOfChunks.map((form) => [version, form[0], form] as const),
 );
 
+interface Found {
+  readonly records: readonly { readonly segment: { readonly content: string } }[];
+}
+
+const keywords = {
+  search_method: "keyword_search",
+  reranking_enable: false,
+  top_k: 5,
+  score_threshold_enabled: false,
+};
+
+/** Returns what asks a knowledge base, without a command line for each question: the texts that it finds. */
+async function search(version: keyof typeof servers, kb: string) {
+  const { done, env } = servers[version];
+  const { out } = await done(["kb", "show", kb, "--jq", ".id"]);
+  return async (query: string): Promise<string[]> => {
+    const response = await fetch(`${env["KB_BASE_URL"]}/datasets/${out.trim()}/retrieve`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${env["KB_KEY"]}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        query,
+        ...(kb.startsWith("economy") && { retrieval_model: keywords }),
+      }),
+    });
+    return ((await response.json()) as Found).records.map(({ segment }) => segment.content);
+  };
+}
+
 test.each(every)(
   "%s, %s: 300 questions find the same chunks before and after a copy as is",
   async (version, name, form) => {
@@ -24,15 +52,13 @@ test.each(every)(
       folder: home,
     });
     await done(["kb", "verify", target, `${target} copy`, "--chunks"]);
-    const found = async (kb: string, question: string) =>
-      (await done(["kb", "search", kb, question, "--top-k", "5", "--jq", ".[].segment.content"]))
-        .out;
+    const found = await Promise.all([search(version, target), search(version, `${target} copy`)]);
     let hits = 0;
     for (let at = 0; at < 300; at++) {
       const question = at < 100 ? `subject${at + 1}` : `Rule ${at % 100} since year${at - 99}`;
-      const before = await found(target, question);
-      expect(await found(`${target} copy`, question), question).toBe(before);
-      hits += before === "" ? 0 : 1;
+      const [before, after] = await Promise.all(found.map((searched) => searched(question)));
+      expect(after, question).toEqual(before);
+      hits += before?.length === 0 ? 0 : 1;
     }
     expect(hits).toBeGreaterThan(250);
   },

@@ -1,7 +1,7 @@
 import type { OnSent } from "../../../api/sent-bytes.ts";
 import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { ApiError, CliError, isFatal } from "../../../errors.ts";
+import { ApiError, CliError } from "../../../errors.ts";
 import { deleteDocument } from "../../../operations/documents.ts";
 import {
   isDone,
@@ -24,7 +24,7 @@ import { progressOf, updateActions, uploadActions, withoutRequest } from "./tall
 import type { ChangeCount, RunTally } from "./tally.ts";
 import { isSent, isUpload, noted, sendDocument, unsent, valuesOf } from "./upload.ts";
 import type { SentDocument, UploadTarget } from "./upload.ts";
-import { failed, isReplaceable, mayGetChunks, pendingOf } from "./unindexed.ts";
+import { failed, isRecoverable, isReplaceable, mayGetChunks, pendingOf } from "./unindexed.ts";
 import type { Unindexed } from "./unindexed.ts";
 import type { Context } from "../../task/command-spec.ts";
 
@@ -328,19 +328,11 @@ class DocumentRun {
       await act();
       return undefined;
     } catch (error) {
-      if (!this.#isRecoverable(error)) throw error;
+      if (!isRecoverable(error, this.#tools.context.signal)) throw error;
       const hint =
         "run the same command again to resume, or add --wait-for-limit to wait for the limit";
       if (error.kind === "limited") this.#limit ??= error.with({ isResult: true, hint });
       return error;
     }
-  }
-
-  /** Can requests for other documents still succeed? After a rate limit, the results say what is left. */
-  #isRecoverable(error: unknown): error is CliError {
-    if (!(error instanceof CliError) || this.#tools.context.signal.aborted) return false;
-    if (error.kind === "limited") return true;
-    // All of these requests are for one knowledge base.
-    return !isFatal(error) && error.kind !== "auth" && error.kind !== "not-found";
   }
 }

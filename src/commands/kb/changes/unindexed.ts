@@ -1,4 +1,4 @@
-import type { CliError } from "../../../errors.ts";
+import { CliError, isFatal } from "../../../errors.ts";
 import { pendingHash } from "../documents/index.ts";
 import type { DocumentStatus } from "../documents/index.ts";
 import { rowOf } from "./change.ts";
@@ -30,3 +30,11 @@ export const mayGetChunks = (
   { indexing_status }: DocumentStatus,
   { giveChunks }: { readonly giveChunks?: unknown },
 ): boolean => giveChunks !== undefined && indexing_status === "completed";
+
+/** Can requests for other documents still succeed? After a rate limit, the results say what is left. */
+export function isRecoverable(error: unknown, signal: AbortSignal): error is CliError {
+  if (!(error instanceof CliError) || signal.aborted) return false;
+  if (error.kind === "limited") return true;
+  // All of these requests are for one knowledge base.
+  return !isFatal(error) && error.kind !== "auth" && error.kind !== "not-found";
+}

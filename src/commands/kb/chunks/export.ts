@@ -15,7 +15,7 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<{ readonly document: string; readonly chunks: number }> {
   const { doc_form = null } = await context.api.call(getKnowledgeBase, { dataset_id });
-  const all = await collect(countedDocuments(dataset_id, context));
+  const all = (await collect(countedDocuments(dataset_id, context))).reverse(); // the newest come first
   const named = doc?.map((text) => {
     const found = all.filter(({ id, name }) => id === text || name === text);
     if (found.length === 1) return found[0];

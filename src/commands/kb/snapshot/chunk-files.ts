@@ -62,7 +62,9 @@ export function chunkWriter(
     if (old !== undefined && (await fileHash(directory, old, files)) === hash)
       return { file: old, sha256: hash, isEdited };
     const file = uniquePath(`${documentFile.replace(/^documents\//, "chunks/")}.jsonl`, taken);
-    await journal.append([{ chunk_file: true, file }]);
+    // The former one is removed last, by the next export if this one is killed.
+    const written = old === undefined ? [file] : [old, file];
+    await journal.append(written.map((each) => ({ chunk_file: true, file: each })));
     await files.writeAtomic(await newPathInside(directory, file, files), text);
     return { file, sha256: hash, isEdited };
   };
