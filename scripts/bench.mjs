@@ -16,6 +16,7 @@ import { logs } from "./bench/logs.mjs";
 import { starts } from "./bench/starts.mjs";
 import { stats } from "./bench/stats.mjs";
 import { timeline } from "./bench/timeline.mjs";
+import { pages } from "./bench/pages.mjs";
 import { results } from "./bench/tools.mjs";
 import { tree } from "./bench/tree.mjs";
 import { prepare } from "./prepare.mjs";
@@ -27,6 +28,7 @@ const parts = {
   bulk,
   events,
   timeline,
+  pages,
   logs,
   stats,
   knowledge,

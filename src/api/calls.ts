@@ -5,6 +5,7 @@ import { AdaptiveLimit } from "./adaptive-limit.ts";
 import type { ConcurrencyOptions } from "./adaptive-limit.ts";
 import { inexactNotice } from "./response.ts";
 import type { AttemptResult, HttpResponse, SendOptions, Transport } from "./exchange.ts";
+import type { OnSent } from "./sent-bytes.ts";
 import { requestFor } from "./request.ts";
 import type { Additions, HttpRequest, Values } from "./request.ts";
 
@@ -52,6 +53,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Number of retries (default: that of the client), e.g. 0 in a loop that retries on its own. */
   readonly retries?: number | undefined;
+  /** Called while a large body is sent. */
+  readonly onSent?: OnSent | undefined;
   /** Fields merged into the JSON body. */
   readonly extra?: Values | undefined;
   /** The response is only shown, so it may lack fields that code depends on. */
@@ -165,6 +168,7 @@ export class Calls {
       row,
       retry: duplicates ? "never" : retryOf(row),
       retries: call.retries ?? retries,
+      onSent: call.onSent,
       idleTimeout: idleTimeout ?? rowIdleTimeout,
       signal: call.signal ? AbortSignal.any([signal, call.signal]) : signal,
     };

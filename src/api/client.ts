@@ -72,6 +72,8 @@ export interface ApiClient {
   limitConcurrency(options?: ConcurrencyOptions): AdaptiveLimit;
   /** Base URL of the API without a trailing slash; known without a key. */
   baseUrl(): Promise<string>;
+  /** The end user of requests that name none. */
+  user(): Promise<string | undefined>;
   /** Identifies the server, its key, the values and the content. No key can be read from it. */
   fingerprint(
     values: readonly unknown[],
@@ -113,6 +115,7 @@ function clientOf(calls: Calls, common: CallOptions): ApiClient {
     with: (options) => clientOf(calls, { ...common, ...options }),
     limitConcurrency: (options) => calls.limitConcurrency(options),
     baseUrl: () => setup.baseUrl(),
+    user: () => setup.user(),
     async fingerprint(values, content) {
       const { baseUrl, key } = await setup.target(setup.kind);
       const { createHash } = await import("node:crypto"); // it takes 2 ms that only a journal needs

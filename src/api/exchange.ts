@@ -6,6 +6,8 @@ import { streamDecoder } from "../lib/text.ts";
 import type { AnyOperation, Retry } from "../operations/operation.ts";
 import { networkError, networkFailure } from "./network-error.ts";
 import type { HttpRequest, TypedFile } from "./request.ts";
+import { reportingBytes } from "./sent-bytes.ts";
+import type { OnSent } from "./sent-bytes.ts";
 
 /** One attempt as it is sent. */
 export interface OutgoingRequest {
@@ -61,6 +63,7 @@ export interface SendOptions {
   readonly idleTimeout: number;
   /** Aborted by an interrupt or a deadline; its reason says which. */
   readonly signal: AbortSignal;
+  readonly onSent?: OnSent | undefined;
   /** Further headers, from `api --header`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
@@ -86,13 +89,15 @@ export async function sendOnce(request: HttpRequest, options: SendOptions, trans
   };
   const body = await bodyOf(request, transport);
   const { origin, pathname, search } = new URL(request.url);
+  const { onSent } = options;
+  const sending = onSent && body ? reportingBytes(dispatcher, body, onSent) : { dispatcher, body };
   const send = async (): Promise<IncomingResponse> => {
-    const response = await dispatcher.request({
+    const response = await sending.dispatcher.request({
       origin,
       path: pathname + search,
       method: request.method as Dispatcher.HttpMethod, // undici takes any method, its type only some
-      headers,
-      body,
+      headers: { ...headers, ...("headers" in sending && sending.headers) },
+      body: sending.body,
       signal: options.signal,
       headersTimeout: options.idleTimeout,
       onInfo: limitInfoResponses(options.idleTimeout),

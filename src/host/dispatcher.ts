@@ -52,7 +52,7 @@ async function directDispatcher(connect: ConnectOptions): Promise<Dispatcher> {
     for (const flag of ["wasm-tier-up", "wasm-dynamic-tiering"]) setFlagsFromString(`--no-${flag}`);
   }
   const agent = new Agent({ connect });
-  return Object.assign(agent, { request: request.bind(agent) });
+  return Object.assign(agent, { request });
 }
 
 /** Marks errors that occurred before anything could be sent to the server. */

@@ -198,6 +198,8 @@ export interface RawHost {
   readonly files: Files;
   /** Aborted by a signal; `reason` is its name: SIGINT, SIGTERM or SIGHUP. */
   readonly signal: AbortSignal;
+  /** The next Ctrl-C calls `take` instead of aborting the signal; returns what gives it back. */
+  takeInterrupt(take: () => void): () => void;
   now(): Date;
   /** Monotonic clock in whole ms, for durations. */
   elapsed(): number;

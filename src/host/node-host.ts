@@ -38,6 +38,7 @@ export function nodeHost(): RawHost {
     directories: directoriesOf(env),
     files: diskFiles,
     signal,
+    takeInterrupt,
     now: () => new Date(),
     // `performance` takes 1 ms to load.
     elapsed: () => Number(process.hrtime.bigint() / 1_000_000n),
@@ -69,11 +70,22 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Aborts on the first signal; a second one exits at once with the code of that signal. */
+/** What the next SIGINT calls instead. */
+let interrupted: (() => void) | undefined;
+
+function takeInterrupt(take: () => void): () => void {
+  interrupted = take;
+  return () => (interrupted = undefined);
+}
+
+/** Aborts on the first signal that nothing takes; the next one exits at once with the code of that signal. */
 function firstSignal(): AbortSignal {
   const controller = new AbortController();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(name, () => {
+      const take = name === "SIGINT" ? interrupted : undefined;
+      interrupted = undefined;
+      if (take) return take();
       if (controller.signal.aborted) process.exit(128 + signalNumber(name));
       controller.abort(name);
     });

@@ -18,7 +18,7 @@ export function inputText(name: string, type: string, preset: unknown): string {
 }
 
 /**
- * When a form expires: `expires in 60 minutes (21:48)`. `format` writes a date as `2026-11-22 21:48`;
+ * When a form expires: `expires in 60 minutes (21:48 UTC)`. `format` writes a date as `2026-11-22 21:48 UTC`;
  * the day is omitted if it is today. Empty for an invalid date.
  */
 export function expiryText(expires: Date, now: Date, format: (date: Date) => string): string {

@@ -72,5 +72,8 @@ export const isIdPrefix = (text: string): boolean =>
   text.length >= MIN_PREFIX &&
   isUuid(`${text}${"00000000-0000-0000-0000-000000000000".slice(text.length)}`);
 
+/** What stands for the newest run in place of its ID. */
+export const NEWEST = "last";
+
 /** A name of a document with `/` for `∕` (U+2215), which the names of uploaded files have instead. */
 export const withSlashes = (name: string): string => name.replaceAll("∕", "/");

@@ -31,6 +31,7 @@ export interface Chunk {
   readonly summary?: string | null;
   /** Parts of a chunk in a hierarchical document. */
   readonly child_chunks: readonly { readonly content: string; readonly type: string }[];
+  readonly attachments?: readonly unknown[] | null;
 }
 
 const columns: readonly Column<Chunk>[] = [
@@ -64,6 +65,8 @@ const childSheet = withNamePath(
   ),
 );
 
+const childFields = { id: "id", content: "text", "type?": "text", "position?": "number" } as const;
+
 const segment_id = path.uuid("Chunk ID", { placeholder: "chunk", listed: "chunk" });
 const child_chunk_id = path.uuid("Child chunk ID", { placeholder: "child", listed: "child" });
 
@@ -93,7 +96,9 @@ export const listChunks = kbOperation({
       "disabled_at?": "time",
       "indexing_at?": "time",
       "completed_at?": "time",
-      child_chunks: [{ content: "text", "type?": "text" }],
+      "summary?": "text",
+      "error?": "text",
+      child_chunks: [childFields],
     },
     page<Chunk>(...columns),
   ),
@@ -236,9 +241,12 @@ export const listChildChunks = kbOperation({
     segment_id,
     keyword: query.text("Only child chunks that contain this text"),
   },
-  returns: page(
-    "position content type words=word_count:count id:id",
-    "... created=created_at:time updated=updated_at:time",
+  returns: withFields(
+    childFields,
+    page(
+      "position content type words=word_count:count id:id",
+      "... created=created_at:time updated=updated_at:time",
+    ),
   ),
   examples: [
     "kb chunk child list Handbook welcome.md $CHUNK",

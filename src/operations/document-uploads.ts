@@ -121,6 +121,13 @@ export const createDocumentByFile = kbOperation({
   command: "kb doc upload <kb> <file...>",
   action: "upload document {file} to knowledge base {kb}",
   summary: "Add documents from files, or replace the enabled ones with their names",
+  knownErrors: [
+    {
+      message: "the file was rejected",
+      kind: "refused",
+      hint: "every server takes md, txt, html, csv, pdf, docx and xlsx files, up to a size of its own",
+    },
+  ],
   about:
     "A document has the base name of its file, so two files of one name cannot be uploaded together.\nA directory is synced by `kb sync`.",
   route: "POST /datasets/{dataset_id}/document/create-by-file",

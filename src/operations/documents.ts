@@ -9,6 +9,7 @@ import {
   path,
   query,
   withFields,
+  withValues,
   record,
   success,
 } from "./operation.ts";
@@ -44,9 +45,7 @@ export interface StoredProcessRule {
 
 export const listDocuments = kbOperation({
   id: "listDocuments",
-  command: "kb doc list <kb>",
   action: "list documents in knowledge base {kb}",
-  summary: "List the documents of a knowledge base, newest first",
   route: "GET /datasets/{dataset_id}/documents",
   params: {
     dataset_id,
@@ -55,18 +54,16 @@ export const listDocuments = kbOperation({
   },
   returns: withFields(
     documentFields,
-    page(
-      "name status=display_status error:sparse words=word_count:count hits=hit_count:count",
-      "created=created_at:time id:id ... indexing_status doc_form tokens:count",
-      "size=data_source_detail_dict.upload_file.size:bytes data_source_type created_from",
-      "position",
+    withValues(
+      "doc_metadata",
+      page(
+        "name status=display_status error:sparse words=word_count:count hits=hit_count:count",
+        "created=created_at:time id:id ... indexing_status doc_form tokens:count",
+        "size=data_source_detail_dict.upload_file.size:bytes data_source_type created_from",
+        "position:count",
+      ),
     ),
   ),
-  examples: [
-    "kb doc list Handbook",
-    "kb doc list Handbook --status error --all",
-    "kb doc list Handbook --keyword leave -o name",
-  ],
 });
 
 export const getDocument = kbOperation({

@@ -167,6 +167,11 @@ interface Layout<T> {
   readonly columns: readonly Column<T>[];
   /** Path of the value that `-o name` prints (default `id`). */
   readonly namePath?: string;
+  /**
+   * Path of a list of named values, which are columns, too: `{name, type, value}`. One named like another
+   * column has the path before its name: `doc_metadata.status`.
+   */
+  readonly values?: string;
   /** Fields that each row, or the record, must have for tasks and after a write. */
   readonly fields?: RequiredFields;
   /** What a terminal shows instead of a table. */
@@ -212,8 +217,8 @@ export type TextFormat = "trec";
  */
 export type Returns<T = unknown> =
   | ({ readonly kind: "record" } & Layout<T>)
-  /** With `html`, the rows can be printed as a page. */
-  | ({ readonly kind: "list"; readonly rows: string; readonly html?: true } & Layout<T>)
+  /** With `html`, the rows can be printed as a page, whose title that is: `Files of {directory}`. */
+  | ({ readonly kind: "list"; readonly rows: string; readonly html?: string } & Layout<T>)
   | ({
       readonly kind: "page";
       readonly rows: string;
@@ -237,8 +242,11 @@ export type Returns<T = unknown> =
       readonly past?: true;
       readonly orResponse?: true;
     }
-  /** Bytes, with `media` only of media types with this prefix. */
-  | { readonly kind: "file"; readonly media?: string }
+  /**
+   * Bytes, with `media` only of media types with this prefix. `text`: they may be text, which a terminal
+   * shows; the value is how to get the text of those that are none.
+   */
+  | { readonly kind: "file"; readonly media?: string; readonly text?: string }
   /** Any JSON values or texts, printed unchanged. */
   | { readonly kind: "json" }
   /** Chunks of one text, printed as they arrive. */
@@ -281,8 +289,14 @@ export const cursor = <T>(after: string, ...columns: Column<T>[]) =>
 /** The same response with another path for `-o name`. */
 export const withNamePath = <R>(path: string, returns: R): R => ({ ...returns, namePath: path });
 
-/** The same rows, which can also be printed as a page: `-o html`. */
-export const asPage = <R extends Kind<"list">>(returns: R): R => ({ ...returns, html: true });
+/** The same rows with a list of named values that can be columns. */
+export const withValues = <R>(path: string, returns: R): R => ({ ...returns, values: path });
+
+/** The same rows, which can also be printed as a page with this title: `-o html`. */
+export const asPage = <R extends Kind<"list">>(html: string, returns: R): R => ({
+  ...returns,
+  html,
+});
 
 /** The same rows with a form of their own on a terminal. */
 export const onTerminal = <R>(terminalForm: TerminalForm, returns: R): R => ({
@@ -308,6 +322,7 @@ export const eventsOrResponse = { kind: "events", orResponse: true } as const;
 export const someEvents = { kind: "events", some: true } as const;
 export const pastEvents = { kind: "events", past: true } as const;
 export const fileContent = { kind: "file" } as const;
+export const fileOrText = { kind: "file", text: "add --chunks to print the text" } as const;
 export const audioFile = { kind: "file", media: "audio/" } as const;
 export const textChunks = { kind: "text" } as const;
 export const report = { kind: "report" } as const;

@@ -12,8 +12,8 @@ export interface Report {
   readonly sections: readonly Section[];
   /** What a terminal shows instead of the sections (default: these), unless `-o wide` is given. */
   readonly screen?: readonly Section[];
-  /** Sections that only the page of `-o html` has room for, made when it is printed. */
-  readonly more?: () => readonly Section[];
+  /** What `-o html` shows instead of the sections, made when it is printed. */
+  readonly page?: () => ReportPage | Promise<ReportPage>;
   /** What a terminal shows below the `LiveItems` that came before the report. */
   readonly ending?: readonly Section[];
   /**
@@ -25,6 +25,41 @@ export interface Report {
   readonly texts?: Readonly<Partial<Record<TextFormat, () => string>>>;
   /** The command has taken over the terminal: the report replaces the one before it. */
   readonly isFrame?: true;
+}
+
+/** The content of a page, from the top. */
+export interface ReportPage {
+  /** What the report is about, such as the application and the server; null if unknown. */
+  readonly facts?: Readonly<Record<string, string | null>>;
+  /** The figures that matter. */
+  readonly tiles?: readonly Tile[];
+  readonly plots?: readonly Plot[];
+  readonly sections: readonly Section[];
+}
+
+/** A figure with its name. */
+export interface Tile {
+  readonly label: string;
+  readonly value: string;
+  readonly tone?: Tone | undefined;
+  readonly note?: string | undefined;
+}
+
+/** A chart with axes: stacked bars or lines over points of time. A table has the same values. */
+export interface Plot {
+  readonly title: string;
+  readonly kind: "bars" | "lines";
+  readonly points: readonly (string | Date)[];
+  /** One value a point, at least 0; null if unknown. */
+  readonly series: readonly {
+    readonly label: string;
+    readonly values: readonly (number | null)[];
+    readonly tone?: Tone;
+  }[];
+  /** A value as text, for the axis. */
+  readonly format: (value: number) => string;
+  /** The end of the axis (default: above the largest value). */
+  readonly max?: number;
 }
 
 /**
@@ -90,18 +125,24 @@ export interface Section {
   readonly rows: readonly (readonly Cell[])[];
   /** Notes below the table. */
   readonly notes?: readonly string[];
-  /** In a brief: the rows are hidden until a reader opens them. */
+  /** In a brief and on a page: the rows are hidden until a reader opens them. */
   readonly folded?: boolean;
   /**
    * What `-o html` shows of a row when it is unfolded, by the index of the row; empty for a row that does
    * not unfold. Called for pages only, so it costs other formats nothing.
    */
   readonly details?: (row: number) => readonly Detail[];
+  /** What the rows of a page can be filtered by. */
+  readonly marks?: (row: number) => RowMarks;
 }
 
-/** One block of the details of a row: a text or any JSON value, which is cut if it is long, or a table. */
+/** By what a row is found, each with one or more words; a row with a `state` is one to look at first. */
+export type RowMarks = Readonly<Partial<Record<"state" | "tag" | "suite", readonly string[]>>>;
+
+/** One block of the details of a row: a text or any JSON value, which is cut if it is long, a table, or two texts. */
 export type Detail =
   | { readonly label: string; readonly value: unknown; readonly tone?: Tone }
+  | { readonly label: string; readonly comparison: TextComparison }
   | ({ readonly label: string } & Pick<Section, "columns" | "rows">);
 
 /** A section of text alone. */

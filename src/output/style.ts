@@ -167,6 +167,8 @@ export interface Times {
   readonly toTheSecond?: (date: Date) => string;
   /** `UTC` or `+01:00` for the header, unless the text contains it. */
   readonly zone?: string;
+  /** The text with its zone, for a time outside a table. */
+  full(date: Date): string;
 }
 
 /** How dates are displayed. */
@@ -184,9 +186,10 @@ export interface TimeStyle {
 export function timesFor(style: TimeStyle, forHumans: boolean): Times {
   if (style.times === "relative") {
     const now = style.now().getTime();
-    return { text: write((date) => distance(now - date.getTime())) };
+    const text = write((date) => distance(now - date.getTime()));
+    return { text, full: text };
   }
-  if (!forHumans) return { text: write(isoSeconds) };
+  if (!forHumans) return { text: write(isoSeconds), full: write(isoSeconds) };
   const offset = offsets(style);
   const zone = offset(style.now());
   const textTo = (timeStyle: "short" | "medium") => {
@@ -197,7 +200,9 @@ export function timesFor(style: TimeStyle, forHumans: boolean): Times {
       return own === zone ? day(date) : `${day(date)} ${own}`;
     });
   };
-  return { zone, text: textTo("short"), toTheSecond: textTo("medium") };
+  const day = clock(style, { dateStyle: "short", timeStyle: "short" });
+  const full = write((date) => `${day(date)} ${offset(date)}`);
+  return { zone, text: textTo("short"), toTheSecond: textTo("medium"), full };
 }
 
 /** Formats the time of day of an event: `14:03:22`, or ISO 8601 if not `forHumans`. */

@@ -190,8 +190,8 @@ describe("a list that has fewer rows than its total", () => {
     expect([ran.exit, ran.err]).toEqual([1, expect.stringContaining("received 0 of 1 rows")]);
   });
 
-  test("of chunks is rejected by kb export --chunks", async () => {
-    const ran = await server.cli(words("kb export Base ./chunks --chunks"), emptied(/segments/));
+  test("of chunks is rejected by kb export", async () => {
+    const ran = await server.cli(words("kb export Base ./chunks"), emptied(/segments/));
     expect([ran.exit, ran.err]).toEqual([1, expect.stringContaining("received 0 of 1 rows")]);
   });
 });

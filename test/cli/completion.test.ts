@@ -175,8 +175,8 @@ test("runs of this machine are completed, newest first, with their age", async (
   const world = { ...at(5), env };
   expect(await completionLines(["show", ""], world, "wf")).toEqual([
     `${paused.out.trim()}\tpaused, 2m ago`,
-    `${ids[1]}\t3m ago`,
-    `${ids[0]}\t5m ago`,
+    `${ids[1]}\tsucceeded, 3m ago`,
+    `${ids[0]}\tsucceeded, 5m ago`,
   ]);
   const [older = "", newer = ""] = ids;
   expect(await values(["events", newer, older.slice(0, 20)], world, "wf")).toEqual([older]);

@@ -89,7 +89,7 @@ test("a task: every operation it may send, its own first", () => {
       { id: "getChatAppInfo", method: "GET", path: "/info" },
     ],
     parameters: [
-      { name: "task_id", flag: null, positional: true, required: true },
+      { name: "task_id", flag: null, positional: true, required: false },
       { name: "run", flag: "--run", positional: false, required: false, kind: "uuid" },
     ],
   });

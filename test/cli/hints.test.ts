@@ -113,6 +113,12 @@ beforeAll(async () => {
   await done("kb doc archive 'Hand book' old.md");
   await done("kb doc disable 'Hand book' off.md");
   await done("kb metadata create 'Hand book' team --type string");
+  await done("wf --app convo chat send hello");
+  ids["masked"] = await done("wf run --input query=***** -o name");
+  const file = `doc=@${join(folder, "up.md")}`;
+  ids["file"] = await done(
+    `wf --app inputs run --input name=a --input kind=a --input ${file} -o name`,
+  );
   ids["bare"] = await done("kb create Bare -o name");
   ids["url"] = server.env["KB_BASE_URL"] ?? "";
   ids["none"] = "0190f2b4-5f6a-7c31-9d2e-3f4a5b6c7d8e";
@@ -242,6 +248,8 @@ const scenes: readonly Scene[] = [
   { line: "kb plan $dir/plan.yaml" },
   { line: "kb plan $dir/none.yaml" },
   { line: "kb create Another" },
+  { line: "kb create 'Hand book'" },
+  { line: "kb import $dir/docs" },
   { line: "kb metadata set 'Hand book' leave.md --set nope=1", on: idle },
   // Runs
   { line: "wf --app review run --input query=hello" },
@@ -258,6 +266,12 @@ const scenes: readonly Scene[] = [
   { line: "wf --app echo events $echo" },
   { line: "wf --app broken show $broken", world: { folder: elsewhere } },
   { line: "wf --app slow stop $slow", world: { folder: elsewhere } },
+  { line: "wf show" },
+  { line: "wf --app convo retry last --yes" },
+  { line: "wf retry $masked --yes", unless: "the value is to be replaced" },
+  { line: "wf --app inputs retry $file --yes --user ann" },
+  { line: "wf --app loop stop last" },
+  { line: "wf top --all-apps", world: { env: { KB_PROFILE: "", KB_APP_KEY: "app-echo" } } },
   { line: "wf --app slow wait $slow --timeout 100ms" },
   { line: "wf --app slow events $slow --follow --timeout 100ms" },
   { line: "wf --app slow events $slow --follow", faults: ["GET /workflow/*/events cut-after=1"] },
@@ -273,6 +287,7 @@ const scenes: readonly Scene[] = [
   { line: "wf test run $dir/program.yaml" },
   { line: "wf --app echo test init --from rows $dir/faq.csv --input query --out $dir/faq.yaml" },
   { line: "wf --app echo test review $dir/rows.csv" },
+  { line: "wf --app answers test init --from logs", unless: "there is nothing to make tests of" },
   { line: "wf test flaky $dir" },
   { line: "wf replay $dir/cut.jsonl --app slow" },
   { line: "wf replay $dir/rows.csv" },
@@ -389,6 +404,8 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/wf/follow/stream-text.ts", "wf show", "needs lost text: following.test.ts"],
   ["commands/wf/forms/submit.ts", "wf form submit", "for a form that is left open in a terminal"],
   ["commands/wf/run/batch.ts", "wf logs", "needs an interrupted batch: run-each.test.ts"],
+  ["commands/wf/run/retry.ts", "{ input })", "needs a file that the server has deleted"],
+  ["commands/wf/run/retry.ts", "wf show", "needs files outside of the form"],
   ["commands/wf/run/run.ts", "wf show", "needs a successful run without outputs"],
   ["commands/wf/run/run.ts", "wf logs", "needs a stream without an event"],
 ];

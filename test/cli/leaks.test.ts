@@ -188,7 +188,7 @@ const kbLines: readonly (readonly [line: string, exit: number])[] = [
   ["kb tag create --each @rows.csv --errors-to @failed.csv -o json", 10],
   ["kb tag create --each @rows.csv --stop-on-error", 10],
   ["kb search Leaves# days -o json", 0],
-  ["kb export Leaves# @bundle --chunks", 0],
+  ["kb export Leaves# @bundle", 0],
   ["kb verify @bundle Leaves#", 0],
   ["kb import @bundle --name Again#", 0],
   ["kb pull Leaves# --output-file @pulled.yml", 0],

@@ -26,7 +26,7 @@ export interface Tab {
   takeEvents(): readonly { readonly method: string; readonly params: Fields }[];
   /** Resolves when the event comes. */
   next(method: string): Promise<void>;
-  /** The value of an expression in the page. */
+  /** The value of an expression in the page, or of its promise. */
   evaluate<T>(expression: string): Promise<T>;
 }
 
@@ -115,7 +115,11 @@ async function tabOf(socket: WebSocket): Promise<Tab> {
     next: (method) =>
       new Promise((resolve) => listeners.set(method, [...(listeners.get(method) ?? []), resolve])),
     async evaluate(expression) {
-      const found = await send("Runtime.evaluate", { expression, returnByValue: true });
+      const found = await send("Runtime.evaluate", {
+        expression,
+        returnByValue: true,
+        awaitPromise: true,
+      });
       if (found["exceptionDetails"] !== undefined) throw new Error(JSON.stringify(found));
       return (found["result"] as { value: never }).value;
     },

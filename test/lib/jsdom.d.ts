@@ -7,10 +7,13 @@ declare module "jsdom" {
   export class JSDOM {
     constructor(
       html: string,
-      options: {
-        readonly runScripts: "outside-only" | "dangerously";
-        readonly virtualConsole: VirtualConsole;
-      },
+      options:
+        | {
+            readonly runScripts: "outside-only" | "dangerously";
+            readonly virtualConsole: VirtualConsole;
+            readonly url?: string;
+          }
+        | { readonly contentType: "image/svg+xml" },
     );
     readonly window: PageWindow;
   }
@@ -18,6 +21,10 @@ declare module "jsdom" {
   export interface PageWindow {
     readonly document: PageDocument;
     readonly Event: new (type: string) => object;
+    readonly KeyboardEvent: new (
+      type: string,
+      init: { readonly key: string; readonly bubbles: boolean; readonly cancelable: boolean },
+    ) => object;
     eval(script: string): unknown;
     setTimeout(callback: (value?: unknown) => void): void;
     dispatchEvent(event: object): void;
@@ -31,15 +38,22 @@ declare module "jsdom" {
 
   export interface PageDocument extends PageParent {
     readonly title: string;
+    readonly body: PageElement;
+    readonly activeElement: PageElement | null;
     getElementById(id: string): PageElement | null;
   }
 
   export interface PageElement extends PageParent {
+    readonly id: string;
     readonly tagName: string;
     readonly textContent: string;
     readonly open: boolean;
     readonly attributes: Iterable<{ readonly name: string; readonly value: string }>;
     getAttribute(name: string): string | null;
+    hasAttribute(name: string): boolean;
+    closest(selector: string): PageElement | null;
     click(): void;
+    focus(): void;
+    dispatchEvent(event: object): void;
   }
 }

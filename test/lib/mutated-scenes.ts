@@ -142,7 +142,7 @@ const taskLines: readonly (readonly [words: string, key?: string])[] = [
   ["kb doc download Handbook welcome.md leave.md --dir ./out/down"],
   ["kb doc download Handbook welcome.md leave.md --zip ./out.zip"],
   ["kb export Handbook ./out"],
-  ["kb export Handbook ./out --chunks"],
+  ["kb export Handbook ./out"],
   ["kb sync Synced ./synced --dry-run"],
   ["kb sync Synced ./synced --prune --max-delete 100% --dry-run"],
   ["kb doctor"],

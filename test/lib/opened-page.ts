@@ -4,8 +4,8 @@ import { HtmlValidate } from "html-validate";
 import { JSDOM, VirtualConsole } from "jsdom";
 import type { PageWindow } from "jsdom";
 
-/** Opens a page. With `scripts`, its script runs, and so would any other; errors of it are thrown. */
-export function openedPage(html: string, scripts = false): PageWindow {
+/** Opens a page. With `scripts`, its script runs, and so would any other; errors of it are thrown. `url` is its address. */
+export function openedPage(html: string, scripts = false, url?: string): PageWindow {
   const virtualConsole = new VirtualConsole();
   virtualConsole.on("jsdomError", (error) => {
     if (!error.message.startsWith("Not implemented")) throw error;
@@ -13,6 +13,7 @@ export function openedPage(html: string, scripts = false): PageWindow {
   const { window } = new JSDOM(html, {
     runScripts: scripts ? "dangerously" : "outside-only",
     virtualConsole,
+    ...(url !== undefined && { url }),
   });
   return window;
 }

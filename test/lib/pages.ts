@@ -7,8 +7,11 @@ import { runInSandbox } from "./recipes.ts";
 /** Pages without commands to type: generated, or reports. */
 const reports = ["reference.md", "server.md", "performance.md", "reliability.md"];
 const skill = "src/commands/shared/skill";
+/** The README in other languages. Its commands are those of README.md. */
+export const translations = ["README.zh-CN.md", "README.ja.md"];
 export const pages = [
   "README.md",
+  ...translations,
   "examples/README.md",
   `${skill}/SKILL.md`,
   ...readdirSync(join(root, skill, "references")).map((name) => `${skill}/references/${name}`),
@@ -70,4 +73,6 @@ export async function checkPage(page: string): Promise<void> {
 }
 
 /** Pages with commands to run. */
-export const runnablePages = pages.filter((page) => stepsOf(page).length > 0);
+export const runnablePages = pages.filter(
+  (page) => stepsOf(page).length > 0 && !translations.includes(page),
+);

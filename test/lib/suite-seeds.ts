@@ -43,6 +43,7 @@ export const runOf = (test: string, passed: boolean, more: Partial<TestRun> = {}
   suite: "suite",
   path: "suite.yaml",
   test,
+  tags: [],
   repeat: 1,
   side: "new",
   app: null,

@@ -112,6 +112,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
     },
     files: { ...diskFiles, ...world.files },
     signal: world.signal ?? new AbortController().signal,
+    takeInterrupt: () => () => {},
     now: world.now ?? (() => new Date()),
     elapsed: world.elapsed ?? (() => world.now?.().getTime() ?? performance.now()),
     // Delays are recorded instead of waited for: each takes a few ms at most.

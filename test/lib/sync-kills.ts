@@ -176,7 +176,7 @@ export async function importWithKill(
   home: string,
   { argv, source, requests }: { argv: readonly string[]; source: string; requests: number },
 ): Promise<boolean> {
-  const name = `${argv[0]} killed after ${requests}`;
+  const name = `${source.slice(-20)} ${argv[0]} ${requests}`;
   const command = [...argv, "--name", name];
   server.sandbox.setFaults([parseFault("* * delay=200ms")]); // so that the kill is in time
   const after = server.seen.length + requests;
@@ -193,7 +193,9 @@ export async function importWithKill(
   }
   const again = await server.cli(["kb", ...command], { folder: home });
   expect(again.exit, `${name}: ${again.err}`).toBe(0);
-  const verified = await server.cli(["kb", "verify", source, name], { folder: home });
+  const chunks = argv.includes("--as-is") ? ["--chunks"] : [];
+  const verify = ["kb", "verify", source, name, ...chunks];
+  const verified = await server.cli(verify, { folder: home });
   expect(verified.exit, `${name}: ${verified.out}${verified.err}`).toBe(0);
   return true;
 }

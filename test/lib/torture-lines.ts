@@ -82,7 +82,7 @@ export const lines: readonly Line[] = [
   line("kb sync Synced ./synced", { again: true, partial: made }),
   line("kb sync Synced ./synced --prune --max-delete 100% -y", { again: true, partial: made }),
   line("kb export Handbook ./new-backup", { again: true, partial: /manifest\.part\.jsonl$/ }),
-  line("kb export Handbook ./backup --chunks", {
+  line("kb export Handbook ./backup", {
     again: true,
     partial: /manifest\.part\.jsonl$|chunks\//,
   }),

@@ -2,12 +2,14 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import axe from "axe-core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { installedBrowser, openTab } from "../lib/browser.ts";
 import type { Tab } from "../lib/browser.ts";
 import { commandPages, markup } from "../lib/command-pages.ts";
 import { evil } from "../lib/hostile-responses.ts";
 import { axeViolations } from "../lib/opened-page.ts";
+import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 const long = "unbroken".repeat(40);
@@ -16,12 +18,17 @@ const pages = {
   plain: await commandPages(""),
   hostile: await commandPages(`${markup}${evil} ${long}`),
 };
-const all = Object.entries(pages).flatMap(([kind, made]) =>
-  [...made].map(([command, html]) => ({ name: `${command}, ${kind}`, html })),
-);
+const sandbox = await testSandbox();
+const address = new URL("/", sandbox.env["KB_BASE_URL"]).href;
+const all = [
+  ...Object.entries(pages).flatMap(([kind, made]) =>
+    [...made].map(([command, html]) => ({ name: `${command}, ${kind}`, html })),
+  ),
+  { name: "kb sandbox", html: await (await fetch(address)).text() },
+];
 
 test.each(all)("$name: no violation of accessibility", async ({ html }) => {
-  expect(all).toHaveLength(14);
+  expect(all).toHaveLength(15);
   expect(await axeViolations(html, false)).toEqual([]);
   expect(await axeViolations(html, true)).toEqual([]);
 });
@@ -95,6 +102,32 @@ describe.skipIf(browser === undefined)("in a browser", () => {
     throw new Error(`no Tab reaches ${selector}`);
   }
 
+  /** What the checker of accessibility finds, contrast included. */
+  async function violations(): Promise<readonly string[]> {
+    await tab.evaluate(axe.source);
+    const found = `axe.run({ resultTypes: ["violations"] }).then(({ violations, passes }) =>
+      passes.length === 0 ? ["no rule was applied"]
+        : violations.map(({ id, nodes }) => id + ": " + nodes[0].html))`;
+    return tab.evaluate<readonly string[]>(found);
+  }
+
+  const widths = all.flatMap((each) => [400, 800, 1400].map((width) => ({ ...each, width })));
+  test.each(widths)(
+    "$name at $width px: nothing is inaccessible, light or dark, folded or unfolded",
+    async ({ name, html, width }) => {
+      await open(name, html, width);
+      for (const value of ["light", "dark"]) {
+        const features = [{ name: "prefers-color-scheme", value }];
+        await tab.send("Emulation.setEmulatedMedia", { features });
+        await tab.evaluate(
+          "for (const each of document.querySelectorAll('details')) each.open = !each.open",
+        );
+        expect(await violations(), value).toEqual([]);
+      }
+      await tab.send("Emulation.setEmulatedMedia", { features: [] });
+    },
+  );
+
   test.each(all.flatMap((each) => [360, 1280].map((width) => ({ ...each, width }))))(
     "$name at $width px: nothing is too wide, blocked, wrong or requested",
     async ({ name, html, width }) => {
@@ -104,7 +137,8 @@ describe.skipIf(browser === undefined)("in a browser", () => {
         "for (const each of document.querySelectorAll('details')) each.open = true",
       );
       expect(await tab.evaluate(tooWide)).toEqual([]);
-      expect(await tab.evaluate("document.documentElement.className")).toBe("scripted");
+      if (html.includes("<script>"))
+        expect(await tab.evaluate("document.documentElement.className")).toBe("scripted");
       expect(await tab.evaluate("document.title")).not.toBe("owned");
       const events = tab.takeEvents();
       const requests = events
@@ -117,13 +151,14 @@ describe.skipIf(browser === undefined)("in a browser", () => {
     },
   );
 
-  test("the checks see a page that is too wide and a script that is blocked", async () => {
+  test("the checks see a page that is too wide or inaccessible, and a script that is blocked", async () => {
     const html = pages.plain.get("wf timeline") ?? "";
     const faulty = html
-      .replace("</h1>", `${"x".repeat(900)}</h1><svg width="900" height="9"></svg>`)
+      .replace("</h1>", `${"x".repeat(900)}</h1><svg width="900" height="9"></svg><img>`)
       .replace("</main>", "<script>document.title = 'owned'</script></main>");
     await open("faulty", faulty, 360);
     expect(await tab.evaluate(tooWide)).toContain("the page");
+    expect(await violations()).toContain("image-alt: <img>");
     expect(await tab.evaluate("document.title")).not.toBe("owned");
     const blocked = tab.takeEvents().filter(({ method }) => method === "Log.entryAdded");
     expect(JSON.stringify(blocked)).toContain("Content Security Policy");

@@ -25,9 +25,9 @@ beforeAll(async () => {
 
 /** All elements and attributes that a page may have. */
 const elements =
-  "a body button caption details div footer h1 h2 h3 head header html li main meta nav p path pre rect script section span style summary svg table tbody td th thead time title tr ul";
+  "a body button caption dd del details div dl dt figcaption figure footer g h1 h2 h3 head header html input ins kbd label li main meta nav output p path pre rect script section span strong style summary svg table tbody td th thead time title tr ul";
 const attributes =
-  "aria-controls aria-expanded aria-hidden aria-label charset class colspan content d data-sort data-value datetime height href http-equiv id lang name preserveAspectRatio role scope tabindex type viewBox width x y";
+  "aria-controls aria-expanded aria-hidden aria-label aria-pressed charset class colspan content d data-label data-marks data-sort data-value datetime height href http-equiv id lang name open placeholder preserveAspectRatio role scope tabindex type viewBox width x y";
 
 describe.each(commands)("%s", (command) => {
   test("has a valid page", async () => {
@@ -75,13 +75,8 @@ test("rows unfold what other formats have no room for", () => {
   expect(labels("wf diff")).toEqual(
     expect.arrayContaining(["a: error", "b: inputs", "b: outputs"]),
   );
-  expect(labels("wf test run")).toEqual([
-    "run 1: answer",
-    "run 1: checks",
-    "run 2: answer",
-    "run 2: checks",
-  ]);
-  expect(labels("kb eval")).toEqual(["found", "missing"]);
+  expect(labels("wf test run")).toEqual(["inputs", "answer (2 of 2 runs)", "checks"]);
+  expect(labels("kb eval")).toEqual(["expected", "found chunks"]);
   expect(labels("wf stats")).toEqual([]);
 });
 
@@ -97,5 +92,31 @@ test("the result of the command stands above the tables", () => {
     "",
     expect.stringMatching(/^\d+ differences?; compared 2 and 1 documents/),
     "2 files: 3 errors, 0 warnings",
+  ]);
+});
+
+test("an evaluation has misses first, and the chunks without scores that say nothing", () => {
+  const window = openedPage(plain.get("kb eval") ?? "");
+  expect(textsOf(window, ".marked > tbody > tr:first-child > th")).toEqual(["train", "leave"]);
+  expect(textsOf(window, "#row-train .block:first-child tbody tr")).toEqual([
+    "leavemissing",
+    "not theremissing",
+  ]);
+  expect(textsOf(window, "#row-train .block:last-child tr")).toEqual([
+    "documentexpectedchunk",
+    "travelnoTravel by train",
+  ]);
+});
+
+test("titles are nouns", () => {
+  const titles = commands.map((command) => textsOf(openedPage(plain.get(command) ?? ""), "h1"));
+  expect(titles.flat().map((title) => title.replace(/ \/.*/, ""))).toEqual([
+    "Timeline of",
+    "Comparison of",
+    "Statistics",
+    "Test report",
+    "Evaluation of Handbook",
+    "Comparison of Handbook and Copy",
+    "Check of files in",
   ]);
 });

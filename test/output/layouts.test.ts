@@ -218,6 +218,7 @@ const elsewhere = new Map([
   ["wf conversation variables", "the chat application has none"],
   ["kb doc download", "prints the files that it wrote"],
   ["kb export", "prints the files that it wrote"],
+  ["kb chunk export", "prints the file that it wrote"],
   ["kb verify", "prints differences like kb plan"],
   ["kb sandbox", "runs until it is interrupted"],
   ["wf top", "redraws a screen until it is interrupted"],

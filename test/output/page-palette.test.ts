@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { pagePalette, paletteCss } from "../../src/output/html/palette.ts";
+import { pagePalette, paletteCss } from "../../src/lib/page/palette.ts";
 import { root } from "../lib/paths.ts";
 
 /** Relative luminance of `#rrggbb` by WCAG 2. */
@@ -36,7 +36,7 @@ test.each(Object.entries(pagePalette))("every ink is readable on every paper: %s
   expect(pairs.filter(([, ratio]) => ratio < 4.5)).toEqual([]);
 });
 
-const css = readFileSync(new URL("src/output/html/page.css", `file://${root}/`), "utf8");
+const css = readFileSync(new URL("src/lib/page/page.css", `file://${root}/`), "utf8");
 
 test("the style takes all colors from the palette: inks for texts, papers behind them", () => {
   const declared = [...css.matchAll(/(?<=[{;\s])([a-z-]+):\s*([^;{}]+);/g)].map(
@@ -51,7 +51,9 @@ test("the style takes all colors from the palette: inks for texts, papers behind
   expect(outside(of("color"), /^var\(--ink-\w+\)$/)).toEqual([]);
   expect(outside(of("background"), /^var\(--paper-\w+\)$/)).toEqual([]);
   // With the colors that the reader of a high-contrast theme has chosen.
-  expect(outside(of("fill"), /^(var\(--(ink|line)-\w+\)|Canvas|CanvasText)$/)).toEqual([]);
+  expect(
+    outside(of("fill"), /^(var\(--(ink|line)-\w+\)|none|Canvas|CanvasText|Highlight)$/),
+  ).toEqual([]);
 });
 
 test("the style uses no color that the palette lacks", () => {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { report } from "../../src/operations/operation.ts";
 import type { Style } from "../../src/output/print/print.ts";
+import { scaleOf } from "../../src/output/html/page-plots.ts";
 import type { Report } from "../../src/output/report-model.ts";
 import { axeViolations, invalidParts, openedPage, textsOf } from "../lib/opened-page.ts";
 import { printed } from "../lib/printed.ts";
@@ -73,8 +74,8 @@ const nodes: Report = {
         ["01", { chart: "bar", value: 0 }, null, 7],
       ],
     },
+    { title: "None", columns: [{ label: "a" }], rows: [] },
   ],
-  more: () => [{ title: "None", columns: [{ label: "a" }], rows: [] }],
 };
 
 const page = {
@@ -257,7 +258,7 @@ describe("with its script", () => {
 
   test("the name of a row unfolds its details, another button those of all rows", async () => {
     const window = openedPage(html, true);
-    const [first, second] = window.document.querySelectorAll("details");
+    const [first, second] = window.document.querySelectorAll(".more details");
     const [button] = window.document.querySelectorAll("button.fold");
     const all = window.document.querySelector("button.all");
     const toggled = () => new Promise((resolve) => window.setTimeout(resolve));
@@ -277,9 +278,9 @@ describe("with its script", () => {
   test("everything is unfolded on paper", () => {
     const window = openedPage(html, true);
     window.dispatchEvent(new window.Event("beforeprint"));
-    expect(window.document.querySelectorAll("details:not([open])")).toHaveLength(0);
+    expect(window.document.querySelectorAll(".more details:not([open])")).toHaveLength(0);
     window.dispatchEvent(new window.Event("afterprint"));
-    expect(window.document.querySelectorAll("details[open]")).toHaveLength(0);
+    expect(window.document.querySelectorAll(".more details[open]")).toHaveLength(0);
   });
 });
 
@@ -326,9 +327,225 @@ test("other formats do not compute what only a page has", async () => {
   const value: Report = {
     data: null,
     sections: [{ columns: [{ label: "a" }], rows: [["b"]], details: refuse }],
-    more: refuse,
+    page: refuse,
   };
   for (const format of ["grid", "wide", "tsv", "csv", "md", "json", "jsonl", "yaml"] as const)
     await printed(report, [value], { format });
   await expect(shown(value)).rejects.toThrow("computed");
+});
+
+describe("the content of a page", () => {
+  const overview: Report = {
+    data: null,
+    sections: [{ columns: [{ label: "not shown" }], rows: [["x"]] }],
+    page: () => ({
+      facts: { application: "Helper", server: null },
+      tiles: [{ label: "passed", value: "3", tone: "good", note: "of 4 tests" }],
+      plots: [
+        {
+          title: "Runs per day",
+          kind: "bars",
+          points: ["Mon", "Tue"],
+          series: [
+            { label: "not failed", values: [6, 3] },
+            { label: "failed", values: [2, null] },
+          ],
+          format: String,
+        },
+        {
+          title: "Time",
+          kind: "lines",
+          points: [new Date("2026-11-21T00:00:00Z"), "b", "c", "d"],
+          series: [{ label: "p95", values: [1, null, 2, 4] }],
+          format: (seconds) => `${seconds} s`,
+        },
+      ],
+      sections: [
+        {
+          title: "Tests",
+          columns: [{ label: "test" }],
+          rows: [["One: a"], ["One: a"], ["…"], ["Two"], ["three <3>"]],
+          details: (row) => [
+            {
+              label: "answer",
+              comparison: { titles: ["expected", "actual"], parts: parts[row] ?? [] },
+            },
+          ],
+          marks: (row) => ({
+            state: row < 2 ? ["failed"] : [],
+            tag: row % 2 === 0 ? ["even"] : [],
+          }),
+        },
+        { title: "More", columns: [{ label: "hour" }], rows: [["00"], ["01"]], folded: true },
+      ],
+    }),
+  };
+  const parts = [
+    [
+      { text: "28 ", in: "first" },
+      { text: "30 ", in: "second" },
+      { text: "days", in: "both" },
+    ],
+  ] as const;
+  let text = "";
+  beforeAll(async () => {
+    text = await shown(overview);
+  });
+  const opened = (hash = "") => openedPage(text, true, `https://page.example/${hash}`);
+  type Page = ReturnType<typeof opened>;
+  const visible = ({ document }: Page) =>
+    [...document.querySelectorAll("table.marked > tbody")].flatMap((body) =>
+      body.hasAttribute("hidden") ? [] : [body.id],
+    );
+  const press = (window: Page, key: string) =>
+    (window.document.activeElement ?? window.document.body).dispatchEvent(
+      new window.KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }),
+    );
+  const search = (window: Page, words: string) => {
+    const input = window.document.querySelector("input[type=search]");
+    if (!input) throw new Error("no search");
+    Object.assign(input, { value: words });
+    input.dispatchEvent(new window.Event("input"));
+  };
+  const rows = ["row-one-a", "row-one-a-2", "row-", "row-two", "row-three-3"];
+
+  test("is valid, and has no violation of accessibility", async () => {
+    expect(await invalidParts(text)).toEqual([]);
+    expect(await axeViolations(text, true)).toEqual([]);
+  });
+
+  test("begins with facts, figures and charts with their axes", () => {
+    const window = openedPage(text);
+    expect(textsOf(window, ".facts div")).toEqual(["applicationHelper"]);
+    expect(textsOf(window, ".tiles .good")).toEqual(["passed 3 of 4 tests"]);
+    expect(textsOf(window, ".bars .y span")).toEqual(["8", "6", "4", "2", "0"]);
+    expect(textsOf(window, ".bars .x span")).toEqual(["Mon", "Tue"]);
+    expect(textsOf(window, ".bars title")).toEqual([
+      "Mon: 6 not failed, 2 failed",
+      "Tue: 3 not failed, 0 failed",
+    ]);
+    expect(textsOf(window, ".lines .x span")).toEqual(["2026-11-21 00:00", "b", "c", "d"]);
+    const names = [...window.document.querySelectorAll(".plane svg")].map((svg) =>
+      svg.getAttribute("aria-label"),
+    );
+    expect(names).toEqual([
+      "Runs per day: not failed from 3 to 6, last 3; failed from 2 to 2, last 2",
+      "Time: p95 from 1 s to 4 s, last 4 s",
+    ]);
+    const bars = [...window.document.querySelectorAll(".bars rect")].map((rect) =>
+      ["x", "y", "height"].map((name) => rect.getAttribute(name)),
+    );
+    expect(bars).toEqual([
+      ["50", "25", "75"],
+      ["50", "0", "25"],
+      ["550", "62.5", "37.5"],
+    ]);
+    const line = window.document.querySelector(".lines path:not(.tick)")?.getAttribute("d");
+    expect(line).toBe("M125 75h0M625 50h0L875 0");
+  });
+
+  test("two texts stand beside each other, with what only one has", () => {
+    const window = openedPage(text);
+    expect(textsOf(window, "#row-one-a .side")).toEqual([
+      "expectedonly here:28 days",
+      "actualonly here:30 days",
+    ]);
+    expect(textsOf(window, "#row-one-a-2 .compared")).toEqual(["nothing", "nothing"]);
+  });
+
+  test("rows have anchors, and the first one to look at is unfolded", () => {
+    const window = openedPage(text);
+    expect(visible(window)).toEqual(rows);
+    expect(textsOf(window, ".more details[open] h3")).toEqual(["expected", "actual"]);
+    const links = [...window.document.querySelectorAll(".marked .anchor")];
+    expect(links.map((link) => link.getAttribute("href"))).toEqual(rows.map((id) => `#${id}`));
+  });
+
+  test("the search and the filters choose rows", () => {
+    const window = opened();
+    const chips = [...window.document.querySelectorAll(".chips button")];
+    expect(chips.map(({ textContent }) => textContent)).toEqual(["failed 2", "tag even 3"]);
+    const count = () => textsOf(window, "output");
+    expect(count()).toEqual(["7 rows"]);
+    search(window, "  ONE a ");
+    expect([visible(window), count()]).toEqual([rows.slice(0, 2), ["2 of 7 rows"]]);
+    expect(window.document.querySelector(".rest")?.open).toBe(true);
+    chips[1]?.click();
+    expect(visible(window)).toEqual(["row-one-a"]);
+    search(window, "");
+    expect(visible(window)).toEqual(["row-one-a", "row-", "row-three-3"]);
+    chips[0]?.click();
+    expect(visible(window)).toEqual(["row-one-a"]);
+  });
+
+  test("the row of a link is unfolded, and stays if others are chosen", () => {
+    const window = opened("#row-two");
+    expect(window.document.querySelector("#row-two details")?.hasAttribute("open")).toBe(true);
+    search(window, "three");
+    expect(visible(window)).toEqual(["row-two", "row-three-3"]);
+    expect(visible(opened("#%"))).toEqual(rows); // not an address
+  });
+
+  test("keys search, move, choose and unfold", () => {
+    const window = opened();
+    const { document } = window;
+    const focused = () =>
+      document.activeElement?.closest("tbody")?.id ?? document.activeElement?.tagName;
+    press(window, "j");
+    press(window, "j");
+    expect(focused()).toBe("row-one-a-2");
+    press(window, "k");
+    expect(focused()).toBe("row-one-a");
+    press(window, "f");
+    expect(visible(window)).toEqual(rows.slice(0, 2));
+    press(window, "f");
+    press(window, "e");
+    expect(document.querySelectorAll(".more details[open]")).toHaveLength(5);
+    press(window, "/");
+    expect(focused()).toBe("INPUT");
+    search(window, "two");
+    press(window, "j"); // a letter of the search
+    expect(visible(window)).toEqual(["row-two"]);
+    press(window, "Escape");
+    expect(visible(window)).toEqual(rows);
+    document.querySelector("button")?.focus();
+    press(window, "?");
+    expect(textsOf(window, ".keys[open] dt")).toEqual([
+      "/",
+      "j",
+      "k",
+      "Enter",
+      "e",
+      "f",
+      "Escape",
+      "?",
+    ]);
+    document.querySelector("[type=checkbox]")?.click();
+    press(window, "f");
+    expect(visible(window)).toEqual(rows);
+  });
+
+  test("on paper the rows to look at are unfolded, and the others are not", () => {
+    const window = opened();
+    window.dispatchEvent(new window.Event("beforeprint"));
+    const open = [...window.document.querySelectorAll("tbody:has(.more details[open])")];
+    expect(open.map(({ id }) => id)).toEqual(["row-one-a", "row-one-a-2"]);
+  });
+});
+
+test.each([
+  [[0], undefined, [0, 1]],
+  [[1], undefined, [0, 1]],
+  [[3, 25], undefined, [0, 10, 20, 30]],
+  [[0.3], undefined, [0, 0.1, 0.2, 0.3]],
+  [[7.2], undefined, [0, 2, 4, 6, 8]],
+  [[0.5, 1], 1, [0, 0.25, 0.5, 0.75, 1]],
+  [[null], undefined, [0, 1]],
+  [[1234], undefined, [0, 500, 1000, 1500]],
+])("the axis of %j up to %j", (values, max, expected) => {
+  const series = [{ label: "a", values }];
+  const points = values.map(String);
+  expect(scaleOf({ kind: "lines", series, points, ...(max !== undefined && { max }) })).toEqual(
+    expected,
+  );
 });

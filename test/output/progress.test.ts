@@ -1,7 +1,27 @@
 import { describe, expect, test } from "vitest";
+import { change } from "../../src/commands/kb/changes/change.ts";
+import type { DocumentChange } from "../../src/commands/kb/changes/change.ts";
+import { countEnded, countOf, countSent, progressOf } from "../../src/commands/kb/changes/tally.ts";
 import type { ProgressStep } from "../../src/output/report-model.ts";
 import { clockTime } from "../../src/lib/numbers.ts";
 import { ProgressLine, TimeLeft } from "../../src/output/live/progress.ts";
+
+const MIB = 2 ** 20;
+
+/** A new file of that many MiB. */
+const fileOf = (name: string, mib: number): DocumentChange => ({
+  ...change({ action: "create", what: "document", name }),
+  document: undefined,
+  source: {
+    path: name,
+    name,
+    kind: "file",
+    location: name,
+    hash: "",
+    size: mib * MIB,
+    metadata: {},
+  },
+});
 
 /** Completions at a steady pace, from 1 to `count`, every `gap` ms after `start`. */
 const steady = (count: number, gap: number, start = 0): [at: number, done: number][] =>
@@ -68,6 +88,7 @@ describe("the line", () => {
     ["a count", { done: 12, unit: "runs" }, 77, "Syncing  12 runs"],
     ["of a total", files, 77, "Syncing  134/302 files"],
     ["large numbers", { ...files, done: 1234, total: 480_574 }, 77, "Syncing  1,234/480,574 files"],
+    ["bytes", { done: 3_355_443, total: 15_728_640, unit: "bytes" }, 77, "Syncing  3.2 MiB of 15.0 MiB"], // prettier-ignore
     ["failures", { ...files, failed: 3 }, 77, "Syncing  134/302 files · 3 failed"],
     ["no failures", { ...files, failed: 0 }, 77, "Syncing  134/302 files"],
     ["a verb", { ...files, verb: "Indexing" }, 77, "Indexing  134/302 files"],
@@ -124,6 +145,38 @@ describe("the line", () => {
     expect(progress.text(10_000) + progress.timeLeft(10_000)).toBe(
       "Uploading  10/11 files · 1:00 left",
     );
+  });
+
+  test("the bytes of a large file count while they are sent", () => {
+    // 15 MiB cost 61 requests, four small files 1 each.
+    const all = ["huge", "a", "b", "c", "d"].map((name) => fileOf(name, name === "huge" ? 15 : 0));
+    const [huge = fileOf("", 0), ...small] = all;
+    const count = countOf(all);
+    const progress = new ProgressLine("Uploading", true);
+    const shown = (second: number, current: string) => {
+      progress.update({ ...progressOf(count), unit: "files", current }, second * 1000);
+      return progress.text(second * 1000) + progress.timeLeft(second * 1000);
+    };
+    shown(0, "");
+    for (const each of small) countEnded(count, each, "create");
+    const sent = (mib: number) => countSent(count, huge, { sent: mib * MIB, total: 15 * MIB });
+    expect(
+      [
+        [4, 1],
+        [7, 4],
+        [8, 5],
+        [13, 10],
+        [17, 14],
+      ].map(([second = 0, mib = 0]) => shown(second, sent(mib))),
+    ).toEqual([
+      "Uploading  4/5 files · huge, 1.0 MiB of 15.0 MiB · 0:29 left",
+      "Uploading  4/5 files · huge, 4.0 MiB of 15.0 MiB · 0:16 left",
+      "Uploading  4/5 files · huge, 5.0 MiB of 15.0 MiB · 0:14 left",
+      "Uploading  4/5 files · huge, 10.0 MiB of 15.0 MiB · 0:07 left",
+      "Uploading  4/5 files · huge, 14.0 MiB of 15.0 MiB · 0:02 left",
+    ]);
+    countEnded(count, huge, "create");
+    expect(shown(18, "huge")).toBe("Uploading  5/5 files · huge");
   });
 
   test("a new count has a pace of its own", () => {

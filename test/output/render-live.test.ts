@@ -107,7 +107,7 @@ test("a pause prints the open form", async () => {
   input    comment (paragraph, default "looks fine")
   action   approve: Approve
   action   reject: Reject
-  expired (01:07)
+  expired (01:07 UTC)
   form     pbd0XGPuYgrshMbvy8wxrM
 00:07:16  workflow_paused    paused  62 ms  2 steps
 `);

@@ -218,7 +218,7 @@ test.each<[string, readonly string[]]>([
       '  input    comment (paragraph, default "looks fine")',
       "  action   approve: Approve",
       "  action   reject: Reject",
-      "  expires in 67 minutes (01:07)",
+      "  expires in 67 minutes (01:07 UTC)",
       "  form     pbd0XGPuYgrshMbvy8wxrM",
       "‖ paused       62 ms  run b0855b80  2 steps",
     ],

@@ -203,7 +203,7 @@ type Documents = { state: { documents: Record<string, unknown>[] } };
 describe("kb export and kb import", () => {
   test("documents are written below the directory, whatever their names", async () => {
     const base = await filled("../../evil.md", "/evil.md", "evil\u202e.md", "EVIL.md", "a", "a/b");
-    const ran = await sandboxed("export", base, target, "--chunks");
+    const ran = await sandboxed("export", base, target);
     expect([ran.exit, ran.err.includes("6 documents")]).toEqual([0, true]);
     expect(ran.err).toContain(
       "3 names encoded in paths: documents/%2E%2E/%2E%2E/evil.md, documents/%2Fevil.md, documents/evil%E2%80%AE.md\n",
@@ -218,7 +218,7 @@ describe("kb export and kb import", () => {
     ]);
     await expectUntouched();
     expect((await sandboxed("import", target, "--name", `${base} again`)).exit).toBe(0);
-    expect((await sandboxed("export", base, target, "--chunks")).out).toBe("");
+    expect((await sandboxed("export", base, target)).out).toBe("");
   });
 
   test("a link that leads out of the directory is not followed", async () => {

@@ -120,8 +120,10 @@ describe.concurrent("Ctrl-C", () => {
   });
 
   test("while documents are indexed: nothing is unknown", async () => {
-    const { kb, dir, onTerminal } = await place({ speed: 0.02 });
+    const { kb, dir, faults, onTerminal } = await place({ speed: 0.02 });
     await write(dir, files(3));
+    // Before the first look at them, too.
+    faults(`GET /datasets/*/documents ${held} skip=1`);
     const run = onTerminal("sync", kb, dir);
     await run.shows(/Indexing {2}0\/3 documents/);
     run.type(ctrlC);
@@ -177,7 +179,7 @@ test.concurrent("a large file is named with its size while it is sent", async ()
   await write(dir, { "huge.md": "word ".repeat(250_000) });
   faults(`POST /datasets/*/document/create-by-text ${held}`);
   const run = onTerminal("sync", kb, dir, "--no-wait");
-  await run.shows(/Uploading {2}0\/1 files · huge\.md, 1\.2 MiB/);
+  await run.shows(/Uploading {2}0\/1 files · huge\.md, 1\.2 MiB of 1\.2 MiB/);
   pass(1);
   expect(await run.exit).toBe(0);
 });

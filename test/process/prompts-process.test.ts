@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import { onPty } from "../lib/pty.ts";
-import { eventsText, pinging, runServer } from "../lib/run-server.ts";
+import { eventsText, json, pinging, runServer } from "../lib/run-server.ts";
 import { testSandbox } from "../lib/sandbox.ts";
 import { temporaryDirectory } from "../lib/support.ts";
 
 const folder = await temporaryDirectory();
 const sandbox = await testSandbox({ speed: 1 });
+const models = await testSandbox({ speed: 1, models: true });
 
 const onTerminal = (
   app: string,
@@ -28,7 +29,7 @@ const steady = (lines: readonly string[]) =>
       .replace(/ +\d+(\.\d)? (ms|s) /, " T ")
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "ID")
       .replaceAll(/run [0-9a-f]{8}\b/g, "run ID")
-      .replace(/(\d{4}-\d\d-\d\d )?\d\d:\d\d\)/, "HH:MM)") // the date is there in the hour before midnight
+      .replace(/(\d{4}-\d\d-\d\d )?\d\d:\d\d UTC\)/, "HH:MM UTC)") // the date is there in the hour before midnight
       .replace(/form submit [\w-]+/, "form submit TOKEN"),
   );
 
@@ -50,13 +51,13 @@ test("missing inputs are asked for, and a pause is answered in the view of the r
     "✓ succeeded T  Start",
     "‖ paused T  Review",
     "  Please review: hello",
-    "  expires in 60 minutes (HH:MM)",
+    "  expires in 60 minutes (HH:MM UTC)",
     expect.stringMatching(/^‖ paused T {2}run ID .*2 steps$/),
     "  1  Approve",
     "  2  Reject",
     "  3  later",
     "Review (1-3): 7",
-    '"7" is not one of them; type a number or a name',
+    '"7" is not one of them: type a number from 1 to 3, or a name',
     "Review (1-3): approve",
     "comment (text) [looks fine]: ",
     "submitted form with action approve",
@@ -118,7 +119,7 @@ test.each([{}, { KB_ACCESSIBLE: "1" }])(
     expect(await chat.exit).toBe(0);
     const lines = steady(await chat.lines());
     expect(lines.slice(0, 3)).toEqual([
-      "Ctrl-D or /exit ends the conversation",
+      "Ctrl-C stops an answer; Ctrl-D or /exit ends the conversation",
       "> hello",
       "You said: hello. This is a fixed answer.",
     ]);
@@ -127,15 +128,37 @@ test.each([{}, { KB_ACCESSIBLE: "1" }])(
   },
 );
 
-test("Ctrl-C during a reply of a basic chat says that the answer is lost, and how to continue", async () => {
+test.each(["assistant", "ask"])(
+  "Ctrl-C stops an answer of %s, not the conversation",
+  async (app) => {
+    const chat = onTerminal(app, ["chat"], { KB_BASE_URL: models.env["KB_BASE_URL"] ?? "" });
+    await chat.shows(/^>$/m);
+    chat.type("[[slow:2000]] [[say:one two three four five six seven eight nine ten]]\r");
+    await chat.shows(/^one/m);
+    chat.type("\u0003");
+    await chat.shows(/^the answer was stopped\n>$/m);
+    chat.type("[[say:Good day.]]\r");
+    await chat.shows(/^Good day\.[^]*\n>$/m);
+    chat.type("\u0003");
+    expect(await chat.exit).toBe(130);
+    const text = (await chat.lines()).join("\n");
+    expect(text).not.toContain("ten\n");
+    expect(text).toMatch(/hint: continue with\s+`wf chat --conversation-id/);
+  },
+);
+
+test("a second Ctrl-C leaves, and says that the answer is lost and how to continue", async () => {
   const first = { event: "message", message_id: "m", conversation_id: "c", task_id: "t" };
   const server = await runServer({
+    "POST /v1/chat-messages/t/stop": json({ message: "busy" }, 400),
     "POST /v1/chat-messages": pinging(eventsText({ ...first, answer: "Hel" })),
   });
   const chat = onTerminal("chat", ["chat"], { KB_BASE_URL: server.baseUrl });
   await chat.shows(/^>$/m);
   chat.type("hello\r");
   await chat.shows(/^Hel$/m);
+  chat.type("\u0003");
+  await chat.shows(/leaves\s+the\s+conversation$/m);
   chat.type("\u0003");
   expect(await chat.exit).toBe(130);
   const text = (await chat.lines()).join("\n").replaceAll(/\n {4}(?=\S)/g, " ");

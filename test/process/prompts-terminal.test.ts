@@ -20,7 +20,7 @@ test("a new knowledge base asks for its technique", async () => {
     "  1  economy: keyword search, without a model",
     "  2  high_quality: needs an embedding model; none is active",
     "Indexing technique (1-2) [economy]: 5",
-    '"5" is not one of them; type a number or a name',
+    '"5" is not one of them: type a number from 1 to 2, or a name',
     "Indexing technique (1-2) [economy]: ",
     "name                Asked",
     "indexing_technique  economy",

@@ -50,7 +50,7 @@ const ofFeature: Readonly<Record<string, readonly string[]>> = {
 };
 /** Packages and the only places that may import them. */
 const packages: Readonly<Record<string, RegExp>> = {
-  undici: /^(api\/exchange|host\/dispatcher|host\/host)\.ts$/,
+  undici: /^(api\/exchange|api\/sent-bytes|host\/dispatcher|host\/host)\.ts$/,
   commander: /^cli\//,
   conf: /^host\/node-files\.ts$/,
   "cross-spawn": /^host\/child-process\.ts$/,
@@ -64,7 +64,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   yaml: /^(output\/|lib\/formats\/yaml[\w-]*\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
   "fastest-levenshtein": /^commands\/wf\/test\/answers\/compare-answer\.ts$/,
   ajv: /^commands\/wf\/test\/answers\/check-schema\.ts$/,
-  diff: /^commands\/wf\/test\/review\/review\.ts$/,
+  diff: /^lib\/word-diff\.ts$/,
   "csv-stringify": /^lib\/formats\/csv\.ts$/,
   "csv-parse": /^(lib\/formats\/rows-file|sandbox\/readers\/csv)\.ts$/,
   "@napi-rs/keyring": /^host\/keyring-child\.ts$/,

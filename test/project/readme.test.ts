@@ -5,7 +5,7 @@ import { commandsOf } from "../../src/cli/parse/command-list.ts";
 import { parseLine } from "../../src/cli/parse/parser.ts";
 import { topicNames } from "../../src/cli/help/topic-names.ts";
 import { exitCodes } from "../../src/errors.ts";
-import { checkPage, consoleLines, pages, stepsOf, textOf } from "../lib/pages.ts";
+import { checkPage, consoleLines, pages, stepsOf, textOf, translations } from "../lib/pages.ts";
 import { root } from "../lib/paths.ts";
 
 // The other pages: test/long/pages.test.ts.
@@ -17,6 +17,30 @@ test("more than fifty commands of the pages are run", () => {
 
 test("the README has at most 150 lines", () => {
   expect(textOf("README.md").split("\n").length).toBeLessThanOrEqual(151);
+});
+
+test.each(translations)("%s has the commands, outputs, code and links of README.md", (page) => {
+  const parts = (name: string) => {
+    const text = textOf(name);
+    const blocks = [...text.matchAll(/```\w+\n[^]*?```/g)].map(
+      ([block]) => block.replace(/ +# .*$/gm, ""), // comments are translated
+    );
+    const rest = text.replace(/```\w+\n[^]*?```/g, "");
+    const code = [...rest.matchAll(/`[^`]+`/g)].map(([words]) => words).sort();
+    const links = [...rest.matchAll(/\]\(([^)]+)\)/g)].map(([, to = ""]) => to);
+    return { blocks, code, links: links.filter((to) => !to.startsWith("README")).sort() };
+  };
+  expect(parts(page)).toEqual(parts("README.md"));
+});
+
+test("each README links to the others at its top", () => {
+  const names = ["README.md", ...translations];
+  const links = names.map((name) =>
+    textOf(name)
+      .slice(0, 200)
+      .match(/README[\w.-]*\.md/g),
+  );
+  expect(links).toEqual(names.map((name) => names.filter((other) => other !== name)));
 });
 
 test("the README links to every page of docs", () => {
@@ -61,6 +85,27 @@ test("the table of exit codes is the programs' own", () => {
     ([name, [code, meaning]]) => `| ${code} | ${name} | ${meaning} |`,
   );
   for (const row of rows) expect(textOf("docs/ci.md")).toContain(row);
+});
+
+test("the tree of exit codes has each of them once, with its name", () => {
+  const [, tree = ""] = /## Exit codes\n\n```text\n([^]*?)```/.exec(textOf("docs/ci.md")) ?? [];
+  const lines = [...tree.matchAll(/\.\. (\d+) +([a-z-]+)$/gm)].map(([, code, name]) => [
+    name,
+    code,
+  ]);
+  const codes = Object.entries(exitCodes).map(([name, [code]]) => [name, String(code)]);
+  const signals = ["hangup", "interrupted", "terminated"];
+  expect(lines.sort()).toEqual(codes.filter(([name = ""]) => !signals.includes(name)).sort());
+  expect(tree).toContain(" 129, 130, 143\n");
+});
+
+test("in the timelines of the pages, no round begins before the one before it has ended", () => {
+  const rounds = [...textOf("docs/running-workflows.md").matchAll(/#\d .* (\d+) ms +(\d+) ms /g)];
+  expect(rounds).toHaveLength(4);
+  for (const [index, [, start]] of rounds.entries()) {
+    const [, before = 0, took = 0] = rounds[index - 1] ?? [];
+    expect(Number(start)).toBeGreaterThanOrEqual(Number(before) + Number(took));
+  }
 });
 
 test("every command of the page for users of the console parses", async () => {

@@ -1,4 +1,5 @@
 /** The sandbox as a stand-in for tests: its control routes, deterministic start, and addresses. */
+import { axeViolations, invalidParts, openedPage, textsOf } from "../lib/opened-page.ts";
 import { request } from "node:http";
 import { expect, test } from "vitest";
 import { RequestHistory } from "../../src/sandbox/control/control.ts";
@@ -58,9 +59,12 @@ test("the page for people names the base URL and the applications, and escapes t
   expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
   expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none';/);
   const page = await response.text();
-  expect(page).toContain(`<td>${server.sandbox.origin}/v1</td>`);
-  expect(page).toContain("<tr><td>echo</td><td>workflow</td><td>app-echo</td></tr>");
-  expect(page).toContain("<td>GET /&lt;b&gt;&amp;* reset</td>");
+  const rows = textsOf(openedPage(page), "tbody tr");
+  expect(rows).toContain(`base URL${server.sandbox.origin}/v1`);
+  expect(rows).toContain("echoworkflowapp-echo");
+  expect(rows).toContain("GET /<b>&* reset");
+  expect(await invalidParts(page)).toEqual([]);
+  expect(await axeViolations(page, false)).toEqual([]);
 });
 
 test("requests are listed with their bodies and statuses, without keys", async () => {

@@ -209,6 +209,7 @@ export class SimulatedProcess {
       licenses: none("licenses"),
       pathSeparator: ":",
       process: { pid: this.pid, isAlive: (pid) => machine.hasProcess(pid) },
+      takeInterrupt: () => () => {},
       stdin: {
         isTTY: false,
         async *bytes() {

@@ -1,3 +1,4 @@
+import { isAlreadyDeleted, isAlreadyExists } from "../execute/already-done.ts";
 import type { Values } from "../../api/request.ts";
 import { withBatchFile } from "../../commands/batch/index.ts";
 import type { BatchFile, BatchRow, RowAttempt, Sending } from "../../commands/batch/index.ts";
@@ -10,13 +11,7 @@ import { list, onTerminal, retryOf } from "../../operations/operation.ts";
 import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import { confirmationText, dryDeletionText } from "../execute/command-texts.ts";
 import { execute } from "../execute/execute.ts";
-import {
-  idOf,
-  indexingVerdict,
-  isAlreadyDeleted,
-  isAlreadyExists,
-  sendRow,
-} from "../execute/row-values.ts";
+import { idOf, indexingVerdict, sendRow } from "../execute/row-values.ts";
 import type { Session } from "../execute/session.ts";
 import { commandOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";

@@ -8,7 +8,7 @@ import type { Command } from "../parse/command.ts";
 import type { Globals } from "../parse/shared-flags.ts";
 import { resolvedInput, lookupOf } from "../resolve/resolve-input.ts";
 import type { Lookup } from "../resolve/listings.ts";
-import { isAlreadyDeleted } from "../execute/row-values.ts";
+import { isAlreadyDeleted } from "../execute/already-done.ts";
 import { rowPlace } from "../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../lib/formats/rows-file.ts";
 import type { ReadRows } from "./row-input.ts";

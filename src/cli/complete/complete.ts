@@ -193,6 +193,7 @@ function flagsFor(command: Command | undefined): KnownFlag[] {
     ...shared.map((flag) => ({
       ...flag,
       help: sharedFlagHelp(flag, command),
+      repeats: flag.repeats || (command !== undefined && flag.repeatsFor?.(command) === true),
       source: flag.choices?.(command) ?? sharedSource(flag),
     })),
     ...(command ? [helpFlag] : [helpFlag, versionFlag, licensesFlag]),

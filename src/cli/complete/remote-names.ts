@@ -62,11 +62,13 @@ export const runIds = (
     const session = sessionFor(query, timed);
     const times = timesFor({ times: "relative", now: () => host.now() }, true);
     try {
-      return [...(await runsOfMachine(session.context))].map(([name, { paused, end, savedAt }]) => {
-        const status = paused ? "paused" : end?.status;
-        const about = [status, times.text(savedAt)].filter((part) => part !== undefined);
-        return { name, about: about.join(", ") };
-      });
+      return [...(await runsOfMachine(session.context))].map(
+        ([name, { paused, status: end, savedAt }]) => {
+          const status = paused ? "paused" : end;
+          const about = [status, times.text(savedAt)].filter((part) => part !== undefined);
+          return { name, about: about.join(", ") };
+        },
+      );
     } finally {
       await session.close();
     }

@@ -103,9 +103,10 @@ function unknownFlag(failure: Failure): Explanation {
   // The node of a command has only the flags that its line names.
   const all = command ? flagsOf(command) : node.options.filter(({ hidden }) => !hidden);
   const known = all.flatMap(({ long }) => long ?? []);
-  if (outputFlags.includes(quoted) && !known.includes("--output-dir"))
+  const isOutput = outputFlags.includes(quoted);
+  if (isOutput && !known.includes("--output-dir") && !known.includes("--dir"))
     return { message, hint: "results are written to stdout: add > FILE" };
-  const habit = own(habits, quoted);
+  const habit = isOutput && known.includes("--dir") ? "--dir" : own(habits, quoted);
   const near = known.includes(habit ?? "")
     ? habit
     : quoted.startsWith("--") && didYouMean(quoted, [...known, "--help"]);
@@ -146,10 +147,15 @@ function excessArguments(failure: Failure): Explanation {
   if (!command || last === undefined) return { message, hint: usageHint(failure) };
   const line = (args: readonly string[]) => commandLine(command.words.join(" "), args);
   const first = node.args.slice(0, expected - 1);
-  if (kind === "ref" && command.params["keyword"] && node.args.length === expected + 1) {
-    const [keyword = ""] = node.args.slice(expected);
-    const words = commandLine(command.words.join(" "), node.args.slice(0, expected), { keyword });
-    return { message, hint: `quote names with spaces, or search: ${words}` };
+  // What the second of two words may be: `kb doc list Handbook leave`, `kb copy Handbook Backup`.
+  const isFlag = (name: string) => command.positionals.every((each) => each.name !== name);
+  const meant = kind === "ref" && command.params["keyword"] ? "keyword" : "name";
+  if (command.params[meant] && isFlag(meant) && node.args.length === expected + 1) {
+    const [word = ""] = node.args.slice(expected);
+    const words = node.args.slice(0, expected);
+    const shown = commandLine(command.words.join(" "), words, { [meant]: word });
+    const purpose = meant === "keyword" ? "search" : "add a new name";
+    return { message, hint: `quote names with spaces, or ${purpose}: ${shown}` };
   }
   if (kind === "text" || kind === "ref") {
     const joined = [...first, node.args.slice(expected - 1).join(" ")];

@@ -19,9 +19,12 @@ const MAX_NAME = 80;
 export const progressText = (command: Command, typed: Typed): string =>
   capitalized(conjugated(actionWith(command, typed), presentParticiple));
 
-/** What the command does, as a title: `Compare before.jsonl with after.jsonl`. */
-export const titleText = (command: Command, typed: Typed): string =>
-  capitalized(actionWith(command, typed));
+/** The title of its page, if that has none of its own: `Check of files in docs`. */
+export function titleText(command: Command, typed: Typed): string {
+  const { returns } = command;
+  const phrase = (returns.kind === "list" && returns.html) || command.action;
+  return capitalized(withNames(phrase, command, typed) ?? withoutNames(phrase));
+}
 
 /** What the command is doing while it reads what it would delete: `Reading tag draft`. */
 export const readingText = (command: Command, typed: Typed): string =>

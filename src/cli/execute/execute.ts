@@ -1,9 +1,9 @@
-import { newCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { itemOutcomes } from "../../commands/task/command-spec.ts";
 import { noticeRowCount } from "../../commands/task/row-count-notice.ts";
 import { CliError, DryRunShown } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import { valueAt } from "../../lib/json.ts";
 import { isList, success } from "../../operations/operation.ts";
 import type { Returns } from "../../operations/operation.ts";
 import { visible } from "../../output/display-width.ts";
@@ -112,15 +112,27 @@ async function perform(
   // A dry run prints requests and no result, so the printing code is not loaded.
   const dryRun = context.options.dryRun && !command.task?.plans;
   const printer = dryRun ? drain : await import("../../output/print/print.ts");
-  await printer.checkStyle(returns, style);
+  session.valueColumns = await printer.checkStyle(returns, style);
 
-  const counter = newCounter();
+  const { counter } = context;
   const finishes = command.effect !== "reads" || command.task?.runsToEnd === true;
   const source =
     valuesOf?.(session) ?? commandValues({ command, input, extra, session, options, counter });
   const values = verdict.values(finishes ? drainOnStop(source) : source);
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
-  const { render } = succeeds && command.returns === success ? drain : printer;
+  // On a terminal, the sentence has all that a create returns by default.
+  const saysId = command.row?.creates && format === undefined && !options.quiet;
+  const isSaid = command.returns === success || saysId;
+  let id: unknown;
+  const remember: typeof drain.render = async (...[, values]) => {
+    let count = 0;
+    for await (const value of values) {
+      id = valueAt(value, "id");
+      count++;
+    }
+    return count;
+  };
+  const render = succeeds && isSaid ? remember : printer.render;
   try {
     await print(session, { returns, style, values, render, dryRun });
     await session.finishOutput();
@@ -131,7 +143,8 @@ async function perform(
   const isDone = Object.values(session.done ?? {}).every((items) => items.length > 0);
   if (succeeds && session.writes() > 0 && isDone) {
     const shown = { ...typed, ...session.done };
-    await context.notice(successText(command, shown, session.deleted));
+    const text = session.success ?? successText(command, shown, session.deleted);
+    await context.notice(typeof id === "string" ? `${text} (${id})` : text);
   }
   if (isList(command.returns) && command.row) await noticeRowCount(counter, context);
 }
@@ -209,7 +222,7 @@ async function* drainOnStop<T>(values: AsyncGenerator<T>): AsyncGenerator<T> {
 
 /** Runs a command to its end without printing its result. */
 const drain: Pick<typeof import("../../output/print/print.ts"), "checkStyle" | "render"> = {
-  checkStyle: () => Promise.resolve(),
+  checkStyle: () => Promise.resolve([]),
   async render(_returns, values) {
     let count = 0;
     for await (const _ of values) count++;

@@ -1,4 +1,5 @@
 import type { ClientSetup, FirstRequests } from "../../api/calls.ts";
+import { bytePieces } from "../../api/sent-bytes.ts";
 import type { IncomingResponse, OutgoingRequest } from "../../api/exchange.ts";
 import { apiClient } from "../../api/client.ts";
 import type { ApiClient } from "../../api/client.ts";
@@ -128,7 +129,7 @@ async function dryRunText(request: HttpRequest, maskedKey: string, host: Host): 
 
 /** The content of a file. Its system errors become CliErrors: the client reports others as network errors. */
 async function blobOf({ path, bytes, type }: TypedFile, host: Host): Promise<Blob> {
-  if (bytes) return new Blob([bytes as Uint8Array<ArrayBuffer>], { type }); // never a shared buffer
+  if (bytes) return new Blob([...bytePieces(bytes as Uint8Array<ArrayBuffer>)], { type }); // never a shared buffer
   if (path === "-") return new Blob([await bytesOf(host.stdin.bytes())], { type });
   return host.files.blob(path, type).catch(async (error: unknown) => {
     const { toCliError } = await import("../errors/error-text.ts");
@@ -148,7 +149,7 @@ function explainRequestError(
 ): unknown {
   if (!(error instanceof CliError) || error.kind === "interrupted") return error;
   const { message } = error;
-  const explained = withPrefix(withKnownMeaning(error, row, input), row);
+  const explained = withBase(withPrefix(withKnownMeaning(error, row, input), row), input);
   if (explained.info.code === "invalid-response" && row.route.startsWith("GET ")) {
     const program = row.key === "dataset" ? "kb" : "wf";
     return explained.with({
@@ -162,6 +163,15 @@ function explainRequestError(
     return explained.with({ hint: `add --${flagOf(name, param)}${values}` });
   }
   return explained;
+}
+
+/** The same error with the knowledge base of the request in the commands of its hint. */
+function withBase(error: CliError, { dataset_id }: Values): CliError {
+  const { hint } = error.info;
+  if (hint === undefined || typeof dataset_id !== "string") return error;
+  const named = (words: readonly string[]) =>
+    words.includes("KB") ? words.map((word) => (word === "KB" ? dataset_id : word)) : words;
+  return error.with({ hint: mapCommands(hint, named) });
 }
 
 /** The same error with the kind and hint that the row has for its message. */

@@ -2,7 +2,7 @@ import type { ApiClient } from "../../api/client.ts";
 import type { PageCounter } from "../../api/pages.ts";
 import type { Values } from "../../api/request.ts";
 import { invalidResponse } from "../../api/response.ts";
-import { ApiError, CliError, DryRunShown, refused, startRefused } from "../../errors.ts";
+import { CliError, DryRunShown, startRefused } from "../../errors.ts";
 import { Rows } from "../../lib/collect.ts";
 import { isObject, valueAt } from "../../lib/json.ts";
 import { isList } from "../../operations/operation.ts";
@@ -10,8 +10,13 @@ import type { AnyOperation, Returns } from "../../operations/operation.ts";
 import { rulesOf } from "../parse/command-list.ts";
 import type { Command } from "../parse/command.ts";
 import type { Options } from "../parse/options.ts";
-import type { Globals } from "../parse/shared-flags.ts";
 import { lookupOf, resolvedInput } from "../resolve/resolve-input.ts";
+import {
+  existingObject,
+  isAlreadyDeleted,
+  isAlreadyExists,
+  withExistsHint,
+} from "./already-done.ts";
 import { confirmationText, dryDeletionText } from "./command-texts.ts";
 import type { Session } from "./session.ts";
 
@@ -65,7 +70,7 @@ export async function* rowValues(given: CheckedCommand): AsyncGenerator<unknown>
     if (isAlreadyDeleted(error, options.globals)) await session.context.notice("already deleted");
     else if (options.globals.ifNotExists && isAlreadyExists(error)) {
       yield await existingObject(command, ids, error, session);
-    } else throw withExistsHint(error, row);
+    } else throw withExistsHint(error, command, session.typed);
   }
   throwVerdict(row, values);
 }
@@ -192,52 +197,6 @@ function nameProblem(error: unknown): { readonly error: CliError } {
   throw error;
 }
 
-/** Does --if-exists turn this error into success? */
-export const isAlreadyDeleted = (error: unknown, globals: Globals): boolean =>
-  globals.ifExists === true && error instanceof CliError && error.kind === "not-found";
-
-/** Did the server reject the request because the name is taken? */
-export const isAlreadyExists = (error: unknown): boolean =>
-  error instanceof ApiError &&
-  (error.response.serverCode === "dataset_name_duplicate" || /already exists/.test(error.message));
-
-/** Adds how to use the object that already has the name. */
-function withExistsHint(error: unknown, row: AnyOperation): unknown {
-  if (!row.creates || !(error instanceof CliError) || !isAlreadyExists(error)) return error;
-  if (error.info.hint !== undefined) return error;
-  return error.with({ hint: "add --if-not-exists to use the existing one" });
-}
-
-/** The object that already has the name, for a create with --if-not-exists. */
-async function existingObject(
-  command: Command,
-  ids: Values,
-  error: unknown,
-  session: Session,
-): Promise<unknown> {
-  const noun = command.row?.creates;
-  if (noun === undefined) throw error;
-  const { resolveName } = await import("../resolve/resolve-names.ts");
-  const name = `name:${String(ids["name"])}`;
-  const { object } = await resolveName(noun, name, ids, lookupOf(session));
-  const different = isObject(object)
-    ? Object.keys(ids).filter(
-        (name) =>
-          command.params[name]?.in === "body" &&
-          object[name] !== undefined &&
-          object[name] !== ids[name],
-      )
-    : [];
-  if (different.length > 0) {
-    throw refused(
-      `already exists, with a different ${different.join(", ")}`,
-      "choose another name, or update the existing one",
-    );
-  }
-  await session.context.notice("already exists");
-  return object;
-}
-
 /** Yields what a command's row or task gives. */
 export const commandValues = (checked: CheckedCommand): AsyncGenerator<unknown> =>
   checked.command.task ? taskValues(checked) : rowValues(checked);
@@ -245,8 +204,9 @@ export const commandValues = (checked: CheckedCommand): AsyncGenerator<unknown> 
 async function* taskValues({ command, input, session }: CheckedCommand): AsyncGenerator<unknown> {
   if (!command.task) return;
   const resolve = (values: Values) => resolvedInput(command, values, lookupOf(session));
-  const ids = await resolve(input).catch(async (error: unknown) => {
-    const mended = await rulesOf(command)?.missing?.(error, input, session.context);
+  const given = await withChosen(command, input, session);
+  const ids = await resolve(given).catch(async (error: unknown) => {
+    const mended = await rulesOf(command)?.missing?.(error, given, session.context);
     if (!mended) throw error;
     return resolve(mended);
   });
@@ -255,6 +215,15 @@ async function* taskValues({ command, input, session }: CheckedCommand): AsyncGe
   const result = run(ids as never, session.context);
   if (result instanceof Promise) await result;
   else yield* result;
+}
+
+/** The values with the argument that is chosen by a word or on a terminal. */
+async function withChosen(command: Command, input: Values, { context }: Session): Promise<Values> {
+  const { chosen } = rulesOf(command) ?? {};
+  if (!chosen) return input;
+  const { param } = chosen;
+  const value = await chosen.choose(input[param], context);
+  return { ...input, [param]: command.params[param]?.many ? [value].flat() : value };
 }
 
 /**
@@ -288,7 +257,9 @@ export function sendRow(
 ): Promise<unknown> {
   const send = rulesOf(command)?.send;
   const { api, context } = session;
-  if (!send) return api.call(row, input, { extra });
+  const onSent = (done: number, total: number) =>
+    context.progress({ done, total, unit: "bytes", verb: "Uploading" });
+  if (!send) return api.call(row, input, { extra, onSent });
   const call: ApiClient["call"] = (each, values, options) =>
     api.call(each, values, each.id === row.id ? { ...options, extra } : options);
   return send(input, { ...context, api: { ...context.api, call } });

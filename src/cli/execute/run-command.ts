@@ -1,4 +1,3 @@
-import { newCounter } from "../../api/pages.ts";
 import type { RowLimit } from "../../api/pages.ts";
 import type {
   CallScope,
@@ -86,7 +85,7 @@ async function runOnce(
   { values }: CommandCall,
   { session, options, host, notices, close }: Opened,
 ): Promise<CommandResult> {
-  const counter = newCounter();
+  const { counter } = session.context;
   const yielded: unknown[] = [];
   const typed = typedOf(command, values);
   let error: CliError | undefined;
@@ -163,7 +162,8 @@ const argumentsOf = (command: Command): readonly CommandArgument[] =>
       return {
         name: argumentName(command, name),
         param,
-        required: positional ? !positional.optional : isRequired(param),
+        // One that a terminal is asked for is optional only there.
+        required: positional?.optional === false || isRequired(param),
         many: param.many === true || positional?.variadic === true,
       };
     });

@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { newCounter } from "../../api/pages.ts";
 import { FirstRequests } from "../../api/calls.ts";
 import type { ApiClient } from "../../api/client.ts";
 import type { CallScope } from "../../commands/task/command-runner.ts";
@@ -10,9 +11,15 @@ import type { Settings, TargetFlags } from "../../config/settings.ts";
 import { CliError, abortError, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { visible } from "../../output/display-width.ts";
-import { wantsRedraw } from "../../output/style.ts";
+import { timesFor, wantsRedraw } from "../../output/style.ts";
 import type { Command } from "../parse/command.ts";
-import { bufferingReason, formulasIn, rowLimits, timeZoneFor } from "../parse/options.ts";
+import {
+  bufferingReason,
+  formulasIn,
+  rowLimits,
+  timeStyleFor,
+  timeZoneFor,
+} from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { TypedLine } from "../parse/values.ts";
 import { lookupOf } from "../resolve/resolve-input.ts";
@@ -30,6 +37,8 @@ export interface Session {
   /** Calls operations whose responses are shown as they are; that of `context` checks their fields. */
   readonly api: ApiClient;
   readonly context: Context;
+  /** What `context.valueColumns` returns, once the columns are known. */
+  valueColumns: readonly string[];
   readonly settings: () => Promise<Settings>;
   /** The output format of flags or settings; `context.options` has it from then on. */
   readonly output: () => Promise<string | undefined>;
@@ -47,6 +56,8 @@ export interface Session {
   readonly names: Map<string, string>;
   /** Size of the object that a delete has prompted for; the success message repeats it. */
   deleted?: string | undefined;
+  /** What is said after a write, if a task has words of its own. */
+  success?: string | undefined;
   /** The positional of a command over several items, with those that were done. */
   done?: Readonly<Record<string, readonly string[]>> | undefined;
 }
@@ -98,18 +109,23 @@ export function openSession(opening: Opening): Session {
         firsts,
       });
       others.push(other);
-      return { ...other.context, summary: context.summary, afterOutput: context.afterOutput };
+      const { summary, success, afterOutput: later } = context;
+      return { ...other.context, summary, success, afterOutput: later };
     },
     summary: (text) => void summaries.push(text),
+    success: (text) => void (session.success = text),
     afterOutput: (work) => void afterOutput.push(work),
     formulas: formulasIn(options.globals.safeCells === true, messages.notice),
     progress,
     commands,
     confirm: (question, how = {}) => confirm(question, how, options, host),
+    valueColumns: () => session.valueColumns,
+    counter: newCounter(),
     options: contextOptions(opening, () => format),
     ...waitingOf(command, host),
   };
   const session: Session = {
+    valueColumns: [],
     command,
     typed: opening.typed ?? {},
     options,
@@ -212,6 +228,7 @@ function contextOptions(
       return options.input;
     },
     timeZone: () => timeZoneFor(globals, host),
+    timeText: (date) => timesFor(timeStyleFor(globals, host), host.stdout.isTTY).full(date),
     program: command.words[0] ?? "",
     flags: { ...globals, timeout: options.timeout, allowFiles: globals.allowFiles ?? [] },
   };

@@ -4,14 +4,17 @@ export const commandGroups: Readonly<
 > = {
   kb: [
     ["Knowledge bases", ["list", "create", "show", "update", "delete", "open"]],
-    ["Documents", ["doc", "chunk", "metadata", "tag"]],
+    ["Documents", ["doc", "cat", "chunk", "metadata", "tag"]],
     ["Search quality", ["search", "eval", "lint"]],
-    ["Moving and syncing", ["sync", "export", "import", "copy", "verify", "pull", "plan", "apply"]],
+    [
+      "Moving and syncing",
+      ["sync", "status", "export", "import", "copy", "verify", "pull", "plan", "apply"],
+    ],
     ["Settings and diagnosis", ["login", "profile", "config", "doctor", "completion"]],
     ["Other", ["mcp", "sandbox", "api", "skill", "model", "pipeline"]],
   ],
   wf: [
-    ["Running", ["run", "stop", "wait", "form", "file"]],
+    ["Running", ["run", "retry", "stop", "wait", "form", "file"]],
     ["Following", ["events", "show", "open", "timeline"]],
     ["Logs and statistics", ["logs", "stats", "top"]],
     ["Tests and recordings", ["test", "replay", "diff"]],

@@ -4,6 +4,7 @@ import { own } from "../../lib/json.ts";
 import { isList, methodAndPath } from "../../operations/operation.ts";
 import type { Param } from "../../operations/operation.ts";
 import { formats, formatsOf } from "../../output/style.ts";
+import { rulesOf } from "../parse/command-list.ts";
 import { isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagGroups, takesEach } from "../parse/shared-flags.ts";
@@ -99,11 +100,14 @@ function commandPage(command: Command, width: number): HelpBlock[] {
 }
 
 /** Positionals with their meaning. */
-export const argumentRows = ({ positionals, params }: Command): HelpRow[] =>
-  positionals.flatMap(({ word, name }): HelpRow[] => {
-    const param = params[name];
-    return param ? [[`<${word}>`, argumentHelp(param)]] : [];
+export const argumentRows = (command: Command): HelpRow[] => {
+  const { chosen } = rulesOf(command) ?? {};
+  return command.positionals.flatMap(({ word, name }): HelpRow[] => {
+    const param = command.params[name];
+    if (!param) return [];
+    return [[`<${word}>`, argumentHelp(param, chosen?.param === name ? [chosen.help] : [])]];
   });
+};
 
 /** The command's own flags, lined up where one of them has a short form. */
 function flagRows(command: Command): HelpRow[] {
@@ -125,7 +129,8 @@ export const flagHelp = (param: Param): string =>
   withLimits(param.help, [...(isRequired(param) ? ["required"] : []), ...limitsOf(param)]);
 
 /** Meaning of an argument with its limits: `Name (1 to 40 characters)`. */
-export const argumentHelp = (param: Param): string => withLimits(param.help, limitsOf(param));
+const argumentHelp = (param: Param, more: readonly string[]): string =>
+  withLimits(param.help, [...limitsOf(param), ...more]);
 
 /** Adds limits in parentheses: `Uploads (default 3)` → `Uploads (default 3; 1 to 10)`. */
 function withLimits(help: string, limits: readonly string[]): string {

@@ -1,6 +1,7 @@
 import type { Values } from "../../api/request.ts";
 import { CliError, reasonOf, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
+import { missingPathHint } from "../../host/near-path.ts";
 import { bytesOf } from "../../lib/collect.ts";
 import { commandLine } from "../../lib/command-line.ts";
 import { isObject, setAt } from "../../lib/json.ts";
@@ -29,10 +30,12 @@ export function sourcesOf(host: Host, globals: Globals): Sources {
     if (stdinTaken) throw usage("stdin (-) can only be used once");
     stdinTaken = true;
   };
-  const unreadable = (path: string, error: unknown) =>
-    error instanceof CliError // interrupted
-      ? error
-      : usage(`failed to read ${JSON.stringify(path)}: ${reasonOf(error)}`);
+  const throwUnreadable = async (path: string, error: unknown): Promise<never> => {
+    if (error instanceof CliError) throw error; // interrupted
+    const reason = reasonOf(error);
+    const hint = reason === missing ? await missingPathHint(path, host.files) : undefined;
+    throw usage(`failed to read ${JSON.stringify(path)}: ${reason}`, hint);
+  };
   return {
     now: () => host.now(),
     timeZone: () => timeZoneFor(globals, host),
@@ -43,7 +46,7 @@ export function sourcesOf(host: Host, globals: Globals): Sources {
         bytes = await bytesOf(host.stdin.bytes());
       } else {
         bytes = await host.files.read(path).catch((error: unknown) => {
-          throw unreadable(path, error);
+          return throwUnreadable(path, error);
         });
       }
       try {
@@ -55,9 +58,10 @@ export function sourcesOf(host: Host, globals: Globals): Sources {
         );
       }
     },
-    async isDirectory(path) {
+    async kindOf(path) {
       const stats = path === "-" ? null : await host.files.stat(path).catch(() => null);
-      return stats?.isDirectory === true;
+      if (stats?.isDirectory) return "directory";
+      return stats?.isFile && stats.size === 0 ? "empty" : undefined;
     },
     async file(path): Promise<FileInput> {
       if (path === "-") {
@@ -65,15 +69,18 @@ export function sourcesOf(host: Host, globals: Globals): Sources {
         return { path, name: "stdin.txt" };
       }
       const stats = await host.files.stat(path).catch((error: unknown) => {
-        throw unreadable(path, error);
+        return throwUnreadable(path, error);
       });
-      if (!stats) throw unreadable(path, new Error("file not found"));
-      if (stats.isDirectory) throw unreadable(path, new Error("it is a directory"));
+      if (!stats) return throwUnreadable(path, new Error(missing));
+      if (stats.isDirectory) return throwUnreadable(path, new Error("it is a directory"));
       const name = path.split(/[/\\]/).at(-1) ?? path;
       return { path, name };
     },
   };
 }
+
+/** How Node.js and we say it. */
+const missing = "file not found";
 
 /** Checks every value of a command line without resolving names. Throws usage. */
 export async function checkedInput(
@@ -83,7 +90,8 @@ export async function checkedInput(
 ): Promise<Values> {
   const input: Record<string, unknown> = {};
   const missing: { readonly label: string; readonly choices: Param["choices"] }[] = [];
-  await rulesOf(command)?.checkPaths?.(typed, sources.isDirectory);
+  const rules = rulesOf(command);
+  await rules?.checkPaths?.(typed, sources.kindOf);
   for (const [name, param] of Object.entries(command.params)) {
     const label = labelOf(command, name, param);
     const value = typed[name];
@@ -92,6 +100,8 @@ export async function checkedInput(
       input[name] = repeats
         ? await checkItems(label, param, value as readonly string[], sources)
         : await checkValue(label, param, value, sources);
+    } else if (rules?.chosen?.param === name) {
+      // It is asked for when the command runs.
     } else if (param.required && param.from === undefined && param.shape?.kind !== "object") {
       const { choices, orFile } = param;
       missing.push({ label: orFile ? `${label} or ${label}-file` : label, choices });

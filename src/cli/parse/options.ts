@@ -6,6 +6,7 @@ import { isOn, wantsUnicode } from "../../lib/environment.ts";
 import type { Returns } from "../../operations/operation.ts";
 import type { Style } from "../../output/print/print.ts";
 import { formats, formatsOf, wantsColor } from "../../output/style.ts";
+import type { TimeStyle } from "../../output/style.ts";
 import type { Command } from "./command.ts";
 import type { Globals } from "./shared-flags.ts";
 import { durationValue, invalidValue } from "./values.ts";
@@ -103,7 +104,6 @@ export function styleFor(
   const format = formatFor(globals, output, returns);
   // The default format of a pipe is not meant for spreadsheets.
   const guards = format !== undefined || globals.safeCells;
-  const zone = host.env["TZ"] || undefined;
   return {
     format,
     ...(globals.columns !== undefined && {
@@ -114,16 +114,20 @@ export function styleFor(
     ...(globals.sort !== undefined && { sort: globals.sort }),
     reverse: globals.reverse ?? false,
     ...(globals.jq !== undefined && { jq: globals.jq }),
-    times: timesOf(globals),
-    ...(zone !== undefined && { timeZone: zone }),
+    ...timeStyleFor(globals, host),
     color: wantsColor(globals, host, host.stdout),
     accessible: isOn(host.env["KB_ACCESSIBLE"]),
     unicode: wantsUnicode(host.env),
-    now: () => host.now(),
   };
 }
 
-function timesOf({ relative, utc }: Globals): Style["times"] {
+/** How times are displayed. */
+export function timeStyleFor(globals: Globals, host: Host): TimeStyle {
+  const timeZone = host.env["TZ"] || undefined;
+  return { times: timesOf(globals), ...(timeZone && { timeZone }), now: () => host.now() };
+}
+
+function timesOf({ relative, utc }: Globals): TimeStyle["times"] {
   if (relative) return "relative";
   return utc ? "utc" : "local";
 }

@@ -178,6 +178,9 @@ function optionsGiven(leaf: Commander): Globals & Record<string, unknown> {
   );
   const given = Object.assign({}, ...levels.map((level) => level.opts()), { verbose }) as Globals &
     Record<string, unknown>;
+  // What a command does with several applications, it does with each of them.
+  const { app } = given as { app?: unknown };
+  if (Array.isArray(app)) Object.assign(given, { apps: app, app: app[0] });
   for (const [name, formats] of Object.entries(jsonFormats)) {
     if (given[name] === undefined || formats.includes(given.output ?? "json")) continue;
     throw usage(`use either --${name} or -o ${given.output}, not both`);
@@ -189,7 +192,7 @@ function describe(node: Commander, command: Command, line: readonly string[]): v
   // Commander counts words, so those that are required come first.
   const inOrder = [...command.positionals].sort((a, b) => Number(a.optional) - Number(b.optional));
   for (const positional of inOrder) node.argument(argumentOf(positional));
-  for (const flag of namedIn(line, flagsOf(command))) node.addOption(optionOf(flag));
+  for (const flag of namedIn(line, flagsOf(command))) node.addOption(optionOf(flag, command));
 }
 
 /**
@@ -207,11 +210,12 @@ function namedIn<F extends Flag>(line: readonly string[], flags: readonly F[]): 
   );
 }
 
-function optionOf(flag: OwnFlag | SharedFlag): Option {
+function optionOf(flag: OwnFlag | SharedFlag, command?: Command): Option {
   const option = new Option(flag.usage, flag.help);
   if ("key" in flag) option.attributeName = () => flag.key;
   if (flag.bareValue !== undefined) option.preset(flag.bareValue);
-  if (flag.repeats) return repeatable(option);
+  const repeats = "repeatsFor" in flag && command && flag.repeatsFor?.(command);
+  if (flag.repeats || repeats) return repeatable(option);
   return flag.value === undefined ? option : option.argParser(onlyValue(flag.long));
 }
 

@@ -12,10 +12,12 @@ export interface SharedFlag extends Flag {
   readonly choices?: ((command: Command | undefined) => readonly string[]) | undefined;
   /** Commands that take it. */
   readonly only: (command: Command) => boolean;
+  /** Commands that take it several times. */
+  readonly repeatsFor?: ((command: Command) => boolean) | undefined;
 }
 
 /** `key` differs from the name where a command's own flag would take the usual one (`--input`). */
-type Extras = Partial<Pick<SharedFlag, "repeats" | "choices" | "key">>;
+type Extras = Partial<Pick<SharedFlag, "repeats" | "repeatsFor" | "choices" | "key">>;
 
 /** Declares a flag by its usage, `-o, --output <format>`, from which its type follows. */
 function flag<const F extends string, const X extends Extras = Record<never, never>>(
@@ -146,7 +148,9 @@ const groups = {
   ],
   Connection: [
     flag("-p, --profile <name>", "Profile to use"),
-    flag("--app <name>", "Application of the profile", ({ key }) => key !== "dataset"),
+    flag("--app <name>", "Application of the profile", ({ key }) => key !== "dataset", {
+      repeatsFor: (command: Command) => command.task?.manyApps === true,
+    }),
     flag("--base-url <url>", "Base URL of the API, ending in /v1"),
     flag("--retries <number>", "Number of retries (default 3, 0 disables)", sendsAny),
     flag("--connect-timeout <duration>", "Connection timeout (default 10s)", sendsAny),
@@ -198,6 +202,9 @@ export type Globals = {
   readonly [D in Declared as KeyOf<D>]?: D["repeats"] extends true
     ? readonly OneValue<D>[]
     : OneValue<D>;
+} & {
+  /** The values of --app, of a command that takes several. */
+  readonly apps?: readonly string[];
 };
 
 /** A flag as the parser, help, completion and the reference read it. */

@@ -2,7 +2,7 @@ import { CliError, usage } from "../../errors.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { parseDuration } from "../../lib/numbers.ts";
 import { isObject, own } from "../../lib/json.ts";
-import { isIdPrefix, isUuid } from "../../lib/text.ts";
+import { isIdPrefix, isUuid, NEWEST } from "../../lib/text.ts";
 import type { FileInput, Param, Shape } from "../../operations/operation.ts";
 import type { Command } from "./command.ts";
 import { optionName, ownFlags } from "./shared-flags.ts";
@@ -15,8 +15,8 @@ export interface Sources {
   text(path: string): Promise<string>;
   /** A file that exists and is not read yet (`-` for stdin). Throws usage otherwise. */
   file(path: string): Promise<FileInput>;
-  /** Is there a directory at the path? False where nothing can be read. */
-  isDirectory(path: string): Promise<boolean>;
+  /** Is the path a directory or a file without content? Undefined for all else. */
+  kindOf(path: string): Promise<"directory" | "empty" | undefined>;
   now(): Date;
   /** IANA name of the zone in which days begin. */
   timeZone(): string;
@@ -76,6 +76,7 @@ function single(label: string, param: Param, text: string, sources: Sources): un
 
 function idValue(label: string, { listed }: Param, text: string): string {
   if (isUuid(text) || (listed && isIdPrefix(text.replace(/^id:/, "")))) return text;
+  if (listed === "run" && text === NEWEST) return text;
   const enough = listed ? "; the first 8 characters are enough" : "";
   throw invalidValue(
     label,

@@ -1,3 +1,4 @@
+import { missingPathHint } from "../../host/near-path.ts";
 import { resolve } from "node:path";
 import { CliError, diskProblem, reasonOf, usage } from "../../errors.ts";
 import type { ErrorInfo } from "../../errors.ts";
@@ -61,7 +62,8 @@ export async function* withBatchFile<R>(
 async function contentOf(path: string, { files, stdin }: Host): Promise<AsyncIterable<Uint8Array>> {
   if (path === "-") return stdin.bytes();
   const stat = await files.stat(path);
-  if (stat === null) throw usage(`failed to read ${path}: file not found`);
+  if (stat === null)
+    throw usage(`failed to read ${path}: file not found`, await missingPathHint(path, files));
   if (stat.isDirectory) throw usage(`failed to read ${path}: it is a directory`);
   return files.bytes(path);
 }

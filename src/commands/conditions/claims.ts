@@ -2,10 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import { Script } from "node:vm";
 import { parseDuration } from "../../lib/numbers.ts";
 import { tryParseJson, valueAt } from "../../lib/json.ts";
+import { spanOf } from "./instants.ts";
+import type { SecondRange } from "./instants.ts";
 import type { ConditionReader, Operator } from "./reader.ts";
 
-/** Type of a field: a number, seconds, a share from 0 to 1, text, or any JSON value. */
-export type FieldKind = "number" | "seconds" | "share" | "text" | "any";
+/** Type of a field: a number, seconds, a share from 0 to 1, Unix seconds, text, or any JSON value. */
+export type FieldKind = "number" | "seconds" | "share" | "time" | "text" | "any";
 
 /** The state of a field. */
 export interface Reading {
@@ -118,7 +120,14 @@ export interface NamedField {
   readonly kind: FieldKind;
 }
 
-const examples = { number: ">10", seconds: ">20s", share: ">2%", text: "=word", any: undefined };
+const examples = {
+  number: ">10",
+  seconds: ">20s",
+  share: ">2%",
+  time: ">=2026-05-01",
+  text: "=word",
+  any: undefined,
+};
 
 /** A hint with a comparison of the field. */
 export const exampleOf = ({ name, kind }: NamedField): string | undefined =>
@@ -136,7 +145,11 @@ export function readComparison(
   if (kind === "text" && isOrder)
     throw reader.error(at, `${name} is text; valid operators: = != ~ !~`, hint);
   if (kind !== "text" && kind !== "any" && operator.endsWith("~"))
-    throw reader.error(at, `${name} is a number; valid operators: > >= < <= = !=`, hint);
+    throw reader.error(
+      at,
+      `${name} is a ${kind === "time" ? "time" : "number"}; valid operators: > >= < <= = !=`,
+      hint,
+    );
 
   const written = reader.value();
   const negated = operator.startsWith("!");
@@ -149,6 +162,13 @@ export function readComparison(
     const json = kind === "any" ? tryParseJson(text) : undefined;
     const test = (value: unknown) => textOf(value) === text || isDeepStrictEqual(value, json);
     return { ...claim(test, negated), ...(!negated && { equals: text }) };
+  }
+  if (kind === "time") {
+    const span = spanOf(unquoted(written.text));
+    if (!span)
+      throw reader.error(written.at, "invalid time; valid: 2026-05-01, 2026-05-01T10:00Z", hint);
+    const order = isOrder ? (operator as Limit["operator"]) : "=";
+    return claim((value) => meetsSpan(order, span, Number(value)), negated);
   }
   const number = numberIn(written.text, kind);
   if (typeof number === "string") throw reader.error(written.at, number, hint);
@@ -223,6 +243,16 @@ export interface Limit {
 
 export const meetsLimit = ({ operator, value }: Limit, actual: number): boolean =>
   comparisons[operator](actual, value);
+
+/** Compares a second with a span: `>` is after all of it, `>=` not before it, `=` within it. */
+const meetsSpan = (
+  operator: Limit["operator"],
+  { first, last }: SecondRange,
+  second: number,
+): boolean =>
+  operator === "="
+    ? second >= first && second <= last
+    : comparisons[operator](second, operator === ">" || operator === "<=" ? last : first);
 
 /** Reads `at most 30s`. */
 export const readDuration = (reader: ConditionReader): Limit => ({

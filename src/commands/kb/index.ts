@@ -13,14 +13,18 @@ export const kbFeatures: readonly Feature[] = [
     kbOpen: () => import("./knowledge/open.ts"),
     kbSearch: () => import("./knowledge/search.ts"),
   }),
-  tasks("doc", () => import("./documents/command.ts"), {
+  tasks("doc cat", () => import("./documents/command.ts"), {
+    docList: () => import("./documents/list.ts"),
     docWait: () => import("./documents/wait.ts"),
     docReplace: () => import("./documents/replace.ts"),
     docRename: () => import("./documents/rename.ts"),
     docDownload: () => import("./documents/download.ts"),
+    docCat: () => import("./documents/cat.ts"),
   }),
   tasks("chunk", () => import("./chunks/command.ts"), {
     chunkPreview: () => import("./chunks/preview.ts"),
+    chunkExport: () => import("./chunks/export.ts"),
+    chunkImport: () => import("./chunks/import.ts"),
   }),
   tasks("metadata", () => import("./metadata/command.ts"), {
     metadataSet: () => import("./metadata/set.ts"),
@@ -37,8 +41,9 @@ export const kbFeatures: readonly Feature[] = [
   tasks("model", () => import("./models/command.ts"), {
     modelList: () => import("./models/list.ts"),
   }),
-  tasks("sync", () => import("./sync/command.ts"), {
+  tasks("sync status", () => import("./sync/command.ts"), {
     kbSync: () => import("./sync/sync.ts"),
+    kbStatus: () => import("./sync/status.ts"),
   }),
   tasks("eval", () => import("./eval/command.ts"), {
     kbEval: () => import("./eval/eval.ts"),

@@ -60,8 +60,9 @@ export async function askChoice<T>(
     if (typed === "" && preset) return preset;
     const found = findChoice(typed, choices, numbered);
     if (found) return found;
-    const problem = typed === "" ? "no choice" : `${JSON.stringify(typed)} is not one of them`;
-    return `${problem}; type ${numbered ? "a number or " : ""}a name`;
+    const problem = typed === "" ? "choose one" : `${JSON.stringify(typed)} is not one of them`;
+    const number = choices.length > 1 ? `a number from 1 to ${choices.length}` : "1";
+    return `${problem}: type ${numbered ? `${number}, or ` : ""}a name`;
   };
   const shown = preset === undefined ? "" : ` [${preset.label}]`;
   return (await askUntil(`${question}${range}${shown}: `, read, context)).value;

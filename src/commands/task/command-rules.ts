@@ -28,15 +28,29 @@ export interface Filling {
   readonly helpHint: string;
 }
 
+/** How an argument is chosen. */
+export interface ChosenArgument {
+  readonly param: string;
+  /** What help says of it: `last is the newest`. */
+  readonly help: string;
+  /** The value in place of the typed one, or of none. Throws usage if it is missing and no prompt is possible. */
+  choose(typed: unknown, context: Context): Promise<unknown>;
+}
+
 /**
  * What a feature adds to a command that is one request. The list of a program has the rules of each such
  * command; they load their code when they are called.
  */
 export interface CommandRules {
-  /** Throws usage for a path that another command takes, before it is read. */
-  checkPaths?(typed: Values, isDirectory: (path: string) => Promise<boolean>): Promise<void>;
+  /** Throws usage for a path that no command or another one takes, before it is read. */
+  checkPaths?(
+    typed: Values,
+    kindOf: (path: string) => Promise<"directory" | "empty" | undefined>,
+  ): Promise<void>;
   /** Asks on a terminal for what the command line leaves open. */
   ask?(input: Values, context: Context): Promise<Values>;
+  /** An argument that a task takes by a word such as `last`, and asks for on a terminal if it is missing. */
+  readonly chosen?: ChosenArgument;
   /** Mends values whose names were not found, by asking on a terminal, or throws the error with a better hint. */
   missing?(error: unknown, input: Values, context: Context): Promise<Values>;
   /** Parameters without which there is nothing to fill in. */

@@ -1,5 +1,5 @@
 import type { ApiClient } from "../../api/client.ts";
-import type { RowLimit } from "../../api/pages.ts";
+import type { PageCounter, RowLimit } from "../../api/pages.ts";
 import type { TargetFlags } from "../../config/settings.ts";
 import { CliError } from "../../errors.ts";
 import type { FailureKind } from "../../errors.ts";
@@ -43,6 +43,8 @@ export interface TaskFlags extends TargetFlags {
   readonly concurrency?: string | undefined;
   /** --timeout or KB_TIMEOUT, in ms. */
   readonly timeout?: number | undefined;
+  /** The applications of --app, if the task takes several. */
+  readonly apps?: readonly string[] | undefined;
   /** Directories of --allow-files. */
   readonly allowFiles: readonly string[];
 }
@@ -76,9 +78,15 @@ export interface Context {
   promptLine(text: string): Promise<void>;
   /** The same after the output, for a line about all of it. */
   summary(text: string): void;
+  /** What a terminal is told after a write, in place of the words of the command. */
+  success(text: string): void;
   /** Does work once the whole output is printed, such as deleting the journal of what it reports. */
   afterOutput(work: () => Promise<void>): void;
   readonly formulas: Formulas;
+  /** Requested columns that are named values of the rows, such as metadata; the command checks them. */
+  valueColumns(): readonly string[];
+  /** Counts the rows of the list that the command prints. */
+  readonly counter: PageCounter;
   /** Reports the progress of a long command unless --quiet is set. */
   progress(step: ProgressStep): void;
   /** Prints a line to stderr with -v (1), -vv (2) or -vvv (3). */
@@ -105,6 +113,8 @@ export interface Context {
     readonly input: boolean;
     /** IANA name of the time zone of displayed times. */
     timeZone(): string;
+    /** A time as tables show it, with its zone: `2026-11-21 14:03 UTC`. */
+    timeText(date: Date): string;
     /** `kb` or `wf`. */
     readonly program: string;
     readonly flags: TaskFlags;
@@ -157,6 +167,8 @@ export interface TaskSpec<P extends Params = Params> {
   readonly namesFiles?: true;
   /** Sends many requests at a time, so it takes --concurrency. */
   readonly parallel?: true;
+  /** Works on several applications, so --app can be repeated. */
+  readonly manyApps?: true;
   /** Can prompt before a delete, so it takes --yes. */
   readonly confirms?: true;
   /** Needs no file of this machine and no terminal, so `mcp` offers it; `without` these parameters. */

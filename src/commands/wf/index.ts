@@ -10,8 +10,9 @@ export const workflowFeatures: readonly Feature[] = [
   rows("app user", () => import("../../operations/apps.ts")),
   rows("audio", () => import("../../operations/audio.ts")),
   rows("annotation", () => import("../../operations/annotations.ts")),
-  tasks("run show", () => import("./run/command.ts"), {
+  tasks("run retry show", () => import("./run/command.ts"), {
     workflowRun: () => import("./run/run.ts"),
+    workflowRetry: () => import("./run/retry.ts"),
     workflowShow: () => import("./run/show.ts"),
   }),
   tasks("events", () => import("./events/command.ts"), {

@@ -1,6 +1,6 @@
 import { durationUnits, groupDigits } from "../../lib/numbers.ts";
 import { isChart } from "../report-model.ts";
-import type { Cell, Chart, Detail, Heading, Section, Tone } from "../report-model.ts";
+import type { Cell, Chart, Detail, Heading, RowMarks, Section, Tone } from "../report-model.ts";
 import { cellText, humanTimes } from "../table/table.ts";
 import { columnColor } from "../style.ts";
 import type { Times } from "../style.ts";
@@ -11,26 +11,35 @@ interface TableOptions {
   readonly caption: string;
   readonly times: Times;
   /** The details of the row of this name, unless the table has none. */
-  readonly unfold?: (details: readonly Detail[], name: string) => string;
+  readonly unfold?: (details: readonly Detail[], name: string, isOpen: boolean) => string;
+  /** The anchors of the page, to which those of the rows are added; none for a table in details. */
+  readonly anchors?: Anchors;
 }
 
 /** A table in a region that scrolls if it is wider than the page. */
 export function tableHtml(
-  { columns, rows, details }: Pick<Section, "columns" | "rows" | "details">,
-  { caption, times, unfold }: TableOptions,
+  { columns, rows, details, marks }: Pick<Section, "columns" | "rows" | "details" | "marks">,
+  { caption, times, unfold, anchors }: TableOptions,
 ): string {
   const shown = pageColumns(columns, rows, times);
   const named = nameColumn(shown, rows);
   const lines = rows.map((cells, row) => {
-    const line = rowHtml(cells, shown, named);
-    if (details === undefined || unfold === undefined) return line;
+    const name = nameOf(cells[named] ?? null, times);
+    const anchor = anchors && anchorOf(name, anchors);
+    const line = rowHtml(cells, shown, { named, name, anchor });
+    const { states, attributes } = marksHtml(marks?.(row));
+    const id = anchor === undefined ? "" : ` id="${anchor}"`;
+    if (details === undefined || unfold === undefined) return `<tr${id}${attributes}>${line}</tr>`;
     const blocks = details(row);
-    if (blocks.length === 0) return `<tbody>${line}</tbody>`;
-    const more = unfold(blocks, nameOf(cells[named] ?? null, times));
-    return `<tbody>${line}<tr class="more"><td colspan="${columns.length}">${more}</td></tr></tbody>`;
+    const group = `<tbody${id}${attributes}><tr>${line}</tr>`;
+    if (blocks.length === 0) return `${group}</tbody>`;
+    const more = unfold(blocks, name, row === 0 && states > 0);
+    return `${group}<tr class="more"><td colspan="${columns.length}">${more}</td></tr></tbody>`;
   });
   const classes = [
     ...(rows.length > 1 ? ["sortable"] : []),
+    ...(anchors && rows.length > 1 ? ["found"] : []),
+    ...(marks ? ["marked"] : []),
     ...(details ? ["unfolds"] : []),
     ...(shown.some(({ chart }) => chart === "span") ? ["wide"] : []),
   ];
@@ -46,8 +55,8 @@ export function tableHtml(
 
 /** The column whose cells name the rows: the first one of texts without a tone. */
 function nameColumn(columns: readonly PageColumn[], rows: Section["rows"]): number {
-  const named = columns.find(({ index, right, chart, hasDates }) => {
-    if (right || chart !== undefined || hasDates) return false;
+  const named = columns.find(({ heading, index, right, chart, hasDates }) => {
+    if (right || chart !== undefined || hasDates || columnColor(heading.label)) return false;
     return rows.every((row) => typeof row[index] === "string" && row[index] !== "");
   });
   return named?.index ?? 0;
@@ -68,19 +77,66 @@ function headHtml({ heading, chart, hasDates, right, times }: PageColumn): strin
   return `<th scope="col"${classesOf(classes)}${sorted}>${text}</th>`;
 }
 
-function rowHtml(cells: readonly Cell[], columns: readonly PageColumn[], named: number): string {
+interface RowName {
+  readonly named: number;
+  readonly name: string;
+  readonly anchor: string | undefined;
+}
+
+function rowHtml(
+  cells: readonly Cell[],
+  columns: readonly PageColumn[],
+  { named, name, anchor }: RowName,
+): string {
+  const link =
+    anchor === undefined
+      ? ""
+      : `<a class="anchor" href="#${anchor}" aria-label="${escapeLine(`Link to ${name}`)}"></a>`;
   const line = columns.map((column) => {
     const cell = cells[column.index] ?? null;
     const value = column.right || column.hasDates ? sortValue(cell) : undefined;
     const attributes =
-      classesOf(column.right ? ["number"] : []) +
+      classesOf([...(column.right ? ["number"] : []), ...(isChart(cell) ? ["drawn"] : [])]) +
       (value === undefined || isChart(cell) ? "" : ` data-value="${value}"`);
     const content = cellContent(cell, column);
+    const { label } = column.heading;
+    const data = label === "" ? "" : ` data-label="${escapeLine(label)}"`;
     return column.index === named && content !== ""
-      ? `<th scope="row"${attributes}>${content}</th>`
-      : `<td${attributes}>${content}</td>`;
+      ? `<th scope="row"${attributes}>${content}${link}</th>`
+      : `<td${attributes}${data}>${content}</td>`;
   });
-  return `<tr>${line.join("")}</tr>`;
+  return line.join("");
+}
+
+/** Letters and digits of a name that its anchor has. */
+const MAX_ANCHOR = 60;
+
+/** Anchors of a page, and for each how often it was wanted. */
+export type Anchors = Map<string, number>;
+
+/** An anchor that a row keeps in later pages as long as names do not change; no other one of the page is the same. */
+function anchorOf(name: string, anchors: Anchors): string {
+  const words =
+    name
+      .normalize("NFC")
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? [];
+  const plain = `row-${[...words.join("-")].slice(0, MAX_ANCHOR).join("")}`;
+  let anchor = plain;
+  let number = anchors.get(plain) ?? 0;
+  while (anchors.has(anchor)) anchor = `${plain}-${++number}`;
+  anchors.set(plain, number);
+  anchors.set(anchor, Math.max(1, number));
+  return anchor;
+}
+
+/** The words by which a row is filtered as an attribute: `state:failed`, each on a line. */
+function marksHtml(marks: RowMarks = {}) {
+  const words = Object.entries(marks).flatMap(([kind, all]) =>
+    all.map((word) => `${kind}:${word.replace(/\s+/g, " ")}`),
+  );
+  const attributes = words.length === 0 ? "" : ` data-marks="${escapeHtml(words.join("\n"))}"`;
+  return { states: marks.state?.length ?? 0, attributes };
 }
 
 const classesOf = (names: readonly string[]): string =>

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { shortened } from "../../lib/text.ts";
+import { counted, shortened } from "../../lib/text.ts";
 import { version } from "../../lib/version.ts";
 import type { Style } from "../formats/text-formats.ts";
 import { timesFor } from "../style.ts";
@@ -14,11 +14,13 @@ import type {
   Detail,
 } from "../report-model.ts";
 import { visible, escapeControls } from "../display-width.ts";
+import { overviewHtml } from "./page-plots.ts";
 import { tonedText, chartHtml, tableHtml } from "./page-table.ts";
 import { escapeHtml, escapeLine, hiddenText } from "./markup.ts";
-import css from "./page.css?raw";
+import css from "../../lib/page/page.css?raw";
 import script from "./page-script.js?raw";
-import { paletteCss } from "./palette.ts";
+import { paletteCss } from "../../lib/page/palette.ts";
+import type { Anchors } from "./page-table.ts";
 import type { TableField } from "../table/table.ts";
 import { groupDigits } from "../../lib/numbers.ts";
 
@@ -26,14 +28,14 @@ import { groupDigits } from "../../lib/numbers.ts";
 const MIN_LINKED = 3;
 
 /** A report as one HTML file, which loads nothing and runs no script but its own. */
-export function pageText(report: Report, style: Style): string {
+export async function pageText(report: Report, style: Style): Promise<string> {
   const { command = "report", action = "Report", verdict } = style.page ?? {};
   const { title = action } = report;
-  const sections = pageSections(report);
+  const page = (await report.page?.()) ?? { sections: pageSections(report) };
   const times = timesFor(style, true);
-  const parts = { times, details: new PageDetails(times) };
+  const parts = { times, details: new PageDetails(times), anchors: new Map<string, number>() };
   const result = verdict?.();
-  const body = sections.map((section, index) => sectionHtml(section, index + 1, parts));
+  const body = page.sections.map((section, index) => sectionHtml(section, index + 1, parts));
   return [
     "<!DOCTYPE html>",
     '<html lang="en">',
@@ -43,7 +45,8 @@ export function pageText(report: Report, style: Style): string {
     `<header><p class="command">${escapeLine(command)}</p><h1>${escapeLine(title)}</h1>${generated(style)}</header>`,
     '<main id="report">',
     result ? `<p class="verdict ${result.tone ?? "plain"}">${escapeHtml(result.text)}</p>` : "",
-    linksTo(sections),
+    ...overviewHtml(page, times),
+    linksTo(page.sections),
     ...body,
     "</main>",
     `<footer><p>Made by ${escapeLine(command.split(" ")[0] ?? "")} ${version}. This file loads nothing from elsewhere.</p></footer>`,
@@ -55,11 +58,10 @@ export function pageText(report: Report, style: Style): string {
 }
 
 /** All tables, after the text with which a terminal begins, if it shows any. */
-function pageSections({ sections, screen: [first] = [], more }: Report): readonly Section[] {
-  const all = more ? [...sections, ...more()] : sections;
-  if (first === undefined || first.columns.length > 0 || first.comparison) return all;
+function pageSections({ sections, screen: [first] = [] }: Report): readonly Section[] {
+  if (first === undefined || first.columns.length > 0 || first.comparison) return sections;
   const { notes: _, ...summary } = first; // the tables have them, too
-  return [summary, ...all];
+  return [summary, ...sections];
 }
 
 const pageStyle = paletteCss() + css;
@@ -94,12 +96,9 @@ const sourceHash = (text: string): string =>
   `sha256-${createHash("sha256").update(text).digest("base64")}`;
 
 function generated(style: Style): string {
-  const { text, zone = "" } = timesFor(
-    { ...style, times: style.times === "utc" ? "utc" : "local" },
-    true,
-  );
+  const { full } = timesFor({ ...style, times: style.times === "utc" ? "utc" : "local" }, true);
   const now = style.now();
-  return `<p class="made">Generated <time datetime="${now.toISOString()}">${text(now)} ${zone}</time></p>`;
+  return `<p class="made">Generated <time datetime="${now.toISOString()}">${full(now)}</time></p>`;
 }
 
 function linksTo(sections: Report["sections"]): string {
@@ -116,22 +115,31 @@ function linksTo(sections: Report["sections"]): string {
 function sectionHtml(
   section: Section,
   number: number,
-  { times, details }: { readonly times: Times; readonly details: PageDetails },
+  {
+    times,
+    details,
+    anchors,
+  }: {
+    readonly times: Times;
+    readonly details: PageDetails;
+    readonly anchors: Anchors;
+  },
 ): string {
   const { title, lines = [], comparison, columns, rows, notes = [] } = section;
   const caption = title ?? `table ${number}`;
+  const table = () =>
+    tableHtml(section, {
+      caption,
+      times,
+      anchors,
+      unfold: (blocks, name, isOpen) => details.html(blocks, name, isOpen),
+    });
   return [
     `<section class="part" id="${sectionId(number)}">`,
     title === undefined ? "" : `<h2>${escapeLine(title)}</h2>`,
     ...lines.map(lineHtml),
     comparison ? comparisonHtml(comparison) : "",
-    columns.length === 0
-      ? ""
-      : tableHtml(section, {
-          caption,
-          times,
-          unfold: (blocks, name) => details.html(blocks, name),
-        }),
+    columns.length === 0 ? "" : folded(section, table()),
     columns.length > 0 && rows.length === 0 ? `<p class="dim">No rows.</p>` : "",
     ...notes.map((note) => `<p class="note">${escapeHtml(note)}</p>`),
     "</section>",
@@ -140,19 +148,33 @@ function sectionHtml(
     .join("\n");
 }
 
+/** The table, behind a line that opens it if the section is folded. */
+const folded = ({ folded: isFolded, rows }: Section, table: string): string =>
+  isFolded
+    ? `<details class="rest"><summary>Show ${counted(rows.length, "row")}</summary>${table}</details>`
+    : table;
+
 /** The anchor of a section. */
 const sectionId = (number: number): string => `section-${number}`;
 
-/** One text with the words of both: without color they are struck through or underlined, and named to readers. */
-function comparisonHtml({ titles: [first, second], parts }: TextComparison): string {
-  const marked = (element: "del" | "ins", title: string, text: string) =>
-    `<${element}>${hiddenText(`${title}:`)} ${escapeHtml(text.trimEnd())}</${element}>${text.slice(text.trimEnd().length)}`;
-  const pieces = parts.map(({ text, in: side }) => {
-    if (side === "both") return escapeHtml(text);
-    return side === "first" ? marked("del", first, text) : marked("ins", second, text);
+/**
+ * Two texts side by side, or one below the other on a narrow page. What only one of them has is struck through
+ * or underlined without color, and named to readers that hear the page.
+ */
+function comparisonHtml({ titles, parts }: TextComparison): string {
+  const sides = (["first", "second"] as const).map((side, index) => {
+    const title = titles[index] ?? "";
+    const element = side === "first" ? "del" : "ins";
+    const pieces = parts.map(({ text, in: where }) => {
+      if (where === "both") return escapeHtml(text);
+      const words = text.trimEnd();
+      if (where !== side || words === "") return "";
+      return `<${element}>${hiddenText("only here:")}${escapeHtml(words)}</${element}>${text.slice(words.length)}`;
+    });
+    const content = pieces.join("") || '<span class="dim">nothing</span>';
+    return `<div class="side"><h3>${escapeLine(title)}</h3><p class="compared">${content}</p></div>`;
   });
-  const legend = `<del>${escapeLine(first)}</del> <ins>${escapeLine(second)}</ins>`;
-  return `<p class="note">${legend}</p>\n<p class="compared">${pieces.join("")}</p>`;
+  return `<div class="sides">${sides.join("\n")}</div>`;
 }
 
 const lineHtml = ({ lead = "", parts }: TextLine): string =>
@@ -199,14 +221,16 @@ class PageDetails {
   }
 
   /** The details of a row, folded. */
-  html(details: readonly Detail[], name: string): string {
-    const labels = details.map(({ label }) => label).join(", ");
+  html(details: readonly Detail[], name: string, isOpen = false): string {
+    const labels = [...new Set(details.map(({ label }) => label))].join(", ");
     const blocks = details.map((detail) => this.#block(detail, name)).join("\n");
-    return `<details><summary>${escapeLine(labels)} ${hiddenText(`of ${name}`)}</summary><div class="blocks">\n${blocks}\n</div></details>`;
+    return `<details${isOpen ? " open" : ""}><summary>${escapeLine(labels)} ${hiddenText(`of ${name}`)}</summary><div class="blocks">\n${blocks}\n</div></details>`;
   }
 
   #block(detail: Detail, name: string): string {
     const { label } = detail;
+    if ("comparison" in detail)
+      return `<div class="block whole">${comparisonHtml(detail.comparison)}</div>`;
     const content =
       "columns" in detail
         ? tableHtml(detail, { caption: `${label} of ${name}`, times: this.#times })

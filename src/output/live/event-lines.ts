@@ -267,7 +267,7 @@ function formLines(form: EventFields, { times, now }: LiveStyle): string[] {
     }),
     expires === undefined
       ? undefined
-      : expiryText(new Date(expires * 1000), now(), (date) => times.text(date)),
+      : expiryText(new Date(expires * 1000), now(), (date) => times.full(date)),
     after("form    ", form.form_token),
   ];
   return lines.filter((line) => line !== undefined);

@@ -1,5 +1,5 @@
 import type { Host } from "../../host/host.ts";
-import { clockTime, groupDigits } from "../../lib/numbers.ts";
+import { clockTime, formatBytes, groupDigits } from "../../lib/numbers.ts";
 import { cut, ellipsis, shorten, visible, widthOf } from "../display-width.ts";
 import type { ProgressStep } from "../report-model.ts";
 import type { ProgressStyle } from "../style.ts";
@@ -192,7 +192,7 @@ export class ProgressLine {
     const step = this.#step;
     if (!step) return "";
     const parts = [
-      `${step.verb ?? this.#verb}  ${countText(step)} ${step.unit}`,
+      `${step.verb ?? this.#verb}  ${countText(step)}`,
       ...(step.failed ? [`${groupDigits(step.failed)} failed`] : []),
       ...(step.note === undefined ? [] : [visible(step.note)]),
       ...this.#rate(now),
@@ -223,8 +223,11 @@ export class ProgressLine {
   }
 }
 
-const countText = ({ done, total }: ProgressStep): string =>
-  total === undefined ? groupDigits(done) : `${groupDigits(done)}/${groupDigits(total)}`;
+function countText({ done, total, unit }: ProgressStep): string {
+  if (unit === "bytes" && total !== undefined)
+    return `${formatBytes(done)} of ${formatBytes(total)}`;
+  return `${groupDigits(done)}${total === undefined ? "" : `/${groupDigits(total)}`} ${unit}`;
+}
 
 /** What must be known before the pace is: completions, ms between them, and ms or a share of the work. */
 const MIN_COMPLETIONS = 3;

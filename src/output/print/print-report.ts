@@ -61,12 +61,12 @@ export async function printPage(
   const { pageText, reportOfList } = await import("../html/page.ts");
   if (returns.kind === "report") {
     const reports = await collect(reportsIn(values as AsyncIterable<ReportStep>)); // the type of a report
-    for (const report of reports) await out.write(pageText(report, style));
+    for (const report of reports) await out.write(await pageText(report, style));
     return reports.length;
   }
   const batches = inBatches(values);
   const rows = await allOf(isList(returns) ? ordered(batches, printing) : batches);
-  await out.write(pageText(reportOfList(rows, fieldsFor(printing, undefined)), style));
+  await out.write(await pageText(reportOfList(rows, fieldsFor(printing, undefined)), style));
   return rows.length;
 }
 

@@ -8,7 +8,7 @@ import { escapeControls, visible } from "../display-width.ts";
 import { checkFilter } from "../formats/jq.ts";
 import type { Style } from "../formats/text-formats.ts";
 import type { EventPrinter } from "../live/event-printer.ts";
-import { columnNames, isColumn } from "../table/table.ts";
+import { columnNames, isColumn, isValueName } from "../table/table.ts";
 import type { Format } from "../style.ts";
 import {
   printFiltered,
@@ -40,14 +40,16 @@ export { columnNames, visible };
 
 /**
  * Rejects a style that cannot be applied, before anything is sent: an unknown column or sort field, an
- * invalid jq filter. Throws CliError usage.
+ * invalid jq filter. Returns the columns that are named values, which the command checks. Throws CliError
+ * usage.
  */
-export async function checkStyle(returns: Returns<never>, style: Style): Promise<void> {
+export async function checkStyle(
+  returns: Returns<never>,
+  style: Style,
+): Promise<readonly string[]> {
   if (returns.kind === "report") rejectColumns(style);
-  for (const name of [
-    ...(style.columns ?? []),
-    ...(style.sort === undefined ? [] : [style.sort]),
-  ]) {
+  const named = [...(style.columns ?? []), ...(style.sort === undefined ? [] : [style.sort])];
+  for (const name of named) {
     if (isColumn(returns, name)) continue;
     const columns = columnNames(returns);
     throw usage(
@@ -57,6 +59,7 @@ export async function checkStyle(returns: Returns<never>, style: Style): Promise
     );
   }
   if (style.jq !== undefined) await checkFilter(style.jq, style);
+  return named.filter((name) => isValueName(returns, name));
 }
 
 /** Each table of a report has its own columns, so flags cannot select them. */
@@ -84,7 +87,10 @@ export async function render(
   style: Style,
   out: Output,
 ): Promise<number> {
-  if (returns.kind === "file") return printBytes(values as AsyncIterable<Uint8Array>, out); // the type of a file
+  if (returns.kind === "file") {
+    const bytes = values as AsyncIterable<Uint8Array | string>; // the type of a file
+    return out.isTTY ? printTextBytes(bytes, returns.text, out) : printBytes(bytes, out);
+  }
   if (returns.kind === "nothing") return each(inBatches(values), out, () => "");
   if (returns.kind === "text") return printText(values, out);
   const printing: Printing = { returns, style, out };
@@ -175,13 +181,10 @@ async function printText(pieces: AsyncIterable<unknown>, out: Output): Promise<n
   return count;
 }
 
-async function printBytes(chunks: AsyncIterable<Uint8Array>, out: Output): Promise<number> {
-  if (out.isTTY) {
-    throw usage(
-      "refusing to write binary output to a terminal",
-      "use --output-file PATH, or redirect the output",
-    );
-  }
+async function printBytes(
+  chunks: AsyncIterable<Uint8Array | string>,
+  out: Output,
+): Promise<number> {
   let count = 0;
   for await (const chunk of chunks) {
     await out.write(chunk);
@@ -189,6 +192,29 @@ async function printBytes(chunks: AsyncIterable<Uint8Array>, out: Output): Promi
     if (out.closed) break;
   }
   return count;
+}
+
+/** Shows bytes on a terminal if they may be text and are. Throws usage for others. */
+async function printTextBytes(
+  chunks: AsyncIterable<Uint8Array | string>,
+  hint: string | undefined,
+  out: Output,
+): Promise<number> {
+  const redirect = "use --output-file PATH, or redirect the output";
+  const refused = usage(
+    "refusing to write binary output to a terminal",
+    hint === undefined ? redirect : `${hint}, or ${redirect}`,
+  );
+  if (hint === undefined) throw refused;
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const decoded = (chunk: Uint8Array | string): string => {
+    try {
+      const text = typeof chunk === "string" ? chunk : decoder.decode(chunk);
+      if (!text.includes("\0")) return text;
+    } catch {} // not UTF-8
+    throw refused;
+  };
+  return printText(mapped(chunks, decoded), out);
 }
 
 type Events = AsyncIterable<readonly ServerEvent[]>;

@@ -57,13 +57,13 @@ function valueLines(field: TableField, row: unknown, style: TableStyle): string[
 }
 
 /** Metadata with its times, which are Unix seconds, as texts. */
-function withTimes(value: unknown, { text, zone }: Times): unknown {
+function withTimes(value: unknown, { full }: Times): unknown {
   if (!Array.isArray(value)) return value;
   return value.map((item: unknown) => {
     if (!isNamedValue(item) || item.type !== "time") return item;
     const date = new Date(Number(item.value || NaN) * 1000);
-    const time = text(date);
-    return time === "" ? item : { ...item, value: zone === undefined ? time : `${time} ${zone}` };
+    const time = full(date);
+    return time === "" ? item : { ...item, value: time };
   });
 }
 

@@ -56,12 +56,37 @@ function columnsOf(returns: Returns<never>): readonly Column[] {
 export const declaredFields = (returns: Returns<never>, all: boolean): readonly TableField[] =>
   readColumns(columnsOf(returns), all).map(withColor);
 
-/** A column by its label, by the last step of its path, or by the path of any field of the row. */
+/** A column by its label, by the last step of its path, by a named value, or by the path of a field. */
 export const fieldNamed = (returns: Returns<never>, name: string): TableField => {
   const declared = declaredFields(returns, true).find(({ label }) => label === name);
+  const value = valueNamed(returns, name);
+  if (value) return { label: name, value };
   if (!declared) return { ...fieldAt(pathEndingWith(returns, name) ?? name), label: name };
   return declared.kind === "sparse" ? { ...declared, kind: undefined } : declared;
 };
+
+/** Reads the value of that name from the list of named values; undefined where `name` means none. */
+function valueNamed(returns: Returns<never>, name: string): TableField["value"] | undefined {
+  const path = "values" in returns ? returns.values : undefined;
+  const isOther = path !== undefined && name.startsWith(`${path}.`);
+  if (path === undefined || (!isOther && isKnownColumn(returns, name))) return undefined;
+  const own = isOther ? name.slice(path.length + 1) : name;
+  return (row) => {
+    const all = valueAt(row, path);
+    const found = Array.isArray(all)
+      ? all.find((each) => valueAt(each, "name") === own)
+      : undefined;
+    const [value, type] = [valueAt(found, "value"), valueAt(found, "type")];
+    // Some servers send all values as text (server §9.5).
+    const number = value === null || value === "" || type === "string" ? NaN : Number(value);
+    if (type === "time" && !Number.isNaN(number)) return new Date(number * 1000);
+    return type === "number" && !Number.isNaN(number) ? number : value;
+  };
+}
+
+/** Is it the name of a value, which only the server knows? */
+export const isValueName = (returns: Returns<never>, name: string): boolean =>
+  valueNamed(returns, name) !== undefined;
 
 /** Columns of values whose operation declares none: the fields of the first value. */
 export const fieldsOf = (row: unknown): readonly TableField[] =>
@@ -88,9 +113,12 @@ export const columnNames = (returns: Returns<never>): string[] =>
 
 /**
  * Whether rows may have a column of that name. Any dotted path may exist, and any name does if no
- * columns are declared, since a server may add fields.
+ * columns are declared, since a server may add fields; as may a named value.
  */
-export function isColumn(returns: Returns<never>, name: string): boolean {
+export const isColumn = (returns: Returns<never>, name: string): boolean =>
+  isValueName(returns, name) || isKnownColumn(returns, name);
+
+function isKnownColumn(returns: Returns<never>, name: string): boolean {
   if (name.split(".").includes("")) return false;
   if (returns.kind === "events" || name.includes(".")) return true;
   const names = columnNames(returns);
@@ -160,7 +188,8 @@ const keyOf = (value: unknown): unknown => {
   return typeof value === "boolean" ? Number(value) : (value ?? undefined);
 };
 
-const anyTimes: Times = { text: (date) => date.toISOString() };
+const isoText = (date: Date) => date.toISOString();
+const anyTimes: Times = { text: isoText, full: isoText };
 
 /** What all columns of a table share. */
 export interface TableStyle {

@@ -156,8 +156,9 @@ function parseNumber(name: string, value: unknown): number | null {
 
 /** Returns a file of a run or message: an upload or a URL. */
 export function resolveFile(sent: unknown, findFile: FileLookup): object {
-  const { transfer_method, upload_file_id, url } = isObject(sent) ? sent : {};
-  if (transfer_method === "remote_url" && typeof url === "string") return { remote_url: url };
+  const { type, transfer_method, upload_file_id, url } = isObject(sent) ? sent : {};
+  if (transfer_method === "remote_url" && typeof url === "string")
+    return { type, transfer_method, remote_url: url };
   const file = typeof upload_file_id === "string" ? findFile(upload_file_id) : undefined;
   return file ?? raise(appError("input file invalid"));
 }

@@ -5,7 +5,6 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
-  type Health,
   ControlError,
   type Controlled,
   controlResponse,
@@ -13,6 +12,7 @@ import {
   RequestHistory,
   type RequestRecord,
 } from "../control/control.ts";
+import type { Health } from "../control/health-page.ts";
 import type { ModelAccess } from "../models/catalog.ts";
 import { appKey, KNOWLEDGE_KEY } from "../protocol/ids.ts";
 import { type HostNames, originOf, receive } from "./receive.ts";

@@ -4,7 +4,7 @@ import { testSandbox } from "../../lib/sandbox.ts";
 const server = await testSandbox();
 const id = expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown;
 
-test("prints what a new knowledge base has, on a terminal as in a pipe", async () => {
+test("prints what a new knowledge base has; a terminal, one sentence", async () => {
   const create = (name: string) => ["kb", "create", name, "--indexing-technique", "economy"];
   const { out } = await server.cli(create("Handbook"));
   const rows = out.trimEnd().split("\n");
@@ -15,13 +15,15 @@ test("prints what a new knowledge base has, on a terminal as in a pipe", async (
     ["id", id],
   ]);
   const shown = await server.cli(create("Guide"), { tty: true });
-  expect(shown.out.trimEnd().split("\n")).toHaveLength(4);
-  expect(shown.err).toContain("Created knowledge base Guide\n");
+  expect(shown.out).toBe("");
+  expect(shown.err).toMatch(/^Created knowledge base Guide \([0-9a-f-]{36}\)$/m);
+  const quiet = await server.cli([...create("Quiet"), "-q"], { tty: true });
+  expect(quiet.out.trimEnd().split("\n")).toHaveLength(4);
 });
 
 test("--quiet leaves a prompt complete", async () => {
   const questions: string[] = [];
-  const { err } = await server.cli(["kb", "create", "Quiet", "-q"], {
+  const { err } = await server.cli(["kb", "create", "Silent", "-q"], {
     tty: true,
     questions,
     answers: ["1"],

@@ -36,7 +36,7 @@ beforeAll(async () => {
     await done("metadata", "set", kb, "1.md", "2.md", "--set", `${name}=x`);
   }
   await done("create", "Bare", "--indexing-technique", "economy");
-  await writeFile(join(folder, "empty.md"), "");
+  await writeFile(join(folder, "empty.md"), " ");
   await done("doc", "upload", "Bare", join(folder, "empty.md"));
   await done("tag", "create", "draft");
   await done("tag", "bind", kb, "draft");
@@ -90,7 +90,7 @@ describe("the prompt before a delete", () => {
     [
       "a field of kb sync",
       ["metadata", "delete", kb, "kb_hash"],
-      "Delete metadata field kb_hash: values of 2 documents, by which kb sync knows them? This cannot be undone. [y/N] ",
+      "Delete metadata field kb_hash: values of 2 documents, which kb sync needs to find them again? This cannot be undone. [y/N] ",
     ],
     [
       "a tag",

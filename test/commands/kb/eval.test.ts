@@ -911,6 +911,13 @@ test("failures are listed with the documents found instead", async () => {
   expect(none.out.split("\n\n")[1]).toBe("# Questions with missing documents or texts\n# none\n");
 });
 
+test("failures and comparisons show questions, not their ids", async () => {
+  const server = await searchServer(({ query }) => found[query] ?? []);
+  const file = lines({ id: "first", question: "none", documents: "dir/d.pdf" });
+  const { out } = await server.run([file, "--failures", "-o", "tsv"]);
+  expect(out).toContain("line\tquestion\tmissing\tfound instead\n1\tnone\tdir/d.pdf\tb.md\n");
+});
+
 describe("the example handbook", async () => {
   const examples = join(root, "examples");
   const sandbox = await testSandbox();

@@ -65,7 +65,7 @@ describe("an export over an earlier one", () => {
   test("updates state and metadata of documents with the same content", async () => {
     await texts(name, { "a.md": "one" });
     await done("metadata", "create", name, "team", "--type", "string");
-    await done("export", name, folder, "--chunks");
+    await done("export", name, folder);
     await done("metadata", "set", name, "a.md", "--set", "team=people");
     await done("doc", "disable", name, "a.md");
     await done("doc", "archive", name, "a.md");
@@ -73,9 +73,10 @@ describe("an export over an earlier one", () => {
     expect(await bundled()).toMatchObject([
       { name: "a.md", enabled: false, archived: true, metadata: { team: "people" } },
     ]);
+    expect((await kb("verify", folder, name)).exit).toBe(0);
+    await done("export", name, folder, "--no-chunks");
     expect(Object.keys((await bundled())[0] ?? {})).not.toContain("chunks");
     expect(await readdir(join(folder, "chunks"))).toEqual([]);
-    expect((await kb("verify", folder, name)).exit).toBe(0);
   });
 
   test("restores a modified file of the same size", async () => {
@@ -107,7 +108,7 @@ describe("an export over an earlier one", () => {
     await done("export", name, folder);
     expect((await kb("verify", folder, name)).exit).toBe(0);
     expect(await readdir(join(folder, "documents"))).toEqual(["a (1).md", "b (1).md"]);
-    expect((await readdir(folder)).sort()).toEqual(["documents", "manifest.json"]);
+    expect((await readdir(folder)).sort()).toEqual(["chunks", "documents", "manifest.json"]);
   });
 
   test("alternates between two file names for a document that changes", async () => {
@@ -277,8 +278,10 @@ describe("verify", () => {
       await done("doc", "wait", base);
       const place = `${folder} ${form}`;
       const exported = await kb("export", base, place);
-      const hint = `\`kb export '${base}' '${place}' --chunks\``;
-      expect(exported.err).toContain(`not exported: ${words}; to see where: ${hint}\n`);
+      const hint = `\`kb import '${place}' --as-is\``;
+      expect(exported.err).toContain(`to import with ${words}: ${hint}\n`);
+      const without = await kb("export", base, place, "--no-chunks");
+      expect(without.err).toContain(`not exported: ${words}; without --no-chunks they are\n`);
       const copied = await kb("copy", base, "--name", `${base} copy`);
       expect(copied.err).toContain(`\nnot copied: ${words}\n`);
       const ran = await kb("verify", place, base);
@@ -287,15 +290,12 @@ describe("verify", () => {
     }
   });
 
-  test("with chunks, an export reports edited ones", async () => {
+  test("an export reports documents with edited chunks", async () => {
     await texts(name, { "a.md": "one", "b.md": "two" });
     const chunk = (await done("chunk", "list", name, "a.md", "-o", "name")).out.trim();
     await done("chunk", "update", name, "a.md", chunk, "--content", "one, edited");
-    const ran = await done("export", name, folder, "--chunks");
-    expect(ran.err).toContain("a.md has edited chunks");
-    expect(ran.err).not.toContain("b.md has edited chunks");
-    expect(ran.err).not.toContain("not exported");
-    expect(ran.err).toContain("\nin chunks/*.jsonl, but not imported: edited chunks, summaries\n");
+    const ran = await done("export", name, folder);
+    expect(ran.err).toContain("\n1 document with edited chunks: a.md\n");
   });
 
   test("takes names with slashes and quotes, with and without name:", async () => {

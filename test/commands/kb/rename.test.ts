@@ -90,6 +90,7 @@ describe("kb doc rename", () => {
       name: "time/off.md",
       previous_name: "leave.md",
       indexing_status: "completed",
+      display_status: "available",
     });
     expect(writesSince(since)).toEqual(["POST update-by-text"]);
     expect(server.seen.slice(since).some(({ path }) => path.endsWith("/download"))).toBe(false);
@@ -138,7 +139,7 @@ describe("kb doc rename", () => {
       exit: 0,
       err: "kb sync names a document after its file again when that file changes\n",
     });
-    expect((await done("sync", kb, dir)).err).toContain("1 file: 1 adopted\n");
+    expect((await done("sync", kb, dir)).err).toContain("1 file: 1 with the same content\n");
     expect(await names()).toEqual(["b.md", ""]);
     expect(await contentOf("b.md")).toBe(umlauts);
     await writeFile(join(dir, "a.md"), "changed");

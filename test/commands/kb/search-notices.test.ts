@@ -56,7 +56,7 @@ test.each([
   const ran = await search([detail("high_quality"), failure(message)]);
   expect(ran.exit).toBe(5);
   expect(ran.err).toContain(why);
-  expect(ran.err).toContain("`kb update KB --rewrite`");
+  expect(ran.err).toContain(`\`kb update ${kb} --rewrite\``);
   expect(ran.err).not.toContain("without an embedding model");
 });
 

@@ -170,7 +170,7 @@ test.each(sampled(2, [6, 5, 4, 3, 2, 1]))(
     const argv = ["kb", "export", "Source", directory];
     await killedAt(nth(number, requests), argv, home);
     await repeated(argv, home);
-    expect(await readdir(directory)).toEqual(["documents", "manifest.json"]);
+    expect(await readdir(directory)).toEqual(["chunks", "documents", "manifest.json"]);
     await kb("verify", directory, "Source");
   },
 );

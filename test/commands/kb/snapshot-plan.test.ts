@@ -191,12 +191,12 @@ test.each<[string, Partial<ComparedKb>, Partial<ComparedKb>, readonly string[]]>
     ['field n: "number" "time"'],
   ],
   ["built-in fields", { built_in_fields: true }, {}, ["setting built_in_fields: true false"]],
-  ["a document", { documents: [compared("a")] }, {}, ['document a: "there" null']],
+  ["a document", { documents: [compared("a")] }, {}, ['document a: "exists" null']],
   [
     "the second of a name",
     { documents: [compared("a"), compared("a")] },
     { documents: [compared("a")] },
-    ['document a #2: "there" null'],
+    ['document a #2: "exists" null'],
   ],
   [
     "content",

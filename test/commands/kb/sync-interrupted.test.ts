@@ -92,9 +92,9 @@ test("on another machine, names what an interrupted sync probably left", async (
   const other = { folder: elsewhere };
   const ran = await server.cli(["kb", "sync", kb, dir, "--prune", "--include", "*.md"], other);
   expect(ran.exit).toBe(10);
-  expect(ran.out).toContain("probably left by an interrupted sync; --adopt replaces it");
+  expect(ran.out).toContain("probably left by an interrupted sync");
   const line = `kb sync ${kb} '${dir}' --include '*.md' --prune --adopt`;
-  expect(ran.err).toContain(`hint: \`${line}\``);
+  expect(ran.err).toContain(`hint: to replace those in conflict: \`${line}\``);
   expect(ran.err).toContain(
     "1 document that no sync marked has no file here: gone.md; an interrupted sync may have left it",
   );

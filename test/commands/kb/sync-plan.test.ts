@@ -64,7 +64,7 @@ const plan = (
   ).map(({ action, name, note }) => [action, name, ...(note === null ? [] : [note])].join(" "));
 
 describe("a sync: one file and its document", () => {
-  const conflict = "no sync created the document of this name; --adopt replaces it";
+  const conflict = "no sync created the document of this name";
   test.each<[string, DocumentState | undefined, Rules, string]>([
     ["no document", undefined, {}, "create a"],
     ["the same content", document("a"), {}, "unchanged a"],
@@ -86,7 +86,7 @@ describe("a sync: one file and its document", () => {
       "the same, created by the API",
       document("a", { metadata: {}, from_api: true }),
       {},
-      "conflict a probably left by an interrupted sync; --adopt replaces it",
+      "conflict a probably left by an interrupted sync",
     ],
     ["the same with --adopt", document("a", { metadata: {} }), { adopt: true }, "update a"],
     [

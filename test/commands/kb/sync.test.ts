@@ -161,8 +161,10 @@ describe("existing documents", () => {
     for (const { exit, out, err } of [planned, ran]) {
       expect(exit).toBe(10);
       expect(actions(out)).toEqual(["adopt a.md", "conflict b.md"]);
-      expect(out).toContain("probably left by an interrupted sync; --adopt replaces it");
-      expect(err).toContain(`hint: \`kb sync ${kb} '${dir}' --adopt\``);
+      expect(out).toContain("probably left by an interrupted sync");
+      expect(err).toContain(
+        `hint: to replace those in conflict: \`kb sync ${kb} '${dir}' --adopt\``,
+      );
     }
     expect(await contents()).toEqual({ "a.md": "same", "b.md": "old" });
     const taken = await sync("--adopt");

@@ -186,9 +186,9 @@ test("the name of the profile is that of the host, or that of -p", async () => {
   const line = `kb login --base-url localhost:${port} --key-file -`;
   const ran = await run(line, { stdin: "dataset-sandbox" });
   expect(ran.err).toContain(`base URL http://localhost:${port}/v1\n`);
-  expect(ran.err).toContain(`✓ localhost-${port}: server 1.14.2`);
+  expect(ran.err).toContain(`✓ local: server 1.14.2`);
   await run(`${line} -p named`, { stdin: "dataset-sandbox" });
-  expect(Object.keys(await profiles())).toEqual([`localhost-${port}`, "named"]);
+  expect(Object.keys(await profiles())).toEqual(["local", "named"]);
 });
 
 test("without a name, the profile that has the server gets the key", async () => {

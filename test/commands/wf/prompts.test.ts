@@ -78,7 +78,7 @@ describe("missing required inputs", () => {
     expect(ran.err).toContain(
       "2 required inputs, optional ones with --input: text, count, flag, doc, docs:\nName is required\nKind:\n  1  a\n  2  b\n",
     );
-    expect(ran.err).toContain('"c" is not one of them; type a number or a name\n');
+    expect(ran.err).toContain('"c" is not one of them: type a number from 1 to 2, or a name\n');
     expect(lastBody(/workflows\/run$/)).toMatchObject({ inputs: { name: "Ann", kind: "b" } });
     const command = commandIn(ran.err, "wf run");
     expect(command).toEqual(["wf", "run", "--input", "name=Ann", "--input", "kind=b"]);
@@ -90,7 +90,7 @@ describe("missing required inputs", () => {
   test("--quiet leaves the prompts complete", async () => {
     const ran = await replying(["run", "-q"], ["Ann", "c", "2"], app("inputs"));
     expect(ran.err).toContain("Kind:\n  1  a\n  2  b\n");
-    expect(ran.err).toContain('"c" is not one of them; type a number or a name\n');
+    expect(ran.err).toContain('"c" is not one of them: type a number from 1 to 2, or a name\n');
     expect(ran.err).not.toContain("without prompts");
   });
 
@@ -211,7 +211,7 @@ describe("missing required inputs", () => {
       "SIZE: ",
     ]);
     expect(ran.err).toContain("no.txt not found");
-    expect(ran.err).toContain('"1" is not one of them; type a name');
+    expect(ran.err).toContain('"1" is not one of them: type a name');
   });
 
   test("ten invalid replies end the command before anything is sent", async () => {
@@ -408,6 +408,18 @@ describe("wf form submit on a terminal", () => {
       "Action (1-3): ",
       "comment (text) [looks fine]: ",
     ]);
+    const [, command = ""] =
+      /follow its run with `([^`]+)`$/m.exec(ran.err.replace(/\n {4}/g, " ")) ?? [];
+    expect(command).toMatch(/^wf events \S{36} --follow$/);
+    expect((await server.cli(command.split(" "), app("review"))).exit).toBe(0);
+  });
+
+  test("of a run that this machine does not know names the log", async () => {
+    const line = ["form", "submit", await started(), "--action", "reject", "--input", "comment=no"];
+    const ran = await replying(line, [], { ...app("review"), folder: join(home, "elsewhere") });
+    expect(ran.err.replace(/\n {4}/g, " ")).toMatch(
+      /^Submitted form \S+; find its run with `wf logs`, then follow it with `wf events RUN --follow`$/m,
+    );
   });
 
   test("with an action it asks for the missing inputs only", async () => {
@@ -510,6 +522,17 @@ test("wf show of a paused run prints its form and the command that submits it", 
     /^waiting for form Review:\n {2}Please review: hello\n {2}expires in \d+ minutes .*\nanswer it with `wf form submit /,
   );
   expect((await server.cli(commandIn(shown.err, "wf form submit"), review)).exit).toBe(0);
+});
+
+test.each<[boolean, RegExp, RegExp]>([
+  [true, /^started \(\+09:00\) +\d{4}-\d\d-\d\d \d\d:\d\d$/m, /minutes \(.*\d\d:\d\d \+09:00\)$/m],
+  [false, /^started\t\S+Z$/m, /minutes \(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\)$/m],
+])("a form expires in the time zone of the table (terminal: %s)", async (tty, inTable, inForm) => {
+  const env = { ...app("review").env, TZ: "Asia/Tokyo" };
+  await server.cli(["wf", ...startReview], { folder: home, env });
+  const shown = await server.cli(["wf", "show", "last"], { folder: home, env, tty, columns: 120 });
+  expect(shown.out).toMatch(inTable);
+  expect(shown.err).toMatch(inForm);
 });
 
 describe("wf form list", () => {

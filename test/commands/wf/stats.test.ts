@@ -454,10 +454,10 @@ describe("over time", () => {
       unit: "hour",
       time_zone: "UTC",
       rows: [
-        { start: at("2026-11-21T09:00:00Z"), label: "2026-11-21 09", runs: 1, failed_runs: 0, p95: 1, tokens: 5 },
-        { start: at("2026-11-21T10:00:00Z"), label: "2026-11-21 10", runs: 2, failed_runs: 1, p95: 4, tokens: 20 },
-        { start: at("2026-11-21T11:00:00Z"), label: "2026-11-21 11", runs: 0, failed_runs: 0, p95: null, tokens: null },
-        { start: at("2026-11-21T12:00:00Z"), label: "2026-11-21 12", runs: 1, failed_runs: 0, p95: 8, tokens: 10 },
+        { start: at("2026-11-21T09:00:00Z"), label: "2026-11-21 09", runs: 1, failed_runs: 0, p50: 1, p95: 1, tokens: 5 },
+        { start: at("2026-11-21T10:00:00Z"), label: "2026-11-21 10", runs: 2, failed_runs: 1, p50: 2, p95: 4, tokens: 20 },
+        { start: at("2026-11-21T11:00:00Z"), label: "2026-11-21 11", runs: 0, failed_runs: 0, p50: null, p95: null, tokens: null },
+        { start: at("2026-11-21T12:00:00Z"), label: "2026-11-21 12", runs: 1, failed_runs: 0, p50: 8, p95: 8, tokens: 10 },
       ],
     }); // prettier-ignore
     // Half an hour off the hours of UTC.
@@ -820,10 +820,10 @@ describe("tables", () => {
 
 ### Per hour
 
-| hour | runs | failed_runs | p95 | tokens |
-| --- | ---: | ---: | ---: | ---: |
-| 2026-11-21T10:00:00Z | 3 | 1 | 2.5 s | 50 |
-| 2026-11-21T11:00:00Z | 0 | 0 |  |  |
+| hour | runs | failed_runs | p50 | p95 | tokens |
+| --- | ---: | ---: | ---: | ---: | ---: |
+| 2026-11-21T10:00:00Z | 3 | 1 | 2.0 s | 2.5 s | 50 |
+| 2026-11-21T11:00:00Z | 0 | 0 |  |  |  |
 
 ### Errors
 
@@ -937,21 +937,21 @@ describe("on a terminal", () => {
     const hours = await screen(many(refused), 80, "--by", "hour");
     expect(hours.slice(8)).toEqual([
       "Per hour",
-      "hour (UTC)        runs  failed_runs     p95  tokens",
-      "────────────────  ────  ───────────  ──────  ──────  ────────────────────",
-      "2026-11-21 07:00     5            0   3.5 s      50  ████▊",
-      "2026-11-21 08:00     7            0   3.0 s      70  ██████▋",
-      "2026-11-21 09:00     7            0   2.3 s      70  ██████▋",
-      "2026-11-21 10:00    21           14  11.4 s     200  ████████████████████",
-      "2026-11-21 11:00     1            0   1.0 s      10  █",
+      "hour (UTC)        runs  failed_runs     p50     p95  tokens",
+      "────────────────  ────  ───────────  ──────  ──────  ──────  ───────────────────",
+      "2026-11-21 07:00     5            0   3.3 s   3.5 s      50  ████▌",
+      "2026-11-21 08:00     7            0   2.7 s   3.0 s      70  ██████▍",
+      "2026-11-21 09:00     7            0   2.0 s   2.3 s      70  ██████▍",
+      "2026-11-21 10:00    21           14  11.4 s  11.4 s     200  ███████████████████",
+      "2026-11-21 11:00     1            0   1.0 s   1.0 s      10  ▉",
     ]);
     const gap = [
       { at: now - 3 * 3600, elapsed: 0.03 },
       { at: now, elapsed: 0.03 },
     ];
     expect((await screen(gap, 80, "--by", "hour")).filter((line) => /^\d{4}-/.test(line))).toEqual([
-      expect.stringMatching(/ 1 {12}0 {2}30 ms /),
-      expect.stringMatching(/ 1 {12}0 {2}30 ms /),
+      expect.stringMatching(/ 1 {12}0 {2}30 ms {2}30 ms /),
+      expect.stringMatching(/ 1 {12}0 {2}30 ms {2}30 ms /),
     ]);
     const days = await screen(many(refused), 80, "--by", "day");
     expect(days).toContain("Per day");

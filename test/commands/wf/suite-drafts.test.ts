@@ -298,3 +298,23 @@ test("a suite that would be too large is not written", async () => {
   expect(exit).toBe(2);
   expect(err).toMatch(/error: the suite would have \d+ bytes; one may have 1048576\n/);
 });
+
+test("a terminal asks for the source, which must suit the application", async () => {
+  const questions: string[] = [];
+  const line = ["wf", "--app", "chat", "test", "init"];
+  const { err } = await sandbox.cli(line, {
+    folder,
+    tty: true,
+    questions,
+    answers: ["annotations"],
+  });
+  expect(questions).toEqual(["Which questions and answers? (1-2) [feedback]: "]);
+  expect(err).toContain("from annotations of the application");
+  expect(await sandbox.cli(line, { folder })).toMatchObject({
+    exit: 2,
+    err: "error: --from is required\nhint: add --from (one of: annotations, feedback, logs, rows, promptfoo)\n",
+  });
+  expect((await init("chat", "logs")).err).toContain(
+    "chats have no logs: use `wf test init --from feedback --app chat` or",
+  );
+});

@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { pressKey } from "../../../src/commands/wf/top/state.ts";
 import type { TopView, RunEvents, TopRun, TopState } from "../../../src/commands/wf/top/state.ts";
@@ -7,7 +9,7 @@ import type { Cell, Report } from "../../../src/output/report-model.ts";
 import { RunTrace } from "../../../src/runs/trace.ts";
 import { logServer } from "../../lib/log-server.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
-import { cli } from "../../lib/support.ts";
+import { cli, temporaryDirectory } from "../../lib/support.ts";
 
 const now = new Date("2026-11-21T12:00:00Z");
 const second = now.getTime() / 1000;
@@ -73,7 +75,7 @@ const linesOf = ({ sections }: Report): string[] =>
   ]);
 
 const view: TopView = { selected: undefined, follows: false };
-const keys = "up/down select  f follow  a answer  o open  q quit";
+const keys = "up/down select  f follow  a answer  o open  ? keys  q quit";
 const head = "|status|time|node|detail|by|run";
 const screen = (state: TopState, more: Partial<TopView> = {}, rows = 10) =>
   linesOf(topScreen(state, { ...view, ...more }, { now, rows }));
@@ -213,7 +215,18 @@ describe("the screen", () => {
   ])("of a followed run shows %s", (_, state, expected) => {
     const lines = screen(state, { follows: true, selected: "a-long-id" });
     expect(lines[1]).toMatch(/^Run a-long-id (running|failed|succeeded)$/);
-    expect(lines.slice(2)).toEqual([...expected, "q back  a answer  o open"]);
+    expect(lines.slice(2)).toEqual([...expected, "q back  a answer  o open  ? keys"]);
+  });
+
+  test("of several applications names them, and that of each run", () => {
+    const runs = [run("a", "running", { app: "slow" }), run("b", "running", { app: "echo" })];
+    const more = { apps: ["echo", "slow"], unlogged: ["chat"] };
+    expect(screen(stateOf(runs, {}, more)).slice(0, 4)).toEqual([
+      "echo, slow  0 runs ended in the last hour  not shown, because only workflows have logs: chat",
+      "|status|app|time|node|detail|by|run",
+      ">|running|slow|0:42|||ann|a-long-i",
+      " |running|echo|0:42|||ann|b-long-i",
+    ]);
   });
 
   test("shows the result of the last key instead of the keys", () => {
@@ -234,10 +247,12 @@ test("the data has whole values", () => {
   const state = stateOf([run("a", "paused")], { a: events({}, { forms: [form] }) });
   expect(topText(state, "", { now, rows: 10 }).data).toEqual({
     at: second,
+    apps: [],
     last_hour: { runs: 0, failed: 0, p50: null, p95: null },
     runs: [
       {
         run: "a-long-id",
+        app: null,
         status: "paused",
         started_at: second - 42,
         finished_at: null,
@@ -277,6 +292,16 @@ describe("keys", () => {
     expect([pressed.view, pressed.action]).toEqual([to, action]);
   });
 
+  test("? explains the keys, and any key closes that", () => {
+    const open = pressKey("?", at("b"), runs).view;
+    const lines = screen(stateOf([]), open);
+    expect(lines).toContain("f, Enter|follow the events of the run");
+    expect(lines.at(-1)).toBe("any key closes this");
+    expect(pressKey("resize", open, runs).view).toEqual(open);
+    for (const key of ["x", "q", "down"])
+      expect(pressKey(key, open, runs)).toEqual({ view: at("b") });
+  });
+
   test("any key removes a message, a resize does not", () => {
     const shown = { ...at("b"), message: "done" };
     expect(pressKey("x", shown, runs).view).toEqual(at("b"));
@@ -306,7 +331,7 @@ describe("without a terminal", () => {
       }),
     });
     expect(ran.exit).toBe(130);
-    expect(ran.out).toMatch(/^# \d\d:\d\d:\d\d \(.*\), 0 runs ended in the last hour/);
+    expect(ran.out).toMatch(/^# \d\d:\d\d:\d\d \(.*\), slow, 0 runs ended in the last hour/);
     const waits = trace.filter((each) => each !== "sleep 10000").join(", ");
     expect(waits).toMatch(/^request(, sleep 2000, request)+(, sleep 2000)?$/);
     expect(trace.filter((each) => each === "sleep 10000").length).toBeGreaterThanOrEqual(19);
@@ -320,6 +345,69 @@ describe("without a terminal", () => {
       onOutput: () => stop.abort("SIGINT"),
     });
     expect(JSON.parse(ran.out)).toMatchObject({ last_hour: { runs: 0, failed: 0 }, runs: [] });
+  });
+
+  describe("of several applications", async () => {
+    const server = await testSandbox();
+    for (const app of ["broken", "flaky", "review"])
+      await server.cli(["wf", "--app", app, "run", "query=x", "-q"]);
+    await server.cli(["wf", "--app", "broken", "run", "query=x", "-q"]);
+
+    /** What `wf top` prints until it matches. */
+    async function shown(flags: readonly string[], isComplete: (data: Shown) => boolean) {
+      const stop = new AbortController();
+      let last: Shown | undefined;
+      const ran = await server.cli(["wf", "top", "-o", "jsonl", ...flags], {
+        signal: stop.signal,
+        onOutput(text) {
+          last = JSON.parse(text) as Shown;
+          if (isComplete(last)) stop.abort("SIGINT");
+        },
+      });
+      return { exit: ran.exit, data: last };
+    }
+    interface Shown {
+      readonly apps: readonly string[];
+      readonly runs: readonly { readonly app: string; readonly status: string }[];
+    }
+
+    test.each([
+      ["--app several times", ["--app", "broken", "--app", "review"]],
+      ["--all-apps", ["--all-apps"]],
+    ])("%s", async (_, flags) => {
+      const { exit, data } = await shown(flags, ({ runs }) => runs.length === 3);
+      expect(exit).toBe(130);
+      expect(data?.runs.map(({ app, status }) => `${app} ${status}`)).toEqual([
+        "review paused",
+        "broken failed",
+        "broken failed",
+      ]);
+      expect(data?.apps).toEqual(expect.arrayContaining(["broken", "review"]));
+    });
+
+    test("one whose key opens nothing is named, the others are shown", async () => {
+      const folder = await temporaryDirectory();
+      await mkdir(join(folder, "config"));
+      const apps = { none: { key: "app-none" }, broken: { key: "app-broken" } };
+      const profiles = { work: { base_url: server.env["KB_BASE_URL"], apps } };
+      await writeFile(join(folder, "config", "profiles.json"), JSON.stringify({ profiles }));
+      const stop = new AbortController();
+      const ran = await cli(["wf", "top", "-p", "work", "--all-apps"], {
+        folder,
+        signal: stop.signal,
+        onOutput: (text) => /none: .*[^]*failed\tbroken/.test(text) && stop.abort("SIGINT"),
+      });
+      expect(ran.exit, ran.err).toBe(130);
+    });
+
+    test.each([
+      [["--all-apps", "--app", "echo"], 2, "--all-apps and --app cannot be used together"],
+      [["--app", "chat", "--app", "convo"], 6, "only workflows have logs"],
+      [["--app", "echo", "--app", "none"], 2, 'application "none" not found'],
+    ])("%j", async (flags, exit, message) => {
+      const ran = await server.cli(["wf", "top", ...flags]);
+      expect([ran.exit, ran.err]).toEqual([exit, expect.stringContaining(message)]);
+    });
   });
 
   test("a failed request is shown until one succeeds", async () => {

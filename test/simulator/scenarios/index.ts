@@ -1,4 +1,5 @@
 import type { Scenario } from "../simulate.ts";
+import { asIs } from "./as-is.ts";
 import { each } from "./each.ts";
 import { following } from "./following.ts";
 import { logs } from "./logs.ts";
@@ -13,6 +14,7 @@ export const scenarios: readonly Scenario[] = [
   sync,
   each,
   snapshot,
+  asIs,
   state,
   logs,
   parallel,

@@ -1,3 +1,4 @@
+import type { OnSent } from "../../../api/sent-bytes.ts";
 import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { ApiError, CliError, isFatal } from "../../../errors.ts";
@@ -10,25 +11,22 @@ import {
   waitOnRateLimit,
   pendingHash,
 } from "../documents/index.ts";
-import type { DocumentStatus, MetadataWriter, RateLimitWaiter } from "../documents/index.ts";
+import type { MetadataWriter, RateLimitWaiter } from "../documents/index.ts";
 import { isContentIndexed, rowOf } from "./change.ts";
 import type { Action, Change, DocumentChange } from "./change.ts";
 import { setStatus, statusesOf, waitUntilEditable } from "./document-status.ts";
 import { newMarker } from "./marker.ts";
 import type { Marker } from "./marker.ts";
+import type { DocumentFlags } from "./params.ts";
 import { SourceReader } from "./read-ahead.ts";
-import { countEnded, countOf, deleteActions, largeFile } from "./tally.ts";
+import { countEnded, countOf, countSent, deleteActions, largeFile } from "./tally.ts";
 import { progressOf, updateActions, uploadActions, withoutRequest } from "./tally.ts";
 import type { ChangeCount, RunTally } from "./tally.ts";
 import { isSent, isUpload, noted, sendDocument, unsent, valuesOf } from "./upload.ts";
 import type { SentDocument, UploadTarget } from "./upload.ts";
+import { failed, isReplaceable, mayGetChunks, pendingOf } from "./unindexed.ts";
+import type { Unindexed } from "./unindexed.ts";
 import type { Context } from "../../task/command-spec.ts";
-
-/** Flags of every command that changes documents. */
-export interface DocumentFlags {
-  readonly no_wait?: boolean | undefined;
-  readonly wait_for_limit?: boolean | undefined;
-}
 
 /** The knowledge base whose documents change, and how. */
 export interface DocumentTarget extends UploadTarget, DocumentFlags {
@@ -36,12 +34,11 @@ export interface DocumentTarget extends UploadTarget, DocumentFlags {
   readonly source?: string;
   /** Requests at a time at first (default 3). */
   readonly start?: number | undefined;
+  /** Gives an indexed document its chunks, before it gets its values and is disabled. */
+  readonly giveChunks?: (sent: SentDocument) => Promise<void>;
 }
 
-/**
- * Number of uploads before their indexing is looked at. As many may still be indexed while the next ones are
- * sent, so that neither side waits for the other.
- */
+/** Uploads before their indexing is looked at; as many may still be indexed while the next ones are sent. */
 const uploadBatch = 500;
 
 /**
@@ -124,7 +121,7 @@ class DocumentRun {
     count: ChangeCount,
     verb: string,
     change: DocumentChange,
-    make: () => Promise<T>,
+    make: (onSent: OnSent) => Promise<T>,
   ): Promise<T> {
     const { context, tally } = this.#tools;
     const unit = `${tally.noun}s`;
@@ -133,7 +130,7 @@ class DocumentRun {
     const large = largeFile(change);
     if (large !== undefined || count.done + count.failed === 0) report(large);
     try {
-      const result = await make();
+      const result = await make((sent, total) => report(countSent(count, change, { sent, total })));
       countEnded(count, change, isSent(result) ? change.action : result.action);
       report(change.name);
       return result;
@@ -145,7 +142,7 @@ class DocumentRun {
 
   /** Sends changes, and waits until at most `left` documents are being indexed. */
   async *#upload(changes: readonly DocumentChange[], left: number): AsyncGenerator<Change> {
-    const { target, context } = this.#tools;
+    const { target, context, tally } = this.#tools;
     const { dataset_id, no_wait, journal, source } = target;
     const updates = changes.filter(({ document }) => document).map((each) => unsent(each));
     const markUpdates = () => this.#write(source === undefined ? [] : updates, pendingOf);
@@ -156,9 +153,9 @@ class DocumentRun {
     const sent: SentDocument[] = [];
     let unsentCount = changes.length;
     const send = async (change: DocumentChange) => {
-      const result = await this.#counted(this.#tools.tally.uploads, "Uploading", change, async () =>
-        problem && change.document ? failed(change, problem) : this.#send(change, false),
-      );
+      const make = async (onSent: OnSent) =>
+        problem && change.document ? failed(change, problem) : this.#send(change, false, onSent);
+      const result = await this.#counted(tally.uploads, "Uploading", change, make);
       const isMarked = no_wait || (source !== undefined && !change.document);
       const marked = isMarked && isSent(result) ? this.marker.add(result) : undefined;
       if (--unsentCount === 0) this.marker.writeNow();
@@ -209,7 +206,7 @@ class DocumentRun {
     const again = unindexed.filter(isReplaceable);
     const count = countOf(again.map(({ sent }) => sent.change));
     const resend = ({ sent: { change } }: Unindexed) =>
-      this.#counted(count, "Retrying", change, () => this.#send(change, true));
+      this.#counted(count, "Retrying", change, (onSent) => this.#send(change, true, onSent));
     for await (const result of mapConcurrent(again, this.#tools.limiter, resend)) {
       if (isSent(result)) resent.push(result);
       else yield result;
@@ -237,13 +234,14 @@ class DocumentRun {
     const unindexed: Unindexed[] = [];
     const { context, tally, target } = this.#tools;
     const poll = () => statusesOf(byId, target.dataset_id, context);
+    context.progress({ verb: "Indexing", done: 0, total: sent.length, unit: "documents" });
     tally.isIdle = true;
     for await (const status of waitForIndexing(poll, context, left)) {
       const each = byId.get(status.id);
       if (!each) continue;
       missing.delete(each);
       if (!isDone(status)) this.#indexing.push(each);
-      else if (isIndexed(status)) indexed.push(each);
+      else if (isIndexed(status) || mayGetChunks(status, target)) indexed.push(each);
       else unindexed.push({ sent: each, status });
       if (isIndexed(status) && isUpload(each)) tally.indexed++;
     }
@@ -254,10 +252,29 @@ class DocumentRun {
     return unindexed;
   }
 
-  /** Writes the values of documents, and then their status. */
-  async *#complete(sent: readonly SentDocument[]): AsyncGenerator<Change> {
+  /** Gives documents their chunks; yields the failures, and returns the others. */
+  async *#giveChunks(all: readonly SentDocument[]): AsyncGenerator<Change, SentDocument[]> {
+    const { target, limiter } = this.#tools;
+    const { giveChunks } = target;
+    if (!giveChunks) return [...all];
+    const given: SentDocument[] = [];
+    const give = (sent: SentDocument) =>
+      this.#attempt(sent.change, async () => {
+        await giveChunks(sent);
+        return sent;
+      });
+    for await (const result of mapConcurrent(all, limiter, give)) {
+      if (isSent(result)) given.push(result);
+      else yield result;
+    }
+    return given;
+  }
+
+  /** Writes the chunks and values of documents, and then their status. */
+  async *#complete(indexed: readonly SentDocument[]): AsyncGenerator<Change> {
     const { context, target, waiter } = this.#tools;
     const { dataset_id, no_wait } = target;
+    const sent = yield* this.#giveChunks(indexed);
     const isReady = ({ change }: SentDocument) => !no_wait || isContentIndexed(change);
     const problem = await this.#try(async () => {
       await this.#write(sent, (each) => (isReady(each) ? each.hash : pendingHash(each.hash)));
@@ -273,10 +290,10 @@ class DocumentRun {
     return { ...result, id };
   }
 
-  #send(change: DocumentChange, replace: boolean): Promise<SentDocument | Change> {
+  #send(change: DocumentChange, replace: boolean, onSent: OnSent): Promise<SentDocument | Change> {
     const { context, target } = this.#tools;
     const to = { target, reader: this.#reader };
-    return this.#attempt(change, () => sendDocument(change, replace, to, context));
+    return this.#attempt(change, () => sendDocument(change, replace, { ...to, onSent }, context));
   }
 
   #delete(change: DocumentChange): Promise<Change> {
@@ -327,22 +344,3 @@ class DocumentRun {
     return !isFatal(error) && error.kind !== "auth" && error.kind !== "not-found";
   }
 }
-
-/** A document whose indexing failed. */
-interface Unindexed {
-  readonly sent: SentDocument;
-  readonly status: DocumentStatus;
-}
-
-/** Does a new document of its name replace it and no other one (server §9.1)? */
-const isReplaceable = ({ sent: { change } }: Unindexed): boolean => {
-  const { source, document } = change;
-  const isEditable = document === undefined || (document.enabled && !document.archived);
-  return isEditable && !source?.exported?.sharesName;
-};
-
-/** The hash of content that will be sent or is not indexed yet. */
-const pendingOf = ({ hash }: SentDocument): string => pendingHash(hash);
-
-const failed = (change: DocumentChange, { kind, message }: CliError): Change =>
-  rowOf(change, { action: kind === "limited" ? "left" : "failed", note: message });

@@ -8,6 +8,8 @@ export type Action =
   | "adopt"
   /** Only metadata values or the status differ. */
   | "metadata"
+  /** Only chunks differ. */
+  | "chunks"
   | "unchanged"
   | "delete"
   /** A disabled, archived or duplicate document, which is not changed. */
@@ -63,6 +65,8 @@ interface ExportedDocument {
   readonly sharesName: boolean;
   /** Does another document of its name come before it? */
   readonly isLater: boolean;
+  /** File with its chunks, in the export. */
+  readonly chunks?: string | undefined;
 }
 
 /** A change of a document, with what it takes to make it. */
@@ -85,4 +89,6 @@ export const rowOf = (
 
 /** Is the content of the document known to be indexed? */
 export const isContentIndexed = ({ action, document }: DocumentChange): boolean =>
-  action === "metadata" || (action === "adopt" && document?.indexing_status === "completed");
+  action === "metadata" ||
+  action === "chunks" ||
+  (action === "adopt" && document?.indexing_status === "completed");

@@ -1,11 +1,19 @@
 /** The change engine: what plans and makes the changes of a knowledge base. */
-export type { DocumentFlags } from "./apply-documents.ts";
+export type { DocumentTarget } from "./apply-documents.ts";
+export type { DocumentFlags } from "./params.ts";
 export { applySettings, createKb } from "./apply-settings.ts";
 export type { SettingsPlan } from "./apply-settings.ts";
 export { change } from "./change.ts";
-export type { Change, DocumentChange, SourceDocument } from "./change.ts";
-export { isChange, makeDocuments } from "./make-documents.ts";
-export { ambiguousContent, indexedAgain, planDocuments } from "./plan-documents.ts";
+export type { Action, Change, DocumentChange, SourceDocument } from "./change.ts";
+export {
+  countsOf,
+  isChange,
+  isOutOfSync,
+  makeDocuments,
+  plannedRow,
+  sizeOf,
+} from "./make-documents.ts";
+export { ambiguousContent, duplicatePath, indexedAgain, planDocuments } from "./plan-documents.ts";
 export { planSettings } from "./plan-settings.ts";
 export type { CurrentState, DesiredState } from "./plan-settings.ts";
 export type { MadeJournal, Noted } from "./upload.ts";

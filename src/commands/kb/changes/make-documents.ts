@@ -76,7 +76,7 @@ async function endedEarly(error: CliError, tally: RunTally, context: Context): P
 }
 
 /** The row of a change in a dry run. */
-const plannedRow = (change: DocumentChange): Change => {
+export const plannedRow = (change: DocumentChange): Change => {
   if (isIndexed(change) && change.source)
     return rowOf(change, { note: `${sizeOf([change.source])} to index` });
   // It is sent once more, but the same content had no chunks before.
@@ -91,7 +91,7 @@ const isIndexed = ({ action }: Pick<Change, "action">): boolean =>
  * Does it leave a document that differs from its source? A duplicate document does not, nor does a
  * file that cannot have one.
  */
-const isOutOfSync = ({ action, id, note }: Change): boolean =>
+export const isOutOfSync = ({ action, id, note }: Change): boolean =>
   ["failed", "conflict"].includes(action) ||
   (action === "skip" && id !== null && note !== duplicatePath);
 
@@ -114,7 +114,9 @@ function requireMade(
       failed,
       unfit: unfit.filter(isOutOfSync).map(({ name, note }) => ({ path: name, problem: note })),
     },
-    hint: first.action === "conflict" ? adopt : hintFor(first, dataset_id, noun),
+    hint: failed.some(({ action }) => action === "conflict")
+      ? adopt
+      : hintFor(first, dataset_id, noun),
   });
 }
 
@@ -135,8 +137,9 @@ function hintFor(first: Change, dataset_id: string, noun: Wording["noun"]): stri
 const outcomes: Readonly<Partial<Record<Action, readonly [made: string, planned?: string]>>> = {
   create: ["created", "to create"],
   update: ["updated", "to update"],
-  adopt: ["adopted", "to adopt"],
+  adopt: ["with the same content"],
   metadata: ["with new metadata"],
+  chunks: ["with other chunks"],
   unchanged: ["unchanged"],
   delete: ["deleted", "to delete"],
   skip: ["skipped"],
@@ -172,7 +175,7 @@ function summaryOf(
 }
 
 /** `240 created, 62 failed`, or `240 to create, 62 failed` of a plan. */
-const countsOf = (rows: readonly Change[], isPlan: boolean): string =>
+export const countsOf = (rows: readonly Change[], isPlan: boolean): string =>
   Object.entries(outcomes)
     .flatMap(([action, [made, planned = made]]) => {
       const count = rows.filter((row) => row.action === action).length;
@@ -191,7 +194,7 @@ function indexedSize(results: readonly Change[], changes: readonly DocumentChang
 }
 
 /** `13,438 characters and 22 bytes`. */
-const sizeOf = (sources: readonly SourceDocument[]): string =>
+export const sizeOf = (sources: readonly SourceDocument[]): string =>
   (["character", "byte"] as const)
     .flatMap((unit) => {
       const size = sum(sources.filter((each) => unitOf(each) === unit).map((each) => each.size));

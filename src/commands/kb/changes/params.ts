@@ -19,7 +19,7 @@ import {
   setDocumentMetadata,
 } from "../../../operations/metadata.ts";
 import { listModels } from "../../../operations/models.ts";
-import type { TerminalForm } from "../../../operations/operation.ts";
+import type { Input, TerminalForm } from "../../../operations/operation.ts";
 import { local } from "../../../operations/operation.ts";
 import { bindTags, createTag, listTags } from "../../../operations/tags.ts";
 
@@ -28,6 +28,9 @@ export const transferFlags = {
   no_wait: local.flag("Do not wait for indexing"),
   wait_for_limit: local.flag("Wait at the rate limit of the knowledge base"),
 } as const;
+
+/** Their values. */
+export type DocumentFlags = Partial<Input<typeof transferFlags>>;
 
 /** What they read and send. */
 export const transfers = [
@@ -64,7 +67,7 @@ export const settingChanges = [
 ];
 
 /** Changes of documents that need no attention. */
-export const routine = ["create", "update", "adopt", "metadata"];
+export const routine = ["create", "update", "adopt", "metadata", "chunks"];
 
 export const changeResults = {
   form: "results",

@@ -101,7 +101,7 @@ function syncChange(
   const isKnown = isKnownToHold(document, file);
   const hasContent = isKnown || hashes.get(document.id) === file.hash;
   if (!hasContent && !adopt && document.metadata[syncFields.path] === undefined)
-    return plan("conflict", `${document.from_api ? probablyOurs : notOurs}; --adopt replaces it`);
+    return plan("conflict", document.from_api ? probablyOurs : notOurs);
   if (!document.enabled || document.archived) {
     const state = document.archived ? "archived" : "disabled";
     if (hasContent) return plan("unchanged", state);

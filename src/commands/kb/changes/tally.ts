@@ -1,4 +1,4 @@
-import { formatBytes } from "../../../lib/numbers.ts";
+import { formatBytes, sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import type { Action, DocumentChange } from "./change.ts";
 
@@ -9,6 +9,8 @@ export interface ChangeCount {
   failed: number;
   /** What they cost: those that have ended, and all. */
   readonly work: { done: number; readonly total: number };
+  /** The shares of those under way that were sent. */
+  readonly sent: Map<DocumentChange, number>;
 }
 
 /** Bytes that take as long to send as a request. */
@@ -26,22 +28,37 @@ export const countOf = (changes: readonly DocumentChange[]): ChangeCount => ({
   done: 0,
   failed: 0,
   work: { done: 0, total: changes.reduce((sum, change) => sum + workOf(change), 0) },
+  sent: new Map(),
 });
 
-/** How far the changes are. */
-export const progressOf = ({ total, done, failed, work }: ChangeCount) => ({
-  total,
-  done: done + failed,
-  failed,
-  work,
-});
+/** How far the changes are; of those under way, their bytes count when they are sent. */
+export const progressOf = ({ total, done, failed, work, sent }: ChangeCount) => {
+  const underWay = [...sent].map(([change, share]) => share * (workOf(change) - 1));
+  return {
+    total,
+    done: done + failed,
+    failed,
+    work: { total: work.total, done: work.done + sum(underWay) },
+  };
+};
 
 /** Counts a change that has ended with this action; one that was skipped is not counted. */
 export function countEnded(count: ChangeCount, change: DocumentChange, action: Action): void {
+  count.sent.delete(change);
   if (action === change.action) count.done++;
   else if (action === "failed") count.failed++;
   else return;
   count.work.done += workOf(change);
+}
+
+/** Counts the bytes of a change under way; returns its name with them: `huge.md, 3.2 MiB of 15.0 MiB`. */
+export function countSent(
+  count: ChangeCount,
+  change: DocumentChange,
+  { sent, total }: { readonly sent: number; readonly total: number },
+): string {
+  count.sent.set(change, sent / total);
+  return `${change.name}, ${formatBytes(sent)} of ${formatBytes(total)}`;
 }
 
 /** `huge.md, 15.0 MiB` for a file that takes long to send. */
@@ -64,7 +81,7 @@ export interface RunTally {
 }
 
 export const uploadActions: readonly Action[] = ["create", "update"];
-export const updateActions: readonly Action[] = ["adopt", "metadata"];
+export const updateActions: readonly Action[] = ["adopt", "metadata", "chunks"];
 export const deleteActions: readonly Action[] = ["delete"];
 export const withoutRequest: readonly Action[] = ["skip", "conflict", "failed"];
 

@@ -1,3 +1,4 @@
+import type { CallOptions } from "../../../api/calls.ts";
 import { CliError, reasonOf, usage } from "../../../errors.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/text.ts";
@@ -51,6 +52,12 @@ export interface SentDocument {
   readonly note: string | null;
 }
 
+/** Where and from what content is sent. */
+interface Sending extends Pick<CallOptions, "onSent"> {
+  readonly target: UploadTarget;
+  readonly reader: SourceReader;
+}
+
 /**
  * Sends the content of a document: creates it or updates it in place. A document in error is replaced by
  * creating one of its name, which keeps its ID (server §9.1); so does `replace`.
@@ -58,7 +65,7 @@ export interface SentDocument {
 export async function sendDocument(
   change: DocumentChange,
   replace: boolean,
-  { target, reader }: { readonly target: UploadTarget; readonly reader: SourceReader },
+  { target, reader, onSent }: Sending,
   context: Context,
 ): Promise<SentDocument> {
   const source = change.source as SourceDocument; // every create and update has one
@@ -79,8 +86,8 @@ export async function sendDocument(
     const input = { dataset_id, document_id: document.id, ...form };
     response =
       text === undefined
-        ? await replaceFile({ ...input, file }, context)
-        : await context.api.call(updateDocumentByText, { ...input, name, text });
+        ? await replaceFile({ ...input, file }, context, { onSent })
+        : await context.api.call(updateDocumentByText, { ...input, name, text }, { onSent });
   } else {
     if (hash !== source.hash) await journal?.note(noted(change, { hash })); // changed meanwhile
     const indexing_technique = (settings.indexing_technique ?? "economy") as "economy";
@@ -88,8 +95,8 @@ export async function sendDocument(
     const beside = exported?.isLater && { duplicate: false };
     response =
       text === undefined
-        ? await context.api.call(createDocumentByFile, { ...input, file, ...beside })
-        : await context.api.call(createDocumentByText, { ...input, name, text });
+        ? await context.api.call(createDocumentByFile, { ...input, file, ...beside }, { onSent })
+        : await context.api.call(createDocumentByText, { ...input, name, text }, { onSent });
   }
   const { id, name: stored } = response.document;
   const isRenamed = exported !== undefined && stored !== undefined && stored !== source.path;

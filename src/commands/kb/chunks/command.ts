@@ -1,7 +1,14 @@
 import { newestServer } from "../../../lib/version.ts";
+import {
+  createChunks,
+  listChildChunks,
+  listChunks,
+  updateChunk,
+} from "../../../operations/chunks.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
+import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import { asPage, list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
-import { processRuleShape, required } from "../../../operations/shared.ts";
+import { dataset_id, processRuleShape, required } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 
 /** Which files of a directory a command reads. */
@@ -39,7 +46,7 @@ export const previewParams = {
 
 const comparedRows = withNamePath(
   "file",
-  asPage(list("", "file:name figure rule:count compared:count")),
+  asPage("chunks of {file}", list("", "file:name figure rule:count compared:count")),
 );
 
 export const chunkPreview = task({
@@ -54,7 +61,10 @@ export const chunkPreview = task({
     { form: "chunks" },
     withNamePath(
       "file",
-      asPage(list("", "file:name position length:count overlap:count content children:sparse")),
+      asPage(
+        "chunks of {file}",
+        list("", "file:name position length:count overlap:count content children:sparse"),
+      ),
     ),
   ),
   sends: [listDocuments, getDocument],
@@ -65,5 +75,61 @@ export const chunkPreview = task({
     "kb chunk preview handbook --like Handbook -o json",
     "kb chunk preview handbook --rule rule.yaml --server-version 1.14.2",
     "kb chunk preview handbook --rule rule.yaml --compare longer.yaml",
+  ],
+});
+
+export const chunkExportParams = {
+  dataset_id,
+  file: local.text("CSV file to write", { required, placeholder: "file", isOutputPath: true }),
+  doc: local.text("Only the chunks of this document, name or id", { many: true }),
+};
+
+export const chunkExport = task({
+  command: "kb chunk export <kb> <file>",
+  action: "export the chunks of knowledge base {kb} to {file}",
+  summary: "Write chunks to a CSV file for spreadsheets",
+  about:
+    "One row for each chunk, with the document, the IDs, and one keyword per line of a cell. Cells that a\nspreadsheet would run as formulas get an apostrophe, which kb chunk import removes.",
+  params: chunkExportParams,
+  returns: withNamePath("file", list("", "document chunks:count")),
+  sends: [getKnowledgeBase, listDocuments, listChunks],
+  effect: "reads",
+  runsToEnd: true,
+  examples: [
+    "kb chunk export Handbook chunks.csv",
+    "kb chunk export Handbook chunks.csv --doc leave.md --doc travel.md",
+  ],
+});
+
+export const chunkImportParams = {
+  dataset_id,
+  file: local.text("CSV file of kb chunk export, as edited", { required, placeholder: "file" }),
+  overwrite: local.flag("Also change chunks that were changed since the export"),
+};
+
+export const chunkImport = task({
+  command: "kb chunk import <kb> <file>",
+  action: "import the chunks of {file} into knowledge base {kb}",
+  summary: "Change chunks as a CSV file was edited",
+  about:
+    "Changes content, answer, keywords, enabled and summary of those chunks whose row differs, and appends\na chunk for each row without a chunk_id. Rows that are missing change nothing, and keywords cannot be\nremoved, only replaced. A chunk that was changed since the export is a conflict. --dry-run prints the\nplan. After an interruption, the same command continues.",
+  params: chunkImportParams,
+  returns: onTerminal(
+    {
+      form: "results",
+      outcome: "action",
+      name: "document",
+      reason: "note",
+      routine: ["update", "create"],
+    },
+    withNamePath("id", list("", "action document row:count note id:id")),
+  ),
+  sends: [getKnowledgeBase, listDocuments, listChunks, listChildChunks, createChunks, updateChunk],
+  effect: "writes",
+  plans: true,
+  exits: ["partial"],
+  examples: [
+    "kb chunk import Handbook chunks.csv --dry-run",
+    "kb chunk import Handbook chunks.csv",
   ],
 });

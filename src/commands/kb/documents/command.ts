@@ -9,9 +9,14 @@ import {
   updateDocumentByText,
 } from "../../../operations/documents.ts";
 import { listKnowledgeBases } from "../../../operations/knowledge.ts";
-import { setDocumentMetadata } from "../../../operations/metadata.ts";
+import {
+  getMetadataOverview,
+  listBuiltInFields,
+  setDocumentMetadata,
+} from "../../../operations/metadata.ts";
 import {
   fileContent as bytes,
+  fileOrText,
   list,
   local,
   onTerminal,
@@ -20,6 +25,34 @@ import {
 } from "../../../operations/operation.ts";
 import { dataset_id, document_id, namedFileParam, required } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
+
+export const listParams = {
+  ...listDocuments.params,
+  where: local.text("Only documents that match a condition on columns and metadata: 'team = hr'", {
+    placeholder: "condition",
+    many: true,
+  }),
+};
+
+export const docList = task({
+  command: "kb doc list <kb>",
+  tool: {},
+  summary: "List the documents of a knowledge base, newest first",
+  about:
+    "Metadata fields are columns, too. One with the name of another column is doc_metadata.NAME; a name\nwith spaces is in quotes in a condition. --where compares numbers and times (in UTC) as such, and\nreads all documents: `wf help conditions` describes it.",
+  params: listParams,
+  returns: listDocuments.returns,
+  pages: true,
+  sends: [getMetadataOverview, listBuiltInFields],
+  wraps: listDocuments,
+  effect: "reads",
+  examples: [
+    "kb doc list Handbook",
+    "kb doc list Handbook --status error --all",
+    "kb doc list Handbook --keyword leave -o name",
+    "kb doc list Handbook --columns name,team --where 'team = hr and created >= 2026-05-01'",
+  ],
+});
 
 export const waitParams = {
   dataset_id,
@@ -79,7 +112,7 @@ export const docRename = task({
   about:
     "The server takes a new name only together with the content, so the content is downloaded and sent\nagain. Metadata, chunking rule and language are kept. The document is split into chunks again: if\nchunks were edited, added, disabled or removed by hand, the command names them and asks. A document\nfrom a file keeps its extension. With --each, the columns are doc and name.",
   params: renameParams,
-  returns: record("name was=previous_name status=indexing_status id"),
+  returns: record("name was=previous_name status=display_status id ... indexing_status"),
   sends: [
     getDocument,
     listDocuments,
@@ -127,5 +160,29 @@ export const docDownload = task({
   examples: [
     "kb doc download Handbook welcome.md --dir downloads",
     "kb doc download Handbook welcome.md leave.md --zip handbook.zip",
+  ],
+});
+
+export const catParams = {
+  dataset_id,
+  document_id: downloadParams.document_id,
+  chunks: local.flag("Print the text as it is indexed: the chunks, which may overlap"),
+};
+
+export const docCat = task({
+  command: "kb cat <kb> <doc...>",
+  action: "read document {kb}/{doc}",
+  summary: "Print the content of documents",
+  about:
+    "Prints the file of each document, byte for byte, or its chunks in order if the server has no file of\nit. PDF and other binary files are not printed on a terminal; --chunks prints their text.",
+  params: catParams,
+  returns: fileOrText,
+  sends: [listChunks],
+  wraps: downloadDocumentsZip,
+  effect: "reads",
+  examples: [
+    "kb cat Handbook welcome.md",
+    "kb cat Handbook welcome.md | wc -w",
+    "kb cat Handbook welcome.md --chunks",
   ],
 });

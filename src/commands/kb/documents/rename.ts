@@ -20,6 +20,8 @@ interface RenamedDocument {
   readonly name: string;
   readonly previous_name: string;
   readonly indexing_status: string;
+  /** As lists show it. */
+  readonly display_status: string;
 }
 
 /** Renames a document. */
@@ -174,7 +176,8 @@ async function finishRename(checked: Rename, context: Context): Promise<RenamedD
     ? requireField(after.indexing_status, "indexing_status")
     : await waitForDocument(input, context, !isRenamed).catch(isRenamed ? undefined : throwApplied);
   const previous_name = requireField(checked.before.name, "name");
-  return { id: document_id, name, previous_name, indexing_status };
+  const display_status = indexing_status === "completed" ? "available" : indexing_status;
+  return { id: document_id, name, previous_name, indexing_status, display_status };
 }
 
 async function makeRename(rename: Rename, context: Context): Promise<DocumentDetail> {

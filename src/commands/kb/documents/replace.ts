@@ -1,3 +1,4 @@
+import type { CallOptions } from "../../../api/calls.ts";
 import { ApiError } from "../../../errors.ts";
 import { replaceDocument, updateDocumentByFile } from "../../../operations/documents.ts";
 import type { DocumentInBatch } from "../../../operations/documents.ts";
@@ -11,13 +12,14 @@ import type { Context } from "../../task/command-spec.ts";
 export async function replaceFile(
   input: InputOf<typeof replaceDocument>,
   context: Context,
+  options?: Pick<CallOptions, "onSent">,
 ): Promise<DocumentInBatch> {
   try {
-    return await context.api.call(replaceDocument, input);
+    return await context.api.call(replaceDocument, input, options);
   } catch (error) {
     if (!(error instanceof ApiError) || error.response.status !== 405) throw error;
     await context.trace(1, "the server does not have this route; using the older one");
-    return context.api.call(updateDocumentByFile, input);
+    return context.api.call(updateDocumentByFile, input, options);
   }
 }
 

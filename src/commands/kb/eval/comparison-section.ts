@@ -30,6 +30,8 @@ export function comparisonSections(
     ]),
     notes: comparisonNotes(results, comparisons, figures.length - changed.length),
   };
+  const asked = results.flatMap(({ answers }) => answers.map((answer) => answer.question));
+  const textOf = new Map(asked.map(({ key, question }) => [key, question]));
   const questionTable: Section = {
     title: "Questions with a changed nDCG",
     columns: [
@@ -43,7 +45,7 @@ export function comparisonSections(
     ],
     rows: questions.map(({ label, question, rank_before, rank, before, now, change }) => [
       label,
-      question,
+      textOf.get(question) ?? question,
       rank_before,
       rank,
       amount(before),

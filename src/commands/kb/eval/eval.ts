@@ -245,6 +245,7 @@ async function evaluateGroups(
   const send = waitOnRateLimit(wait_for_limit === true, context);
   const route = { dataset_id, send };
   const results = new Map<SearchVariant, VariantResult>();
+  const isPage = context.options.format === "html"; // only a page shows chunks
   const total = groups.length * questions.length;
   let [done, failed] = [0, 0];
   context.progress({ done, total, unit: "questions", failed });
@@ -268,7 +269,11 @@ async function evaluateGroups(
       const answers = [...found].map(([question, searched]) =>
         ratedAnswer(question, take(searched), { ...rules, ks }),
       );
-      results.set(variant, resultOf(variant, ks, answers));
+      const records = [...found].map(
+        ([question, searched]) => [question, take(searched).records] as const,
+      );
+      const result = resultOf(variant, ks, answers);
+      results.set(variant, { ...result, records: new Map(isPage ? records : []) });
     }
   }
   return results;
@@ -278,7 +283,7 @@ function resultOf(
   variant: SearchVariant,
   ks: readonly number[],
   answers: readonly QuestionResult[],
-): VariantResult {
+): Omit<VariantResult, "records"> {
   const successful = answers.filter(({ error }) => error === null);
   const figures = averageMetrics(successful, ks);
   return { variant, ks, answers, figures, failed: answers.length - successful.length };

@@ -10,25 +10,28 @@ import { costs, isMetric, metricNames, rounded } from "./metrics.ts";
 import { bootstrapInterval } from "./significance.ts";
 import { stemOf } from "./expected-documents.ts";
 import { trecRun } from "./qrels.ts";
-import { questionSection } from "./question-section.ts";
+import { evaluationPage } from "./page.ts";
 import type { QuestionResult, VariantResult } from "./search.ts";
 
 export function evaluationReport(evaluation: Evaluation): Report {
   const { conditions, baseline, failures, results } = evaluation;
   const isMatrix = results.some(({ variant }) => variant.label !== "");
-  const labelled = [
-    ...(baseline ? comparisonSections(evaluation, baseline) : []),
-    ...(failures ? [failureSection(evaluation)] : []),
-  ];
+  const labelled = (sections: readonly Section[]) =>
+    isMatrix ? sections : sections.map(withoutFirstColumn);
+  const figures = figureSection(evaluation);
+  const gates = gateSections(conditions, (_, value) => value.toFixed(3));
+  const verdicts = verdictSection(evaluation);
+  const compared = labelled(baseline ? comparisonSections(evaluation, baseline) : []);
+  const missed = labelled(failures ? [failureSection(evaluation)] : []);
   return {
     data: evaluationData(evaluation),
-    sections: [
-      figureSection(evaluation),
-      ...gateSections(conditions, (_, value) => value.toFixed(3)),
-      ...verdictSection(evaluation),
-      ...labelled.map((section) => (isMatrix ? section : withoutFirstColumn(section))),
-    ],
-    more: () => [questionSection(results)],
+    title: `Evaluation of ${evaluation.kb.name}`,
+    sections: [figures, ...gates, ...verdicts, ...compared, ...missed],
+    page: () =>
+      evaluationPage(evaluation, {
+        first: [...gates, ...verdicts, ...compared],
+        last: [figures],
+      }),
     texts: { trec: () => results.map(runText).join("") },
   };
 }
@@ -221,7 +224,7 @@ function failureSection({ results }: Evaluation): Section {
       .map((answer): Cell[] => [
         variant.label,
         answer.question.line,
-        answer.question.key,
+        answer.question.question,
         answer.missing.join(", "),
         answer.error === null ? foundInstead(answer) : { text: answer.error, tone: "bad" },
       ]),

@@ -28,6 +28,8 @@ export interface VariantResult {
   readonly figures: Metrics;
   /** Number of failed searches. */
   readonly failed: number;
+  /** What the searches found, by question, if a page shows it. */
+  readonly records: ReadonlyMap<Question, readonly SearchRecord[]>;
 }
 
 /** How searches are sent. */

@@ -29,7 +29,10 @@ export const kbLint = task({
       advice: "fix",
       routine: [],
     },
-    withNamePath("file", asPage(list("", "severity file:name finding problem fix"))),
+    withNamePath(
+      "file",
+      asPage("check of files in {dir}", list("", "severity file:name finding problem fix")),
+    ),
   ),
   effect: "reads",
   exits: ["gate"],

@@ -39,7 +39,9 @@ export const ofMetadataField: Reader = async ({ dataset_id, metadata_id }, call)
   const [documents] = partsOf(field, [["count", "document"]]);
   if (documents === undefined) return undefined;
   const isMark = Object.values<unknown>(syncFields).includes(field?.["name"]);
-  return { size: `values of ${documents}${isMark ? ", by which kb sync knows them" : ""}` };
+  return {
+    size: `values of ${documents}${isMark ? ", which kb sync needs to find them again" : ""}`,
+  };
 };
 
 /** What is lost with a tag. */

@@ -9,13 +9,15 @@ import { fillModel, requireEmbeddingModel } from "./model-values.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Throws usage for directories: another command takes them. */
-export async function rejectDirectories(
+/** Throws usage for directories, which another command takes, and for empty files: no search finds them. */
+export async function rejectPaths(
   { dataset_id, file }: Values,
-  isDirectory: (path: string) => Promise<boolean>,
+  kindOf: (path: string) => Promise<"directory" | "empty" | undefined>,
 ): Promise<void> {
   for (const path of [file ?? []].flat().map(String)) {
-    if (!(await isDirectory(path))) continue;
+    const kind = await kindOf(path);
+    if (kind === "empty") throw usage(`${path}: the file is empty`);
+    if (kind === undefined) continue;
     throw usage(
       `${path} is a directory`,
       `to upload its files, run ${commandLine("kb sync", [String(dataset_id ?? ""), path])}`,

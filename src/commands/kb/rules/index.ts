@@ -21,14 +21,21 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   "kb sync": {
     missing: async (...args) => (await import("./create-missing.ts")).createMissing(...args),
   },
+  "kb status": {
+    missing: async (...args) => {
+      throw await (await import("./create-missing.ts")).withOrder(...args, "kb status");
+    },
+  },
   "kb doc add": { fill: async (filling) => (await documents()).fillAdded(filling) },
   "kb doc upload": {
-    checkPaths: async (typed, isDirectory) =>
-      (await documents()).rejectDirectories(typed, isDirectory),
+    checkPaths: async (typed, kindOf) => (await documents()).rejectPaths(typed, kindOf),
     fill: async (filling) => (await documents()).fillUploaded(filling),
   },
   "kb doc update": { fill: async (filling) => (await documents()).fillUpdated(filling) },
-  "kb doc replace": { fill: async (filling) => (await documents()).fillReplaced(filling) },
+  "kb doc replace": {
+    checkPaths: async (typed, kindOf) => (await documents()).rejectPaths(typed, kindOf),
+    fill: async (filling) => (await documents()).fillReplaced(filling),
+  },
   "kb doc delete": { deletion: async (...args) => (await deletions()).ofDocument(...args) },
   "kb chunk update": {
     fill: async (filling) => (await documents()).fillChunk(filling),

@@ -17,14 +17,22 @@ export interface BundledDocument extends Omit<DocumentState, "error" | "from_api
   readonly file: string | null;
   readonly bytes: number;
   readonly sha256: string | null;
-  /** JSON Lines file with its chunks, if requested. */
-  readonly chunks?: string;
+  /** Its chunks; not in exports with --no-chunks. */
+  readonly chunks?: ChunkFile;
+}
+
+/** A JSON Lines file with the chunks of a document. */
+export interface ChunkFile {
+  /** Path below the directory, with `/`. */
+  readonly file: string;
+  /** The hash of the file; null in exports of version 1, which have none. */
+  readonly sha256: string | null;
 }
 
 /** The content of `manifest.json`. */
 export interface Manifest {
-  /** Version of the format. */
-  readonly kb_export: 1;
+  /** Version of the format; 1 had no hashes of chunks, and child chunks as mere texts. */
+  readonly kb_export: 1 | 2;
   readonly source: { readonly base_url: string; readonly id: string; readonly name: string };
   readonly exported_at: string;
   readonly state: KbProperties & { readonly documents: readonly BundledDocument[] };
@@ -32,7 +40,7 @@ export interface Manifest {
   readonly rules: Readonly<Record<string, unknown>>;
 }
 
-/** What imports and comparisons do not include, as an import chunks the documents again. */
+/** What imports and comparisons do not include unless they are told to, as an import chunks the documents again. */
 export function notImported({ doc_form }: Pick<KbSettings, "doc_form">): string {
   const parts = ["edited chunks"];
   if (doc_form === "hierarchical_model") parts.push("child chunks");
@@ -71,15 +79,19 @@ export async function readManifest(directory: string, files: Files): Promise<Man
   const text = new TextDecoder().decode(await files.read(path));
   const value = tryParseJson(text);
   if (value === undefined) throw invalid("not valid JSON");
-  if (!isObject(value) || value["kb_export"] !== 1) throw invalid("not written by kb export");
-  const { sum, ...manifest } = value;
-  if (sum !== sha256(JSON.stringify(manifest))) throw invalid("modified after the export");
+  if (!isObject(value) || typeof value["kb_export"] !== "number")
+    throw invalid("not written by kb export");
+  if (![1, 2].includes(value["kb_export"]))
+    throw invalid(`version ${value["kb_export"]} is newer than this program`);
+  const { sum, ...stored } = value;
+  if (sum !== sha256(JSON.stringify(stored))) throw invalid("modified after the export");
+  const manifest = value["kb_export"] === 1 ? withChunkFiles(stored) : stored;
   // The checksum only proves that the manifest is complete, not who wrote it.
   const problem = problemIn(manifestFields, manifest, "");
   if (problem !== undefined) throw invalid(problem);
   const checked = manifest as unknown as Manifest;
   const outside = checked.state.documents
-    .flatMap(({ file, chunks }) => [file, chunks])
+    .flatMap(({ file, chunks }) => [file, chunks?.file])
     .find((file) => typeof file === "string" && !isBelow(file));
   if (outside) throw invalid(`file outside the directory: ${outside}`);
   return { ...checked, state: typedState(checked.state) };
@@ -102,7 +114,7 @@ export async function documentNames(
   if (!(await hasManifest(top))) return names;
   const text = new TextDecoder().decode(await files.read(join(top, fileName)));
   // Other programs have a manifest.json, too.
-  if (valueAt(tryParseJson(text), "kb_export") !== 1) return names;
+  if (typeof valueAt(tryParseJson(text), "kb_export") !== "number") return names;
   const before = isInner ? "" : "documents/";
   for (const { name, file } of (await readManifest(top, files))?.state.documents ?? []) {
     if (file !== `documents/${safePath(name)}`) continue; // numbered, or of a former version
@@ -111,6 +123,19 @@ export async function documentNames(
       names.set(before + safePath(part), before + part);
   }
   return names;
+}
+
+/** A manifest of version 1, which had only the paths of the files with chunks, as one of version 2. */
+function withChunkFiles(manifest: Record<string, unknown>): Record<string, unknown> {
+  const { state } = manifest;
+  const documents = valueAt(state, "documents");
+  if (!isObject(state) || !Array.isArray(documents)) return manifest;
+  const converted = documents.map((document: unknown) =>
+    isObject(document) && typeof document["chunks"] === "string"
+      ? { ...document, chunks: { file: document["chunks"], sha256: null } }
+      : document,
+  );
+  return { ...manifest, state: { ...state, documents: converted } };
 }
 
 /** Nulls for missing parts, and values as their fields store them: they may have been exported as text. */
@@ -164,7 +189,7 @@ const manifestFields = {
         "file?": "text",
         bytes: "number",
         "sha256?": "text",
-        "chunks?": "text",
+        "chunks?": { file: "text", "sha256?": "text" },
       },
     ],
   },
@@ -209,9 +234,18 @@ export async function requireUndamaged(
   context: Context,
 ): Promise<void> {
   const damages: { readonly file: string; readonly problem: "missing" | "changed" }[] = [];
-  for (const { file, sha256: expected, hash } of await hashedDocuments(directory, state, context)) {
-    if (file !== null && hash !== expected)
-      damages.push({ file, problem: hash === null ? "missing" : "changed" });
+  const check = (file: string, expected: string | null, hash: string | null) => {
+    if (hash !== expected) damages.push({ file, problem: hash === null ? "missing" : "changed" });
+  };
+  for (const { file, sha256: expected, hash, chunks } of await hashedDocuments(
+    directory,
+    state,
+    context,
+  )) {
+    if (file !== null) check(file, expected, hash);
+    if (chunks === undefined) continue;
+    const found = await fileHash(directory, chunks.file, context.host.files);
+    check(chunks.file, chunks.sha256 ?? found ?? "", found);
   }
   const [first] = damages;
   if (first === undefined) return;

@@ -1,14 +1,32 @@
-import { listChunks } from "../../../operations/chunks.ts";
+import {
+  createChildChunk,
+  createChunks,
+  deleteChildChunk,
+  deleteChunk,
+  listChildChunks,
+  listChunks,
+  updateChildChunk,
+  updateChunk,
+} from "../../../operations/chunks.ts";
 import {
   archiveDocuments,
   disableDocuments,
   downloadDocumentsZip,
+  enableDocuments,
   getDocument,
   listDocuments,
+  unarchiveDocuments,
 } from "../../../operations/documents.ts";
 import { getKnowledgeBase, listKnowledgeBases } from "../../../operations/knowledge.ts";
 import { getMetadataOverview } from "../../../operations/metadata.ts";
-import { asPage, list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
+import {
+  asPage,
+  list,
+  local,
+  onTerminal,
+  report,
+  withNamePath,
+} from "../../../operations/operation.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 import {
@@ -29,7 +47,28 @@ const madeThere = onTerminal(
   withNamePath("id", list("", "action what name:name note id:id")),
 );
 
-const makes = [...settingChanges, ...transfers, disableDocuments, archiveDocuments];
+/** What changes chunks; the documents of an interrupted import are enabled meanwhile. */
+const chunkChanges = [
+  listChunks,
+  listChildChunks,
+  createChunks,
+  updateChunk,
+  deleteChunk,
+  createChildChunk,
+  updateChildChunk,
+  deleteChildChunk,
+  getDocument,
+  enableDocuments,
+  unarchiveDocuments,
+];
+
+const makes = [
+  ...settingChanges,
+  ...transfers,
+  disableDocuments,
+  archiveDocuments,
+  ...chunkChanges,
+];
 
 export const reads = [
   getKnowledgeBase,
@@ -45,7 +84,7 @@ export const exportParams = {
     required,
     placeholder: "dir",
   }),
-  chunks: local.flag("Include the chunks of each document"),
+  no_chunks: local.flag("Leave out the chunks, which cost a request for each document"),
 };
 
 export const kbExport = task({
@@ -53,23 +92,26 @@ export const kbExport = task({
   action: "export knowledge base {kb}",
   summary: "Export a knowledge base to a directory",
   about:
-    "Writes the documents, byte for byte, and a manifest with settings, metadata, tags and checksums.\nUnchanged documents are not downloaded again. Earlier files are removed last, so an interrupted\nexport leaves the previous one intact. Prints the files that changed.",
+    "Writes the documents, byte for byte, their chunks, and a manifest with settings, metadata, tags and\nchecksums. Unchanged documents are not downloaded again. Earlier files are removed last, so an\ninterrupted export leaves the previous one intact. Prints the files of documents that changed.",
   params: exportParams,
   returns: onTerminal(
     { form: "results", outcome: "action", name: "document", routine: ["written"] },
     withNamePath("file", list("", "action document:name file bytes:bytes")),
   ),
-  sends: [...reads, listChunks],
+  sends: [...reads, listChunks, listChildChunks],
   effect: "reads",
   runsToEnd: true,
   exits: ["partial"],
-  examples: ["kb export Handbook backup", "kb export Handbook backup --chunks -o jsonl"],
+  examples: ["kb export Handbook backup", "kb export Handbook backup --no-chunks -o jsonl"],
 });
+
+const as_is = local.flag("With the chunks as they are, edited ones included");
 
 export const importParams = {
   directory: local.text("Directory of the export", { required, placeholder: "dir" }),
   name: local.text("Name of the new knowledge base (default: as exported)"),
   into: local.text("Existing knowledge base to import into"),
+  as_is,
   map_model,
   ...transferFlags,
 };
@@ -86,14 +128,20 @@ export const kbImport = task({
   sends: makes,
   effect: "writes",
   plans: true,
+  confirms: true,
   exits: ["partial"],
-  examples: ["kb import backup --name 'Handbook copy'", "kb import backup --dry-run"],
+  examples: [
+    "kb import backup --name 'Handbook copy'",
+    "kb import backup --dry-run",
+    "kb import backup --name 'Handbook moved' --as-is --yes",
+  ],
 });
 
 export const copyParams = {
   dataset_id,
   to_profile: local.text("Profile of the target"),
   name: local.text("Name of the copy (default: the original's)"),
+  as_is,
   map_model,
   ...transferFlags,
 };
@@ -106,9 +154,10 @@ export const kbCopy = task({
   parallel: true,
   params: copyParams,
   returns: madeThere,
-  sends: [listKnowledgeBases, ...makes, getDocument, listChunks],
+  sends: [listKnowledgeBases, ...makes],
   effect: "writes",
   plans: true,
+  confirms: true,
   exits: ["partial"],
   examples: [
     "kb copy Handbook --name 'Handbook copy'",
@@ -120,6 +169,7 @@ export const verifyParams = {
   a: local.text("Knowledge base or directory of an export", { required, placeholder: "a" }),
   b: local.text("Knowledge base or directory of an export", { required, placeholder: "b" }),
   to_profile: local.text("Profile of the second side"),
+  chunks: local.flag("Compare chunk by chunk, too"),
 };
 
 export const kbVerify = task({
@@ -127,14 +177,15 @@ export const kbVerify = task({
   action: "compare {a} with {b}",
   summary: "Compare two knowledge bases or exports byte by byte",
   about:
-    "Each side is a knowledge base or the directory of an export. Lists differences in documents,\ncontent, status, metadata, fields, tags and settings, and exits with code 14 if there are any.",
+    "Each side is a knowledge base or the directory of an export. Lists differences in documents,\ncontent, status, metadata, fields, tags and settings, and exits with code 14 if there are any. With\n--chunks, also in content, answers, keywords, order and child chunks; those that no import can remove\nare listed as not importable and do not count. -o html shows the words that differ.",
   params: verifyParams,
+  output: (_, format) => (format === "html" ? report : undefined),
   returns: onTerminal(
     { form: "results", outcome: "what", name: "name", reason: "note", routine: [] },
-    withNamePath("name", asPage(list("", "what name:name a b"))),
+    withNamePath("name", asPage("comparison of {a} and {b}", list("", "what name:name a b"))),
   ),
-  sends: reads,
+  sends: [...reads, listChunks, listChildChunks],
   effect: "reads",
   exits: ["gate"],
-  examples: ["kb verify backup Handbook", "kb verify backup Handbook -o json"],
+  examples: ["kb verify backup Handbook", "kb verify backup Handbook --chunks -o json"],
 });

@@ -46,9 +46,10 @@ export async function* run(input: CopyInput, context: Context): AsyncGenerator<u
   const { name } = copy;
   const verify = commandLine("kb verify", [dataset_id, `name:${name}`], {
     "to-profile": to_profile,
+    chunks: flags.as_is ? true : undefined,
   });
   context.summary(`copied ${context.enteredName(dataset_id)} to ${name}; to compare: ${verify}`);
-  context.summary(`not copied: ${notImported(copy)}`);
+  if (!flags.as_is) context.summary(`not copied: ${notImported(copy)}`);
 }
 
 /** Exports into a directory and imports from there; if that fails, a notice says how to resume. */
@@ -59,8 +60,9 @@ async function* copyThrough(
   context: Context,
 ): AsyncGenerator<unknown, Pick<KbSettings, "name" | "doc_form"> | undefined> {
   const quiet = { ...context, notice: () => Promise.resolve(), summary: () => {} };
+  const exported = { dataset_id, directory, no_chunks: !flags.as_is };
   try {
-    for await (const _row of exportBundle({ dataset_id, directory }, quiet)) {
+    for await (const _row of exportBundle(exported, quiet)) {
       // the import reports each document
     }
     return yield* importBundle({ ...flags, directory }, target, () =>

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, usage } from "../../../errors.ts";
 import type { Files, Host } from "../../../host/host.ts";
 import {
@@ -20,7 +21,7 @@ import { readContents, readKbState, readRules } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { fileHash, isBundle, notImported, readManifest, writeManifest } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
-import { writeChunks } from "./chunk-files.ts";
+import { chunkWriter, isChunkFile } from "./chunk-files.ts";
 import type { exportParams } from "./command.ts";
 
 type ExportInput = Input<typeof exportParams>;
@@ -87,19 +88,20 @@ export async function* exportBundle(
   await journal.append([]); // from now on, the directory is known as an export
   const withoutFile = yield* download(exported, journal, context);
 
-  const { documents, edited } = await bundleDocuments(exported, context);
+  const { documents, edited } = await bundleDocuments(exported, earlier, journal, context);
   const manifest: Manifest = {
-    kb_export: 1,
+    kb_export: 2,
     source: { base_url: await context.api.baseUrl(), id: dataset_id, name: state.settings.name },
     exported_at: context.host.now().toISOString(),
     state: { ...state, documents },
     rules,
   };
   await writeManifest(directory, manifest, files);
-  const kept = new Set(documents.flatMap(({ file, chunks: chunkFile }) => [file, chunkFile]));
+  const kept = new Set(documents.flatMap(({ file, chunks }) => [file, chunks?.file]));
+  const unfinished = [...interrupted, ...journal.entries.filter(isChunkFile)];
   yield* removeStale(
     directory,
-    { before: before?.state.documents ?? [], interrupted, kept },
+    { before: before?.state.documents ?? [], interrupted: unfinished, kept },
     files,
   );
   await journal.remove();
@@ -186,37 +188,39 @@ async function* download(
   return withoutFile;
 }
 
-/** The documents for the manifest, with their chunks if requested, and those with edited chunks. */
+/** The documents for the manifest, with their chunks, and those with chunks that were changed by hand. */
 async function bundleDocuments(
   exported: ExportRun,
+  earlier: readonly Partial<BundledDocument>[],
+  journal: Journal,
   context: Context,
 ): Promise<{ readonly documents: BundledDocument[]; readonly edited: DocumentState[] }> {
+  const { state, stored, no_chunks } = exported;
+  const writer = chunkWriter(exported, [...earlier, ...journal.entries], journal, context);
+  const total = state.documents.length;
   const documents: BundledDocument[] = [];
   const edited: DocumentState[] = [];
-  const total = exported.state.documents.length;
-  for (const [done, document] of exported.state.documents.entries()) {
-    const file = exported.stored.get(document.id);
-    if (!file) continue;
-    if (exported.chunks)
-      context.progress({
-        verb: "Reading chunks",
-        done,
-        total,
-        unit: "documents",
-        current: document.name,
-      });
-    const written = exported.chunks
-      ? await writeChunks(exported, document, file.file ?? safePath(document.id), context)
-      : undefined;
-    if (written?.isEdited) edited.push(document);
-    const { from_api: _, ...stored } = document;
-    documents.push({ ...stored, ...file, ...(written && { chunks: written.file }) });
+  const bundle = async (document: DocumentState) => {
+    const file = stored.get(document.id);
+    const { from_api: _, ...kept } = document;
+    if (!file) return undefined;
+    if (no_chunks) return { ...kept, ...file };
+    const { isEdited, ...chunks } = await writer(document, file.file ?? safePath(document.id));
+    if (isEdited) edited.push(document);
+    return { ...kept, ...file, chunks };
+  };
+  const limit = context.api.limitConcurrency();
+  for await (const document of mapConcurrent(state.documents, limit, bundle)) {
+    if (document) documents.push(document);
+    if (no_chunks) continue;
+    const [done, current] = [documents.length, document?.name];
+    context.progress({ verb: "Reading chunks", done, total, unit: "documents", current });
   }
   return { documents, edited };
 }
 
 function noticeResult(
-  { dataset_id, directory, chunks, state, changed }: ExportRun,
+  { directory, no_chunks, state, changed }: ExportRun,
   withoutFile: number,
   edited: readonly DocumentState[],
   { summary }: Context,
@@ -231,14 +235,16 @@ function noticeResult(
     const files = encoded.map(({ name }) => `documents/${safePath(name)}`);
     summary(`${counted(encoded.length, "name")} encoded in paths: ${firstNames(files, 3)}`);
   }
-  const again = commandLine("kb export", [dataset_id, directory], { chunks: true });
+  if (edited.length > 0)
+    summary(
+      `${counted(edited.length, "document")} with edited chunks: ${firstNames(edited.map(({ name }) => name))}`,
+    );
+  const lost = notImported(settings);
   summary(
-    chunks
-      ? `in chunks/*.jsonl, but not imported: ${notImported(settings)}`
-      : `not exported: ${notImported(settings)}; to see where: ${again}`,
+    no_chunks
+      ? `not exported: ${lost}; without --no-chunks they are`
+      : `to import with ${lost}: ${commandLine("kb import", [directory], { "as-is": true })}`,
   );
-  for (const { name } of edited)
-    summary(`${name} has edited chunks; an import chunks its text again`);
 }
 
 /**
@@ -307,7 +313,7 @@ const withoutNumbers = (path: string): string =>
 /** Files of the directory. */
 interface ExportedFiles {
   readonly before: readonly BundledDocument[];
-  readonly interrupted: readonly StoredDocument[];
+  readonly interrupted: readonly Pick<StoredDocument, "file">[];
   readonly kept: ReadonlySet<string | null | undefined>;
 }
 
@@ -318,8 +324,8 @@ async function* removeStale(
   files: Files,
 ): AsyncGenerator<FileChange> {
   const remove = async (file: string) => files.remove(await pathInside(directory, file, files));
-  for (const { name, file, bytes, chunks: chunkFile } of before) {
-    if (chunkFile !== undefined && !kept.has(chunkFile)) await remove(chunkFile);
+  for (const { name, file, bytes, chunks } of before) {
+    if (chunks !== undefined && !kept.has(chunks.file)) await remove(chunks.file);
     if (file === null || kept.has(file)) continue;
     await remove(file);
     yield { action: "removed", document: name, file, bytes };
@@ -334,6 +340,6 @@ const incomplete = (withoutFile: readonly DocumentState[], { documents }: KbStat
     {
       isResult: true,
       details: { without: withoutFile.map(({ id, name }) => ({ id, name })) },
-      hint: "documents of other sources, such as web pages, cannot be downloaded; --chunks exports their text",
+      hint: "documents of other sources, such as web pages, cannot be downloaded; their text is in their chunks",
     },
   );

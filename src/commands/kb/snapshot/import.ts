@@ -17,6 +17,7 @@ import type { FieldState, KbProperties, KbSettings, KbState } from "../documents
 import { activeModels } from "../models/index.ts";
 import { readManifest, requireUndamaged } from "./bundle.ts";
 import type { BundledDocument, Manifest } from "./bundle.ts";
+import { asIsOf, chunkGiver, chunkSummary, confirmAsIs, withChunkChanges } from "./as-is.ts";
 import { createTarget, findTarget, lockImport } from "./import-target.ts";
 import type { ImportTarget } from "./import-target.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -30,7 +31,9 @@ export async function* run(input: ImportInput, context: Context): AsyncGenerator
   const made = yield* importBundle(input, context);
   if (made === undefined) return;
   const target = input.into ?? `name:${made.name}`;
-  const verify = commandLine("kb verify", [input.directory, target]);
+  const verify = commandLine("kb verify", [input.directory, target], {
+    chunks: input.as_is ? true : undefined,
+  });
   context.summary(`to compare: ${verify}`);
 }
 
@@ -47,10 +50,18 @@ export async function* importBundle(
   const { directory } = input;
   const manifest = await readManifest(directory, context.host.files);
   if (!manifest) {
-    throw usage(`no export found in ${directory}`, "create one with kb export <kb> <dir>");
+    throw usage(
+      `no export found in ${directory}`,
+      `create one with ${commandLine("kb export", ["KB", directory])}`,
+    );
   }
   const { state } = manifest;
   await requireUndamaged(directory, manifest, context);
+  if (input.as_is && input.no_wait)
+    throw usage(
+      "--as-is and --no-wait exclude each other",
+      "chunks follow their document once it is indexed",
+    );
   sourceDocuments(directory, manifest, []); // throws for an invalid value before any request
   const settings = await targetSettings(state, input.map_model, context);
   const target =
@@ -84,7 +95,10 @@ async function* fillTarget(
   const sources = sourceDocuments(directory, manifest, current?.fields ?? []);
   const documents = current?.documents ?? [];
   const hashes = await contentHashes(found.id ?? "", documents, context);
-  const changes = planDocuments(sources, { documents, hashes }, {});
+  const planned = planDocuments(sources, { documents, hashes }, {});
+  const asIs = input.as_is ? asIsOf(directory, manifest, current) : undefined;
+  const changes = asIs ? await withChunkChanges(planned, asIs, found, context) : planned;
+  if (asIs) await confirmAsIs(changes, asIs, context);
   const plan = planTarget(found.name, state, settings, current);
   const wording = { verb: "import", noun: "document", count: sources.length } as const;
   const { dryRun } = context.options;
@@ -93,7 +107,9 @@ async function* fillTarget(
     if (row.what !== "setting") yield row; // they would only repeat the export
   // Every document brings its rule, so those of the target do not matter.
   const target = { ...input, dataset_id, settings: state.settings, documents: [] };
-  yield* makeDocuments(changes, target, wording, context);
+  const chunks = asIs && chunkGiver(asIs, dataset_id, context);
+  yield* makeDocuments(changes, { ...target, ...chunks?.giver }, wording, context);
+  if (chunks && !dryRun) context.summary(chunkSummary(chunks.total));
 }
 
 /** Yields what an import would create; checks the embedding model as an import does. */
@@ -218,6 +234,7 @@ export function sourceDocuments(
         archived,
         sharesName: sameName.length > 1,
         isLater,
+        chunks: document.chunks?.file,
       },
     };
   });

@@ -1,30 +1,48 @@
+import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, usage } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { collect } from "../../../lib/collect.ts";
 import { own } from "../../../lib/json.ts";
 import { counted } from "../../../lib/text.ts";
 import { asText } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
+import type { Report } from "../../../output/report-model.ts";
 import { planSettings } from "../changes/index.ts";
+import { chunkRules, diffChunks, readChunkFile, readChunks } from "../chunk-lists/index.ts";
+import type { StoredChunk } from "../chunk-lists/index.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { DocumentState, FieldValue, KbProperties } from "../documents/index.ts";
+import { neverCarried } from "./as-is.ts";
 import { hashedDocuments, notImported, readManifest } from "./bundle.ts";
+import type { BundledDocument } from "./bundle.ts";
+import { newDifferencePage, notImportable } from "./difference-page.ts";
+import type { KbDifference } from "./difference-page.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { verifyParams } from "./command.ts";
 
-/** Compares two knowledge bases or exports byte for byte. Throws gate if there are differences. */
+/**
+ * Compares two knowledge bases or exports byte for byte, and chunk by chunk if requested. Throws gate if there
+ * are differences.
+ */
 export async function* run(
   input: Input<typeof verifyParams>,
   context: Context,
-): AsyncGenerator<KbDifference & { readonly note: string }> {
-  const other =
-    input.to_profile === undefined ? context : context.with({ profile: input.to_profile });
-  const a = await readSide(input.a, context);
-  const b = await readSide(input.b, other);
+): AsyncGenerator<KbDifference | Report> {
+  const isPage = context.options.format === "html";
+  const page = isPage ? newDifferencePage(input) : undefined;
   let count = 0;
-  for (const difference of diffKb(a, b)) {
-    count++;
-    yield { ...difference, note: noteOf(difference, input) };
+  let beyond = 0;
+  const [a, b] = await readSides(input, context);
+  for await (const difference of differencesOf(a, b, input, context)) {
+    if (difference.what === notImportable) beyond++;
+    else count++;
+    const row = { ...difference, note: noteOf(difference, input) };
+    if (page) await page.add(row);
+    else yield row;
   }
-  const scope = scopeOf(a, b);
+  if (page) yield page.report();
+  const limits = beyond > 0 ? `; ${counted(beyond, "difference")} that no import can remove` : "";
+  const scope = `${scopeOf(a, b, input)}${limits}`;
   if (count > 0) {
     throw new CliError("gate", `${counted(count, "difference")}; ${scope}`, {
       isResult: true,
@@ -34,26 +52,85 @@ export async function* run(
   context.summary(`no differences; ${scope}`);
 }
 
-function scopeOf(a: ComparedKb, b: ComparedKb): string {
-  const documents = `${a.documents.length} and ${b.documents.length} documents with their content and metadata`;
+async function* differencesOf(
+  a: Side,
+  b: Side,
+  { chunks }: Pick<Input<typeof verifyParams>, "chunks">,
+  context: Context,
+): AsyncGenerator<KbDifference> {
+  yield* diffKb(a, b);
+  if (!chunks) return;
+  const pairs = pairDocuments(a, b).filter(isPair);
+  let done = 0;
+  const summaries = [a, b].every((side) => chunkRules(side.settings, null).summaries);
+  // One document of each side is in memory for each comparison.
+  const compare = async ({ name, a: left, b: right }: DocumentPair) => {
+    const [one, other] = [await a.chunksOf(left), await b.chunksOf(right)];
+    context.progress({
+      verb: "Comparing chunks",
+      done: ++done,
+      total: pairs.length,
+      unit: "documents",
+    });
+    return [...diffChunks(one, other, { summaries })].map(
+      ({ isCarried, name: part, ...values }): KbDifference => ({
+        what: isCarried ? "chunk" : notImportable,
+        name: `${name}: ${part}`,
+        ...values,
+      }),
+    );
+  };
+  for await (const found of mapConcurrent(pairs, context.api.limitConcurrency(), compare))
+    yield* found;
+}
+
+function scopeOf(
+  a: ComparedKb,
+  b: ComparedKb,
+  { chunks }: Pick<Input<typeof verifyParams>, "chunks">,
+): string {
+  const documents = `${a.documents.length} and ${b.documents.length} documents with their content${chunks ? ", chunks" : ""} and metadata`;
   const missing = a.documents.filter((document) => document.sha256 === null).length;
   const withoutContent = missing > 0 ? `; documents without content: ${missing}` : "";
-  return `compared ${documents}, ${counted(a.fields.length, "field")}, ${counted(a.tags.length, "tag")} and the settings${withoutContent}; not compared: ${notImported(a.settings)}`;
+  return `compared ${documents}, ${counted(a.fields.length, "field")}, ${counted(a.tags.length, "tag")} and the settings${withoutContent}; not compared: ${chunks ? neverCarried : notImported(a.settings)}`;
+}
+
+/** A side of a comparison, which reads the chunks of its documents. */
+interface Side extends ComparedKb {
+  chunksOf(document: Pick<BundledDocument, "id" | "name" | "chunks">): Promise<StoredChunk[]>;
+}
+
+async function readSides(
+  { a, b, to_profile }: Input<typeof verifyParams>,
+  context: Context,
+): Promise<readonly [Side, Side]> {
+  const other = to_profile === undefined ? context : context.with({ profile: to_profile });
+  return [await readSide(a, context), await readSide(b, other)];
 }
 
 /** Reads a knowledge base or the directory of an export; `name:` and `id:` are never a path. */
-async function readSide(text: string, context: Context): Promise<ComparedKb> {
+async function readSide(text: string, context: Context): Promise<Side> {
   const { files } = context.host;
   const isName = /^(name|id):/.test(text);
   const manifest = isName ? undefined : await readManifest(text, files);
   if (manifest) {
     const hashed = await hashedDocuments(text, manifest.state, context);
     const documents = hashed.map(({ hash, ...document }) => ({ ...document, sha256: hash }));
-    return { ...manifest.state, documents };
+    return {
+      ...manifest.state,
+      documents,
+      async chunksOf({ name, chunks }) {
+        if (chunks) return collect(readChunkFile(text, chunks.file, context));
+        throw usage(
+          `the export ${text} has no chunks of ${name}`,
+          "export again: kb export <kb> <dir>",
+        );
+      },
+    };
   }
   const noExport = usage(
     `no export found in ${text}`,
-    "create one with kb export <kb> <dir>, or write name:<kb> for a knowledge base",
+    `create one with ${commandLine("kb export", ["KB", text])}, or write name:<kb> for a knowledge base`,
   );
   if (!isName && (await files.stat(text))?.isDirectory) throw noExport;
   const dataset_id = await context.resolveId("kb", text).catch((error: unknown) => {
@@ -66,7 +143,13 @@ async function readSide(text: string, context: Context): Promise<ComparedKb> {
     ...each,
     sha256: hashes.get(each.id) ?? null,
   }));
-  return { ...state, documents };
+  const { doc_form } = state.settings;
+  return {
+    ...state,
+    documents,
+    chunksOf: ({ id: document_id }) =>
+      collect(readChunks({ dataset_id, document_id, doc_form }, context)),
+  };
 }
 
 /** A document with the hash of its content; null if it has none. */
@@ -79,14 +162,6 @@ export interface ComparedKb extends KbProperties {
   readonly documents: readonly ComparedDocument[];
 }
 
-/** One difference; null if a side lacks the value. */
-interface KbDifference {
-  readonly what: "setting" | "tag" | "field" | "document" | "content" | "metadata" | "status";
-  readonly name: string;
-  readonly a: unknown;
-  readonly b: unknown;
-}
-
 /** What a terminal groups differences by: `only in backup`, `differs`, or `draft → final`. */
 function noteOf(
   { what, a, b }: KbDifference,
@@ -94,6 +169,9 @@ function noteOf(
 ): string {
   if (what === "document" || what === "tag") return `only in ${b === null ? sides.a : sides.b}`;
   if (what === "content") return "differs";
+  if (what === "chunk" && (a === null || b === null))
+    return `only in ${b === null ? sides.a : sides.b}`;
+  if (what === "chunk" && typeof a === "string") return "differs";
   const [from, to] = [a, b].map((value) => asText(value ?? "") || "none");
   return `${from} → ${to}`;
 }
@@ -110,9 +188,28 @@ export function* diffKb(a: ComparedKb, b: ComparedKb): Generator<KbDifference> {
     else if (what === "built-in fields") yield { what: "setting", name, a: to, b: from };
     else if (what === "setting" || what === "field") yield { what, name, a: to, b: from };
   }
+  for (const { name, a: left, b: right } of pairDocuments(a, b))
+    yield* diffDocument(name, left, right);
+}
+
+/** Documents of the same name, or one that only one side has. */
+interface MatchedDocuments {
+  readonly name: string;
+  readonly a: ComparedDocument | undefined;
+  readonly b: ComparedDocument | undefined;
+}
+type DocumentPair = { readonly [K in keyof MatchedDocuments]: NonNullable<MatchedDocuments[K]> };
+
+const isPair = (pair: MatchedDocuments): pair is DocumentPair =>
+  pair.a !== undefined && pair.b !== undefined;
+
+function pairDocuments(a: ComparedKb, b: ComparedKb): MatchedDocuments[] {
   const [left, right] = [byNameAndCount(a.documents), byNameAndCount(b.documents)];
-  for (const key of new Set([...left.keys(), ...right.keys()]))
-    yield* diffDocument(displayName(key), left.get(key), right.get(key));
+  return [...new Set([...left.keys(), ...right.keys()])].map((key) => ({
+    name: displayName(key),
+    a: left.get(key),
+    b: right.get(key),
+  }));
 }
 
 function* diffDocument(
@@ -121,7 +218,7 @@ function* diffDocument(
   b: ComparedDocument | undefined,
 ): Generator<KbDifference> {
   if (!a || !b) {
-    yield { what: "document", name, a: a ? "there" : null, b: b ? "there" : null };
+    yield { what: "document", name, a: a ? "exists" : null, b: b ? "exists" : null };
     return;
   }
   yield* diffValue("content", name, a.sha256, b.sha256);

@@ -1,11 +1,14 @@
 import { listChunks } from "../../../operations/chunks.ts";
-import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
-import { createKnowledgeBase } from "../../../operations/knowledge.ts";
+import { list, local, onTerminal, record, withNamePath } from "../../../operations/operation.ts";
+import { downloadDocumentsZip, listDocuments } from "../../../operations/documents.ts";
+import { createKnowledgeBase, getKnowledgeBase } from "../../../operations/knowledge.ts";
+import { getMetadataOverview } from "../../../operations/metadata.ts";
 import { dataset_id, required } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 import { changeResults, syncRequests, transferFlags } from "../changes/index.ts";
 
-export const syncParams = {
+/** Which files belong to which documents. */
+const comparedParams = {
   dataset_id,
   directory: local.text("Directory; links that leave it are not followed", {
     required,
@@ -24,8 +27,6 @@ export const syncParams = {
   }),
   prune: local.flag("Delete documents whose file no longer exists"),
   adopt: local.flag("Take over documents that have the name of a file"),
-  rewrite: local.flag("Send unchanged files, too, so that they are indexed again"),
-  max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
   metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
   metadata: local.text("Metadata as field=value; {1} is the first wildcard", {
     placeholder: "field=value",
@@ -35,6 +36,12 @@ export const syncParams = {
     placeholder: "pattern",
     many: true,
   }),
+} as const;
+
+export const syncParams = {
+  ...comparedParams,
+  rewrite: local.flag("Send unchanged files, too, so that they are indexed again"),
+  max_delete: local.text("Confirm before deleting more, as number or % (default 20%)"),
   shard: local.text("Sync one share of the files: 3/8, auto or auto/8", { placeholder: "share" }),
   watch: local.flag("Keep running and sync after each change"),
   ...transferFlags,
@@ -68,5 +75,28 @@ export const kbSync = task({
     "kb sync Handbook docs --dry-run",
     "kb sync Handbook docs --prune --include '**/*.md'",
     "kb sync Handbook docs --metadata 'team={1}' --match '*/**'",
+  ],
+});
+
+export const statusParams = {
+  ...comparedParams,
+  exit_code: local.flag("Exit with code 14 if a sync would change something"),
+};
+
+export const kbStatus = task({
+  command: "kb status <kb> <dir>",
+  action: "compare {dir} with knowledge base {kb}",
+  summary: "Show what a sync of a directory would do",
+  about:
+    "Plans the sync with the same flags and shows its size; nothing is changed. `kb sync --dry-run` lists\neach change. Files with unsupported types count as skipped, which is not a difference.",
+  params: statusParams,
+  returns: withNamePath("state", record("changes unchanged problems ... state files without_file")),
+  sends: [getKnowledgeBase, getMetadataOverview, listDocuments, downloadDocumentsZip],
+  effect: "reads",
+  exits: ["gate"],
+  examples: [
+    "kb status Handbook docs",
+    "kb status Handbook docs --exit-code",
+    "kb status Handbook docs -o json --jq .actions",
   ],
 });

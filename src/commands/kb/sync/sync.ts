@@ -1,29 +1,16 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames, withSlashes } from "../../../lib/text.ts";
-import {
-  confirmLosses,
-  contentHashes,
-  lossesOfAll,
-  readKbState,
-  syncFields,
-} from "../documents/index.ts";
+import { confirmLosses, lossesOfAll, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
-import {
-  ambiguousContent,
-  change,
-  indexedAgain,
-  makeDocuments,
-  planDocuments,
-} from "../changes/index.ts";
+import { indexedAgain, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
 import { uploadKind } from "./file-kinds.ts";
 import { openSyncJournal } from "./made-journal.ts";
 import type { SyncJournal } from "./made-journal.ts";
-import { isUnsupported, parsePrefix, presenceIn, requireDistinctNames } from "./local-files.ts";
-import type { SkippedFile } from "./local-files.ts";
-import { parsePatterns } from "./patterns.ts";
-import { listEntries, noticeUnused, readFiles, withMetadata } from "./scan.ts";
+import { parsePrefix } from "./local-files.ts";
+import { planSync } from "./plan.ts";
+import { noticeUnused } from "./scan.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { ProgressStep } from "../../../output/report-model.ts";
@@ -126,26 +113,9 @@ async function* syncWith(
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
-  const { dataset_id, prefix, source, prune = false, adopt = false, rewrite = false } = input;
-  const patterns = parsePatterns(input.metadata ?? [], input.match ?? []);
-  const entries = await listEntries(input, context);
-  // The state is read while files are; of the two counts, that of the files is shown first.
-  let areFilesRead = false;
-  const progress: Context["progress"] = (step) => areFilesRead && context.progress(step);
-  const reading = readKbState(dataset_id, { ...context, progress });
-  reading.catch(() => {}); // awaited below
-  const scanned = await readFiles(entries, { ...input, shard }, context);
-  areFilesRead = true;
-  const state = await reading;
-  const files = withMetadata(scanned.files, patterns, state);
-  requireDistinctNames(files);
-
-  const documents = await journal.withMarks(state.documents);
-  const ambiguous = ambiguousContent(files, documents);
-  const hashes = await contentHashes(dataset_id, ambiguous, context);
-  const mayExist = presenceIn(entries, prefix);
-  const rules = { source, prune, adopt, rewrite, mayExist };
-  const changes = planDocuments(files, { documents, hashes }, rules);
+  const { dataset_id, prefix, source, prune = false } = input;
+  const plan = await planSync(journal, input, shard, context);
+  const { changes, documents, entries, mayExist, patterns, scanned, state } = plan;
   await noticeUnused(scanned.files, input.match ? patterns : [], entries, context);
   if (prune) await noticeUnmarked(documents, changes, { prefix, mayExist }, context);
   requireTechnique(changes, state, dataset_id);
@@ -156,8 +126,8 @@ async function* syncWith(
     verb: "sync",
     noun: "file",
     count: scanned.files.length + scanned.skipped.length,
-    unfit: scanned.skipped.map(unfitRow),
-    adopt: adoptLine(input),
+    unfit: plan.unfit,
+    adopt: `to replace those in conflict: ${adoptLine(input)}`,
   } as const;
   const target = { ...input, ...state, source, journal, start: startIn(shard) };
   for await (const row of makeDocuments(changes, target, wording, context))
@@ -210,15 +180,6 @@ async function noticeUnmarked(
   const maybe = `an interrupted sync may have left ${isOne ? "it" : "them"}`;
   await notice(`${what}: ${firstNames(names)}; ${maybe}`);
 }
-
-/** The result of a file that cannot become a document. */
-const unfitRow = (file: SkippedFile): Change =>
-  change({
-    action: isUnsupported(file) ? "skip" : "failed",
-    what: "document",
-    name: file.path,
-    note: file.problem,
-  });
 
 function requireTechnique(
   changes: readonly DocumentChange[],

@@ -1,3 +1,4 @@
+import { missingPathHint } from "../../../host/near-path.ts";
 import type { Ignore } from "ignore";
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { codeOf, reasonOf, usage } from "../../../errors.ts";
@@ -84,7 +85,7 @@ export async function* walkFiles(
   if (!status?.isDirectory) {
     const reason = status ? "not a directory" : "not found";
     const message = `failed to read directory ${directory}: ${reason}`;
-    throw usage(message);
+    throw usage(message, status ? undefined : await missingPathHint(directory, files));
   }
   const root = await files.realPath(directory);
   const { default: ignore } = await import("ignore");

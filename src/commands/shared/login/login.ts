@@ -5,6 +5,7 @@ import {
   readProfiles,
   sandboxProfile,
   withScheme,
+  isLoopback,
 } from "../../../config/profiles.ts";
 import type { Profile, ProfileStore } from "../../../config/profiles.ts";
 import { parseKnowledgeBase } from "../../../config/settings.ts";
@@ -182,14 +183,14 @@ async function completeUrl(text: string, { options, notice, host }: Context): Pr
 }
 
 /**
- * Name of the profile for a server: that of the profile which has it, the default one first, else its
- * host, and its port where it has one: `localhost-5001`.
+ * Name of the profile for a server: that of the profile which has it, the default one first, else
+ * `local` or its host, with its port where another server has that name: `local-5001`.
  */
 function profileNameFor(baseUrl: string, store: ProfileStore): string {
   const names = [store.default ?? "", ...Object.keys(store.profiles)];
   const stored = names.find((name) => own(store.profiles, name)?.base_url === baseUrl);
   if (stored !== undefined) return stored;
   const { hostname, port } = new URL(baseUrl);
-  const name = hostname.replace(/[^\w.-]/g, "");
-  return port === "" ? name : `${name}-${port}`;
+  const name = isLoopback(hostname) ? "local" : hostname.replace(/[^\w.-]/g, "");
+  return port === "" || !own(store.profiles, name) ? name : `${name}-${port}`;
 }

@@ -18,6 +18,7 @@ import {
   uploadInputFiles,
 } from "../forms/index.ts";
 import { ReplyPrinter } from "./reply-events.ts";
+import { stopByInterrupt } from "./stop-reply.ts";
 import type { conversationParams } from "./command.ts";
 
 type ConversationInput = Input<typeof conversationParams>;
@@ -37,7 +38,7 @@ export async function* run(input: ConversationInput, context: Context): AsyncGen
     );
   let { conversation_id } = input;
   const inputs = yield* firstInputs(input, context);
-  await context.notice("Ctrl-D or /exit ends the conversation");
+  await context.notice("Ctrl-C stops an answer; Ctrl-D or /exit ends the conversation");
   for (;;) {
     const query = await nextMessage(conversation_id, context);
     if (query === undefined || context.host.stdout.closed) break;
@@ -101,8 +102,10 @@ async function* reply(
   body: Body,
   context: Context,
 ): AsyncGenerator<unknown> {
+  const stop = stopByInterrupt(printer, context);
   try {
     yield* printer.print(await startStream(sendMessage, body, context), context);
+    if (stop.isSent) return await context.notice(wasStopped);
     await warnAboutConversation(body, printer.reply.id("conversation_id"), context);
     await printCitations(printer.reply.response(), context);
     await raiseReply(printer, context);
@@ -110,9 +113,13 @@ async function* reply(
     if (!(error instanceof CliError)) throw error;
     if (context.signal.aborted) throw withStopHint(error, printer, context);
     if (!repliesFail.includes(error.kind)) throw error;
-    await context.notice(`error: ${error.message}`);
+    await context.notice(stop.isSent ? wasStopped : `error: ${error.message}`);
+  } finally {
+    stop.release();
   }
 }
+
+const wasStopped = "the answer was stopped";
 
 /** After Ctrl-C the run of a chatflow continues; other replies end with their stream (server §18). */
 function withStopHint(error: CliError, { reply }: ReplyPrinter, context: Context): CliError {

@@ -4,6 +4,7 @@ import {
   listMessages,
   sendMessage,
   sendMessageBlocking,
+  stopMessage,
 } from "../../../operations/chats.ts";
 import { createCompletion, createCompletionBlocking } from "../../../operations/completions.ts";
 import { uploadFile } from "../../../operations/files.ts";
@@ -68,7 +69,7 @@ export const chat = task({
   action: "hold conversation",
   summary: "Chat with a chat application in the terminal",
   about:
-    "Prompts for a message, streams the reply, and so on; Ctrl-D or /exit ends the conversation and prints\nthe command that continues it. Required inputs of the application are asked for first. `wf chat send`\nsends a single message, `wf chat stop` stops a reply.",
+    "Prompts for a message, streams the reply, and so on; Ctrl-C stops a reply, a second one leaves;\nCtrl-D or /exit ends the conversation and prints the command that continues it. Required inputs of the application are asked for first. `wf chat send`\nsends a single message, `wf chat stop` stops a reply.",
   params: conversationParams,
   returns: pastEvents,
   output: () => textChunks,
@@ -79,6 +80,7 @@ export const chat = task({
     getWorkflowRun,
     getForm,
     submitForm,
+    stopMessage,
     uploadFile,
   ],
   wraps: sendMessage,

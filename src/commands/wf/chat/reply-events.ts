@@ -77,6 +77,9 @@ export class ReplyPrinter {
   private readonly form: ReplyForm;
   private readonly answer: AnswerPause | undefined;
 
+  /** Called after each batch of events was collected. */
+  onBatch: () => Promise<void> = () => Promise.resolve();
+
   /** `answer` submits the forms of a reply that is paused. */
   constructor(form: ReplyForm, answer?: AnswerPause) {
     this.form = form;
@@ -86,8 +89,9 @@ export class ReplyPrinter {
   /** The events of the reply, which are collected. */
   events(stream: EventStream, context: Context): EventBatches<ReplyEnd> {
     const collect: EventStage<ReplyEnd> = {
-      batch: (batch) => {
+      batch: async (batch) => {
         for (const event of batch) this.reply.add(event);
+        await this.onBatch();
         return batch;
       },
       end: ({ outcome }) => {

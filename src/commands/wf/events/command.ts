@@ -28,7 +28,7 @@ export const eventsParams = {
 };
 
 export const workflowEvents = task({
-  command: "wf events <run...>",
+  command: "wf events [run...]",
   summary: "Show the events of runs as they arrive",
   about:
     "Starts with the events so far. Without --follow it reads the stream once; with --follow it reconnects\nuntil the run has ended and shows each event once. Events that are lost on reconnecting are marked\n(_gap) and completed from the run's outputs at the end (_gap_filled). The exit code is the outcome\nof the run; the worst one of several runs.",

@@ -9,6 +9,7 @@ import type { ServerEvent } from "../../../lib/server-event.ts";
 import { getForm } from "../../../operations/forms.ts";
 import { redactText } from "../../../redact/text.ts";
 import { endingOf, finalOutcome } from "../../../runs/outcome.ts";
+import { isEnded } from "../../../runs/status.ts";
 import { nodeError } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { saveRun } from "../runs/index.ts";
@@ -50,33 +51,44 @@ const gapNotice = ({ data, fields }: ServerEvent): string =>
 /**
  * Saves what the record of a run does not show: its task ID, so that the run can be stopped by its own
  * ID, that it was stopped (server §13), the nodes at which it failed (server §15.3), and whether it is
- * paused: the log has no runs of chats (server §12).
+ * paused, and for which forms: the log has no runs of chats (server §12).
  */
 function rememberRun(context: Context): EventStage {
   let isSaved = false;
   let isPaused = false;
   const keepsErrors = isOn(context.host.env["KB_KEEP_ERRORS"] || "1");
   let failures: readonly NodeFailure[] = [];
+  const tokens = new Set<string>();
   const savePause = async ({ event, fields: { workflow_run_id: run } }: ServerEvent) => {
     const pauses = event === "workflow_paused";
     if (isPaused === pauses || !/^workflow_(paused|started|finished)$/.test(event)) return;
     isPaused = pauses;
-    if (run !== undefined) await saveRun(run, { paused: isPaused }, context);
+    if (run !== undefined)
+      await saveRun(run, { paused: isPaused, ...(isPaused && { forms: [...tokens] }) }, context);
+    tokens.clear();
   };
   return {
     async batch(batch) {
       if (!isSaved) isSaved = await saveTask(batch, context);
-      for (const event of batch) await savePause(event);
+      for (const event of batch) {
+        if (isForm(event) && event.fields.form_token) tokens.add(event.fields.form_token);
+        await savePause(event);
+      }
       if (keepsErrors)
         failures = [...failures, ...failuresIn(batch, context)].slice(-MAX_SAVED_FAILURES);
       const last = batch.at(-1);
       const outcome = last && finalOutcome(last, true);
       const run = last?.fields.workflow_run_id;
       if (!outcome || run === undefined) return batch;
-      if (endingOf(outcome) === "stopped")
-        await saveRun(run, { end: { status: "stopped", error: outcome.error } }, context);
-      else if (failures.length > 0 && outcome.status !== "succeeded")
-        await saveRun(run, { failures }, context);
+      const status = endingOf(outcome);
+      if (!isEnded(status)) return batch;
+      const hasFailed = status !== "stopped" && failures.length > 0 && status !== "succeeded";
+      const facts = {
+        status,
+        ...(status === "stopped" && { end: { status, error: outcome.error } }),
+        ...(hasFailed && { failures }),
+      };
+      await saveRun(run, facts, context);
       return batch;
     },
   };

@@ -8,7 +8,6 @@ import type { EventFields } from "../../../lib/server-event.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { openStream } from "../follow/index.ts";
 import { pausedRuns, saveRun } from "../runs/index.ts";
-import { localClock } from "../../../lib/numbers.ts";
 import { getForm } from "../../../operations/forms.ts";
 import type { HumanInputForm } from "../../../operations/forms.ts";
 import { expiryText, formText } from "../../../lib/form-text.ts";
@@ -137,9 +136,7 @@ export async function printForm(
   for (const line of formText(form.form_content).split("\n")) await print(`  ${line}`);
   const { expiration_time: expires } = form;
   if (expires === null || expires === undefined) return;
-  const clock = localClock(options.timeZone());
-  const format = (date: Date) => clock(date.getTime() / 1000);
-  await print(`  ${expiryText(new Date(expires * 1000), host.now(), format)}`);
+  await print(`  ${expiryText(new Date(expires * 1000), host.now(), options.timeText)}`);
 }
 
 /** Prints the forms that a run is waiting for, with the commands that submit them. */

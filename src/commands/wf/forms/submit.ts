@@ -5,6 +5,7 @@ import { getForm } from "../../../operations/forms.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { formSubmitParams } from "./command.ts";
+import { runOfForm } from "../runs/index.ts";
 import { promptForForm } from "./dialog.ts";
 import { checkAndSubmitForm } from "./submission.ts";
 import type { SubmittedForm } from "./submission.ts";
@@ -25,7 +26,7 @@ export async function* run(input: SubmitInput, context: Context): AsyncGenerator
     });
     if (!submitted) throw stillOpen(form_token);
     yield submitted;
-    return;
+    return sayNext(form_token, context);
   }
   if (action === undefined) {
     const form = await context.api.call(getForm, { form_token });
@@ -35,6 +36,17 @@ export async function* run(input: SubmitInput, context: Context): AsyncGenerator
     );
   }
   yield await checkAndSubmitForm(form_token, { ...known, action }, context);
+  await sayNext(form_token, context);
+}
+
+/** Says on a terminal how to follow the run, which only this machine may know: its form does not tell. */
+async function sayNext(form_token: string, context: Context): Promise<void> {
+  const run = await runOfForm(form_token, context);
+  const next =
+    run === undefined
+      ? `find its run with ${commandLine("wf logs")}, then follow it with ${commandLine("wf events", ["RUN"], { follow: true })}`
+      : `follow its run with ${commandLine("wf events", [run], { follow: true })}`;
+  context.success(`Submitted form ${form_token}; ${next}`);
 }
 
 const stillOpen = (form_token: string): CliError =>

@@ -47,7 +47,7 @@ export const timelineParams = {
 };
 
 export const workflowTimeline = task({
-  command: "wf timeline <run>",
+  command: "wf timeline [run]",
   action: "build timeline of {run}",
   summary: "Show when each node of a run started and finished",
   about:
@@ -59,7 +59,7 @@ export const workflowTimeline = task({
   exits: ["cut"],
   examples: [
     "wf timeline run.jsonl",
-    "wf timeline run.jsonl -o html > run.html",
+    "wf timeline last",
     "wf timeline run.jsonl -o html > run.html",
     "wf timeline run.jsonl --jq '.nodes | max_by(.took_ms).node'",
   ],

@@ -50,6 +50,7 @@ function diffReport(comparison: Comparison): Report {
   const { nodes, outputs, text } = comparison;
   return {
     data: dataOf(comparison),
+    title: `Comparison of ${comparison.a.source} and ${comparison.b.source}`,
     sections: [
       runSection(comparison),
       ...(nodes && nodes.length > 0 ? [nodeSection(nodes)] : []),

@@ -9,6 +9,7 @@ import {
   textChunks,
   withNamePath,
 } from "../../../operations/operation.ts";
+import type { Input, Returns } from "../../../operations/operation.ts";
 import { userInBody, workflow_run_id } from "../../../operations/shared.ts";
 import {
   getWorkflowRun,
@@ -48,6 +49,29 @@ export const runParams = {
   user: userInBody,
 } as const;
 
+const runRequests = [
+  runWorkflowById,
+  streamRunEvents,
+  getWorkflowRun,
+  getAppParameters,
+  getAppInfo,
+  uploadFile,
+  getForm,
+  submitForm,
+] as const;
+
+/** What a run prints, by its flags and the output format. */
+function runOutput(
+  input: Partial<Input<typeof runParams>>,
+  format: string | undefined,
+): Returns<never> | undefined {
+  if (input.each !== undefined) return eachRow;
+  if (input.text || input.only_output !== undefined) return textChunks;
+  if (asEvents(input, format)) return undefined;
+  if (input.detach) return started;
+  return input.blocking ? runWorkflowBlocking.returns : getWorkflowRun.returns;
+}
+
 export const workflowRun = task({
   command: "wf run [name=value...]",
   summary: "Run the workflow and follow it to the end",
@@ -57,23 +81,8 @@ export const workflowRun = task({
   params: runParams,
   namesFiles: true,
   returns: events,
-  output(input, format) {
-    if (input.each !== undefined) return eachRow;
-    if (input.text || input.only_output !== undefined) return textChunks;
-    if (asEvents(input, format)) return undefined;
-    if (input.detach) return started;
-    return input.blocking ? runWorkflowBlocking.returns : getWorkflowRun.returns;
-  },
-  sends: [
-    runWorkflowById,
-    streamRunEvents,
-    getWorkflowRun,
-    getAppParameters,
-    getAppInfo,
-    uploadFile,
-    getForm,
-    submitForm,
-  ],
+  output: runOutput,
+  sends: runRequests,
   wraps: runWorkflow,
   effect: "writes",
   exits: ["paused", "remote-failed", "partial", "cut", "gate"],
@@ -92,8 +101,41 @@ const started = {
   namePath: "workflow_run_id",
 };
 
+const { workflow_id, input, detach, through_pauses, answer, text, only_output, user } = runParams;
+
+export const retryParams = {
+  workflow_run_id,
+  workflow_id,
+  input: { ...input, help: "Replace an input: name=value; @path uploads a file" },
+  detach,
+  through_pauses,
+  answer,
+  ...recordingParams,
+  ...expectParams,
+  text,
+  only_output,
+  user,
+} as const;
+
+export const workflowRetry = task({
+  command: "wf retry [run]",
+  action: "run workflow",
+  summary: "Run the workflow again with the inputs of a run",
+  about:
+    "Reads the inputs from the record of the run, also of one that was started elsewhere, and runs the\nworkflow as `wf run` does, in its newest version unless --workflow-id names one. Asks before that; a\nscript passes --yes. An input that cannot be sent again is named before anything is sent: --input\nreplaces it. Uploaded files are sent again only as the end user who uploaded them.",
+  params: retryParams,
+  confirms: true,
+  returns: events,
+  output: runOutput,
+  sends: runRequests,
+  wraps: runWorkflow,
+  effect: "writes",
+  exits: ["paused", "remote-failed", "partial", "cut", "gate"],
+  examples: ["wf retry $RUN --yes", "wf retry last --yes --input query=hello", "wf retry $RUN -n"],
+});
+
 export const workflowShow = task({
-  command: "wf show <run>",
+  command: "wf show [run]",
   tool: {},
   summary: "Show a run with its inputs and outputs",
   params: { workflow_run_id },
@@ -101,5 +143,5 @@ export const workflowShow = task({
   sends: [streamRunEvents, getForm],
   wraps: getWorkflowRun,
   effect: "reads",
-  examples: ["wf show $RUN", "wf show $RUN --jq .outputs"],
+  examples: ["wf show $RUN", "wf show last --jq .outputs"],
 });

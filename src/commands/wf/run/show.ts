@@ -1,5 +1,6 @@
 import { commandLine } from "../../../lib/command-line.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
+import { isEnded, isSuccess } from "../../../runs/status.ts";
 import { outdatedNotice, readRunState, loadRun } from "../runs/index.ts";
 import { noticeForms } from "../forms/index.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -16,6 +17,9 @@ export async function* run(
   if (status === "failed" || status === "partial-succeeded")
     await noticeNodes(workflow_run_id, context);
   if (status === "paused") await noticeForms(workflow_run_id, context);
+  const { terminal, format } = context.options;
+  if (isEnded(state.status) && !isSuccess(state.status) && terminal && format === undefined)
+    await context.notice(`run it again: ${commandLine("wf retry", [workflow_run_id])}`);
 }
 
 /** Says at which nodes a run failed, or how to learn it the next time: its record has no nodes. */

@@ -6,7 +6,7 @@ import { getWorkflowRun, stopWorkflowRun, streamRunEvents } from "../../../opera
 import { task } from "../../task/command-spec.ts";
 
 export const workflowWait = task({
-  command: "wf wait <run>",
+  command: "wf wait [run]",
   tool: {},
   action: "wait for run {run}",
   summary: "Wait until a run has ended, then show it",
@@ -33,7 +33,7 @@ export const stopParams = {
 };
 
 export const workflowStop = task({
-  command: "wf stop <task>",
+  command: "wf stop [task]",
   tool: {},
   summary: "Stop a running task",
   about:

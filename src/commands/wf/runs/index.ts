@@ -3,8 +3,12 @@ export {
   readRunState,
   loadRun,
   pausedRuns,
+  runOfForm,
   savedRuns,
   saveRun,
 } from "./run-state.ts";
 export type { RunState, NodeFailure } from "./run-state.ts";
 export { waitForRun } from "./wait.ts";
+export { chooseRun } from "./choose-run.ts";
+export type { RunKind } from "./choose-run.ts";
+export { inputsIn, shownInput } from "./run-inputs.ts";

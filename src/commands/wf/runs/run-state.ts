@@ -51,6 +51,10 @@ interface SavedRun {
   readonly recording?: string | undefined;
   /** Whether it was paused when it was last followed: runs of chats are in no log (server §12). */
   readonly paused?: boolean | undefined;
+  /** Tokens of the forms of its last pause: a form does not tell its run (server §14). */
+  readonly forms?: readonly string[] | undefined;
+  /** How it ended, if it was followed to its end. */
+  readonly status?: string | undefined;
   readonly base_url: string;
 }
 
@@ -97,6 +101,10 @@ export const loadRun = (run: string, context: Context): Promise<Partial<SavedRun
 /** Returns the IDs of the runs on this server that were paused when they were last followed here. */
 export const pausedRuns = async (context: Context): Promise<readonly string[]> =>
   [...(await savedRuns(context))].flatMap(([id, { paused }]) => (paused === true ? [id] : []));
+
+/** The run that waits for a form, if it was followed on this machine. */
+export const runOfForm = async (token: string, context: Context): Promise<string | undefined> =>
+  [...(await savedRuns(context))].find(([, { forms = [] }]) => forms.includes(token))?.[0];
 
 /** A run of this server that was started or followed on this machine. */
 interface KnownRun extends SavedRun {

@@ -124,8 +124,8 @@ function periodsOf(
     if (part) periods.at(-1)?.parts.push(part);
   }
   const rows = periods.map(({ start, label, parts }) => {
-    const { runs, failed_runs, p95, tokens } = statsFiguresOf(mergeCounts(parts));
-    return { start, label, runs, failed_runs, p95, tokens };
+    const { runs, failed_runs, p50, p95, tokens } = statsFiguresOf(mergeCounts(parts));
+    return { start, label, runs, failed_runs, p50, p95, tokens };
   });
   return { unit, time_zone: timeZone, rows };
 }

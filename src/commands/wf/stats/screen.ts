@@ -41,11 +41,12 @@ export function statsScreen(data: StatsData, options: ScreenOptions): Section[] 
 }
 
 /** The data without the periods in which no run started, which most are. */
-const withoutEmpty = ({ periods }: StatsData): Pick<StatsData, "periods"> => ({
-  periods: { ...periods, rows: periods.rows.filter(({ runs }) => runs > 0) },
+export const withoutEmpty = (data: StatsData): StatsData => ({
+  ...data,
+  periods: { ...data.periods, rows: data.periods.rows.filter(({ runs }) => runs > 0) },
 });
 
-function titleOf({ since, until, periods: { time_zone } }: StatsData): string {
+export function titleOf({ since, until, periods: { time_zone } }: StatsData): string {
   if (since === null || until === null) return "Runs";
   const clock = localClock(time_zone);
   return `Runs from ${clock(since)} to ${clock(until)} (${time_zone})`;

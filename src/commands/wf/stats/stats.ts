@@ -56,8 +56,13 @@ export async function* run(input: StatsInput, context: Context): AsyncGenerator<
   const all = { ...data, conditions: results };
   const notes = notesOn(runs.all, input, incomplete);
   const screen = { notes, periods: unit !== undefined, top: input.top !== undefined };
-  const title = `Runs of ${from ? from.name : "the workflow"}`;
-  yield { data: all, title, sections: statsSections(all, notes), screen: statsScreen(all, screen) };
+  yield {
+    data: all,
+    title: "Statistics",
+    sections: statsSections(all, notes),
+    screen: statsScreen(all, screen),
+    page: async () => (await import("./page.ts")).statsPage(all, notes, context),
+  };
 
   const failed = failedGate(results, {
     allowed: input.pass_without_runs === true,

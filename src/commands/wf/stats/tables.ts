@@ -7,14 +7,21 @@ import { figureNames, formatAmount, formatChange, formatFigure, unitOf } from ".
 import type { FigureName, Grouping } from "./fields.ts";
 
 /** All tables of `wf stats`; `notes` follow the first. */
-export const statsSections = (data: StatsData, notes: readonly string[]): Section[] => [
-  figuresSection(data, notes),
-  ...gateSections(data.conditions, (figure, value) => formatFigure(figure as FigureName, value)),
-  statusSection(data),
-  ...(data.periods.rows.length > 0 ? [periodSection(data)] : []),
-  ...(data.errors.groups.length > 0 ? [errorSection(data.errors)] : []),
-  ...Object.entries(data.by).map(([by, groups]) => groupSection(by as Grouping, groups)),
-];
+export const statsSections = (data: StatsData, notes: readonly string[]): Section[] => {
+  const { conditions, status, periods, errors, by } = sectionsOf(data);
+  return [figuresSection(data, notes), ...conditions, status, ...periods, ...errors, ...by];
+};
+
+/** The tables but that of the figures; the lists are empty where there is nothing to show. */
+export const sectionsOf = (data: StatsData) => ({
+  conditions: gateSections(data.conditions, (figure, value) =>
+    formatFigure(figure as FigureName, value),
+  ),
+  status: statusSection(data),
+  periods: data.periods.rows.length > 0 ? [periodSection(data)] : [],
+  errors: data.errors.groups.length > 0 ? [errorSection(data.errors)] : [],
+  by: Object.entries(data.by).map(([by, groups]) => groupSection(by as Grouping, groups)),
+});
 
 const dateOf = (second: number | null) => (second === null ? null : new Date(second * 1000));
 
@@ -84,14 +91,16 @@ export function periodSection({ periods }: Pick<StatsData, "periods">): Section 
       left(unit === "hour" ? unit : `${unit} (${time_zone})`),
       right("runs"),
       right("failed_runs"),
+      right("p50"),
       right("p95"),
       right("tokens"),
       left(""),
     ],
-    rows: rows.map(({ start, label, runs, failed_runs, p95, tokens }) => [
+    rows: rows.map(({ start, label, runs, failed_runs, p50, p95, tokens }) => [
       unit === "hour" ? dateOf(start) : label,
       runs,
       redUnlessZero(failed_runs, failed_runs),
+      secondsCell(p50),
       secondsCell(p95),
       tokens,
       { chart: "bar", value: runs / maxRuns },

@@ -13,6 +13,7 @@ import { suiteText } from "./comparison-notes.ts";
 import { compareSuites } from "./comparison.ts";
 import type { ComparedWith, SuiteComparison, Verdict } from "./comparison.ts";
 import { addToHistory, prepareHistory, readHistory } from "./history.ts";
+import type { DatedResults } from "./history.ts";
 import { overBudget } from "./run-tests.ts";
 import { testNameOf } from "./plan-runs.ts";
 import { quarantined } from "./results.ts";
@@ -21,6 +22,7 @@ import type { SuiteOutcome, TestResult } from "./results.ts";
 import { readSavedResults } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
 import { passedText, suiteReport } from "./suite-report.ts";
+import type { SuiteRun } from "./suite-report.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { sum } from "../../../lib/numbers.ts";
 
@@ -70,14 +72,17 @@ export async function prepareConclusion(input: ResultInput, context: Context): P
       const turns = tests.flatMap(({ results }) => results.flatMap((each) => each.turns));
       const isJudged = turns.some(({ judge }) => judge);
       const judges = isJudged ? await calibrationNotes(turns, context) : [];
-      const report = suiteReport({
+      const run: SuiteRun = {
         ...outcome,
         level,
         baseline: compared && { file, compared },
         judges,
         notes,
-      });
-      yield report;
+        history: earlierRuns,
+        at: host.now(),
+      };
+      const report = suiteReport(run);
+      yield { ...report, page: async () => (await import("./suite-page.ts")).suitePage(run) };
       if (save !== undefined)
         await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);
       if (history !== undefined) await addToHistory(history, report.data, context);
@@ -108,7 +113,7 @@ function comparedWith(
     history,
   }: {
     readonly baseline: SavedResults | undefined;
-    readonly history: readonly SavedResults[];
+    readonly history: readonly DatedResults[];
   },
 ): ComparedWith | undefined {
   const names = new Set(tests.map(({ name }) => name));

@@ -41,6 +41,7 @@ export interface TestRun {
   /** File of the suite, as given. */
   readonly path: string;
   readonly test: string;
+  readonly tags: readonly string[];
   /** Number of the repeat, from 1. */
   readonly repeat: number;
   /** The application of --against, or the one under test. */
@@ -86,6 +87,7 @@ const blank = ({ suite, test, repeat, side, confirms, asker }: PlannedRun) => ({
   suite: suite.name,
   path: suite.path,
   test: test.name,
+  tags: test.tags,
   repeat,
   side,
   app: asker.app,

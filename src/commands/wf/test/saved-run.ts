@@ -43,6 +43,7 @@ const runReaders = (): Readers<TestRun> => ({
   suite: name,
   path: name,
   test: name,
+  tags: listOf(textIn),
   repeat: (value) => numberIn(value) ?? 1,
   side: (value) => (value === "old" ? "old" : "new"),
   app: textIn,

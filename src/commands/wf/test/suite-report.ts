@@ -1,13 +1,13 @@
 import { sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import { left, literal, noTable, right } from "../../../output/report-model.ts";
-import type { Cell, Report, Section, Tone, Detail } from "../../../output/report-model.ts";
+import type { Cell, Heading, Report, Section, Tone } from "../../../output/report-model.ts";
 import { comparisonNotes, neededFor } from "./comparison-notes.ts";
 import type { SuiteComparison, TestComparison, Verdict } from "./comparison.ts";
+import type { DatedResults } from "./history.ts";
 import { overBudget } from "./run-tests.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
-import type { TestRun } from "./run-tests.ts";
 import type { Passes } from "./verdict/index.ts";
 
 /** What is reported about a run of suites. */
@@ -18,6 +18,10 @@ export interface SuiteRun extends SuiteOutcome {
   readonly baseline: { readonly file: string; readonly compared: SuiteComparison } | undefined;
   /** What is known of the calibrations of judges. */
   readonly judges: readonly string[];
+  /** Earlier results of --history, in the order of time. */
+  readonly history: readonly DatedResults[];
+  /** When the tests ended. */
+  readonly at: Date;
 }
 
 /** The tests as a table, what failed below it, and all of it as JSON. */
@@ -25,7 +29,7 @@ export function suiteReport(run: SuiteRun): Report {
   const failures = failureSection(run.tests);
   return {
     data: suiteData(run),
-    title: `Tests of ${[...new Set(run.tests.map(({ suite }) => suite))].join(", ")}`,
+    title: "Test report",
     sections: [testSection(run), ...(failures ? [failures] : [])],
     ending: [noTable, endingSection(run)],
     brief: briefSections(run),
@@ -78,41 +82,75 @@ const toned = (word: string, text = word): Cell => ({ text, tone: tones[word] ??
 const verdictText = (verdict: Verdict): string =>
   ({ undecided: "cannot be told", failing: "fails as before" })[String(verdict)] ?? verdict;
 
+/** A column of the table of tests, and whether these tests have it. */
+export interface TestColumn {
+  readonly heading: Heading;
+  readonly isShown: boolean;
+  readonly cell: (row: TestRow) => Cell;
+}
+
+/** The columns that tell about tests, in order. */
+export function testColumns({ tests, baseline }: SuiteRun): TestColumn[] {
+  const hasRepeats = tests.some(({ results }) => results.length > 1);
+  const hasFresh = baseline !== undefined && tests.some(({ fresh }) => fresh);
+  const always = { isShown: true };
+  const repeated = { isShown: hasRepeats };
+  const compares = { isShown: baseline !== undefined };
+  return [
+    { heading: left("result"), ...always, cell: ({ test }) => toned(test.status) },
+    { heading: literal("test"), ...always, cell: ({ test }) => test.name },
+    {
+      heading: right("passes"),
+      ...repeated,
+      cell: ({ test }) => `${test.passes}/${test.runs}`,
+    },
+    {
+      heading: { ...right("95 %"), minor: true },
+      ...repeated,
+      cell: ({ test }) => intervalText(test),
+    },
+    {
+      heading: right("score"),
+      isShown: tests.some(({ score }) => score !== null),
+      cell: ({ test }) => test.score?.toFixed(2) ?? null,
+    },
+    {
+      heading: { ...right("time"), minor: true },
+      ...always,
+      cell: ({ test }) => (test.seconds === null ? null : `${test.seconds.toFixed(1)} s`),
+    },
+    { heading: { ...right("tokens"), minor: true }, ...always, cell: ({ test }) => test.tokens },
+    {
+      heading: right("before"),
+      ...compares,
+      cell: ({ compared }) => shareText(compared?.before),
+    },
+    { heading: right("again"), isShown: hasFresh, cell: ({ test }) => shareText(test.fresh) },
+    {
+      heading: left("verdict"),
+      ...compares,
+      cell: ({ compared }) =>
+        compared ? toned(compared.verdict, verdictText(compared.verdict)) : null,
+    },
+  ];
+}
+
 /** All tests, or those that are picked. */
 export function testSection(run: SuiteRun, pick: (row: TestRow) => boolean = () => true): Section {
-  const { tests, baseline } = run;
-  const hasRepeats = tests.some(({ results }) => results.length > 1);
-  const hasFresh = baseline && tests.some(({ fresh }) => fresh);
-  const hasScores = tests.some(({ score }) => score !== null);
   const rows = rowsOf(run).filter(pick);
   return {
-    title: passedText(tests),
-    columns: [
-      left("result"),
-      literal("test"),
-      ...(hasRepeats ? [right("passes"), { ...right("95 %"), minor: true }] : []),
-      ...(hasScores ? [right("score")] : []),
-      { ...right("time"), minor: true },
-      { ...right("tokens"), minor: true },
-      ...(baseline ? [right("before")] : []),
-      ...(hasFresh ? [right("again")] : []),
-      ...(baseline ? [left("verdict")] : []),
-    ],
-    rows: rows.map(({ test, compared }): Cell[] => [
-      toned(test.status),
-      test.name,
-      ...(hasRepeats ? [`${test.passes}/${test.runs}`, intervalText(test)] : []),
-      ...(hasScores ? [test.score === null ? null : test.score.toFixed(2)] : []),
-      test.seconds === null ? null : `${test.seconds.toFixed(1)} s`,
-      test.tokens,
-      ...(baseline ? [shareText(compared?.before)] : []),
-      ...(hasFresh ? [shareText(test.fresh)] : []),
-      ...(baseline
-        ? [compared ? toned(compared.verdict, verdictText(compared.verdict)) : null]
-        : []),
-    ]),
+    title: passedText(run.tests),
+    ...testTable(testColumns(run), rows),
     notes: notesOf(run),
-    details: (index) => testDetails(rows[index]?.test),
+  };
+}
+
+/** The table of the columns that are shown. */
+export function testTable(columns: readonly TestColumn[], rows: readonly TestRow[]) {
+  const shown = columns.filter(({ isShown }) => isShown);
+  return {
+    columns: shown.map(({ heading }) => heading),
+    rows: rows.map((row) => shown.map(({ cell }) => cell(row))),
   };
 }
 
@@ -139,7 +177,7 @@ export const passedText = (tests: readonly TestResult[]): string => {
 };
 
 /** What is said about a run as a whole. */
-function notesOf(run: SuiteRun): string[] {
+export function notesOf(run: SuiteRun): string[] {
   const { tests, selection, skipped, stopped, baseline, level, judges, notes } = run;
   const notRun = tests.filter(({ status }) => status === "not run").length;
   return [
@@ -161,7 +199,7 @@ function judgeNote(tests: readonly TestResult[]): string[] {
   return tokens > 0 ? [`judges used ${counted(tokens, "token")}`] : [];
 }
 
-const notable: ReadonlySet<string> = new Set([
+export const notable: ReadonlySet<string> = new Set([
   "broken",
   "undecided",
   "passed again",
@@ -226,7 +264,7 @@ export function failureSection(tests: readonly TestResult[]): Section | undefine
   );
   if (rows.length === 0) return undefined;
   return {
-    title: "Not met",
+    title: "Failed expectations",
     columns: [
       literal("test"),
       literal("expected"),
@@ -235,51 +273,5 @@ export function failureSection(tests: readonly TestResult[]): Section | undefine
       ...(hasFiles ? [literal("recording")] : []),
     ],
     rows,
-  };
-}
-
-/** Runs of a test whose answers a page shows. */
-const MAX_RUNS = 5;
-
-/** The answers of a test, its checks and the documents that they cite; runs that did not pass come first. */
-function testDetails(test: TestResult | undefined): Detail[] {
-  const { results = [] } = test ?? {};
-  const asked = results.filter(({ status }) => status !== "not run");
-  const shown = asked
-    .toSorted((a, b) => Number(a.status === "passed") - Number(b.status === "passed"))
-    .slice(0, MAX_RUNS);
-  const blocks = shown.flatMap((run) =>
-    runDetails(run, asked.length > 1 ? `run ${run.repeat}: ` : ""),
-  );
-  if (shown.length === asked.length) return blocks;
-  const value = `${shown.length} of ${asked.length} runs are shown, those that did not pass first.`;
-  return [...blocks, { label: "runs", value }];
-}
-
-function runDetails(run: TestRun, lead: string): Detail[] {
-  const { answer, cited, checks, error } = run;
-  return [
-    ...(error === null ? [] : [{ label: `${lead}error`, value: error, tone: "bad" } as const]),
-    ...(answer === null ? [] : [{ label: `${lead}answer`, value: answer }]),
-    ...(cited.length === 0 ? [] : [{ label: `${lead}cited`, value: cited.join("\n") }]),
-    ...(checks.length === 0 ? [] : [{ label: `${lead}checks`, ...checkTable(run) }]),
-  ];
-}
-
-function checkTable({ checks }: TestRun) {
-  const hasTurns = checks.some(({ turn }) => turn > 1);
-  return {
-    columns: [
-      left("expected"),
-      left("result"),
-      left("actual"),
-      ...(hasTurns ? [right("turn")] : []),
-    ],
-    rows: checks.map(({ check, passed, actual, turn }): Cell[] => [
-      check,
-      passed ? { text: "met", tone: "good" } : { text: "not met", tone: "bad" },
-      actual,
-      ...(hasTurns ? [turn] : []),
-    ]),
   };
 }

@@ -1,4 +1,5 @@
 import { CliError } from "../../../errors.ts";
+import { getAppInfo } from "../../../operations/apps.ts";
 import { listWorkflowLogs, streamRunEvents } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -13,20 +14,33 @@ import { finalOutcome } from "../../../runs/outcome.ts";
 import type { Form } from "../../../runs/outcome.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 
-/** ms between two requests: a dashboard should not load a server. */
-const REQUEST_INTERVAL = 2000;
-/** Streams open at once: a default server serves ten connections (server §20). */
-const MAX_STREAMS = 4;
 /** Consecutive failed requests before giving up. */
 const MAX_FAILURES = 10;
 /** Rows of the log that one request returns. */
 const PAGE_SIZE = 100;
 
-/** Reads the log and the events of active runs: never more than one request in two seconds. */
+/** What the monitors of several applications have in common. */
+export interface MonitorPlace {
+  /** Name of the application in the profile. */
+  readonly app: string | undefined;
+  /** Is it the only one? Then its errors are those of the command. */
+  readonly isOnly: boolean;
+  /** May another stream be opened? */
+  mayOpen(): boolean;
+  /** Called when the state has changed. */
+  onChange(): void;
+}
+
+/** Reads the log and the events of active runs of one application, one request at a time. */
 export class RunMonitor {
   /** The run whose events are read first. */
   preferred: string | undefined;
-  readonly #context: Context;
+  readonly context: Context;
+  readonly place: MonitorPlace;
+  /** Has the application no log? */
+  isUnlogged = false;
+  /** Why it is not read any more. */
+  lost: CliError | undefined;
   readonly #stopped = new AbortController();
   readonly #runs = new Map<string, TopRun>();
   readonly #watched = new Map<string, WatchedRun>();
@@ -38,13 +52,13 @@ export class RunMonitor {
   #problem: string | undefined;
   #failures = 0;
   #hasRead = false;
-  #wake: () => void = () => {};
 
   /** Aborted by `stop` and by an interrupt. */
   readonly #signal: AbortSignal;
 
-  constructor(context: Context) {
-    this.#context = context;
+  constructor(context: Context, place: MonitorPlace) {
+    this.context = context;
+    this.place = place;
     this.#signal = AbortSignal.any([context.signal, this.#stopped.signal]);
   }
 
@@ -53,30 +67,23 @@ export class RunMonitor {
       runs: [...this.#runs.values()],
       events: this.#watched,
       isWholeHour: this.#isWholeHour,
-      problem: this.#problem,
+      problem: this.lost?.message ?? this.#problem,
     };
   }
 
-  /** Resolves when the state has changed. */
-  changed(): Promise<void> {
-    return new Promise((resolve) => (this.#wake = resolve));
+  /** Number of streams that are open. */
+  get streams(): number {
+    return [...this.#watched.values()].filter(({ isOpen }) => isOpen).length;
   }
 
-  /** Reads until `stop`. Throws if the first request fails, and `cut` after ten failures in a row. */
-  async read(): Promise<never> {
-    const context = this.#context;
-    for (;;) {
-      try {
-        await (this.#pending.shift() ?? this.#readLog)();
-        this.#failures = 0;
-        this.#problem = undefined;
-      } catch (error) {
-        this.#problem = this.#problemOf(error);
-      }
-      this.#wake();
-      await context.host.sleep(REQUEST_INTERVAL, this.#signal).catch(() => {
-        throw context.abortError();
-      });
+  /** Sends the next request. Throws if the first one fails, and `cut` after ten failures in a row. */
+  async step(): Promise<void> {
+    try {
+      await (this.#pending.shift() ?? this.#readLog)();
+      this.#failures = 0;
+      this.#problem = undefined;
+    } catch (error) {
+      this.#problem = this.#problemOf(error);
     }
   }
 
@@ -87,14 +94,14 @@ export class RunMonitor {
 
   /** What to show of an error after which reading continues; throws all others. */
   #problemOf(error: unknown): string {
-    if (!this.#hasRead || this.#context.signal.aborted || !isTransient(error)) throw error;
+    if (!this.#hasRead || this.context.signal.aborted || !isTransient(error)) throw error;
     if (++this.#failures < MAX_FAILURES) return `${error.message}; retrying`;
     const message = `${MAX_FAILURES} consecutive requests failed: ${error.message}`;
     throw new CliError("cut", message, { cause: error, retryable: true });
   }
 
   readonly #readLog = async (): Promise<void> => {
-    const context = this.#context;
+    const context = this.context;
     const logs = await context.api.call(
       listWorkflowLogs,
       {},
@@ -112,15 +119,22 @@ export class RunMonitor {
     const stale = this.#staleRun(logs);
     const unwatched = this.#runToWatch();
     this.#pending = [
-      ...(isFirst && logs.length === 0 ? [() => warnIfUnlogged(context)] : []),
+      ...(isFirst && logs.length === 0 ? [this.#checkLogged] : []),
       ...(unwatched ? [() => this.#watch(unwatched)] : []),
       ...(stale ? [() => this.#readAgain(stale)] : []),
     ];
   };
 
+  /** Chats have no log (server §12). */
+  readonly #checkLogged = async (): Promise<void> => {
+    if (this.place.isOnly) return warnIfUnlogged(this.context);
+    const { mode } = await this.context.api.call(getAppInfo, {}, { retries: 0 });
+    this.isUnlogged = mode !== undefined && mode !== "workflow";
+  };
+
   async #add(logs: readonly WorkflowLog[]): Promise<void> {
     for (const log of logs) {
-      const run = topRun(log);
+      const run = topRun(log, this.place.app);
       if (!run) continue;
       const hasFailed = run.status === "failed" && this.#runs.get(run.id)?.status !== "failed";
       this.#runs.set(run.id, run);
@@ -134,7 +148,7 @@ export class RunMonitor {
 
   /** The node at which a run failed, if it was followed on this machine. */
   async #recall(run: TopRun): Promise<void> {
-    const { failures } = await loadRun(run.id, this.#context);
+    const { failures } = await loadRun(run.id, this.context);
     const failure = failures?.at(-1);
     if (failure) this.#watched.set(run.id, new WatchedRun(run.status, failure.node));
   }
@@ -155,8 +169,8 @@ export class RunMonitor {
   }
 
   async #readAgain(before: WorkflowLog): Promise<void> {
-    const log = await logOf(before, this.#context, { retries: 0, signal: this.#signal });
-    const run = topRun(before);
+    const log = await logOf(before, this.context, { retries: 0, signal: this.#signal });
+    const run = topRun(before, this.place.app);
     if (!run) return;
     this.#active.delete(run.id);
     if (log) return this.#add([log]);
@@ -166,18 +180,17 @@ export class RunMonitor {
 
   /** The next run whose events are to be read: the preferred one, then paused ones, then the newest. */
   #runToWatch(): TopRun | undefined {
-    const open = [...this.#watched.values()].filter(({ isOpen }) => isOpen);
-    if (open.length >= MAX_STREAMS) return undefined;
+    if (!this.place.mayOpen()) return undefined;
     const rank = ({ id, status }: TopRun) =>
       id === this.preferred ? 0 : 1 + Number(status !== "paused");
-    const now = this.#context.host.elapsed();
+    const now = this.context.host.elapsed();
     return [...this.#runs.values()]
       .filter((run) => isActive(run) && (this.#watched.get(run.id)?.isOutdated(run, now) ?? true))
       .toSorted((a, b) => rank(a) - rank(b) || b.startedAt - a.startedAt)[0];
   }
 
   async #watch(run: TopRun): Promise<void> {
-    const context = this.#context;
+    const context = this.context;
     const watched = new WatchedRun(run.status);
     this.#watched.set(run.id, watched);
     const input = {
@@ -188,7 +201,7 @@ export class RunMonitor {
     try {
       const options = { retries: 0, signal: this.#signal };
       const events = await context.api.open(streamRunEvents, input, options);
-      void watched.read(events, context.host, () => this.#wake());
+      void watched.read(events, context.host, this.place.onChange);
     } catch (error) {
       watched.endedAt = context.host.elapsed();
       if (isTransient(error) || !(error instanceof CliError) || this.#signal.aborted) throw error;
@@ -197,7 +210,7 @@ export class RunMonitor {
   }
 
   #now(): number {
-    return Math.floor(this.#context.host.now().getTime() / 1000);
+    return Math.floor(this.context.host.now().getTime() / 1000);
   }
 }
 

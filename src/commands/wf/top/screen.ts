@@ -1,5 +1,5 @@
 import { clockTime, formatDuration, formatSeconds } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/text.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { left, right, noTable } from "../../../output/report-model.ts";
 import type { Cell, Report, Section, TextPart } from "../../../output/report-model.ts";
 import type { NodeRun } from "../../../runs/trace.ts";
@@ -18,7 +18,7 @@ export function topScreen(state: TopState, view: TopView, place: TopPlace): Repo
   const second = secondOf(place);
   const runs = shownRuns(state, second);
   const followed = view.follows ? selectedRun(view, state, second) : undefined;
-  const body =
+  const body = () =>
     followed === undefined
       ? runsSection(runs, state, { ...place, index: selectedIndex(view, runs) })
       : followSection(followed, state.events.get(followed.id), place);
@@ -26,7 +26,7 @@ export function topScreen(state: TopState, view: TopView, place: TopPlace): Repo
     data: dataOf(state, second),
     sections: [
       { ...noTable, lines: [{ parts: headParts(state, second) }] },
-      body,
+      view.keys ? keySection : body(),
       footSection(view, followed !== undefined),
     ],
     isFrame: true,
@@ -48,12 +48,14 @@ const secondOf = ({ now }: TopPlace): number => Math.floor(now.getTime() / 1000)
 
 const dataOf = (state: TopState, second: number) => ({
   at: second,
+  apps: state.apps ?? [],
   last_hour: hourFigures(state, second),
   runs: shownRuns(state, second).map((run) => runData(run, state.events.get(run.id))),
 });
 
 const runData = (run: TopRun, events: RunEvents | undefined) => ({
   run: run.id,
+  app: run.app ?? null,
   status: run.status,
   started_at: run.startedAt,
   finished_at: run.endedAt ?? null,
@@ -76,21 +78,30 @@ function headParts(state: TopState, second: number): TextPart[] {
   const forms = waitingForms(state);
   const { runs, failed, p50, p95 } = hourFigures(state, second);
   const isAll = state.isWholeHour;
+  const { apps = [], unlogged = [] } = state;
   const parts: (TextPart | false)[] = [
+    apps.length > 0 && { text: firstNames(apps, MAX_APPS) },
     { text: `${counted(runs, "run")} ended in the last hour${isAll ? "" : " (newest only)"}` },
     failed > 0 && { text: `${failed} failed`, tone: "bad" },
     p50 !== null && { text: `p50 ${formatSeconds(p50)}` },
     p95 !== null && { text: `p95 ${formatSeconds(p95)}` },
     forms !== undefined && { text: forms, tone: "warn" },
+    unlogged.length > 0 && {
+      text: `not shown, because only workflows have logs: ${firstNames(unlogged, MAX_APPS)}`,
+      tone: "dim",
+    },
     state.problem !== undefined && { text: state.problem, tone: "bad" },
   ];
   return parts.filter((part) => part !== false);
 }
 
+/** Names of applications above the runs. */
+const MAX_APPS = 5;
+
 /** The runs around the one at `index`, which is marked; none is without it. */
 function runsSection(
   runs: readonly TopRun[],
-  { events }: TopState,
+  { events, apps = [] }: TopState,
   { index, ...place }: TopPlace & { readonly index?: number },
 ): Section {
   if (runs.length === 0) {
@@ -105,6 +116,7 @@ function runsSection(
     columns: [
       ...(index === undefined ? [] : [left("")]),
       left("status"),
+      ...(apps.length > 1 ? [left("app")] : []),
       right("time"),
       left("node"),
       left("detail"),
@@ -116,6 +128,7 @@ function runsSection(
       return [
         ...(index === undefined ? [] : [run === runs[index] ? ">" : " "]),
         run.status,
+        ...(apps.length > 1 ? [run.app ?? null] : []),
         timeOf(run, second),
         (known && currentNode(known, run.status)) ?? null,
         detailOf(run, known),
@@ -178,17 +191,27 @@ function nodeCells(node: NodeRun, now: Date): Cell[] {
   ];
 }
 
-const footSection = ({ message }: TopView, follows: boolean): Section => ({
-  ...noTable,
-  lines: [
-    {
-      parts:
-        message === undefined
-          ? (follows ? followKeys : listKeys).map((text) => ({ text, tone: "dim" }))
-          : [{ text: message }],
-    },
-  ],
-});
+const footSection = ({ message, keys }: TopView, follows: boolean): Section => {
+  const shown = follows ? followKeys : listKeys;
+  const dim = (keys ? ["any key closes this"] : shown).map((text): TextPart => ({
+    text,
+    tone: "dim",
+  }));
+  return { ...noTable, lines: [{ parts: message === undefined ? dim : [{ text: message }] }] };
+};
 
-const listKeys = ["up/down select", "f follow", "a answer", "o open", "q quit"];
-const followKeys = ["q back", "a answer", "o open"];
+const listKeys = ["up/down select", "f follow", "a answer", "o open", "? keys", "q quit"];
+const followKeys = ["q back", "a answer", "o open", "? keys"];
+
+const keySection: Section = {
+  title: "Keys",
+  columns: [left("key"), left("what it does")],
+  rows: [
+    ["up, down, k, j", "select a run"],
+    ["f, Enter", "follow the events of the run"],
+    ["a", "answer the form that the run waits for"],
+    ["o", "open the page of the run in the web console"],
+    ["q, Escape", "back to the list; q there quits"],
+    ["Ctrl-C", "quit"],
+  ],
+};

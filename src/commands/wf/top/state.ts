@@ -8,6 +8,8 @@ import { loggedRun } from "../logs/index.ts";
 /** A run on the dashboard. Times are in Unix seconds. */
 export interface TopRun {
   readonly id: string;
+  /** Its application, by its name in the profile. */
+  readonly app?: string | undefined;
   readonly status: string;
   readonly startedAt: number;
   readonly endedAt: number | undefined;
@@ -33,6 +35,10 @@ export interface RunEvents {
 
 /** Everything that the dashboard shows. */
 export interface TopState {
+  /** The applications whose runs are shown, as far as they have names in the profile. */
+  readonly apps?: readonly string[];
+  /** Applications without a log, whose runs cannot be shown. */
+  readonly unlogged?: readonly string[];
   readonly runs: readonly TopRun[];
   /** By run ID. */
   readonly events: ReadonlyMap<string, RunEvents>;
@@ -46,12 +52,12 @@ export interface TopState {
 export const HOUR = 3600;
 
 /** The run of a log row; undefined if it is purged. */
-export function topRun(log: WorkflowLog): TopRun | undefined {
+export function topRun(log: WorkflowLog, app?: string): TopRun | undefined {
   const { run: id, status, at, seconds, error, user } = loggedRun(log);
   if (id === undefined || at === undefined) return undefined;
   const endedAt = isEnded(status) ? (log.workflow_run?.finished_at ?? at) : undefined;
   const endUser = log.created_by_end_user?.session_id;
-  return { id, status, startedAt: at, endedAt, seconds, error, user, endUser };
+  return { id, app, status, startedAt: at, endedAt, seconds, error, user, endUser };
 }
 
 /** Whether the run has not ended. */
@@ -106,6 +112,8 @@ export interface TopView {
   readonly selected: string | undefined;
   /** Whether the events of the selected run are shown instead of all runs. */
   readonly follows: boolean;
+  /** Whether the keys are explained instead. */
+  readonly keys?: boolean | undefined;
   /** The result of the last key. */
   readonly message?: string | undefined;
 }
@@ -129,7 +137,10 @@ export function pressKey(
 ): { readonly view: TopView; readonly action?: TopAction } {
   const { selected, follows } = view;
   const same = { selected, follows };
+  if (view.keys && key !== "resize") return { view: same };
   switch (key) {
+    case "?":
+      return { view: { ...same, keys: true } };
     case "up":
     case "k":
       return { view: moved(same, runs, -1) };

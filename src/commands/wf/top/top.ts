@@ -1,12 +1,15 @@
-import { CliError, endOfInput } from "../../../errors.ts";
+import { CliError, endOfInput, usage } from "../../../errors.ts";
 import type { FullScreen } from "../../../host/host.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { promptsForForms } from "../forms/index.ts";
 import { run as openRunPage } from "../app/index.ts";
+import type { topParams } from "./command.ts";
 import { pressKey, selectedRun, shownRuns } from "./state.ts";
 import type { TopAction, TopView, TopRun } from "./state.ts";
-import { RunMonitor } from "./monitor.ts";
+import { RunMonitors } from "./monitors.ts";
 import { topScreen, topText } from "./screen.ts";
 
 /** ms between two reports that are printed one below the other. */
@@ -23,8 +26,11 @@ const PRINTED_ROWS = 50;
  * Yields what the dashboard shows: on a terminal after each key, event and second, until `q`;
  * otherwise every ten seconds, until an interrupt.
  */
-export async function* run(_input: object, context: Context): AsyncGenerator<Report> {
-  const monitor = new RunMonitor(context);
+export async function* run(
+  { all_apps: all }: Input<typeof topParams>,
+  context: Context,
+): AsyncGenerator<Report> {
+  const monitor = await monitorsOf(all === true, context);
   const reading = monitor.read();
   reading.catch(() => {}); // thrown where it is awaited
   try {
@@ -38,14 +44,25 @@ export async function* run(_input: object, context: Context): AsyncGenerator<Rep
   }
 }
 
+/** The applications of --app, or all of the profile. Throws usage if it has none. */
+async function monitorsOf(all: boolean, context: Context): Promise<RunMonitors> {
+  const { apps: known, app } = await (await context.commands()).settings();
+  const { apps: given = [], app: one } = context.options.flags;
+  if (all && one !== undefined) throw usage("--all-apps and --app cannot be used together");
+  if (all && known.length === 0)
+    throw usage("the profile has no applications", `add one: ${commandLine("wf login")}`);
+  const apps = [...new Set(all ? known : given)];
+  return new RunMonitors(context, apps.length < 2 && !all ? [] : apps, app);
+}
+
 class Dashboard {
-  readonly #monitor: RunMonitor;
+  readonly #monitor: RunMonitors;
   /** Rejects if reading failed. */
   readonly #reading: Promise<never>;
   readonly #context: Context;
   #view: TopView = { selected: undefined, follows: false };
 
-  constructor(monitor: RunMonitor, reading: Promise<never>, context: Context) {
+  constructor(monitor: RunMonitors, reading: Promise<never>, context: Context) {
     this.#monitor = monitor;
     this.#reading = reading;
     this.#context = context;
@@ -76,7 +93,7 @@ class Dashboard {
           selected,
           follows: this.#view.follows && selected !== undefined,
         };
-        this.#monitor.preferred = selected;
+        this.#monitor.prefer(selected);
         yield this.#frame();
         const pressed = await this.#change(key);
         if (pressed === undefined) continue;
@@ -125,10 +142,10 @@ class Dashboard {
   }
 
   /** Submits one form of a run by prompts. */
-  async #answer({ id }: TopRun): Promise<string> {
-    const { forms = [] } = this.#monitor.state().events.get(id) ?? {};
+  async #answer(run: TopRun): Promise<string> {
+    const { forms = [] } = this.#monitor.state().events.get(run.id) ?? {};
     if (forms.length === 0) return "the run is not waiting for a form";
-    const answer = promptsForForms(this.#context);
+    const answer = promptsForForms(this.#monitor.contextOf(run));
     if (!answer) return "prompts are disabled (--no-input or CI)";
     const result = await answer(forms);
     return result === true ? "the form was submitted" : result || "the run stays paused";
@@ -139,7 +156,9 @@ class Dashboard {
     const run = this.#selected();
     if (run === undefined) return undefined;
     try {
-      return await (action === "open" ? openRun(run, this.#context) : this.#answer(run));
+      return await (action === "open"
+        ? openRun(run, this.#monitor.contextOf(run))
+        : this.#answer(run));
     } catch (error) {
       if (!(error instanceof CliError) || this.#context.signal.aborted) throw error;
       if (error.kind !== "interrupted") return error.message;

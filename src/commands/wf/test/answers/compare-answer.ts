@@ -3,6 +3,7 @@ import { usage } from "../../../../errors.ts";
 import { diffJson, fromDifference } from "../../../../lib/formats/json-diff.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
 import { counted } from "../../../../lib/text.ts";
+import { segmentsOf } from "../../../../lib/words.ts";
 import { matches, parseValue } from "../../../conditions/index.ts";
 import { quoted } from "../../expect/index.ts";
 import type { CompareMode, SuiteTurn } from "../file/index.ts";
@@ -177,8 +178,6 @@ export interface Likeness {
   readonly difference: FirstDifference | undefined;
 }
 
-const segmenter = new Intl.Segmenter("und", { granularity: "word" });
-
 /**
  * How alike two texts are: one minus the edit distance over their words (inserted, deleted and replaced
  * ones) divided by the number of words of the longer text. Case, punctuation and Unicode forms do not
@@ -213,31 +212,6 @@ function wordsOf(original: string): Words {
 /** A word as it is compared: short forms in full, numbers without separators. */
 const wordKeys = (word: string): string[] =>
   /^\d[\d,.]*$/.test(word) ? numberReadings(word).slice(0, 1) : fullWords(word.toLowerCase());
-
-/** The words of a text and what is between them, of one piece after the other. */
-export function* segmentsOf(text: string): Generator<Intl.SegmentData> {
-  for (let start = 0; start < text.length;) {
-    const end = pieceEnd(text, start);
-    for (const each of segmenter.segment(text.slice(start, end)))
-      yield { ...each, index: start + each.index };
-    start = end;
-  }
-}
-
-/** Characters that are segmented at once: the time grows with the square of their number. */
-const MIN_PIECE = 500;
-const MAX_PIECE = 1000;
-
-/** Where to cut a long text: after a blank or a sign that is in no word, if there is one. */
-function pieceEnd(text: string, start: number): number {
-  if (text.length <= start + MAX_PIECE) return text.length;
-  const blank = text
-    .slice(start + MIN_PIECE, start + MAX_PIECE)
-    .search(/[\s\u3000-\u3003！，：；？]/);
-  if (blank >= 0) return start + MIN_PIECE + blank + 1;
-  const isInPair = (text.codePointAt(start + MAX_PIECE - 1) ?? 0) > 0xffff;
-  return start + MAX_PIECE - Number(isInPair);
-}
 
 /** Words that are shown of a difference. */
 const SHOWN_WORDS = 4;

@@ -4,7 +4,7 @@ export { calibrationNotes, saveCalibration } from "./calibrations.ts";
 export { checkContext } from "./check-context.ts";
 export { openChecker, sumOf } from "./check-answer.ts";
 export type { AnswerCheck, CheckAnswer, TurnCheck } from "./check-answer.ts";
-export { compareWords, segmentsOf } from "./compare-answer.ts";
+export { compareWords } from "./compare-answer.ts";
 export { openJudges } from "./judge.ts";
 export type { Judgement } from "./judge.ts";
 export { checkSearch, itemChecks, nameIn, openSearches, searchFor } from "./search-test.ts";

@@ -1,5 +1,5 @@
+import { segmentsOf } from "../../../../lib/words.ts";
 import type { SuiteSupport } from "../file/index.ts";
-import { segmentsOf } from "./compare-answer.ts";
 import { factsIn, hasFacts } from "./facts.ts";
 
 /** The sentences of an answer, and those that its chunks do not support by their words. */

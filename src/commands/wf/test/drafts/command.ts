@@ -2,15 +2,14 @@ import { listAnnotations } from "../../../../operations/annotations.ts";
 import { getAppInfo, getEndUser } from "../../../../operations/apps.ts";
 import { listFeedback, listMessages } from "../../../../operations/chats.ts";
 import { local, record, textChunks, withNamePath } from "../../../../operations/operation.ts";
-import { required } from "../../../../operations/shared.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../../operations/workflows.ts";
 import { task } from "../../../task/command-spec.ts";
 import { logFilters } from "../../logs/index.ts";
 
-const suiteSources = ["annotations", "feedback", "logs", "rows", "promptfoo"] as const;
+export const suiteSources = ["annotations", "feedback", "logs", "rows", "promptfoo"] as const;
 
 export const testInitParams = {
-  from: local.choice(suiteSources, "Where questions and answers come from", { required }),
+  from: local.choice(suiteSources, "Where questions and answers come from (on a terminal: asks)"),
   file: local.text(
     "File of --from rows (questions and answers, CSV or JSON Lines) or promptfoo (configuration)",
   ),

@@ -1,4 +1,4 @@
-import { notFound, usage } from "../../../../errors.ts";
+import { CliError, notFound, usage } from "../../../../errors.ts";
 import { commandLine } from "../../../../lib/command-line.ts";
 import { readableYaml } from "../../../../lib/formats/yaml.ts";
 import { isObject, tryParseJson } from "../../../../lib/json.ts";
@@ -12,11 +12,13 @@ import type { WorkflowRun } from "../../../../operations/workflows.ts";
 import { isSuccess } from "../../../../runs/status.ts";
 import { textOfOutputs } from "../../../../runs/text.ts";
 import type { Context } from "../../../task/command-spec.ts";
+import { askChoice } from "../../../task/ask.ts";
 import { prepareOutput, writeOutput } from "../../../task/files.ts";
 import { requireKind } from "../../app/index.ts";
 import { MAX_YAML_SIZE } from "../../expect/index.ts";
 import { logQuery, runDetail } from "../../logs/index.ts";
 import type { LogFilters } from "../../logs/index.ts";
+import { suiteSources } from "./command.ts";
 import type { testInitParams } from "./command.ts";
 import { collectDrafts, questionDraft } from "./draft.ts";
 import type { DraftOrReason, DraftedTests, NamedDraft } from "./draft.ts";
@@ -24,7 +26,9 @@ import { feedbackDrafts } from "./from-feedback.ts";
 import { promptfooDrafts } from "./from-promptfoo.ts";
 import { rowDrafts } from "./from-rows.ts";
 
-type TestInitInput = Input<typeof testInitParams>;
+type InitFlags = Input<typeof testInitParams>;
+type SuiteSource = NonNullable<InitFlags["from"]>;
+type TestInitInput = InitFlags & { readonly from: SuiteSource };
 
 const DEFAULT_LIMIT = 100;
 
@@ -42,7 +46,8 @@ interface Source {
  * after it is written. Throws `not-found` if nothing can be made of the source, `usage` for what does not
  * suit it.
  */
-export async function* run(input: TestInitInput, context: Context): AsyncGenerator<unknown> {
+export async function* run(flags: InitFlags, context: Context): AsyncGenerator<unknown> {
+  const input = { ...flags, from: flags.from ?? (await chosenSource(flags, context)) };
   const { out = "-" } = input;
   if (out !== "-") await checkTarget(out, input, context);
   const { name, drafts, others = [] } = await sourceOf(input, context);
@@ -80,6 +85,30 @@ export async function* run(input: TestInitInput, context: Context): AsyncGenerat
     );
 }
 
+/** Asks on a terminal for a source that the flags and the application allow. Throws usage elsewhere. */
+async function chosenSource({ file }: InitFlags, context: Context): Promise<SuiteSource> {
+  const choice = (value: SuiteSource, note: string) => ({
+    label: value,
+    note,
+    names: [value],
+    value,
+  });
+  const question = "Which questions and answers?";
+  if (!context.options.input)
+    throw usage("--from is required", `add --from (one of: ${suiteSources.join(", ")})`);
+  if (file !== undefined) {
+    const rows = choice("rows", "a file of questions and answers");
+    return askChoice(question, [rows, choice("promptfoo", "a configuration")], context, rows);
+  }
+  const { mode } = await context.api.call(getAppInfo, {});
+  if (mode === "workflow") return "logs";
+  const all = [
+    choice("feedback", "messages that were liked"),
+    choice("annotations", "questions with the answers that someone wrote"),
+  ];
+  return askChoice(question, all, context, all[0]);
+}
+
 async function checkTarget(
   out: string,
   { overwrite }: TestInitInput,
@@ -91,7 +120,7 @@ async function checkTarget(
 }
 
 /** Flags of single sources: parameter, name, and the sources. */
-const ownFlags: readonly (readonly [keyof TestInitInput, string, ...TestInitInput["from"][]])[] = [
+const ownFlags: readonly (readonly [keyof TestInitInput, string, ...SuiteSource[]])[] = [
   ["keyword", "--keyword", "annotations", "logs"],
   ["created_at__after", "--since", "logs"],
   ["created_at__before", "--until", "logs"],
@@ -177,7 +206,13 @@ type DraftFilters = Omit<LogFilters, "status" | "failed">;
 
 /** Succeeded runs of the log, newest first, with their inputs and outputs: one request each. */
 async function* logDrafts(filters: DraftFilters, context: Context): AsyncGenerator<DraftOrReason> {
-  await requireKind("workflow", context);
+  await requireKind("workflow", context).catch((error: unknown) => {
+    if (!(error instanceof CliError)) throw error;
+    const [liked, written] = ["feedback", "annotations"].map((from) =>
+      commandLine("wf test init", [], { from }),
+    );
+    throw error.with({ hint: `chats have no logs: use ${liked} or ${written}` });
+  });
   const { sent, keeps } = logQuery({ ...filters, status: "succeeded" });
   for await (const log of context.api.rows(listWorkflowLogs, sent)) {
     if (keeps && !keeps(log)) continue;

@@ -1,16 +1,13 @@
 import { usage } from "../../../../errors.ts";
-import { groupBy } from "../../../../lib/collect.ts";
 import { commandLine } from "../../../../lib/command-line.ts";
 import { counted } from "../../../../lib/text.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import { left, literal, right } from "../../../../output/report-model.ts";
 import type { Cell, Report, Tone } from "../../../../output/report-model.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { historyOf, isJudged, passRate, savedSuites } from "../index.ts";
-import type { DatedResults } from "../index.ts";
+import { historyOf, observations, testHistories, verdicts } from "../index.ts";
+import type { FlakyVerdict, TestHistory } from "../index.ts";
 import type { testFlakyParams } from "./command.ts";
-import { verdictOf, verdicts } from "./verdicts.ts";
-import type { FlakyVerdict, Observation } from "./verdicts.ts";
 
 /** Reports which tests of a history are flaky. Throws `usage` if it has no results. */
 export async function* run(
@@ -28,50 +25,9 @@ export async function* run(
       `${directory} has no results of --history`,
       `add some with ${commandLine("wf test run", ["FILE"], { history: directory })}`,
     );
-  const inOrder = found.flat().toSorted((one, other) => one.at.getTime() - other.at.getTime());
-  const runs = groupBy(inOrder, ({ name }) => name);
-  const tests = [...runs].flatMap(([name, [first, ...others]]) =>
-    first ? [testHistory(name, [first, ...others])] : [],
-  );
+  const tests = testHistories(found.flat());
   yield flakyReport(tests.toSorted(byConcern), { directory, times });
 }
-
-/** The runs of a file that were judged, with the names of their tests; answers of --reuse are those of other runs. */
-function observations({ at, data, tests }: DatedResults) {
-  const versions = new Map(savedSuites(data["suites"]).map(({ name, sha256 }) => [name, sha256]));
-  return tests.flatMap(({ name, suite, results }) =>
-    results
-      .filter((run) => isJudged(run) && !run.reused)
-      .map(({ status, app }) => {
-        const version = JSON.stringify([versions.get(suite), data["server"], app]);
-        return { name, at, version, passed: status === "passed" };
-      }),
-  );
-}
-
-/** Results that a line shows, the last ones. */
-const MAX_SHOWN = 20;
-
-/** A test over all of its runs; times are in ISO 8601. */
-function testHistory(name: string, runs: readonly [Observation, ...Observation[]]) {
-  const passes = runs.filter(({ passed }) => passed).length;
-  const shown = runs.slice(-MAX_SHOWN).map(({ passed }) => (passed ? "P" : "F"));
-  const { verdict, since, switches } = verdictOf(runs);
-  return {
-    name,
-    verdict,
-    since: since?.toISOString() ?? null,
-    switches,
-    runs: runs.length,
-    passes,
-    rate: passRate(passes, runs.length),
-    last_failure: runs.findLast(({ passed }) => !passed)?.at.toISOString() ?? null,
-    /** The last results, oldest first: P passed, F failed. */
-    last: shown.join(""),
-  };
-}
-
-type TestHistory = ReturnType<typeof testHistory>;
 
 /** The most urgent verdict first; of one verdict, the test that changed most often. */
 const byConcern = (one: TestHistory, other: TestHistory): number =>

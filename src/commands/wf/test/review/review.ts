@@ -1,12 +1,12 @@
 import { CliError, endOfInput, usage } from "../../../../errors.ts";
 import { counted } from "../../../../lib/text.ts";
+import { openWordDiff } from "../../../../lib/word-diff.ts";
 import type { Input } from "../../../../operations/operation.ts";
-import type { Report, Section, TextComparison } from "../../../../output/report-model.ts";
+import type { Report, Section } from "../../../../output/report-model.ts";
 import { left, noTable, right } from "../../../../output/report-model.ts";
 import { askUntil } from "../../../task/ask.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import type { testReviewParams } from "./command.ts";
-import { segmentsOf } from "../answers/index.ts";
 import { readSuite } from "../file/index.ts";
 import { changedAnswers, restOf } from "./changed-answers.ts";
 import type { ChangedAnswer, ReviewedAnswers } from "./changed-answers.ts";
@@ -76,23 +76,24 @@ async function reviewReport(reviewed: ReviewedAnswers): Promise<Report> {
   const screens: Section[] = [];
   for (const [index, each] of changed.entries())
     screens.push(await answerSection(each, `${index + 1} of ${changed.length}: `));
+  const sections: Section[] = [
+    {
+      title,
+      columns: [left("test"), left("expected"), left("answer"), right("times"), right("runs")],
+      rows: changed.map(({ name, expected, answer, count, runs }) => [
+        name,
+        expected[0] ?? null,
+        answer,
+        count,
+        runs,
+      ]),
+      notes,
+    },
+  ];
   return {
     data: { changed: changed.map(dataOf), same, unknown, unanswered },
-    sections: [
-      {
-        title,
-        columns: [left("test"), left("expected"), left("answer"), right("times"), right("runs")],
-        rows: changed.map(({ name, expected, answer, count, runs }) => [
-          name,
-          expected[0] ?? null,
-          answer,
-          count,
-          runs,
-        ]),
-        notes,
-      },
-    ],
-    more: () => screens,
+    sections,
+    page: () => ({ sections: [...sections, ...screens] }),
     screen: [...screens, { ...noTable, title, notes }],
   };
 }
@@ -119,7 +120,7 @@ async function answerSection(changed: ChangedAnswer, place = ""): Promise<Sectio
     title: `${place}${name}`,
     comparison: {
       titles: [`expected${or}`, `answer${times}`],
-      parts: await wordDiff(first, answer),
+      parts: (await openWordDiff())(first, answer),
     },
     notes: [
       ...(unmet.length > 0 ? [`not met: ${unmet.join("; ")}`] : []),
@@ -127,54 +128,4 @@ async function answerSection(changed: ChangedAnswer, place = ""): Promise<Sectio
       ...(doubt === undefined ? [] : [`accepted only if its test is named: ${doubt}`]),
     ],
   };
-}
-
-type Parts = TextComparison["parts"];
-
-/** Longer texts are compared up to here, in characters. */
-const MAX_LENGTH = 100_000;
-/** With more different words than this, texts count as different from beginning to end. */
-const MAX_EDITS = 1000;
-/** Characters of unchanged text beside a difference. */
-const CONTEXT = 200;
-
-/** The words that two texts share, and those that only one of them has. */
-async function wordDiff(first: string, second: string): Promise<Parts> {
-  const { diffArrays } = await import("diff");
-  const changes = diffArrays(
-    wordsOf(first.slice(0, MAX_LENGTH)),
-    wordsOf(second.slice(0, MAX_LENGTH)),
-    { comparator: (one, other) => one.trimEnd() === other.trimEnd(), maxEditLength: MAX_EDITS },
-  );
-  if (!changes)
-    return [
-      { text: first, in: "first" },
-      { text: second, in: "second" },
-    ];
-  return changes.map(({ value, added, removed }, index) => {
-    const text = value.join("");
-    if (added) return { text, in: "second" };
-    if (removed) return { text, in: "first" };
-    const ends = { starts: index > 0, ends: index < changes.length - 1 };
-    return { text: nearDifferences(text, ends), in: "both" };
-  });
-}
-
-/** Words and punctuation, each with the white space behind it. */
-function wordsOf(text: string): string[] {
-  const words: string[] = [];
-  for (const { segment } of segmentsOf(text))
-    if (segment.trim() !== "" || words.length === 0) words.push(segment);
-    else words.push((words.pop() ?? "") + segment);
-  return words;
-}
-
-/** Unchanged text without the middle, which is far from a difference. */
-function nearDifferences(
-  text: string,
-  { starts, ends }: { readonly starts: boolean; readonly ends: boolean },
-): string {
-  const before = starts ? text.slice(0, CONTEXT) : "";
-  const after = ends ? text.slice(-CONTEXT) : "";
-  return text.length <= 2 * CONTEXT ? text : `${before}…${after}`;
 }

@@ -1,3 +1,5 @@
+export { verdictOf, verdicts } from "./flaky.ts";
+export type { FlakyVerdict, Observation } from "./flaky.ts";
 export { neededDesign, suitePower, testPower } from "./power.ts";
 export type { Design } from "./power.ts";
 export { countRepeats, mayBeCached } from "./repeats.ts";

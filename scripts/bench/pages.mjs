@@ -1,0 +1,111 @@
+// A page of 1,000 tests beside one of a single test, in jsdom, which is slower than a browser and lays out nothing.
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { clean, folder, median, result, wf } from "./tools.mjs";
+
+const tests = 1000;
+const rounds = 3;
+
+/** Saved results of so many tests, each with a question, an answer and three checks; every tenth failed. */
+function savedResults(count) {
+  const all = Array.from({ length: count }, (_, index) => {
+    const passed = index % 10 > 0;
+    const name = `test ${index}`;
+    const answer = `You have ${index} days of leave. ${"More words. ".repeat(20)}`;
+    const check = (text, met) => ({
+      turn: 1,
+      kind: "expect",
+      check: text,
+      passed: met,
+      actual: "x",
+    });
+    const run = {
+      suite: "Suite",
+      path: "suite.yaml",
+      test: name,
+      tags: [`tag ${index % 5}`],
+      status: passed ? "passed" : "failed",
+      checks: [check("run succeeded", true), check("text contains days", true), check("c", passed)],
+      answer,
+      seconds: ((index * 7) % 100) / 10,
+      tokens: (index * 13) % 997,
+      turns: [{ query: `How many days, ${index}?`, inputs: {}, answer, expected: ["None."] }],
+    };
+    return { name: `Suite: ${name}`, path: "suite.yaml", test: name, results: [run] };
+  });
+  return {
+    wf_test: 1,
+    suites: [{ name: "Suite", sha256: "0" }],
+    only: [],
+    repeat: 1,
+    server: "https://dify.example/v1",
+    shard: null,
+    skipped_tests: [],
+    tests: all,
+  };
+}
+
+/** Runs in the page: sorts, unfolds and searches, in ms. */
+const measuring = `addEventListener("load", () => {
+  const times = { load: performance.now() };
+  const time = (name, act) => {
+    const start = performance.now();
+    act();
+    times[name] = performance.now() - start;
+  };
+  const click = (selector) => () => document.querySelector(selector)?.click();
+  time("sort", click("thead button"));
+  time("unfold", click("tbody button.fold"));
+  time("search", () => {
+    const search = document.querySelector("input[type=search]");
+    if (search) search.value = "days, 77";
+    search?.dispatchEvent(new Event("input"));
+  });
+  document.title = "TIMES" + JSON.stringify(times);
+})`;
+
+/** Writes the page of so many tests with the measuring script, which its policy would forbid. */
+function writePage(count) {
+  const [results, page] = ["json", "html"].map((ending) => join(folder, `page-${count}.${ending}`));
+  writeFileSync(results, JSON.stringify(savedResults(count)));
+  const line = [wf, "test", "merge", results, "-o", "html"];
+  const { stdout, stderr } = spawnSync(process.execPath, line, {
+    encoding: "utf8",
+    env: clean,
+    maxBuffer: 2 ** 28,
+  });
+  if (!stdout.includes("</html>")) throw new Error(stderr);
+  const html = stdout
+    .replace(/<meta http-equiv="Content-Security-Policy"[^>]*>/, "")
+    .replace("<style>", () => `<script>${measuring}</script><style>`);
+  writeFileSync(page, html);
+  return page;
+}
+
+/** The times of a page in ms, by name. */
+async function timesOf(page) {
+  const { JSDOM } = await import("jsdom");
+  const { window } = new JSDOM(readFileSync(page, "utf8"), { runScripts: "dangerously" });
+  while (!window.document.title.startsWith("TIMES"))
+    await new Promise((resolve) => window.setTimeout(resolve));
+  const { title } = window.document;
+  window.close();
+  return JSON.parse(title.slice("TIMES".length));
+}
+
+export async function pages() {
+  const [small, whole] = [1, tests].map(writePage);
+  const all = { empty: [], large: [] };
+  for (let round = 0; round < rounds; round++) {
+    all.empty.push(await timesOf(small));
+    all.large.push(await timesOf(whole));
+  }
+  const seconds = (kind, name) => median(all[kind].map((each) => each[name])) / 1000;
+  const base = seconds("empty", "load");
+  result("page of 1 test in jsdom, loaded", base, "s");
+  const large = seconds("large", "load");
+  result(`page of ${tests} tests, loaded`, large, "s");
+  result("  beyond that of 1 test, for each test", (1000 * (large - base)) / tests, "ms");
+  for (const name of ["sort", "unfold", "search"]) result(`  ${name}`, seconds("large", name), "s");
+}

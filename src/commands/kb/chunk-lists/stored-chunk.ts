@@ -1,0 +1,113 @@
+import { problemIn } from "../../../api/response.ts";
+import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { sha256 } from "../../../lib/sha256.ts";
+import { countCharacters } from "../../../lib/text.ts";
+import type { Checked, RequiredFields } from "../../../operations/operation.ts";
+
+/** A child chunk as it is stored. */
+export interface StoredChild {
+  readonly content: string;
+  /** `automatic` or `customized`; null if it is not known. */
+  readonly type: string | null;
+}
+
+/** A chunk as it is stored: the parts that another document can get, and those that it cannot. */
+export interface StoredChunk {
+  /** Counts from 1; a removed chunk leaves a gap. */
+  readonly position: number;
+  readonly content: string;
+  /** Only in question-and-answer documents. */
+  readonly answer: string | null;
+  /** In no order. */
+  readonly keywords: readonly string[];
+  readonly enabled: boolean;
+  /** Status of its indexing: `completed`, `error` …; null if it is not known. */
+  readonly status: string | null;
+  readonly summary: string | null;
+  /** Only in hierarchical documents, in their order. */
+  readonly children: readonly StoredChild[];
+  /** Number of files that are attached. */
+  readonly attachments: number;
+}
+
+/** The line of a chunk in a file of an export, with its hash: equal chunks have equal hashes. */
+export const chunkLine = (chunk: StoredChunk): string => {
+  const { position, content, answer, keywords, enabled, status, summary } = chunk;
+  const { attachments } = chunk;
+  const children = chunk.children.map((child) => ({ content: child.content, type: child.type }));
+  const ordered = { position, content, answer, keywords, enabled, status, summary };
+  return `${JSON.stringify({ ...ordered, children, attachments, hash: chunkHash(chunk) })}\n`;
+};
+
+/** SHA-256 of all that another document can get of a chunk. */
+export const chunkHash = ({
+  content,
+  answer,
+  keywords,
+  enabled,
+  summary,
+  children,
+}: StoredChunk): string =>
+  sha256(
+    JSON.stringify([
+      content,
+      answer,
+      keywords.toSorted(),
+      enabled,
+      summary,
+      children.map((child) => child.content),
+    ]),
+  );
+
+/** What a line must have; exports before version 2 have no status, and child chunks as texts. */
+const lineFields = {
+  position: "number",
+  content: "text",
+  "answer?": "text",
+  "keywords?": ["text"],
+  enabled: "flag",
+  "status?": "text",
+  "summary?": "text",
+  children: [{ content: "text", "type?": "text" }],
+  "attachments?": "number",
+} as const satisfies RequiredFields;
+
+/** The chunk of a line; a text says why the line has none. */
+export function parseChunkLine(line: string): StoredChunk | string {
+  const value = tryParseJson(line);
+  if (!isObject(value)) return "not a JSON object";
+  const { children } = value;
+  const asObject = (child: unknown) => (typeof child === "string" ? { content: child } : child);
+  const given = Array.isArray(children)
+    ? { ...value, children: children.map(asObject) }
+    : { ...value };
+  const problem = problemIn(lineFields, given, "");
+  if (problem !== undefined) return problem;
+  const row = given as unknown as Checked<typeof lineFields>;
+  const { position, content, enabled, attachments } = row;
+  return {
+    position,
+    content,
+    answer: row.answer ?? null,
+    keywords: row.keywords ?? [],
+    enabled,
+    status: row.status ?? null,
+    summary: row.summary ?? null,
+    children: row.children.map((child) => ({ content: child.content, type: child.type ?? null })),
+    attachments: attachments ?? 0,
+  };
+}
+
+/** Can another document get it? A chunk without content is rejected, one in error not stored (server §9.7). */
+export const isCarried = ({ content, status }: Pick<StoredChunk, "content" | "status">): boolean =>
+  content.trim() !== "" && status !== "error";
+
+/** Characters of a chunk that a model embeds, those of its child chunks in a hierarchical document. */
+export const embeddedCharacters = ({
+  content,
+  answer,
+  children,
+}: Pick<StoredChunk, "content" | "answer" | "children">): number =>
+  children.length > 0
+    ? children.reduce((sum, child) => sum + countCharacters(child.content), 0)
+    : countCharacters(content + (answer ?? ""));

@@ -1,0 +1,196 @@
+import { CliError } from "../../../errors.ts";
+import { collect, groupBy } from "../../../lib/collect.ts";
+import { groupDigits } from "../../../lib/numbers.ts";
+import { counted } from "../../../lib/text.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import {
+  changeChunks,
+  chunkRules,
+  embeddedCharacters,
+  readChunks,
+  stepsFor,
+} from "../chunk-lists/index.ts";
+import type { ChunkTarget, ExistingChunk, StoredChunk } from "../chunk-lists/index.ts";
+import { readKbState } from "../documents/index.ts";
+import type { DocumentState, KbSettings } from "../documents/index.ts";
+import type { chunkImportParams } from "./command.ts";
+import { addedChunk, readSheet, stateOf, wantedChunk } from "./sheet.ts";
+import type { SheetRow } from "./sheet.ts";
+
+/** What becomes of a row. */
+interface RowChange {
+  readonly action: "update" | "create" | "unchanged" | "conflict" | "failed";
+  readonly document: string;
+  readonly row: number;
+  readonly note: string | null;
+  readonly id: string | null;
+}
+
+/** A row with the chunk that it asks for. */
+interface Wanted extends RowChange {
+  readonly to?: StoredChunk;
+}
+
+/** Where the rows of a document go. */
+interface RowsPlace {
+  readonly document: DocumentState | undefined;
+  readonly target: ChunkTarget;
+  readonly overwrite?: boolean | undefined;
+}
+
+/** The rows of one document. */
+interface Plan {
+  readonly document: DocumentState | undefined;
+  readonly wanted: readonly Wanted[];
+}
+
+/** Changes chunks as a sheet says; throws partial if a row could not be imported. */
+export async function* run(
+  input: Input<typeof chunkImportParams>,
+  context: Context,
+): AsyncGenerator<RowChange> {
+  const { dataset_id, file } = input;
+  const rows = await readSheet(file, await context.host.files.read(file));
+  const state = await readKbState(dataset_id, context);
+  const byId = new Map(state.documents.map((document) => [document.id, document]));
+  const plans: Plan[] = [];
+  for (const [document_id, ofDocument] of groupBy(rows, (row) => row.document_id)) {
+    const document = byId.get(document_id);
+    const target = targetOf(input, document_id, state.settings);
+    const place = { document, target, overwrite: input.overwrite };
+    plans.push(await planRows(ofDocument, place, context));
+  }
+  await noticePlan(plans, context);
+  const failed: RowChange[] = [];
+  for (const { document, wanted } of plans) {
+    const made =
+      document && !context.options.dryRun
+        ? await makeRows(wanted, targetOf(input, document.id, state.settings), context)
+        : wanted;
+    for (const { to: _, ...row } of made) {
+      if (row.action === "unchanged") continue;
+      if (row.action === "conflict" || row.action === "failed") failed.push(row);
+      yield row;
+    }
+  }
+  if (failed.length === 0) return;
+  throw new CliError("partial", `${failed.length} of ${counted(rows.length, "row")} not imported`, {
+    isResult: true,
+    details: { failed },
+    hint: "export again and edit the new file, or use --overwrite for chunks in conflict",
+  });
+}
+
+const targetOf = (
+  { dataset_id }: { readonly dataset_id: string },
+  document_id: string,
+  settings: KbSettings,
+): ChunkTarget => ({ dataset_id, document_id, ...chunkRules(settings, settings.doc_form) });
+
+/** Compares the rows of a document with its chunks. */
+async function planRows(
+  rows: readonly SheetRow[],
+  { document, target, overwrite }: RowsPlace,
+  context: Context,
+): Promise<Plan> {
+  const ends = (action: RowChange["action"], { number, chunk_id }: SheetRow, note: string | null) =>
+    ({
+      action,
+      document: document?.name ?? target.document_id,
+      row: number,
+      note,
+      id: chunk_id,
+    }) as const;
+  if (!document)
+    return { document, wanted: rows.map((row) => ends("failed", row, "document not found")) };
+  const existing = new Map(
+    (await collect(readChunks(target, context))).map((chunk) => [chunk.id, chunk]),
+  );
+  const rowIds = new Set(rows.map(({ chunk_id }) => chunk_id));
+  const isClosed = !document.enabled || document.indexing_status !== "completed";
+  const wanted = rows.map((row): Wanted => {
+    const chunk = row.chunk_id === null ? undefined : existing.get(row.chunk_id);
+    if (row.chunk_id === null) {
+      const to = addedChunk(row);
+      if (addedBefore(to, [...existing.values()], rowIds)) return ends("unchanged", row, null);
+      if (isClosed) return ends("failed", row, "the document is disabled or not indexed");
+      return { ...ends("create", row, null), to };
+    }
+    if (!chunk) return ends("failed", row, "the chunk was deleted");
+    const to = wantedChunk(row, chunk);
+    if (to === chunk) return ends("unchanged", row, null);
+    if (!overwrite && row.state !== "" && row.state !== stateOf(chunk))
+      return ends("conflict", row, "changed since the export");
+    return { ...ends("update", row, partsThatDiffer(to, chunk)), to };
+  });
+  return { document, wanted };
+}
+
+/** The chunk that an earlier run of the import has added for a row: no row has its ID. */
+const addedBefore = (
+  to: StoredChunk,
+  existing: readonly ExistingChunk[],
+  rowIds: ReadonlySet<string | null>,
+): ExistingChunk | undefined =>
+  existing.find(
+    ({ id, content, answer }) =>
+      content === to.content && (to.answer === null || answer === to.answer) && !rowIds.has(id),
+  );
+
+const partsThatDiffer = (to: StoredChunk, chunk: ExistingChunk): string =>
+  (["content", "answer", "keywords", "enabled", "summary"] as const)
+    .filter((part) => JSON.stringify(to[part]) !== JSON.stringify(chunk[part]))
+    .join(", ");
+
+async function noticePlan(plans: readonly Plan[], context: Context): Promise<void> {
+  const all = plans.flatMap(({ wanted }) => wanted);
+  const sent = all.flatMap(({ to }) => to ?? []);
+  const count = (action: RowChange["action"]) => all.filter((row) => row.action === action).length;
+  const characters = sent.reduce((sum, chunk) => sum + embeddedCharacters(chunk), 0);
+  const counts = (["update", "create", "unchanged", "conflict", "failed"] as const)
+    .flatMap((action) => (count(action) === 0 ? [] : [`${count(action)} ${words[action]}`]))
+    .join(", ");
+  const size = sent.length > 0 ? `; up to ${groupDigits(characters)} characters to index` : "";
+  await context.notice(`${counted(all.length, "row")}: ${counts || "nothing to do"}${size}`);
+}
+
+const words = {
+  update: "to update",
+  create: "to add",
+  unchanged: "unchanged",
+  conflict: "in conflict",
+  failed: "that cannot be imported",
+} as const;
+
+/** Makes the changes of one document; a failure is that of all of its rows. */
+async function makeRows(
+  wanted: readonly Wanted[],
+  target: ChunkTarget,
+  context: Context,
+): Promise<readonly Wanted[]> {
+  if (wanted.every(({ to }) => to === undefined)) return wanted;
+  const rowIds = new Set(wanted.map(({ id }) => id));
+  /** The chunk of each row: that of its ID, or one that this import has added. */
+  const planSteps = (existing: readonly ExistingChunk[]) => {
+    const rows = wanted.flatMap(({ id, to }) => {
+      if (to === undefined) return [];
+      const chunk =
+        id === null ? addedBefore(to, existing, rowIds) : existing.find((each) => each.id === id);
+      return [{ id, chunk, to: { ...to, children: chunk?.children ?? [] } }]; // those there stay
+    });
+    const pairs = rows.flatMap(({ to, chunk }) => (chunk ? [[to, chunk] as const] : []));
+    const missing = rows.flatMap(({ id, to, chunk }) => (chunk || id !== null ? [] : [to]));
+    return stepsFor({ pairs, missing, surplus: [] }, target);
+  };
+  try {
+    await changeChunks(target, planSteps, context);
+    return wanted;
+  } catch (error) {
+    if (!(error instanceof CliError) || context.signal.aborted || error.kind === "limited")
+      throw error;
+    return wanted.map((row) =>
+      row.to === undefined ? row : { ...row, action: "failed", note: error.message },
+    );
+  }
+}

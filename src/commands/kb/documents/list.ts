@@ -1,0 +1,126 @@
+import { usage } from "../../../errors.ts";
+import { listDocuments } from "../../../operations/documents.ts";
+import type { Document } from "../../../operations/documents.ts";
+import { own } from "../../../lib/json.ts";
+import { getMetadataOverview, listBuiltInFields } from "../../../operations/metadata.ts";
+import { readColumns } from "../../../operations/operation.ts";
+import type { ColumnKind, Input } from "../../../operations/operation.ts";
+import { parseCondition, readFieldCheck } from "../../conditions/index.ts";
+import type { ConditionField, FieldKind, Scope } from "../../conditions/index.ts";
+import { matchingRows } from "../../task/matching-rows.ts";
+import { noticeRowCount } from "../../task/row-count-notice.ts";
+import type { Context } from "../../task/command-spec.ts";
+import type { listParams } from "./command.ts";
+import { fieldValue } from "./field-values.ts";
+import type { FieldType } from "./field-values.ts";
+
+interface NamedType {
+  readonly name: string;
+  readonly type: FieldType;
+}
+
+/** Lists documents, newest first; with conditions, those of all documents that meet them. */
+export async function* run(
+  { where = [], ...sent }: Input<typeof listParams>,
+  context: Context,
+): AsyncGenerator<Document> {
+  const columns = context.valueColumns();
+  const isAboutFields = where.length > 0 || columns.length > 0;
+  const fields = isAboutFields ? await fieldsOf(sent.dataset_id, context) : [];
+  requireFields(columns, fields);
+  if (where.length > 0) {
+    const scope = scopeOf(fields);
+    const checks = where.map((text) => parseCondition("--where", text, scope));
+    const keeps = (document: Document) =>
+      checks.every(({ evaluate }) => evaluate(document).passed === true);
+    return yield* matchingRows(listDocuments, sent, keeps, context);
+  }
+  const { counter } = context;
+  yield* context.api.rows(listDocuments, sent, { ...context.options.rows, counter });
+  await noticeRowCount(counter, context);
+}
+
+/** The metadata fields of a knowledge base, with the built-in ones if they are on. */
+async function fieldsOf(dataset_id: string, { api }: Context): Promise<readonly NamedType[]> {
+  const overview = await api.call(getMetadataOverview, { dataset_id });
+  const builtIn = overview.built_in_field_enabled
+    ? await api.call(listBuiltInFields, { dataset_id })
+    : [];
+  return [...overview.doc_metadata, ...builtIn];
+}
+
+/** Before the name of a field that is also that of a column. */
+const fieldPrefix = `${listDocuments.returns.values}.`;
+
+function requireFields(columns: readonly string[], fields: readonly NamedType[]): void {
+  const names = fields.map(({ name }) => name);
+  const isKnown = (column: string) =>
+    names.includes(column) || names.some((name) => fieldPrefix + name === column);
+  const unknown = columns.find((column) => !isKnown(column));
+  if (unknown === undefined) return;
+  const builtIn = builtInColumns.map(({ label }) => label);
+  const list = names.length === 0 ? "it has no metadata fields" : `fields are ${names.join(", ")}`;
+  throw usage(
+    `column ${JSON.stringify(unknown)} not found in the knowledge base`,
+    `columns are ${builtIn.join(", ")}; ${list}`,
+    { details: { columns: [...builtIn, ...names] } },
+  );
+}
+
+const builtInColumns = readColumns(listDocuments.returns.columns);
+
+const columnKinds: Readonly<Partial<Record<ColumnKind, FieldKind>>> = {
+  time: "time",
+  count: "number",
+  bytes: "number",
+};
+
+const fieldKinds = { string: "text", number: "number", time: "time" } as const;
+
+type DocumentField = ConditionField<Document>;
+
+/** What conditions can be about: the columns of a document and its metadata. */
+function scopeOf(fields: readonly NamedType[]): Scope<Document> {
+  const field = (kind: FieldKind, read: (document: Document) => unknown): DocumentField => ({
+    kind,
+    read: (document) => {
+      const value = read(document);
+      const known = value instanceof Date ? value.getTime() / 1000 : value;
+      return { value: known ?? undefined, missing: "differs", actual: "" };
+    },
+  });
+  const labels = builtInColumns.map(({ label }) => label);
+  // As in --columns, a column hides a field of its name.
+  const nameOf = (name: string) => (labels.includes(name) ? fieldPrefix + name : name);
+  const all = Object.fromEntries([
+    ...builtInColumns.map(({ label, kind, value }) => {
+      return [label, field((kind && columnKinds[kind]) ?? "text", value)] as const;
+    }),
+    ...fields.map(({ name, type }) => {
+      return [nameOf(name), field(fieldKinds[type], valueOf(name, type))] as const;
+    }),
+  ]) as Readonly<Record<string, DocumentField>>;
+  return {
+    fields: all,
+    quoted(reader) {
+      const { at } = reader;
+      const name = reader.text();
+      const named = own(all, name);
+      if (named) return readFieldCheck(reader, name, named);
+      throw reader.error(
+        at,
+        `unknown field ${name}`,
+        `valid fields: ${Object.keys(all).join(", ")}`,
+      );
+    },
+  };
+}
+
+/** Reads a metadata value as its field stores it: lists of some servers have numbers as text (server §9.5). */
+const valueOf =
+  (name: string, type: FieldType) =>
+  ({ doc_metadata }: Document): unknown => {
+    const value = doc_metadata?.find((each) => each.name === name)?.value;
+    const isPlain = typeof value === "string" || typeof value === "number";
+    return isPlain ? (fieldValue(type, value) ?? value) : undefined;
+  };

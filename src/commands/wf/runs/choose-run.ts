@@ -1,0 +1,178 @@
+import { mapConcurrent } from "../../../api/concurrent-map.ts";
+import { CliError, notFound, usage } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { NEWEST } from "../../../lib/text.ts";
+import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
+import { isEnded } from "../../../runs/status.ts";
+import { askChoice } from "../../task/ask.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { inputsIn, shownInput } from "./run-inputs.ts";
+import { savedRuns } from "./run-state.ts";
+
+/** A run that a command may take. */
+interface ListedRun {
+  readonly id: string;
+  readonly status: string;
+  /** Unix seconds. */
+  readonly startedAt: number;
+  /** ms since 1970 when something about it was saved on this machine last; 0 if never. */
+  readonly savedAt: number;
+  /** Path of its recording on this machine. */
+  readonly recording: string | undefined;
+}
+
+/** Which runs a command takes. */
+interface RunFilter {
+  /** Such as `running run`, and several of them. */
+  readonly one: string;
+  readonly many: string;
+  /** What the command gets for a run; undefined if it cannot take it. */
+  value(run: ListedRun, context: Context): string | undefined | Promise<string | undefined>;
+}
+
+const filters = {
+  any: { one: "run", many: "runs", value: ({ id }) => id },
+  running: {
+    one: "running run",
+    many: "running runs",
+    value: ({ id, status }) => (isActive(status) ? id : undefined),
+  },
+  traced: {
+    one: "run that is active or was recorded here",
+    many: "runs that are active or were recorded here",
+    value: placeOf,
+  },
+} satisfies Readonly<Record<string, RunFilter>>;
+
+/** Runs of any kind, those that can be stopped, or those whose nodes can be known. */
+export type RunKind = keyof typeof filters;
+
+const isActive = (status: string): boolean => !isEnded(status) && status !== "paused";
+
+/** The recording of a run whose nodes only that has, or its ID while it is active. */
+async function placeOf({ id, status, recording }: ListedRun, { host }: Context) {
+  if (!isEnded(status)) return id;
+  const exists = recording !== undefined && (await host.files.stat(recording)) !== null;
+  return exists ? recording : undefined;
+}
+
+/**
+ * The value of an argument for a run: `last` is the newest run of the application of this kind, and
+ * without a value a terminal is asked. Throws usage elsewhere, and not-found without such a run.
+ */
+export async function chooseRun(
+  typed: unknown,
+  { kind, command }: { readonly kind: RunKind; readonly command: string },
+  context: Context,
+): Promise<unknown> {
+  const all = [typed].flat();
+  if (typed !== undefined && !all.includes(NEWEST)) return typed;
+  const { host, options, trace } = context;
+  // A recording of that name.
+  if (kind === "traced" && typed === NEWEST && (await host.files.stat(NEWEST))) return typed;
+  const { one, many } = filters[kind];
+  if (typed === undefined && !(options.terminal && options.input))
+    throw usage(
+      "<run> is required",
+      `${commandLine(command, [NEWEST])} takes the newest ${one}; ${commandLine("wf logs")} lists all`,
+    );
+  const runs = await firstOf(takenRuns(kind, context), typed === undefined ? MAX_CHOICES : 1);
+  const [newest] = runs;
+  if (!newest)
+    throw notFound(`the application has no ${one}`, `its runs: ${commandLine("wf logs")}`);
+  if (typed === undefined) return askForRun(runs, many, context);
+  await trace(1, `${NEWEST} is ${newest.value}`);
+  const values = all.map((each) => (each === NEWEST ? newest.value : each));
+  return Array.isArray(typed) ? values : values[0];
+}
+
+/** A run with what a command gets for it. */
+interface TakenRun {
+  readonly run: ListedRun;
+  readonly value: string;
+}
+
+async function* takenRuns(kind: RunKind, context: Context): AsyncGenerator<TakenRun> {
+  for await (const run of newestRuns(context)) {
+    const value = await filters[kind].value(run, context);
+    if (value !== undefined) yield { run, value };
+  }
+}
+
+async function firstOf<T>(values: AsyncIterable<T>, count: number): Promise<readonly T[]> {
+  const found: T[] = [];
+  for await (const value of values) if (found.push(value) === count) break;
+  return found;
+}
+
+/**
+ * The runs of the application, newest first: the newest page of its log, or, as chats have none (server
+ * §12), those of its runs that were followed on this machine. Of runs that started in the same second,
+ * those come first that were followed here last: the log has no finer times.
+ */
+async function* newestRuns(context: Context): AsyncGenerator<ListedRun> {
+  const saved = await savedRuns(context);
+  const logs = await context.api.call(listWorkflowLogs, {});
+  const runs = logs.flatMap(({ workflow_run: run, created_at }): ListedRun[] => {
+    if (!run) return [];
+    const { recording, savedAt } = saved.get(run.id) ?? {};
+    return [
+      {
+        id: run.id,
+        status: run.status ?? "unknown",
+        startedAt: run.created_at ?? created_at,
+        savedAt: savedAt?.getTime() ?? 0,
+        recording,
+      },
+    ];
+  });
+  yield* runs.toSorted((a, b) => b.startedAt - a.startedAt || b.savedAt - a.savedAt);
+  if (logs.length > 0) return;
+  for (const [id, { recording, savedAt }] of saved) {
+    const record = await readRecord(id, context);
+    if (!record) continue;
+    const at = savedAt.getTime();
+    const startedAt = Math.floor(at / 1000);
+    yield { id, status: record.status, startedAt, savedAt: at, recording };
+  }
+}
+
+/** The record of a run; undefined for a run of another application. */
+const readRecord = (workflow_run_id: string, { api }: Context) =>
+  api.call(getWorkflowRun, { workflow_run_id }).catch((error: unknown) => {
+    if (error instanceof CliError && error.kind === "not-found") return undefined;
+    throw error;
+  });
+
+/** Runs to choose from. */
+const MAX_CHOICES = 10;
+
+/** Asks which run is meant: each with its time, status and first input. */
+async function askForRun(
+  taken: readonly TakenRun[],
+  noun: string,
+  context: Context,
+): Promise<string> {
+  const { api, options, promptLine } = context;
+  const width = Math.max(...taken.map(({ run }) => run.status.length));
+  const reading = mapConcurrent(taken, api.limitConcurrency(), async ({ run, value }) => {
+    const input = await firstInput(run.id, context);
+    const time = options.timeText(new Date(run.startedAt * 1000));
+    const parts = [time, run.status.padEnd(width), run.id.slice(0, 8), input];
+    return { label: parts.join("  ").trimEnd(), names: [run.id], value };
+  });
+  const choices = [];
+  for await (const choice of reading) choices.push(choice);
+  await promptLine(`The newest ${noun}:`);
+  return askChoice("Run", choices, context);
+}
+
+/** `query=hello`; empty without inputs, or if the record cannot be read. */
+async function firstInput(id: string, context: Context): Promise<string> {
+  const record = await readRecord(id, context).catch((error: unknown) => {
+    if (!(error instanceof CliError) || context.signal.aborted) throw error;
+    return undefined;
+  });
+  const [first] = Object.entries(record ? inputsIn(record).own : {});
+  return first ? shownInput(first) : "";
+}

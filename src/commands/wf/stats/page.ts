@@ -1,0 +1,120 @@
+import { CliError } from "../../../errors.ts";
+import { formatSeconds, groupDigits } from "../../../lib/numbers.ts";
+import { left, right } from "../../../output/report-model.ts";
+import type { Cell, Plot, ReportPage, Section, Tile } from "../../../output/report-model.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { applicationOf } from "../app/index.ts";
+import type { StatsData } from "./data.ts";
+import { figureKinds, figureNames, formatChange, formatFigure, formatPercent } from "./fields.ts";
+import type { FigureName } from "./fields.ts";
+import { titleOf, withoutEmpty } from "./screen.ts";
+import { sectionsOf } from "./tables.ts";
+
+/** The page of `wf stats`. Runs of the server are named with their application, if it tells its name. */
+export async function statsPage(
+  data: StatsData,
+  notes: readonly string[],
+  context: Context,
+): Promise<ReportPage> {
+  const { conditions, status, periods, errors, by } = sectionsOf(withoutEmpty(data));
+  const asked = data.file === null ? await knownApplication(context) : undefined;
+  return {
+    facts: {
+      application: asked?.name || null,
+      server: asked?.base_url ?? null,
+      file: data.file,
+      time: titleOf(data).replace(/^Runs (from )?/, "") || null,
+    },
+    tiles: tilesOf(data),
+    plots: data.periods.rows.length > 1 ? plotsOf(data.periods) : [],
+    sections: [
+      ...conditions,
+      ...errors,
+      ...by,
+      { ...status, notes: [...notes, ...nodesNote] },
+      ...[figuresOf(data), ...periods].map((section) => ({ ...section, folded: true })),
+    ],
+  };
+}
+
+/** Server §12. */
+const nodesNote = ["The log has no nodes: `wf timeline` shows which one of a run was slow."];
+
+/** The figures are there; the name of the application is not worth losing them. */
+const knownApplication = (context: Context) =>
+  applicationOf(context, { withId: false }).catch((error: unknown) => {
+    if (error instanceof CliError && !context.signal.aborted) return undefined;
+    throw error;
+  });
+
+function tilesOf({ figures, before }: StatsData): Tile[] {
+  const { runs, failed, failed_runs, running, paused } = figures;
+  const tile = (name: FigureName, value: string | null, tone?: Tile["tone"]): Tile[] => {
+    if (value === null) return [];
+    const change = before && formatChange(name, figures[name], before.figures[name]);
+    const label = name.replace("_", " ");
+    return [{ label, value, tone, note: change ? `${change} since before` : undefined }];
+  };
+  const seconds = (value: number | null) => value && formatSeconds(value);
+  const share = failed === null ? "" : ` (${formatPercent(failed)})`;
+  return [
+    ...tile("runs", groupDigits(runs)),
+    ...tile("failed_runs", `${groupDigits(failed_runs)}${share}`, failed_runs > 0 ? "bad" : "good"),
+    ...tile("p50", seconds(figures.p50) || null),
+    ...tile("p95", seconds(figures.p95) || null),
+    ...tile("tokens", figures.tokens === null ? null : groupDigits(figures.tokens)),
+    ...(running > 0 ? tile("running", groupDigits(running)) : []),
+    ...(paused > 0 ? tile("paused", groupDigits(paused), "warn") : []),
+  ];
+}
+
+/** Runs and their times over the periods. */
+function plotsOf({ unit, rows }: StatsData["periods"]): Plot[] {
+  const points = rows.map(({ start, label }) => (unit === "hour" ? new Date(start * 1000) : label));
+  return [
+    {
+      title: `Runs per ${unit}`,
+      kind: "bars",
+      points,
+      series: [
+        { label: "not failed", values: rows.map(({ runs, failed_runs }) => runs - failed_runs) },
+        { label: "failed", values: rows.map(({ failed_runs }) => failed_runs) },
+      ],
+      format: groupDigits,
+    },
+    {
+      title: `Time of a run per ${unit}`,
+      kind: "lines",
+      points,
+      series: [
+        { label: "p50", values: rows.map(({ p50 }) => p50) },
+        { label: "p95", values: rows.map(({ p95 }) => p95) },
+      ],
+      format: (seconds) => (seconds === 0 ? "0" : formatSeconds(seconds)),
+    },
+  ];
+}
+
+/** All figures with their units, and those of the time before. */
+function figuresOf({ figures, before }: StatsData): Section {
+  const text = (name: FigureName, value: number | null): Cell =>
+    value === null || figureKinds[name] === "number" ? value : formatFigure(name, value);
+  return {
+    title: "Figures",
+    columns: [
+      left("figure"),
+      right("value"),
+      ...(before ? [right("before"), right("change")] : []),
+    ],
+    rows: figureNames.map((name): Cell[] => [
+      name.replace("_", " "),
+      text(name, figures[name]),
+      ...(before
+        ? [
+            text(name, before.figures[name]),
+            formatChange(name, figures[name], before.figures[name]),
+          ]
+        : []),
+    ]),
+  };
+}

@@ -1,0 +1,63 @@
+import type { diffArrays as DiffArrays } from "diff";
+import { segmentsOf } from "./words.ts";
+
+/** A part of two texts: `in` says which of them has it. */
+export interface DiffPart {
+  readonly text: string;
+  readonly in: "both" | "first" | "second";
+}
+
+/** Longer texts are compared up to here, in characters. */
+const MAX_LENGTH = 100_000;
+/** With more different words than this, texts count as different from beginning to end. */
+const MAX_EDITS = 1000;
+/** Characters of unchanged text beside a difference. */
+const CONTEXT = 200;
+
+/** Finds the words that two texts share, and those that only one of them has. */
+export type WordDiff = (first: string, second: string) => DiffPart[];
+
+/** Loads what compares texts word by word. */
+export async function openWordDiff(): Promise<WordDiff> {
+  const { diffArrays } = await import("diff");
+  return (first, second) => diffOf(first, second, diffArrays);
+}
+
+function diffOf(first: string, second: string, diffArrays: typeof DiffArrays): DiffPart[] {
+  const changes = diffArrays(
+    wordsOf(first.slice(0, MAX_LENGTH)),
+    wordsOf(second.slice(0, MAX_LENGTH)),
+    { comparator: (one, other) => one.trimEnd() === other.trimEnd(), maxEditLength: MAX_EDITS },
+  );
+  if (!changes)
+    return [
+      { text: first, in: "first" },
+      { text: second, in: "second" },
+    ];
+  return changes.map(({ value, added, removed }, index) => {
+    const text = value.join("");
+    if (added) return { text, in: "second" };
+    if (removed) return { text, in: "first" };
+    const ends = { starts: index > 0, ends: index < changes.length - 1 };
+    return { text: nearDifferences(text, ends), in: "both" };
+  });
+}
+
+/** Words and punctuation, each with the white space behind it. */
+function wordsOf(text: string): string[] {
+  const words: string[] = [];
+  for (const { segment } of segmentsOf(text))
+    if (segment.trim() !== "" || words.length === 0) words.push(segment);
+    else words.push((words.pop() ?? "") + segment);
+  return words;
+}
+
+/** Unchanged text without the middle, which is far from a difference. */
+function nearDifferences(
+  text: string,
+  { starts, ends }: { readonly starts: boolean; readonly ends: boolean },
+): string {
+  const before = starts ? text.slice(0, CONTEXT) : "";
+  const after = ends ? text.slice(-CONTEXT) : "";
+  return text.length <= 2 * CONTEXT ? text : `${before}…${after}`;
+}

@@ -1,0 +1,97 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { testSandbox } from "../../lib/sandbox.ts";
+
+const server = await testSandbox();
+const list = (...flags: readonly string[]) =>
+  server.cli(["kb", "doc", "list", "Handbook", ...flags]);
+const names = async (where: string) =>
+  (await list("--where", where, "--columns", "name")).out.trim().split("\n").sort().join(" ");
+
+beforeAll(async () => {
+  await server.done(["kb", "create", "Handbook", "--indexing-technique", "economy"]);
+  const fields = { team: "string", since: "time", status: "number", "my n": "number" };
+  for (const [name, type] of Object.entries(fields))
+    await server.done(["kb", "metadata", "create", "Handbook", name, "--type", type]);
+  const documents = {
+    a: ["team=hr", "since=2026-05-01", "status=7", "my n=3"],
+    b: ["team=it", "since=2026-05-02T10:00Z", "status=12", "my n=12"],
+    c: [],
+  };
+  for (const [name, values] of Object.entries(documents)) {
+    await server.done(["kb", "doc", "add", "Handbook", name, "--text", `text ${name}`]);
+    const sets = values.flatMap((each) => ["--set", each]);
+    if (sets.length > 0) await server.done(["kb", "metadata", "set", "Handbook", name, ...sets]);
+  }
+  await server.done(["kb", "doc", "wait", "Handbook"]);
+});
+
+describe("metadata fields are columns", () => {
+  test.each<[columns: string, rows: string]>([
+    ["name,team", "c\t\nb\tit\na\thr\n"],
+    ["name,status,doc_metadata.status", "c\tavailable\t\nb\tavailable\t12\na\tavailable\t7\n"],
+    ["since", "\n2026-05-02T10:00:00Z\n2026-05-01T00:00:00Z\n"],
+  ])("%s", async (columns, rows) => {
+    expect((await list("--columns", columns)).out).toBe(rows);
+  });
+
+  test("they sort as their type: 3 before 12", async () => {
+    expect((await list("--columns", "my n", "--sort", "my n")).out).toBe("3\n12\n\n");
+  });
+
+  test("JSON without columns has the server's fields", async () => {
+    const rows = JSON.parse((await list("-o", "json")).out) as readonly object[];
+    expect(rows[0]).toHaveProperty("doc_metadata");
+    expect(rows[0]).not.toHaveProperty("team");
+  });
+
+  test.each(["tem", "doc_metadata.tem"])(
+    "%s is unknown: those there are, are named",
+    async (column) => {
+      const { exit, err } = await list("--columns", `name,${column}`);
+      expect(exit).toBe(2);
+      expect(err).toContain(`column "${column}" not found in the knowledge base`);
+      expect(err).toContain("fields are team, since, status, my n");
+    },
+  );
+});
+
+describe("--where", () => {
+  test.each<[where: string, found: string]>([
+    ["team = hr", "a"],
+    ["team != hr", "b c"],
+    ["team does not exist", "c"],
+    ["team ~ T", "b"],
+    ["doc_metadata.status > 8", "b"],
+    ["status = available and not team = hr", "b c"],
+    ['"my n" >= 3', "a b"],
+    ["since = 2026-05-01", "a"],
+    ["since > 2026-05-01", "b"],
+    ["since >= 2026-05-01T00:01Z", "b"],
+    ["since <= 2026-05-01 or words > 100", "a"],
+    ["since < 2026-05-01", ""],
+    ["since != 1777593600", "b c"],
+    ["created > 2026-01-01", "a b c"],
+  ])("%s: %s", async (where, found) => {
+    expect(await names(where)).toBe(found);
+  });
+
+  test.each<[where: string, problem: string]>([
+    ["tea = x", "unknown field tea\nhint: did you mean team?"],
+    ['"no such" = x', "unknown field no such\nhint: valid fields: name, "],
+    ["since > 2026-02-30", "invalid time; valid: 2026-05-01, 2026-05-01T10:00Z"],
+    ["since ~ 2026", "since is a time; valid operators: > >= < <= = !="],
+    ["doc_metadata.status > x", "invalid number"],
+  ])("%s is invalid", async (where, problem) => {
+    const { exit, err } = await list("--where", where);
+    expect(exit).toBe(2);
+    expect(err).toContain(problem);
+  });
+
+  test("reads all pages, and says how many match", async () => {
+    server.seen.length = 0;
+    const { out, err } = await list("--where", "team = hr", "--limit", "1", "-o", "name");
+    expect(out).toMatch(/^[0-9a-f-]{36}\n$/);
+    expect(err).toBe("1 of 3 rows match (filtered locally)\n");
+    expect((await list("--where", "team = hr", "--page", "2")).exit).toBe(2);
+  });
+});
