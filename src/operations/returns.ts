@@ -207,6 +207,9 @@ export type TerminalForm =
   /** Chunks of texts, with what they repeat marked. */
   | { readonly form: "chunks" };
 
+/** Formats of other programs: `trec` is a run of a retrieval evaluation. */
+export type TextFormat = "trec";
+
 /**
  * The response of an operation. `rows` is the path of the rows in the response, "" for the response
  * itself. Pages are requested by `page` and `limit`, cursors by the ID of the last row; the engine
@@ -249,9 +252,10 @@ export type Returns<T = unknown> =
   /** Chunks of one text, printed as they arrive. */
   | { readonly kind: "text" }
   /**
-   * One `Report` (src/output/report-model.ts). `repeats`: one after the other until the command is stopped.
+   * One `Report` (src/output/report-model.ts). `repeats`: one after the other until the command is stopped;
+   * `texts`: formats of other programs in which it can be printed, too.
    */
-  | { readonly kind: "report"; readonly repeats?: true }
+  | { readonly kind: "report"; readonly repeats?: true; readonly texts?: readonly TextFormat[] }
   | { readonly kind: "nothing" };
 
 declare const answer: unique symbol;

@@ -1,3 +1,5 @@
+import type { TextFormat } from "../operations/operation.ts";
+
 /**
  * A report: tables for humans plus the same data as JSON. Charts are shown beside their numbers, never
  * instead of them.
@@ -19,6 +21,8 @@ export interface Report {
    * request.
    */
   readonly brief?: readonly Section[];
+  /** Its text in each format of another program that the command names. */
+  readonly texts?: Readonly<Partial<Record<TextFormat, () => string>>>;
   /** The command has taken over the terminal: the report replaces the one before it. */
   readonly isFrame?: true;
 }

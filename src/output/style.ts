@@ -2,7 +2,7 @@ import { usage } from "../errors.ts";
 import type { Host, Output } from "../host/host.ts";
 import { isOn, wantsUnicode } from "../lib/environment.ts";
 import { own } from "../lib/json.ts";
-import type { Returns } from "../operations/operation.ts";
+import type { Returns, TextFormat } from "../operations/operation.ts";
 import type { Colors } from "./display-width.ts";
 
 /** The flag `--color`. */
@@ -84,7 +84,7 @@ export const formats = [
   "name",
 ] as const;
 
-export type Format = (typeof formats)[number] | "html";
+export type Format = (typeof formats)[number] | "html" | TextFormat;
 
 /** Formats of reports, which have no IDs; `wide` shows all tables. */
 const reportFormats = ["grid", "wide", "tsv", "csv", "md", "json", "jsonl", "yaml"] as const;
@@ -94,7 +94,7 @@ export function formatsOf(returns: Returns<never> | undefined): readonly Format[
   if (returns === undefined) return [...formats, "html"];
   if (returns.kind === "list" && returns.html) return [...formats, "html"];
   if (returns.kind !== "report") return formats;
-  return returns.repeats ? reportFormats : [...reportFormats, "html"];
+  return returns.repeats ? reportFormats : [...reportFormats, "html", ...(returns.texts ?? [])];
 }
 
 /** Colors of words, whose meaning the words have without them as well. */

@@ -42,6 +42,10 @@ export async function printReports(
   if (format === "json") return printJson(data, asJson);
   if (format === "yaml") return printYaml(data, asJson);
   const styles = { style, tableStyle: { ...(await tableStyle(printing)), keepsAll: false } };
+  if (format === "trec") {
+    const texts = mapped(reportsIn(steps), (report) => [report.texts?.[format]?.() ?? ""]);
+    return each(texts, out, (text) => text);
+  }
   const form = reportFormOf(format, out);
   const reports = await shownReports(steps, printing);
   const texts = mapped(reports, async (report) => [await reportText(report, form, styles, out)]);

@@ -3,7 +3,7 @@ import type { Output } from "../../host/host.ts";
 import { inBatches } from "../../lib/collect.ts";
 import type { ServerEvent } from "../../lib/server-event.ts";
 import { isList } from "../../operations/operation.ts";
-import type { Returns, TerminalForm } from "../../operations/operation.ts";
+import type { Returns, TerminalForm, TextFormat } from "../../operations/operation.ts";
 import { escapeControls, visible } from "../display-width.ts";
 import { checkFilter } from "../formats/jq.ts";
 import type { Style } from "../formats/text-formats.ts";
@@ -119,7 +119,7 @@ export async function render(
 }
 
 /** How values are printed: in the requested format, or in the default form of their kind. */
-type Form = Exclude<Format, "html"> | "jq" | "sheet" | "values" | TerminalForm["form"];
+type Form = Exclude<Format, "html" | TextFormat> | "jq" | "sheet" | "values" | TerminalForm["form"];
 
 function formOf({ returns, style, out }: Printing): Form {
   const { format, jq, columns } = style;
@@ -130,8 +130,8 @@ function formOf({ returns, style, out }: Printing): Form {
   if (returns.kind === "json" && isDefaultForm(style)) return "values";
   if (returns.kind === "record" && (format === "grid" || format === "wide")) return "sheet";
   if (returns.kind === "record" && format === undefined) return out.isTTY ? "sheet" : "tsv";
-  // A page is printed before.
-  if (format !== undefined && format !== "html") return format;
+  // Pages and texts of reports are printed before.
+  if (format !== undefined && format !== "html" && format !== "trec") return format;
   return out.isTTY ? "grid" : "tsv";
 }
 

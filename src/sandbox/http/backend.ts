@@ -9,6 +9,7 @@ import { idSource } from "../protocol/ids.ts";
 import { openStore, type Store } from "../storage/sqlite.ts";
 import { authorize, createRouter } from "./router.ts";
 import type { FaultPlan, Fault } from "../protocol/faults.ts";
+import { seededRandom } from "../../lib/random.ts";
 import { atLeast } from "../../lib/version.ts";
 import {
   type Clock,
@@ -227,15 +228,4 @@ function steppedClock({ clock }: SandboxOptions) {
     },
   };
   return { clock: stepped, step: () => void (time += STEP) };
-}
-
-/** Returns a generator of numbers from 0 to 1 that a seed determines (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let bits = Math.imul(state ^ (state >>> 15), state | 1);
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

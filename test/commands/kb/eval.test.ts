@@ -128,6 +128,10 @@ interface Evaluation {
       readonly figures: Readonly<Record<string, number>>;
     }[];
   }[];
+  readonly comparisons: readonly {
+    readonly verdict: string;
+    readonly needed: readonly object[];
+  }[];
   readonly best: Readonly<Record<string, readonly string[]>>;
   readonly baseline: {
     readonly compared: readonly (null | {
@@ -186,7 +190,9 @@ test("metrics follow the textbook and count documents, not chunks", async () => 
     "ndcg@1": 0.25, // (1 + 0 + 0 + 0) / 4
     "ndcg@3": Number(((ndcgOfTwo + 0.5 + 0 + 0.63093) / 4).toFixed(6)), // 0.512663
     "ndcg@5": 0.512663,
+    map: 0.416667, // ((1 + 2/3) / 2 + 1/3 + 0 + 1/2) / 4
     mrr: 0.458333, // (1 + 1/3 + 0 + 1/2) / 4
+    context_chars: 8.5, // only the last finds chunks with text, of 8 and 26 characters
     latency_p50: 2, // of 1, 2, 3, 4 seconds the second
     latency_p95: 4, // of four the 3.8th, so the fourth
   });
@@ -261,16 +267,35 @@ test("a matrix evaluates every combination and reports the best", async () => {
     ["full_text_search top_k=2", [1, 2]],
     ["full_text_search top_k=3", [1, 2, 3]],
   ]);
+  // Fewer chunks are a part of the same list.
   expect(server.requests.map(({ retrieval_model: sent }) => sent)).toEqual(
     [
-      ["keyword_search", 2],
       ["keyword_search", 3],
-      ["full_text_search", 2],
       ["full_text_search", 3],
     ].map(([search_method, top_k]) => ({ ...stored, search_method, top_k })),
   );
   expect(first?.figures["mrr"]).toBe(0);
-  expect(data?.best["mrr"]).toEqual(["full_text_search top_k=2", "full_text_search top_k=3"]);
+  // a.md is the third that keywords find, and the first that words find.
+  expect(data?.settings.map(({ figures }) => figures["mrr"])).toEqual([0, 0.333333, 1, 1]);
+  expect(data?.best["mrr"]).toEqual([]);
+});
+
+test("thresholds of a semantic search are applied to one list, those of a hybrid one by the server", async () => {
+  const server = await searchServer(() => ["a.md", "b.md"]);
+  const line = [
+    lines({ question: "q", documents: "b.md" }),
+    "--matrix",
+    "score_threshold=none,0.4",
+  ];
+  const { data } = await server.evaluated([...line, "--search-method", "semantic_search"]);
+  expect(
+    server.requests.map(({ retrieval_model: sent }) => sent["score_threshold_enabled"]),
+  ).toEqual([false]);
+  // All have a score of 0.
+  expect(data?.settings.map(({ figures }) => figures["mrr"])).toEqual([0.5, 0]);
+  server.requests.length = 0;
+  await server.evaluated([...line, "--search-method", "hybrid_search"]);
+  expect(server.requests).toHaveLength(2);
 });
 
 test.each([
@@ -727,9 +752,48 @@ describe("a baseline", () => {
       { question: "down", rank_before: 1, rank: 2, before: 1, now: 0.63093, change: -0.36907 },
     ]);
     const text = await server.run([path, "--baseline", before, "-o", "md"]);
-    expect(text.out).toContain("| mrr | 0.583 | 0.625 | +0.042 | better |");
+    expect(text.out).toContain("| mrr | 0.583 | 0.625 | +0.042 |");
     expect(text.out).toContain("| down | 1 | 2 | 1.000 | 0.631 | worse |");
     expect(text.out).toContain("different questions: 1 added, 1 removed");
+  });
+
+  const many = Array.from({ length: 8 }, (_, index) => ({
+    question: `${index}`,
+    documents: "a.md",
+  }));
+
+  test.each<[string, readonly Chunk[], readonly string[], number, string]>([
+    // All eight fall from rank 1 to 2: by chance in 1 of 2 ** 8 cases.
+    ["worse for all", ["b.md", "a.md"], [], 14, "ndcg@5 worse -0.36907"],
+    ["not found with less chunks", [], ["--top-k", "4"], 0, ""],
+    ["the same", ["a.md"], ["--strict"], 0, ""],
+  ])("of eight questions: %s", async (name, chunks, flags, exit, said) => {
+    const path = join(folder, `${name}.json`);
+    const old = await searchServer(() => ["a.md"]);
+    await old.run([lines(...many), "--save", path]);
+    const now = await searchServer(() => chunks);
+    const ran = await now.run([lines(...many), "--baseline", path, ...flags]);
+    expect(ran).toMatchObject({ exit, err: expect.stringContaining(said) });
+  });
+
+  test("is not called worse for what may be chance, but with --strict", async () => {
+    const path = join(folder, "chance.json");
+    const old = await searchServer(() => ["a.md"]);
+    await old.run([lines(...many), "--save", path]);
+    const now = () => searchServer(({ query }) => (query < "4" ? ["b.md", "a.md"] : ["a.md"]));
+    const line = [lines(...many), "--baseline", path];
+    const { exit, data } = await (await now()).evaluated(line);
+    // Four of eight fall: of 2 ** 4 signs one is as low.
+    expect(exit).toBe(0);
+    expect(data?.comparisons).toMatchObject([
+      { questions: 8, difference: -0.184535, p: 0.0625, verdict: "cannot be told" },
+    ]);
+    // Their differences have a variance of 0.03891: (1.96 + 0.8416)² × 0.03891 / 0.1² = 30.5
+    expect(data?.comparisons[0]?.needed.at(-1)).toEqual({ difference: 0.1, questions: 31 });
+    expect(await (await now()).run([...line, "--strict"])).toMatchObject({
+      exit: 14,
+      err: expect.stringContaining("ndcg@5 cannot be told -0.184535"),
+    });
   });
 
   test("conditions can use the change", async () => {
@@ -909,5 +973,115 @@ describe("the example handbook", async () => {
     expect(again.out).toMatch(/^1[345] figures are the same$/m);
     const [, compared = ""] = again.out.split("### Compared with");
     expect(compared).not.toMatch(/recall|precision|hit_rate|ndcg|mrr/);
+  });
+});
+
+describe("judgements", () => {
+  const queries = () =>
+    file(
+      '{"_id":"q1","text":"two"}\n{"_id":"q2","text":"third"}\n{"_id":"q3","text":"no judgement"}\n',
+    );
+  const trec = "q1 0 a 2\nq1 0 b.md 1\nq1 0 c.md 0\nq2 0 e.md 1\n";
+  const beir = `query-id\tcorpus-id\tscore\n${trec.replaceAll(" 0 ", "\t").replaceAll(" ", "\t")}`;
+
+  test.each([
+    ["TREC", trec],
+    ["BEIR", beir],
+  ])("of %s are read beside the questions", async (_, qrels) => {
+    const server = await searchServer(({ query }) => found[query] ?? []);
+    const words = ["--queries", queries(), "--qrels", file(qrels, "tsv"), "--k", "3"];
+    const { exit, err, first } = await server.evaluated(words);
+    expect([exit, err]).toEqual([0, 'document "e.md" is disabled; no search finds it\n']);
+    // q1: a (2), c (0), b (1); q2: a b c, and e is not found
+    const [one, two] = first?.questions ?? [];
+    expect(first?.questions).toHaveLength(2);
+    // (2 + 0 + 1/2) / (2 + 1/log2 3) = 2.5 / 2.63093
+    expect(one?.figures).toMatchObject({ "ndcg@3": 0.950234, "judged@3": 1, map: 0.833333 });
+    expect(two).toMatchObject({ missing: ["e.md"], figures: { "recall@3": 0, map: 0 } });
+    expect(two?.figures).not.toHaveProperty("judged@3");
+    const relevant = await server.evaluated([...words, "--relevant-from", "2"]);
+    expect(relevant.first?.questions[0]?.figures).toMatchObject({
+      "recall@3": 1,
+      "ndcg@3": 0.950234,
+    });
+  });
+
+  test("a run names documents as the judgements do", async () => {
+    const server = await searchServer(({ query }) => found[query] ?? []);
+    const words = ["--queries", queries(), "--qrels", file(trec, "trec"), "-o", "trec"];
+    // All scores are 0: numbers that fall take their place.
+    expect((await server.run(words)).out).toBe(
+      "q1 Q0 a 1 4 kb\nq1 Q0 c.md 2 3 kb\nq1 Q0 b.md 3 2 kb\nq1 Q0 dir∕d.pdf 4 1 kb\nq2 Q0 a 1 3 kb\nq2 Q0 b.md 2 2 kb\nq2 Q0 c.md 3 1 kb\n",
+    );
+  });
+
+  const passage = "Leave is 30 days a year, and 35 from the age of 50.";
+  const half = passage.slice(0, 26);
+  test.each<[string, object, readonly Chunk[], object]>([
+    [
+      "a chunk with half of it",
+      { passages: [passage] },
+      [
+        ["b.md", ""],
+        ["a.md", half],
+      ],
+      { rank: 2 },
+    ],
+    [
+      "a chunk with less",
+      { passages: [passage] },
+      [["a.md", half.slice(1)]],
+      { missing: [passage] },
+    ],
+    [
+      "a chunk of another document",
+      { passages: [{ document: "b.md", text: passage }] },
+      [
+        ["a.md", passage],
+        ["b.md", passage],
+      ],
+      { rank: 2 },
+    ],
+    // The second chunk adds nothing: (1/1) / 1, and precision@5 = 1/5
+    [
+      "two chunks with it",
+      { passages: [passage] },
+      [
+        ["a.md", passage],
+        ["a.md", half],
+      ],
+      { rank: 1, figures: { map: 1, "precision@5": 0.2, "ndcg@5": 1 } },
+    ],
+    ["RAGAS", { user_input: "q", reference_contexts: [passage] }, [["a.md", half]], { rank: 1 }],
+    [
+      "grades",
+      { documents: { "a.md": 1, "b.md": 3 } },
+      ["a.md", "b.md"],
+      // (1 + 3/log2 3) / (3 + 1/log2 3) = 2.89279 / 3.63093
+      { figures: { "ndcg@5": 0.796708 } },
+    ],
+    ["no answer, nothing found", { documents: [] }, [], { figures: { rejected: 1 } }],
+    ["no answer, but chunks", { documents: [] }, ["a.md"], { figures: { rejected: 0 } }],
+  ])("of a question: %s", async (_, judged, chunks, wanted) => {
+    const server = await searchServer(() => chunks);
+    const { first } = await server.evaluated([lines({ question: "q", ...judged })]);
+    expect(first?.questions[0]).toMatchObject(wanted);
+  });
+
+  test.each([
+    ["q1 0 a.md", "line 1: not a judgement"],
+    ["q1 0 a.md much\nq1 0 b.md more", "line 2: not a judgement"],
+    ["\n", "no judgements"],
+  ])("%j: %s", async (text, why) => {
+    const server = await searchServer(() => []);
+    const ran = await server.run(["--queries", queries(), "--qrels", file(text, "qrels")]);
+    expect([ran.exit, ran.err]).toEqual([2, expect.stringContaining(why)]);
+    expect(server.requests).toEqual([]);
+  });
+
+  test("names can be those of a metadata field", async () => {
+    const server = await searchServer(() => ["kept"]);
+    const line = [lines({ question: "q", documents: "x/kept.md" }), "--document-field", "kb_path"];
+    expect((await server.evaluated(line)).first?.questions[0]).toMatchObject({ rank: 1 });
   });
 });

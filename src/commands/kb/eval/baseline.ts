@@ -1,6 +1,8 @@
 import { usage } from "../../../errors.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
+import type { MeasuredSettings } from "./comparison.ts";
 import { rounded } from "./metrics.ts";
+import type { Metrics } from "./metrics.ts";
 import type { VariantResult } from "./search.ts";
 
 /** The parts of an earlier evaluation that are compared. */
@@ -25,7 +27,7 @@ export function readBaseline(file: string, text: string) {
         .filter(({ error }) => error === null)
         .map(({ id, question, rank, figures }) => [
           String(id ?? question),
-          { rank: numberOf(rank), figures: objectOf(figures) },
+          { rank: numberOf(rank), figures: figuresOf(figures) },
         ]),
     ),
   }));
@@ -34,6 +36,9 @@ export function readBaseline(file: string, text: string) {
 
 const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
   isObject(value) ? value : {};
+
+const figuresOf = (value: unknown): Metrics =>
+  Object.fromEntries(Object.entries(objectOf(value)).map(([name, each]) => [name, numberOf(each)]));
 
 const numberOf = (value: unknown): number | null => (typeof value === "number" ? value : null);
 
@@ -65,12 +70,18 @@ export function compareWithBaseline(result: VariantResult, baseline: Baseline, i
     const now = exact[measure];
     // Rounded like the stored one.
     const change =
-      now === undefined ? undefined : changeOf(numberOf(old.figures[measure]), rounded(now));
+      now === undefined ? undefined : changeOf(old.figures[measure] ?? null, rounded(now));
     if (!change || change.change === 0) return [];
     return [{ question: question.key, rank_before: old.rank, rank, ...change }];
   });
   return {
     label,
+    /** Its figures by question, to be compared with those of now. */
+    earlier: {
+      label: baseline.file,
+      topK: numberOf(before.settings["top_k"]) ?? undefined,
+      figures: new Map([...before.questions].map(([key, each]) => [key, each.figures])),
+    } satisfies MeasuredSettings,
     /** Search settings in the baseline. */
     settings_before: before.settings,
     figures,

@@ -2,16 +2,19 @@ import { listDocuments } from "../../../operations/documents.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/models.ts";
 import { local, report } from "../../../operations/operation.ts";
-import { dataset_id, required, retrievalShape } from "../../../operations/shared.ts";
+import { dataset_id, retrievalShape } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";
 import { searchFlags } from "../knowledge/index.ts";
 
 export const evalParams = {
   dataset_id,
   questions: local.file("File of questions and expectations, - for stdin", {
-    required,
     placeholder: "questions",
   }),
+  queries: local.file("The same as a flag, as BEIR names it"),
+  qrels: local.file("Grades of documents by question (TREC or BEIR)"),
+  document_field: local.text("Metadata field that names documents, too"),
+  relevant_from: local.integer("Least relevant grade (default 1)", { range: [1, 1000] }),
   ...searchFlags,
   retrieval_model: local.json("Search settings (default: the knowledge base's)", {
     shape: retrievalShape,
@@ -20,16 +23,19 @@ export const evalParams = {
     "Compare combinations of settings: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
     { many: true },
   ),
-  rerank_model: local.text(
-    "Rerank model as provider/model (default: the configured one, or the only active one)",
-  ),
+  rerank_model: local.text("Rerank model as provider/model (default: the only one)"),
   k: local.text("Numbers of top documents, e.g. 1,3,5"),
   failures: local.flag("List questions with missing documents"),
-  baseline: local.file("Compare with an earlier evaluation from --save"),
+  baseline: local.file("Compare with a file of --save; exit 14 if worse"),
+  measure: local.text("Compared metric (default: nDCG@k)"),
+  level: local.number("Rate of false alarms (default 0.05)", {
+    range: [0.0001, 0.5],
+  }),
+  strict: local.flag("Exit 14 also if a fall may be chance"),
   save: local.text("Save the evaluation to this file, for --baseline", {
     isOutputPath: true,
   }),
-  fail_if: local.text("Exit with code 14 if true, e.g. 'recall@5<0.9'", {
+  fail_if: local.text("Exit 14 if true, e.g. 'recall@5<0.9'", {
     placeholder: "condition",
     many: true,
   }),
@@ -41,14 +47,14 @@ export const evalParams = {
 };
 
 export const kbEval = task({
-  command: "kb eval <kb> <questions>",
+  command: "kb eval <kb> [questions]",
   action: "evaluate knowledge base {kb}",
   summary: "Evaluate retrieval against a set of labelled questions",
   about:
-    "Questions are JSON Lines or CSV with the fields question, documents (expected names, IDs or paths;\nin CSV separated by ;), text (expected in a chunk), filter (metadata conditions of the search) and\nid. Only question and one of documents or text are required. Of a suite of `wf test run`\n(YAML), the tests with a search in this knowledge base are the questions.\n\nRanks count documents, by their first chunks; a text counts as the first document with it. recall@k is the share of the expected documents among the first k,\nprecision@k the share of the first k that was expected, hit_rate@k the share of questions with at\nleast one hit, ndcg@k the gain with binary relevance and log2 of the rank, mrr the mean of 1/rank.\n\n--fail-if takes these metrics, latency_p50, latency_p95 and failed; with --baseline also changes:\n'recall@5.change<-0.02'. If one is true, the exit code is 14. --k is 1, 3, 5 and 10 by default;\nconditions add those that they name.",
+    'Questions are JSON Lines or CSV with the fields question; documents (names, IDs or paths, in CSV\nseparated by ;; or grades: {"a.md": 2}), text (in a chunk) or passages (quoted texts, half in a chunk);\nfilter and id; or those of BEIR and TREC (--queries, --qrels), or the tests of a suite of\n`wf test run` (YAML) with a search here. "documents": [] means that finding nothing is right.\n\nFigures, also of --fail-if, are recall@k, precision@k, hit_rate@k, ndcg@k, map, mrr, context_chars,\nlatency_p50, latency_p95 and failed; with --baseline their changes, too: \'mrr.change<-0.02\'. --k is\n1, 3, 5 and 10 by default; conditions add those that they name.',
   parallel: true,
   params: evalParams,
-  returns: report,
+  returns: { ...report, texts: ["trec"] },
   sends: [getKnowledgeBase, listModels, listDocuments],
   wraps: searchKnowledgeBase,
   effect: "reads",
@@ -57,6 +63,6 @@ export const kbEval = task({
   examples: [
     "kb eval Handbook questions.jsonl --top-k 5 --failures",
     "kb eval Handbook questions.jsonl --matrix top_k=3,5 -o md",
-    "kb eval Handbook questions.jsonl --baseline before.json --fail-if 'mrr.change<-0.02' --junit eval.xml",
+    "kb eval Handbook questions.jsonl --baseline before.json --strict",
   ],
 });

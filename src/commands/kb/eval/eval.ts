@@ -15,23 +15,26 @@ import { rerankModel } from "../models/index.ts";
 import { changedSettings } from "../knowledge/index.ts";
 import { compareWithBaseline, readBaseline } from "./baseline.ts";
 import { resolveExpected } from "./expected-documents.ts";
-import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
+import { evaluateGate, failedGate, gateError, parseGate } from "../../conditions/index.ts";
 import { metricScope } from "./scope.ts";
 import { parseMatrix, variantsOf } from "./matrix.ts";
 import type { MatrixAxis, EvalSettings, SearchVariant } from "./matrix.ts";
+import { compareMatrix, comparePairs, DEFAULT_LEVEL, measured } from "./comparison.ts";
+import type { SettingsComparison } from "./comparison.ts";
+import { parseCutoffs, requireMeasure } from "./cutoffs.ts";
 import { averageMetrics } from "./metrics.ts";
+import { parseQrels } from "./qrels.ts";
 import { parseQuestions } from "./questions.ts";
 import type { Question } from "./questions.ts";
+import type { RatingRules } from "./rating.ts";
 import { evaluationReport, junitCases } from "./report.ts";
-import { evaluateQuestion } from "./search.ts";
-import type { SearchRecord } from "../../../operations/knowledge.ts";
-import type { EvalSearch, QuestionResult, VariantResult } from "./search.ts";
+import { ratedAnswer, searchRecords, searchGroups } from "./search.ts";
+import type { FoundRecords, QuestionResult, SearchGroup, VariantResult } from "./search.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { evalParams } from "./command.ts";
 
 type EvalInput = Input<typeof evalParams>;
 
-const defaultCutoffs = [1, 3, 5, 10];
 /** Settings that have a flag of their own. */
 const settingFlags = ["search_method", "top_k", "score_threshold"] as const;
 
@@ -44,8 +47,7 @@ const fileFlags = ["save", "junit"] as const;
  */
 export async function* run(input: EvalInput, context: Context): AsyncGenerator<Report> {
   const { dataset_id } = input;
-  const file = input.questions.name;
-  const { questions, unused } = await readQuestions(input, context);
+  const { file, questions, unused } = await readQuestions(input, context);
   if (unused.length > 0) await context.notice(`${file}: ignored columns: ${unused.join(", ")}`);
   const baseline = await baselineOf(input, context.host);
   const flags = settingFlags.filter((name) => input[name] !== undefined);
@@ -56,16 +58,31 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const variants = await searchVariants(input, kb, axes, context);
   const ks = parseCutoffs(input, variants);
   const scope = metricScope(ks, baseline !== undefined);
+  requireMeasure(input.measure, ks);
   const conditions = parseGate(input.fail_if ?? [], scope);
   const allowMissing = input.allow_missing === true;
-  const expected = await resolveExpected(questions, { dataset_id, file, allowMissing }, context);
+  const expected = await resolveExpected(
+    questions,
+    { dataset_id, file, allowMissing, field: input.document_field },
+    context,
+  );
 
-  const search = { dataset_id, questions, expected, ks };
-  const results = await evaluateVariants(variants, search, input, context);
+  const rules = { expected, ks, threshold: input.relevant_from ?? 1 };
+  const groups = searchGroups(variants, kb);
+  const byVariant = await evaluateGroups(groups, { ...input, questions, rules }, context);
+  const results = variants.flatMap((variant) => byVariant.get(variant) ?? []);
 
   const compared = results.map(
     (result) => baseline && compareWithBaseline(result, baseline, results.length === 1),
   );
+  const { measure, level = DEFAULT_LEVEL } = input;
+  const pairs = results.flatMap((result, index) => {
+    const earlier = compared[index]?.earlier;
+    return earlier ? [[earlier, measured(result)] as const] : [];
+  });
+  const comparisons = baseline
+    ? comparePairs(pairs, { measure, level, sides: "one" })
+    : compareMatrix(results, { measure, level });
   const conditionResults = evaluateGate(
     conditions,
     scope,
@@ -81,6 +98,8 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
     results,
     conditions: conditionResults,
     baseline: baseline && { file: baseline.file, compared },
+    comparisons,
+    level,
     failures: input.failures === true,
   });
   yield report;
@@ -90,19 +109,34 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
     junit: () => junitText(`kb eval ${kb.name}`, junitCases(results)),
   });
 
-  const failed = failedGate(conditionResults);
+  const failed =
+    failedGate(conditionResults) ??
+    (baseline && worseThanBaseline(comparisons, input.strict === true));
   const incomplete = failedSearches(results);
   if (failed && incomplete) await context.notice(incomplete.message);
   if (failed ?? incomplete) throw failed ?? incomplete;
 }
 
 /** The questions of a file of them, or of the tests of a suite (YAML) that search the knowledge base. */
-async function readQuestions({ questions: file, dataset_id }: EvalInput, context: Context) {
+async function readQuestions(input: EvalInput, context: Context) {
   const { host } = context;
-  if (!/\.ya?ml$/i.test(file.path)) return parseQuestions(file.name, await readInput(file, host));
-  const { suiteQuestions } = await import("./suite-questions.ts");
-  const { name } = await context.api.call(getKnowledgeBase, { dataset_id });
-  return suiteQuestions(file.path, [name, dataset_id], host.files);
+  const { questions, queries, qrels, dataset_id } = input;
+  const file = questions ?? queries;
+  if (!file || (questions && queries))
+    throw usage(
+      file ? "the questions are given twice" : "missing argument: <questions>",
+      "give the file of questions once: kb eval Handbook questions.jsonl",
+    );
+  if (/\.ya?ml$/i.test(file.path)) {
+    const { suiteQuestions } = await import("./suite-questions.ts");
+    const { name } = await context.api.call(getKnowledgeBase, { dataset_id });
+    const read = await suiteQuestions(file.path, [name, dataset_id], host.files);
+    return { file: file.name, ...read };
+  }
+  const judged =
+    qrels && parseQrels(qrels.name, new TextDecoder().decode(await readInput(qrels, host)));
+  const read = await parseQuestions(file.name, await readInput(file, host), judged);
+  return { file: file.name, ...read };
 }
 
 /** Writes the texts whose flag names a file. */
@@ -196,103 +230,83 @@ async function withReranker(
 const readInput = ({ path }: FileInput, { files, stdin }: Host): Promise<Uint8Array> =>
   path === "-" ? bytesOf(stdin.bytes()) : files.read(path);
 
-/**
- * The numbers of top documents to measure: those of --k or the usual ones, and those that conditions
- * name. Throws usage for more than the searches return.
- */
-function parseCutoffs(
-  { k, fail_if = [] }: EvalInput,
-  variants: readonly SearchVariant[],
-): number[] {
-  const topKs = variants.map(({ topK }) => topK);
-  const maxTopK = Math.max(...topKs);
-  const required = (flag: string, ks: readonly number[]) => {
-    const beyond = ks.find((each) => each > maxTopK);
-    if (beyond === undefined) return ks;
-    const message = `invalid ${flag}${beyond}: a search returns at most ${maxTopK} chunks`;
-    throw usage(message, `add --top-k ${beyond}`);
-  };
-  const listed = k === undefined ? usualCutoffs(topKs) : required("--k ", parseNumbers(k));
-  const named = fail_if.flatMap((text) => [...text.matchAll(/@([1-9]\d{0,2})\b/g)]);
-  return ascending([
-    ...listed,
-    ...required("--fail-if @", ascending(named.map(([, number]) => Number(number)))),
-  ]);
+/** The questions of an evaluation, and how they are searched for and rated. */
+interface EvalSearch extends Pick<EvalInput, "dataset_id" | "wait_for_limit"> {
+  readonly questions: readonly Question[];
+  readonly rules: RatingRules;
 }
 
-/** The usual cutoffs up to what the searches return. */
-function usualCutoffs(topKs: readonly number[]): number[] {
-  const max = Math.max(...defaultCutoffs);
-  // A search that returns fewer also gets a cutoff at its end.
-  const ends = topKs.map((topK) => Math.min(topK, max));
-  return [...defaultCutoffs.filter((k) => k <= Math.max(...ends)), ...ends];
-}
-
-/** Parses `1,3,5`. Throws usage. */
-function parseNumbers(text: string): number[] {
-  const words = text.split(",").map((word) => word.trim());
-  const bad = words.find((word) => !/^[1-9]\d{0,2}$/.test(word));
-  if (bad !== undefined) {
-    throw usage(
-      `invalid --k ${JSON.stringify(bad)}: not a positive whole number`,
-      "for example --k 1,3,5",
-    );
-  }
-  return ascending(words.map(Number));
-}
-
-const ascending = (numbers: readonly number[]): number[] =>
-  [...new Set(numbers)].sort((a, b) => a - b);
-
-/** Searches with each variant, one after the other. */
-async function evaluateVariants(
-  variants: readonly SearchVariant[],
-  search: Pick<EvalSearch, "dataset_id" | "questions" | "expected" | "ks">,
-  input: EvalInput,
+/** Searches once for each group of variants, one group after the other; gives the results by variant. */
+async function evaluateGroups(
+  groups: readonly SearchGroup[],
+  { questions, rules, dataset_id, wait_for_limit }: EvalSearch,
   context: Context,
-): Promise<readonly VariantResult[]> {
-  const send = waitOnRateLimit(input.wait_for_limit === true, context);
-  const results: VariantResult[] = [];
-  for (const variant of variants) {
-    const ks = search.ks.filter((k) => k <= variant.topK);
-    const limiter = context.api.limitConcurrency();
-    const each = { ...search, variant, ks, limiter, send };
-    results.push(await evaluateVariant(each, results.length, variants.length, context));
+): Promise<ReadonlyMap<SearchVariant, VariantResult>> {
+  const send = waitOnRateLimit(wait_for_limit === true, context);
+  const route = { dataset_id, send };
+  const results = new Map<SearchVariant, VariantResult>();
+  const isPage = context.options.format === "html"; // only a page shows chunks
+  const total = groups.length * questions.length;
+  let [done, failed] = [0, 0];
+  context.progress({ done, total, unit: "questions", failed });
+  for (const { settings, members } of groups) {
+    const found = new Map<Question, FoundRecords>();
+    const search = async (question: Question) => ({
+      question,
+      searched: await searchRecords(question, settings, route, context),
+    });
+    for await (const { question, searched } of mapConcurrent(
+      questions,
+      context.api.limitConcurrency(),
+      search,
+    )) {
+      found.set(question, searched);
+      if (searched.error !== null) failed++;
+      context.progress({ done: ++done, total, unit: "questions", failed });
+    }
+    for (const { variant, take } of members) {
+      const ks = rules.ks.filter((k) => k <= variant.topK);
+      const answers = [...found].map(([question, searched]) =>
+        ratedAnswer(question, take(searched), { ...rules, ks }),
+      );
+      const records = [...found].map(
+        ([question, searched]) => [question, take(searched).records] as const,
+      );
+      const result = resultOf(variant, ks, answers);
+      results.set(variant, { ...result, records: new Map(isPage ? records : []) });
+    }
   }
   return results;
 }
 
-async function evaluateVariant(
-  evaluated: EvalSearch,
-  variantsDone: number,
-  variants: number,
-  context: Context,
-): Promise<VariantResult> {
-  const { variant, ks, questions } = evaluated;
-  const answers: QuestionResult[] = [];
-  let failures = 0;
-  const count = () =>
-    context.progress({
-      done: variantsDone * questions.length + answers.length,
-      total: variants * questions.length,
-      unit: "questions",
-      failed: failures,
-    });
-  count();
-  const records = new Map<Question, readonly SearchRecord[]>();
-  const isKept = context.options.format === "html";
-  const search = (question: Question) => {
-    const keep = (found: readonly SearchRecord[]) => isKept && records.set(question, found);
-    return evaluateQuestion(question, { ...evaluated, keep }, context);
-  };
-  for await (const answer of mapConcurrent(questions, evaluated.limiter, search)) {
-    answers.push(answer);
-    if (answer.error !== null) failures++;
-    count();
-  }
+function resultOf(
+  variant: SearchVariant,
+  ks: readonly number[],
+  answers: readonly QuestionResult[],
+): Omit<VariantResult, "records"> {
   const successful = answers.filter(({ error }) => error === null);
   const figures = averageMetrics(successful, ks);
-  return { variant, ks, answers, figures, failed: answers.length - successful.length, records };
+  return { variant, ks, answers, figures, failed: answers.length - successful.length };
+}
+
+/** The error for settings that are worse than before, or may be; undefined if there are none. */
+function worseThanBaseline(
+  comparisons: readonly SettingsComparison[],
+  isStrict: boolean,
+): CliError | undefined {
+  const failed = comparisons.filter(
+    ({ verdict, difference }) =>
+      verdict === "worse" ||
+      (isStrict &&
+        (verdict === "not comparable" || (verdict === "cannot be told" && (difference ?? 0) < 0))),
+  );
+  if (failed.length === 0) return undefined;
+  const reasons = failed.map(({ settings, measure, verdict, difference }) =>
+    [settings, measure, verdict, difference]
+      .filter((each) => each !== null && each !== "")
+      .join(" "),
+  );
+  return gateError(`compared with the baseline: ${reasons.join(", ")}`, { comparisons: failed });
 }
 
 /** The error for failed searches; undefined if there are none. */

@@ -18,6 +18,8 @@ interface Place {
   /** The file of the questions, for messages. */
   readonly file: string;
   readonly allowMissing: boolean;
+  /** A metadata field whose values name documents, too. */
+  readonly field?: string | undefined;
 }
 
 /**
@@ -26,21 +28,26 @@ interface Place {
  */
 export async function resolveExpected(
   questions: readonly Question[],
-  { dataset_id, file, allowMissing }: Place,
+  { dataset_id, file, allowMissing, field }: Place,
   context: Context,
 ): Promise<(written: string) => ExpectedDocument> {
   const lines = new Map<string, number>();
-  for (const { documents: names, line } of questions) {
+  for (const { documents, passages, line } of questions) {
+    const names = [...documents, ...passages.flatMap(({ document }) => document ?? [])];
     for (const name of names) if (!lines.has(name)) lines.set(name, line);
   }
   const known = new Map<string, Document[]>();
+  const byStem = new Map<string, Document[]>();
   if (lines.size > 0) {
+    const add = (names: Map<string, Document[]>, name: string, document: Document) => {
+      if (lines.has(name)) names.set(name, [...(names.get(name) ?? []), document]);
+    };
     for await (const document of countedDocuments(dataset_id, context)) {
-      for (const name of namesOf(document)) {
-        if (lines.has(name)) known.set(name, [...(known.get(name) ?? []), document]);
-      }
+      for (const name of namesOf(document, field)) add(known, name, document);
+      add(byStem, stemOf(document.name), document);
     }
   }
+  for (const [stem, documents] of byStem) if (!known.has(stem)) known.set(stem, documents);
   const missing = [...lines].filter(([name]) => !known.has(name));
   if (missing.length > 0) {
     const listed = missing
@@ -81,7 +88,16 @@ export async function resolveExpected(
 const MAX_NAMES = 10;
 
 /** The texts that identify a document. Names of uploaded files have `∕` (U+2215) for `/`. */
-function namesOf({ id, name, doc_metadata }: Document): ReadonlySet<string> {
-  const path = storedValues(doc_metadata)[syncFields.path];
-  return new Set([id, name, withSlashes(name), ...(typeof path === "string" ? [path] : [])]);
+function namesOf(
+  { id, name, doc_metadata }: Document,
+  field: string | undefined,
+): ReadonlySet<string> {
+  const values = storedValues(doc_metadata);
+  const further = [syncFields.path, ...(field === undefined ? [] : [field])].flatMap(
+    (each) => values[each] ?? [],
+  );
+  return new Set([id, name, withSlashes(name), ...further.map(String)]);
 }
+
+/** A name without its ending: `d7` of `d7.md`, as judgements of a collection name documents. */
+export const stemOf = (name: string): string => name.replace(/\.[^./]+$/, "");

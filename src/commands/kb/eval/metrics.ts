@@ -1,14 +1,16 @@
 import { percentile } from "../../../lib/numbers.ts";
 
 /**
- * The ranked documents of a search. A document has the rank of its first chunk; further chunks of it do
- * not count.
+ * What a search found, the best first, beside what people have judged. A document has the rank of its first
+ * chunk and counts once, as does a passage.
  */
 export interface Ranking {
-  /** Is the document at this rank relevant? The best rank comes first. */
-  readonly relevant: readonly boolean[];
-  /** Number of relevant documents, found or not; at least one. */
-  readonly expected: number;
+  /** The grade of each rank; null where nothing was judged, which counts as 0. */
+  readonly grades: readonly (number | null)[];
+  /** The grades of all that was judged, found or not. */
+  readonly judged: readonly number[];
+  /** The least grade that is relevant, where relevance is yes or no. */
+  readonly threshold: number;
 }
 
 /** Metrics by name; null if nothing was measured. */
@@ -16,51 +18,76 @@ export type Metrics = Readonly<Record<string, number | null>>;
 
 /**
  * Metrics at a cutoff k. Precision, recall and nDCG follow Manning, Raghavan and Schütze, "Introduction
- * to Information Retrieval" (2008), sections 8.3 and 8.4, with binary relevance; precision is divided by
- * k even if fewer were found, as in trec_eval. With one of two relevant documents found, at rank 2:
+ * to Information Retrieval" (2008), sections 8.3 and 8.4; precision is divided by k even if fewer were found,
+ * and the gain of a rank is its grade, as in trec_eval. With one of two relevant documents found, at rank 2:
  *
  *     recall@3 = 1/2    precision@3 = 1/3    hit_rate@3 = 1    ndcg@3 = (1/log2 3) / (1 + 1/log2 3)
  */
 const cutoffMetrics = {
-  /** Share of the relevant documents that are among the first k. */
-  recall: ({ relevant, expected }, k) => hits(relevant, k) / expected,
+  /** Share of what is relevant that is among the first k. */
+  recall: (ranking, k) => share(hits(ranking, k), relevantCount(ranking)),
   /** Share of the first k that are relevant. */
-  precision: ({ relevant }, k) => hits(relevant, k) / k,
+  precision: (ranking, k) => hits(ranking, k) / k,
   /** 1 if any of the first k is relevant. */
-  hit_rate: ({ relevant }, k) => (hits(relevant, k) > 0 ? 1 : 0),
-  /** Gain of the first k, 1/log2(1 + rank) for each relevant one, divided by that of the best order. */
-  ndcg: ({ relevant, expected }, k) => gain(relevant, k) / bestGain(expected, k),
+  hit_rate: (ranking, k) => (hits(ranking, k) > 0 ? 1 : 0),
+  /** Gain of the first k, grade/log2(1 + rank) for each, divided by that of the best order. */
+  ndcg: ({ grades, judged }, k) =>
+    share(
+      gain(grades, k),
+      gain(
+        judged.toSorted((a, b) => b - a),
+        k,
+      ),
+    ),
 } as const satisfies Record<string, (ranking: Ranking, k: number) => number>;
 
-const hits = (relevant: readonly boolean[], k: number): number =>
-  relevant.slice(0, k).filter(Boolean).length;
+/** 0 where there is no whole, as trec_eval counts a question with nothing relevant. */
+const share = (part: number, whole: number): number => (whole === 0 ? 0 : part / whole);
 
-const gain = (relevant: readonly boolean[], k: number): number =>
-  relevant
+const isRelevant = (grade: number | null, { threshold }: Ranking): boolean =>
+  grade !== null && grade >= threshold;
+
+const hits = (ranking: Ranking, k: number): number =>
+  ranking.grades.slice(0, k).filter((grade) => isRelevant(grade, ranking)).length;
+
+const relevantCount = (ranking: Ranking): number =>
+  ranking.judged.filter((grade) => isRelevant(grade, ranking)).length;
+
+const gain = (grades: readonly (number | null)[], k: number): number =>
+  grades
     .slice(0, k)
-    .reduce((sum, isRelevant, index) => sum + (isRelevant ? 1 / Math.log2(index + 2) : 0), 0);
-
-const bestGain = (expected: number, k: number): number =>
-  gain(
-    Array.from({ length: Math.min(expected, k) }, () => true),
-    k,
-  );
+    .reduce<number>((sum, grade, index) => sum + (grade ?? 0) / Math.log2(index + 2), 0);
 
 /** Rank of the first relevant document, from 1; null if none was found. */
-export function firstRank({ relevant }: Ranking): number | null {
-  const index = relevant.indexOf(true);
+export function firstRank(ranking: Ranking): number | null {
+  const index = ranking.grades.findIndex((grade) => isRelevant(grade, ranking));
   return index === -1 ? null : index + 1;
+}
+
+/** The mean precision at the ranks of all that is relevant; 0 for those that were not found (trec_eval's map). */
+function averagePrecision(ranking: Ranking): number {
+  const precisions = ranking.grades.flatMap((grade, index) =>
+    isRelevant(grade, ranking) ? [hits(ranking, index + 1) / (index + 1)] : [],
+  );
+  return share(
+    precisions.reduce((sum, each) => sum + each, 0),
+    relevantCount(ranking),
+  );
 }
 
 /** Names of the metrics of a question, in display order. */
 export const metricNames = (ks: readonly number[]): string[] => [
   ...Object.keys(cutoffMetrics).flatMap((name) => ks.map((k) => `${name}@${k}`)),
+  "map",
   "mrr",
+  ...ks.map((k) => `judged@${k}`),
+  "rejected",
 ];
 
 /**
- * The metrics of one ranking. `mrr` is the reciprocal rank of the first relevant document, 0 if none was
- * found (Voorhees, "The TREC-8 Question Answering Track Report", 1999).
+ * The metrics of one ranking. `mrr` is the reciprocal rank of the first that is relevant, 0 if none was
+ * found (Voorhees, "The TREC-8 Question Answering Track Report", 1999). `judged@k` is the share of the first k
+ * found that people have judged; it is there only where some are judged not relevant: elsewhere that is not known.
  */
 export function metricsOf(ranking: Ranking, ks: readonly number[]): Record<string, number> {
   const rank = firstRank(ranking);
@@ -68,30 +95,57 @@ export function metricsOf(ranking: Ranking, ks: readonly number[]): Record<strin
   for (const [name, figure] of Object.entries(cutoffMetrics)) {
     for (const k of ks) figures[`${name}@${k}`] = figure(ranking, k);
   }
+  figures["map"] = averagePrecision(ranking);
   figures["mrr"] = rank === null ? 0 : 1 / rank;
+  if (ranking.judged.some((grade) => grade === 0)) {
+    for (const k of ks) {
+      const first = ranking.grades.slice(0, k);
+      figures[`judged@${k}`] = share(first.filter((grade) => grade !== null).length, first.length);
+    }
+  }
   return figures;
 }
 
-/** Names of the latency metrics, in seconds. */
-export const latencies = ["latency_p50", "latency_p95"] as const;
+/** Names of the figures that are no quality: characters that a search returns, and seconds that it takes. */
+export const costs = ["context_chars", "latency_p50", "latency_p95"] as const;
 
-export const isLatency = (name: string): boolean => latencies.some((each) => each === name);
+export const isLatency = (name: string): boolean => name.startsWith("latency_");
 
-/** Means of the metrics of all questions, and percentiles of their latencies. */
+/** Does the figure say how good a search is? */
+export const isMetric = (name: string): boolean => !costs.some((each) => each === name);
+
+/** What one question contributes to the averages. */
+export interface MeasuredQuestion {
+  readonly figures: Metrics;
+  /** Characters of the chunks that were found. */
+  readonly characters: number;
+  /** Null where it was not searched for with these settings. */
+  readonly seconds: number | null;
+}
+
+/**
+ * Means of the metrics over the questions that have them and of the characters, and percentiles of the latencies.
+ */
 export function averageMetrics(
-  questions: readonly { readonly figures: Metrics; readonly seconds: number | null }[],
+  questions: readonly MeasuredQuestion[],
   ks: readonly number[],
 ): Record<string, number | null> {
   const figures: Record<string, number | null> = {};
   for (const name of metricNames(ks)) {
-    const sum = questions.reduce((total, each) => total + (each.figures[name] ?? 0), 0);
-    figures[name] = questions.length === 0 ? null : rounded(sum / questions.length);
+    const values = questions.flatMap((each) => each.figures[name] ?? []);
+    if (values.length > 0) figures[name] = mean(values);
+    else if (questions.length === 0 && !/^(judged@|rejected)/.test(name)) figures[name] = null;
   }
-  const times = Float64Array.from(questions, ({ seconds }) => seconds ?? 0).sort();
+  figures["context_chars"] =
+    questions.length === 0 ? null : mean(questions.map(({ characters }) => characters));
+  const times = Float64Array.from(questions.flatMap(({ seconds }) => seconds ?? [])).sort();
   figures["latency_p50"] = percentile(times, 50);
   figures["latency_p95"] = percentile(times, 95);
   return figures;
 }
+
+const mean = (values: readonly number[]): number =>
+  rounded(values.reduce((sum, each) => sum + each, 0) / values.length);
 
 /** Rounds to six digits, so that metrics compare as printed and 0.1 + 0.2 is 0.3. */
 export const rounded = (value: number): number => Number(value.toFixed(6));

@@ -109,7 +109,14 @@ function questionDetails(
   if (!row) return [];
   const { error, missing, found, question } = row.answer;
   const relevant = new Set(found.flatMap(({ id, relevant: isIt }) => (isIt ? [id] : [])));
-  const expected = [...question.documents, ...question.texts];
+  const { documents, grades, passages, texts } = question;
+  const wanted = documents.filter((written) => grades.get(written) !== 0);
+  const expected = [...wanted, ...passages.map(({ text }) => text), ...texts];
+  // Where passages are judged, each chunk has its own result.
+  const isExpected = ({ segment }: SearchRecord, index: number) =>
+    passages.length > 0
+      ? found[index]?.relevant === true
+      : relevant.has(segment.document?.id ?? segment.document_id ?? "");
   return [
     ...(error === null ? [] : [{ label: "error", value: error, tone: "bad" } as const]),
     {
@@ -133,13 +140,15 @@ function questionDetails(
               literal("chunk"),
               ...(hasScores ? [right("score")] : []),
             ],
-            rows: row.found.map(({ segment, score }): Cell[] => [
-              segment.document?.name ?? segment.document_id ?? "",
-              relevant.has(segment.document?.id ?? segment.document_id ?? "")
+            rows: row.found.map((record, index): Cell[] => [
+              record.segment.document?.name ?? record.segment.document_id ?? "",
+              isExpected(record, index)
                 ? { text: "yes", tone: "good" }
                 : { text: "no", tone: "dim" },
-              [segment.content, segment.answer].filter(Boolean).join("\n"),
-              ...(hasScores ? [typeof score === "number" ? score.toFixed(3) : null] : []),
+              [record.segment.content, record.segment.answer].filter(Boolean).join("\n"),
+              ...(hasScores
+                ? [typeof record.score === "number" ? record.score.toFixed(3) : null]
+                : []),
             ]),
           },
         ]),

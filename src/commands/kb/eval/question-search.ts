@@ -1,12 +1,11 @@
 import { requireField } from "../../../api/response.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
-import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { changedSettings } from "../knowledge/index.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
 import { resolveExpected } from "./expected-documents.ts";
 import type { Question } from "./questions.ts";
-import { evaluateQuestion } from "./search.ts";
+import { ratedAnswer, searchRecords } from "./search.ts";
 
 /** A test with a question to a knowledge base. */
 interface SearchingTest extends Pick<Question, "documents" | "texts"> {
@@ -27,7 +26,10 @@ export const questionOfTest = ({
   id: name,
   question: query,
   documents,
+  grades: new Map(),
   texts,
+  passages: [],
+  hasAnswer: true,
   filter: undefined,
   line: from.line,
 });
@@ -70,17 +72,14 @@ export async function openQuestionSearch(
   const send = waitOnRateLimit(false, context);
   return async (test, top_k) => {
     const question = questionOfTest(test);
-    const variant = { settings: changedSettings(stored, { top_k }) };
-    const chunks: SearchedQuestion["chunks"][number][] = [];
-    const keep = (records: readonly SearchRecord[]) =>
-      chunks.push(
-        ...records.map(({ segment: { document, content, answer } }) => ({
-          document: document?.name ?? null,
-          content: [content, answer].filter(Boolean).join("\n"),
-        })),
-      );
-    const search = { dataset_id, expected, variant, ks: [], send, keep };
-    const { found, missing, error } = await evaluateQuestion(question, search, context);
+    const settings = changedSettings(stored, { top_k });
+    const searched = await searchRecords(question, settings, { dataset_id, send }, context);
+    const rules = { expected, ks: [], threshold: 1 };
+    const { found, missing, error } = ratedAnswer(question, searched, rules);
+    const chunks = searched.records.map(({ segment: { document, content, answer } }) => ({
+      document: document?.name ?? null,
+      content: [content, answer].filter(Boolean).join("\n"),
+    }));
     const items = question.documents.map((written): SearchedItem => {
       const { id } = expected(written);
       const hit = found.find((each) =>

@@ -3,6 +3,15 @@ import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import { readRowFile, unreadable } from "../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
+import type { Qrels } from "./qrels.ts";
+
+/** A quotation that a found chunk covers, however the document was split. */
+export interface Quotation {
+  /** Name, ID or path of its document; undefined for any. */
+  readonly document: string | undefined;
+  readonly text: string;
+  readonly grade: number;
+}
 
 /** A question and what its search is expected to find. */
 export interface Question {
@@ -12,8 +21,13 @@ export interface Question {
   readonly question: string;
   /** Documents as written: name, ID or path. */
   readonly documents: readonly string[];
+  /** Grades of these documents, as written; 1 for the others. */
+  readonly grades: ReadonlyMap<string, number>;
   /** Texts that found chunks must contain. */
   readonly texts: readonly string[];
+  readonly passages: readonly Quotation[];
+  /** False if the knowledge base has no answer: then finding nothing is right. */
+  readonly hasAnswer: boolean;
   /** `metadata_filtering_conditions` of its search. */
   readonly filter: Readonly<Record<string, unknown>> | undefined;
   /** Line of the file, from 1. */
@@ -26,22 +40,53 @@ export interface QuestionFile {
   readonly unused: readonly string[];
 }
 
-const knownColumns: readonly string[] = ["id", "question", "documents", "text", "filter"];
+/** The columns, with the names that they have in BEIR and RAGAS. */
+const columns: Readonly<Record<string, string>> = {
+  id: "id",
+  _id: "id",
+  question: "question",
+  user_input: "question",
+  documents: "documents",
+  text: "text",
+  passages: "passages",
+  reference_contexts: "passages",
+  filter: "filter",
+};
 /** Limit for the length of a query (server §8). */
 const maxLength = searchKnowledgeBase.params.query.length[1];
 
-/** Parses CSV or JSON Lines. Throws usage with the line of the problem. */
-export async function parseQuestions(name: string, bytes: Uint8Array): Promise<QuestionFile> {
+/**
+ * Parses CSV or JSON Lines; with judgements by question (qrels), the questions are those that have some, and
+ * `text` is the question where there is no other. Throws usage with the line of the problem.
+ */
+export async function parseQuestions(
+  name: string,
+  bytes: Uint8Array,
+  qrels?: Qrels,
+): Promise<QuestionFile> {
   if (bytes.length === 0) throw unreadable(name, "no questions: the file is empty", exampleLine);
   const table = await readRowFile(name, bytes);
-  if (table.columns && !table.columns.includes("question"))
+  const given = new Map(Object.entries(columns));
+  if (qrels) given.set("text", "question");
+  if (table.columns && !table.columns.some((column) => given.get(column) === "question"))
     throw unreadable(`${name} line 1`, "column question is missing", exampleLine);
   const byKey = new Map<string, Question>();
   const unused = new Set<string>();
-  for (const row of table.rows) {
-    for (const column of Object.keys(row.values))
-      if (!knownColumns.includes(column)) unused.add(column);
-    const question = questionOf(row, `${name} line ${row.line}`, table.columns !== undefined);
+  for (const { values, line } of table.rows) {
+    for (const column of Object.keys(values)) if (!given.has(column)) unused.add(column);
+    const named = Object.fromEntries(
+      Object.entries(values).flatMap(([column, value]) => {
+        const known = given.get(column);
+        return known === undefined ? [] : [[known, value]];
+      }),
+    );
+    const place = `${name} line ${line}`;
+    const question = questionOf({ values: named, line }, place, {
+      isCsv: table.columns !== undefined,
+      qrels,
+    });
+    if (!question) continue;
+    const row = { line };
     const other = byKey.get(question.key);
     if (other) {
       const duplicate = question.id === null ? "duplicate question" : `duplicate id ${question.id}`;
@@ -59,7 +104,12 @@ export async function parseQuestions(name: string, bytes: Uint8Array): Promise<Q
 
 const exampleLine = `a line looks like {"question": "How many days of leave?", "documents": ["leave.md"]}`;
 
-function questionOf({ values, line }: FileRow, place: string, isCsv: boolean): Question {
+/** Undefined for a question without judgements where others have them. */
+function questionOf(
+  { values, line }: Pick<FileRow, "values" | "line">,
+  place: string,
+  { isCsv, qrels }: { readonly isCsv: boolean; readonly qrels: Qrels | undefined },
+): Question | undefined {
   const textIn = (column: string): string | undefined => {
     const value = values[column] ?? undefined;
     if (typeof value === "number") return String(value);
@@ -72,15 +122,54 @@ function questionOf({ values, line }: FileRow, place: string, isCsv: boolean): Q
   if (length > maxLength) {
     throw unreadable(place, `the question has ${length} characters; the limit is ${maxLength}`);
   }
-  const documents = textsIn("documents", values["documents"], isCsv ? ";" : undefined, place);
+  const id = textIn("id") ?? null;
+  const grades = qrels ? qrels.get(id ?? question) : gradesIn(values["documents"], place);
+  if (qrels && !grades) return undefined;
+  const separator = isCsv ? ";" : undefined;
+  const documents = grades
+    ? [...grades.keys()]
+    : textsIn("documents", values["documents"], separator, place);
   // A sentence may contain a semicolon, so only line breaks separate texts.
   const texts = textsIn("text", values["text"], isCsv ? "\n" : undefined, place);
-  if (documents.length + texts.length === 0) {
-    throw unreadable(place, "no expected documents or text", "add documents, text or both");
+  const passages = passagesIn(values["passages"], isCsv, place);
+  const hasAnswer = documents.length + texts.length + passages.length > 0;
+  const saysNone = Array.isArray(values["documents"]) && values["documents"].length === 0;
+  if (!hasAnswer && !saysNone) {
+    throw unreadable(
+      place,
+      "no expected documents or text",
+      'add documents, text or passages; "documents": [] for a question that has no answer here',
+    );
   }
-  const id = textIn("id") ?? null;
   const filter = filterIn(values["filter"], isCsv, place);
-  return { key: id ?? question, id, question, documents, texts, filter, line };
+  const judged = { documents, grades: grades ?? new Map<string, number>(), texts, passages };
+  return { key: id ?? question, id, question, ...judged, hasAnswer, filter, line };
+}
+
+const isGrade = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0;
+
+/** Graded documents: `{"leave.md": 2, "faq.md": 1, "travel.md": 0}`. */
+function gradesIn(value: unknown, place: string): ReadonlyMap<string, number> | undefined {
+  if (!isObject(value)) return undefined;
+  return new Map(
+    Object.entries(value).map(([document, grade]) => {
+      if (isGrade(grade)) return [document.trim(), grade];
+      throw unreadable(place, `the grade of ${JSON.stringify(document)} is not 0, 1, 2 …`);
+    }),
+  );
+}
+
+/** Quoted texts, or objects of `text`, and if given `document` and `grade`. */
+function passagesIn(value: unknown, isCsv: boolean, place: string): Quotation[] {
+  if (value === undefined || value === null || value === "") return [];
+  const list = isCsv && typeof value === "string" ? (listIn(value) ?? [value]) : value;
+  return [list].flat().map((each: unknown): Quotation => {
+    const { text, document, grade = 1 } = isObject(each) ? each : { text: each };
+    const isText = typeof text === "string" && text.trim() !== "";
+    if (!isText || !isGrade(grade) || !(document === undefined || typeof document === "string"))
+      throw unreadable(place, "a passage is a text, or has text and if needed document and grade");
+    return { text: text.trim(), document, grade };
+  });
 }
 
 /** One text or a list. In CSV, a list is JSON or split at the separator: `a.md; b.md`. */

@@ -1,30 +1,17 @@
 import { groupBy } from "../../../lib/collect.ts";
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section } from "../../../output/report-model.ts";
-import { asText } from "../../../operations/operation.ts";
 import type { JUnitCase } from "../../../lib/formats/junit.ts";
 import { gateSections } from "../../conditions/index.ts";
-import type { ConditionResult } from "../../conditions/index.ts";
-import type { BaselineComparison } from "./baseline.ts";
-import { isLatency, latencies, metricNames, rounded } from "./metrics.ts";
+import { comparisonSections, verdictSection } from "./comparison-section.ts";
+import { amount, figureLabel, prefixFor, settingsText } from "./evaluation.ts";
+import type { Evaluation } from "./evaluation.ts";
+import { costs, isMetric, metricNames, rounded } from "./metrics.ts";
+import { bootstrapInterval } from "./significance.ts";
+import { stemOf } from "./expected-documents.ts";
+import { trecRun } from "./qrels.ts";
 import { evaluationPage } from "./page.ts";
 import type { QuestionResult, VariantResult } from "./search.ts";
-import type { EvalSettings } from "./matrix.ts";
-
-/** The data of a report. */
-export interface Evaluation {
-  readonly kb: { readonly id: string; readonly name: string };
-  /** Name of the file with the questions. */
-  readonly file: string;
-  readonly questions: number;
-  readonly results: readonly VariantResult[];
-  readonly conditions: readonly ConditionResult[];
-  readonly baseline:
-    | { readonly file: string; readonly compared: readonly (BaselineComparison | undefined)[] }
-    | undefined;
-  /** List the questions with missing documents or texts? */
-  readonly failures: boolean;
-}
 
 export function evaluationReport(evaluation: Evaluation): Report {
   const { conditions, baseline, failures, results } = evaluation;
@@ -33,14 +20,31 @@ export function evaluationReport(evaluation: Evaluation): Report {
     isMatrix ? sections : sections.map(withoutFirstColumn);
   const figures = figureSection(evaluation);
   const gates = gateSections(conditions, (_, value) => value.toFixed(3));
+  const verdicts = verdictSection(evaluation);
   const compared = labelled(baseline ? comparisonSections(evaluation, baseline) : []);
   const missed = labelled(failures ? [failureSection(evaluation)] : []);
   return {
     data: evaluationData(evaluation),
     title: `Evaluation of ${evaluation.kb.name}`,
-    sections: [figures, ...gates, ...compared, ...missed],
-    page: () => evaluationPage(evaluation, { first: [...gates, ...compared], last: [figures] }),
+    sections: [figures, ...gates, ...verdicts, ...compared, ...missed],
+    page: () =>
+      evaluationPage(evaluation, {
+        first: [...gates, ...verdicts, ...compared],
+        last: [figures],
+      }),
+    texts: { trec: () => results.map(runText).join("") },
   };
+}
+
+/** A run; the documents have the names that the questions use. */
+function runText({ variant, answers }: VariantResult): string {
+  const written = new Set(answers.flatMap(({ question }) => question.documents));
+  const nameOf = (name: string) => [name, stemOf(name)].find((each) => written.has(each)) ?? name;
+  const rows = answers.map(({ question, found }) => ({
+    question: question.id ?? question.question,
+    found: found.map(({ document, score }) => ({ document: nameOf(document), score })),
+  }));
+  return trecRun(rows, variant.label === "" ? "kb" : variant.label);
 }
 
 /** The table without the settings of a matrix. */
@@ -51,7 +55,8 @@ const withoutFirstColumn = ({ columns, rows, ...section }: Section): Section => 
 });
 
 /** The output of `-o json`, which is also the format of a baseline. */
-function evaluationData({ kb, file, questions, results, conditions, baseline }: Evaluation) {
+function evaluationData(evaluation: Evaluation) {
+  const { kb, file, questions, results, conditions, comparisons, level, baseline } = evaluation;
   const { metrics } = namesIn(results);
   return {
     kb_eval: 1,
@@ -65,6 +70,7 @@ function evaluationData({ kb, file, questions, results, conditions, baseline }: 
       answered: answers.length - failed,
       failed,
       figures,
+      intervals: intervalsOf({ answers }, metrics),
       questions: answers.map(({ question, figures: own, ...answer }) => ({
         id: question.id,
         question: question.question,
@@ -78,20 +84,46 @@ function evaluationData({ kb, file, questions, results, conditions, baseline }: 
     best: Object.fromEntries(metrics.map((name) => [name, best(name, results)])),
     identical: identical(results).map((same) => same.map(({ variant }) => variant.label)),
     conditions,
-    baseline: baseline ?? null,
+    comparisons,
+    level,
+    baseline: baseline
+      ? {
+          file: baseline.file,
+          compared: baseline.compared.map((each) => {
+            if (!each) return each;
+            const { earlier: _, ...rest } = each;
+            return rest;
+          }),
+        }
+      : null,
   };
 }
+
+/** Intervals of the means over the questions, by figure. */
+const intervalsOf = ({ answers }: Pick<VariantResult, "answers">, names: readonly string[]) =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const values = answers.flatMap(({ figures }) => figures[name] ?? []);
+      const interval = bootstrapInterval(values);
+      return interval ? [[name, { low: rounded(interval.low), high: rounded(interval.high) }]] : [];
+    }),
+  );
 
 /** Names of the metrics and of all figures of all variants, in display order. */
 function namesIn(results: readonly VariantResult[]) {
   const ks = [...new Set(results.flatMap((result) => result.ks))].sort((a, b) => a - b);
-  const metrics = metricNames(ks);
-  return { metrics, figures: [...metrics, ...latencies] };
+  const metrics = metricNames(ks).filter((name) =>
+    results.some(({ figures }) => figures[name] !== undefined),
+  );
+  return { metrics, figures: [...metrics, ...costs] };
 }
 
-/** Labels of the best variants; none if all are the same, or for latencies, which vary by chance. */
+/**
+ * Labels of the variants with the highest figure; none if all are the same, or return different numbers of chunks,
+ * or for costs.
+ */
 function best(name: string, results: readonly VariantResult[]): string[] {
-  if (isLatency(name)) return [];
+  if (!isMetric(name) || !hasOneTopK(results)) return [];
   const known = results.flatMap(({ figures, variant }) => {
     const value = figures[name] ?? null;
     return value === null ? [] : [{ label: variant.label, value }];
@@ -100,6 +132,9 @@ function best(name: string, results: readonly VariantResult[]): string[] {
   const leaders = known.filter(({ value }) => value === top);
   return leaders.length === known.length ? [] : leaders.map(({ label }) => label);
 }
+
+const hasOneTopK = (results: readonly VariantResult[]): boolean =>
+  new Set(results.map(({ variant }) => variant.topK)).size === 1;
 
 /** Labels of variants that found the same documents in the same order for every question. */
 function identical(results: readonly VariantResult[]): VariantResult[][] {
@@ -122,21 +157,16 @@ function identicalText(same: readonly VariantResult[]): string {
   return `identical results for every question: ${same.map(({ variant }) => variant.label).join(", ")}${reason}`;
 }
 
-const amount = (value: number | null | undefined): string | null => value?.toFixed(3) ?? null;
-
-/** `+0.050` */
-const signed = (value: number): string => `${value < 0 ? "" : "+"}${value.toFixed(3)}`;
-
-const figureLabel = (name: string): string => (isLatency(name) ? `${name} (s)` : name);
-
-const prefixFor = (label: string): string => (label === "" ? "" : `${label}: `);
-
 function figureSection({ kb, questions, results }: Evaluation): Section {
   const [first, ...others] = results;
   const single = others.length === 0 ? first : undefined;
   const notes = [
     ...(single ? [settingsText(single.variant.settings)] : []),
     "@k counts documents; the rank of a document is that of its first chunk",
+    ...(single ? [] : ["the highest figure may be chance: see the comparison"]),
+    ...(hasOneTopK(results)
+      ? []
+      : ["settings with different top_k are not compared: more chunks hold more documents"]),
     ...results
       .filter(({ failed }) => failed > 0)
       .map(
@@ -145,121 +175,36 @@ function figureSection({ kb, questions, results }: Evaluation): Section {
       ),
     ...identical(results).map(identicalText),
   ];
-  const rows = namesIn(results).figures.map((name): Cell[] => {
+  const names = namesIn(results);
+  const intervals = single ? intervalsOf(single, names.metrics) : {};
+  const rows = names.figures.map((name): Cell[] => {
     const top = best(name, results);
     const cells = results.map(({ variant, figures }): Cell => {
       const text = amount(figures[name]);
       return text !== null && top.includes(variant.label) ? { text, tone: "good" } : text;
     });
     const value = single?.figures[name] ?? null;
-    const share: Cell = value === null || isLatency(name) ? null : { chart: "bar", value };
-    return [figureLabel(name), ...cells, single ? share : top.join(", ")];
+    const share: Cell = value === null || !isMetric(name) ? null : { chart: "bar", value };
+    const interval = intervals[name];
+    return [
+      figureLabel(name),
+      ...cells,
+      ...(single ? [interval ? `${amount(interval.low)} to ${amount(interval.high)}` : null] : []),
+      single ? share : top.join(", "),
+    ];
   });
   return {
     title: `${kb.name}: ${questions} questions`,
     columns: [
       left("figure"),
       ...results.map(({ variant }) => right(single ? "value" : variant.label)),
-      left(single ? "share" : "best"),
+      ...(single ? [left("95 % of samples")] : []),
+      left(single ? "share" : "highest"),
     ],
     rows,
     notes,
   };
 }
-
-/** The main settings in one line: `search_method semantic_search, top_k 3, …`. */
-const settingsText = (settings: EvalSettings): string =>
-  Object.entries({
-    search_method: settings["search_method"],
-    top_k: settings["top_k"],
-    score_threshold: settings["score_threshold_enabled"] ? settings["score_threshold"] : "none",
-    reranking_enable: settings["reranking_enable"],
-  })
-    .map(([name, value]) => `${name} ${asText(value) || "not set"}`)
-    .join(", ");
-
-function comparisonSections(
-  { results }: Evaluation,
-  { file, compared }: NonNullable<Evaluation["baseline"]>,
-): Section[] {
-  const comparisons = compared.filter((each) => each !== undefined);
-  const figures = comparisons.flatMap((each) =>
-    each.figures.map((figure) => ({ label: each.label, ...figure })),
-  );
-  const changed = figures.filter(({ change }) => change !== 0);
-  const questions = comparisons.flatMap((each) =>
-    each.questions.map((question) => ({ label: each.label, ...question })),
-  );
-  const figureTable: Section = {
-    title: `Compared with ${file}`,
-    columns: [
-      left("settings"),
-      left("figure"),
-      right("before"),
-      right("now"),
-      right("change"),
-      left("verdict"),
-    ],
-    rows: changed.map(({ label, figure, before, now, change }) => [
-      label,
-      figureLabel(figure),
-      amount(before),
-      amount(now),
-      signed(change),
-      verdictCell(figure, change),
-    ]),
-    notes: comparisonNotes(results, comparisons, figures.length - changed.length),
-  };
-  const asked = results.flatMap(({ answers }) => answers.map((answer) => answer.question));
-  const textOf = new Map(asked.map(({ key, question }) => [key, question]));
-  const questionTable: Section = {
-    title: "Questions with a changed nDCG",
-    columns: [
-      left("settings"),
-      left("question"),
-      right("rank before"),
-      right("rank"),
-      right("nDCG before"),
-      right("nDCG"),
-      left("verdict"),
-    ],
-    rows: questions.map(({ label, question, rank_before, rank, before, now, change }) => [
-      label,
-      textOf.get(question) ?? question,
-      rank_before,
-      rank,
-      amount(before),
-      amount(now),
-      verdictCell("ndcg", change),
-    ]),
-  };
-  return questions.length === 0 ? [figureTable] : [figureTable, questionTable];
-}
-
-function comparisonNotes(
-  results: readonly VariantResult[],
-  comparisons: readonly BaselineComparison[],
-  unchanged: number,
-): string[] {
-  const notes: string[] = [];
-  if (comparisons.length === 0) notes.push("nothing to compare: no settings of the same label");
-  if (unchanged > 0) notes.push(`${unchanged} figures are the same`);
-  for (const { label, settings_before, added, gone } of comparisons) {
-    const now = results.find(({ variant }) => variant.label === label);
-    const before = settingsText(settings_before);
-    if (now && settingsText(now.variant.settings) !== before)
-      notes.push(`${prefixFor(label)}before with ${before}`);
-    if (added + gone > 0)
-      notes.push(`${prefixFor(label)}different questions: ${added} added, ${gone} removed`);
-  }
-  return notes;
-}
-
-/** Empty for latencies, which vary by chance. */
-const verdictCell = (figure: string, change: number): Cell => {
-  if (isLatency(figure)) return null;
-  return change > 0 ? { text: "better", tone: "good" } : { text: "worse", tone: "bad" };
-};
 
 /** Was everything found? */
 const isComplete = ({ missing, error }: QuestionResult): boolean =>

@@ -1,6 +1,6 @@
 import type { ConditionField, FieldKind, Scope } from "../../conditions/index.ts";
 import type { BaselineComparison } from "./baseline.ts";
-import { isLatency, latencies, metricNames } from "./metrics.ts";
+import { costs, isLatency, isMetric, metricNames } from "./metrics.ts";
 import type { VariantResult } from "./search.ts";
 
 /** A variant whose results conditions are about. */
@@ -24,12 +24,17 @@ const field = (
   },
 });
 
+function kindOf(name: string): FieldKind {
+  if (isLatency(name)) return "seconds";
+  return isMetric(name) ? "share" : "number";
+}
+
 /** What conditions of --fail-if can be about: metrics, and with a baseline their changes. */
 export function metricScope(ks: readonly number[], withBaseline: boolean): Scope<JudgedVariant> {
-  const metrics = [...metricNames(ks), ...latencies];
+  const metrics = [...metricNames(ks), ...costs];
   const values = metrics.map((name) => [
     name,
-    field(isLatency(name) ? "seconds" : "share", ({ result }) => result.figures[name]),
+    field(kindOf(name), ({ result }) => result.figures[name]),
   ]);
   const changes = metrics.map((name) => [
     `${name}.change`,

@@ -1,20 +1,19 @@
-import type { AdaptiveLimit } from "../../../api/adaptive-limit.ts";
-import { requireField } from "../../../api/response.ts";
-import { CliError, isFatal } from "../../../errors.ts";
+import type { KnowledgeBase, SearchRecord } from "../../../operations/knowledge.ts";
 import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
-import type { SearchRecord } from "../../../operations/knowledge.ts";
+import { CliError, isFatal } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import type { RateLimitWaiter } from "../documents/index.ts";
-import type { ExpectedDocument } from "./expected-documents.ts";
-import { metricsOf, firstRank } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Question } from "./questions.ts";
-import type { SearchVariant } from "./matrix.ts";
+import { rateRecords } from "./rating.ts";
+import type { RatingRules } from "./rating.ts";
+import type { EvalSettings, SearchVariant } from "./matrix.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** The result of one question. */
 export interface QuestionResult extends ReturnType<typeof rateRecords> {
   readonly question: Question;
-  /** Time until the response, retries included; null if the search failed. */
+  /** Time until the response, retries included; null if the search failed, or was one with other settings. */
   readonly seconds: number | null;
   /** Why the search failed; null if it succeeded. */
   readonly error: string | null;
@@ -33,154 +32,117 @@ export interface VariantResult {
   readonly records: ReadonlyMap<Question, readonly SearchRecord[]>;
 }
 
-/** The questions and settings of one variant. */
-export interface EvalSearch {
+/** How searches are sent. */
+export interface SearchRoute {
   readonly dataset_id: string;
-  readonly questions: readonly Question[];
-  readonly expected: (written: string) => ExpectedDocument;
-  readonly variant: SearchVariant;
-  readonly ks: readonly number[];
-  readonly limiter: AdaptiveLimit;
   /** Sends a search, after the rate limit if the user chose to wait. */
   readonly send: RateLimitWaiter;
 }
 
+/** What the search for one question returned. */
+export interface FoundRecords {
+  readonly records: readonly SearchRecord[];
+  readonly seconds: number | null;
+  /** Why it failed; null if it succeeded. */
+  readonly error: string | null;
+}
+
 /**
- * Searches for one question and compares the records with what it expects. A question that the server fails
- * or rejects is a result; throws any failure that every question would have.
+ * Searches for one question. One that the server fails or rejects is a result; throws any failure that every
+ * question would have.
  */
-export async function evaluateQuestion(
-  question: Question,
-  {
-    dataset_id,
-    variant,
-    ks,
-    expected,
-    send,
-    keep,
-  }: Pick<EvalSearch, "dataset_id" | "ks" | "expected" | "send"> & {
-    readonly variant: Pick<SearchVariant, "settings">;
-    /** Takes what the search found. */
-    readonly keep?: (records: readonly SearchRecord[]) => void;
-  },
+export async function searchRecords(
+  { question, filter }: Question,
+  settings: EvalSettings,
+  { dataset_id, send }: SearchRoute,
   context: Context,
-): Promise<QuestionResult> {
-  const { filter } = question;
+): Promise<FoundRecords> {
   const request = {
     dataset_id,
-    query: question.question,
-    retrieval_model: {
-      ...variant.settings,
-      ...(filter && { metadata_filtering_conditions: filter }),
-    },
+    query: question,
+    retrieval_model: { ...settings, ...(filter && { metadata_filtering_conditions: filter }) },
   };
   try {
-    const { records, seconds } = await send(async () => {
+    return await send(async () => {
       const start = context.host.elapsed();
-      const found = await context.api.call(searchKnowledgeBase, request);
-      keep?.(found);
-      return { records: found, seconds: (context.host.elapsed() - start) / 1000 };
+      const records = await context.api.call(searchKnowledgeBase, request);
+      return { records, seconds: (context.host.elapsed() - start) / 1000, error: null };
     });
-    // The same document can be expected by name, path and ID.
-    const named = question.documents.map(expected);
-    const keys = named.map(({ id, written }) => id ?? written);
-    const documents = named.filter((_, index) => keys.indexOf(keys[index] ?? "") === index);
-    return { question, ...rateRecords(question, documents, records, ks), seconds, error: null };
   } catch (error) {
     if (context.signal.aborted) throw context.abortError();
     if (!(error instanceof CliError) || isFatal(error)) throw error;
-    const missing = [...question.documents, ...question.texts];
-    const nothing = { rank: null, found: [], missing, figures: {}, seconds: null };
-    return { question, ...nothing, error: error.message };
+    return { records: [], seconds: null, error: error.message };
   }
 }
 
-interface RankedDocument {
-  readonly name: string;
-  readonly score: number;
-  /** Texts of its chunks, if the question expects texts. */
-  readonly chunks: string[];
+/** The result of a question from what its search returned. */
+export function ratedAnswer(
+  question: Question,
+  { records, seconds, error }: FoundRecords,
+  rules: RatingRules,
+): QuestionResult {
+  const rated = rateRecords(question, records, rules);
+  return { question, ...rated, figures: error === null ? rated.figures : {}, seconds, error };
 }
 
-/** Compares the records of a search with the expected documents and texts. */
-function rateRecords(
-  { texts }: Question,
-  documents: readonly ExpectedDocument[],
-  records: readonly SearchRecord[],
-  ks: readonly number[],
-) {
-  const ranked = rankDocuments(records, texts.length > 0);
-  const relevant = new Set<string>();
-  const missing: string[] = [];
-  for (const document of documents) {
-    const id = rankedId(document, ranked);
-    if (id === undefined) missing.push(document.written);
-    else relevant.add(id);
-  }
-  // A text counts for one document: an expected one that contains it, or else the first that does.
-  for (const text of texts) {
-    const containing = [...ranked]
-      .filter(([, { chunks }]) => chunks.some((chunk) => chunk.includes(normalized(text))))
-      .map(([id]) => id);
-    const id = containing.find((each) => relevant.has(each)) ?? containing[0];
-    if (id === undefined) missing.push(text);
-    else relevant.add(id);
-  }
-  const found = [...ranked].map(([id, { name, score }], index) => ({
-    rank: index + 1,
-    document: name,
-    id,
-    score,
-    relevant: relevant.has(id),
-  }));
-  const ranking = {
-    relevant: found.map((each) => each.relevant),
-    expected: relevant.size + missing.length,
+/** Variants whose results are parts of what one search returns. */
+export interface SearchGroup {
+  /** The settings that are sent. */
+  readonly settings: EvalSettings;
+  readonly members: readonly {
+    readonly variant: SearchVariant;
+    /** What a search with its settings would have returned. */
+    readonly take: (found: FoundRecords) => FoundRecords;
+  }[];
+}
+
+/**
+ * One search for all variants that differ in `top_k` alone, or for semantic searches in the threshold, too: less
+ * of the same list. Hybrid and reranked searches choose among other candidates with another `top_k`, and where
+ * child chunks are counted (server §9.8) a list of parents cannot be cut.
+ */
+export function searchGroups(
+  variants: readonly SearchVariant[],
+  { doc_form }: Pick<KnowledgeBase, "doc_form">,
+): SearchGroup[] {
+  const keyOf = ({ settings }: SearchVariant) => {
+    const { top_k: _, score_threshold, score_threshold_enabled, ...rest } = settings;
+    const isOneList =
+      doc_form !== "hierarchical_model" &&
+      settings["reranking_enable"] !== true &&
+      settings["search_method"] !== "hybrid_search";
+    if (!isOneList) return JSON.stringify(settings);
+    const isScored = settings["search_method"] === "semantic_search";
+    return JSON.stringify([rest, isScored ? [] : [score_threshold, score_threshold_enabled]]);
   };
+  return [...groupBy(variants, keyOf).values()].map((group) => {
+    const widest = group.reduce((one, other) => (other.topK > one.topK ? other : one));
+    const floor = Math.min(...group.map(thresholdOf));
+    const settings =
+      group.length === 1
+        ? widest.settings
+        : { ...widest.settings, ...group.find((each) => thresholdOf(each) === floor)?.settings };
+    const sent = { ...settings, top_k: widest.topK };
+    return { settings: sent, members: group.map((variant) => memberOf(variant, sent)) };
+  });
+}
+
+/** The least score that is returned. */
+const thresholdOf = ({ settings }: Pick<SearchVariant, "settings">): number =>
+  settings["score_threshold_enabled"] === true
+    ? Number(settings["score_threshold"] ?? 0)
+    : -Infinity;
+
+function memberOf(variant: SearchVariant, sent: EvalSettings): SearchGroup["members"][number] {
+  const least = thresholdOf(variant);
+  const isSent = variant.topK === sent["top_k"] && least === thresholdOf({ settings: sent });
+  if (isSent) return { variant, take: (found) => found };
   return {
-    /** Rank of the first relevant document, from 1. */
-    rank: firstRank(ranking),
-    /** Documents, ranked by their first chunks. */
-    found,
-    /** Expected documents and texts that were not found. */
-    missing,
-    figures: metricsOf(ranking, ks),
+    variant,
+    take: ({ records, error }) => ({
+      records: records.filter(({ score }) => score >= least).slice(0, variant.topK),
+      seconds: null,
+      error,
+    }),
   };
 }
-
-/** Documents by ID, in the order of their first chunks. */
-function rankDocuments(
-  records: readonly SearchRecord[],
-  withTexts: boolean,
-): ReadonlyMap<string, RankedDocument> {
-  const ranked = new Map<string, RankedDocument>();
-  for (const record of records) {
-    const { document, document_id } = record.segment;
-    const id = requireField(document?.id ?? document_id, "segment.document_id");
-    const first = { name: document?.name ?? id, score: record.score, chunks: [] };
-    const entry: RankedDocument = ranked.get(id) ?? first;
-    if (withTexts) entry.chunks.push(chunkText(record));
-    ranked.set(id, entry);
-  }
-  return ranked;
-}
-
-/** The ID under which an expected document was found. */
-function rankedId(
-  { id, written }: ExpectedDocument,
-  ranked: ReadonlyMap<string, RankedDocument>,
-): string | undefined {
-  if (id === undefined) return [...ranked].find(([, { name }]) => name === written)?.[0];
-  return ranked.has(id) ? id : undefined;
-}
-
-/** All text of a chunk that readers of the result see. */
-const chunkText = ({ segment, child_chunks }: SearchRecord): string =>
-  normalized(
-    [segment.content, segment.answer ?? "", ...child_chunks.map(({ content }) => content)].join(
-      "\n",
-    ),
-  );
-
-/** Ignores differences of white space, which indexing changes, and of Unicode form. */
-const normalized = (text: string): string => text.normalize("NFC").replace(/\s+/g, " ");

@@ -1,0 +1,133 @@
+import { groupBy } from "../../../lib/collect.ts";
+import { holm } from "../../wf/test/verdict/index.ts";
+import { rounded } from "./metrics.ts";
+import type { Metrics } from "./metrics.ts";
+import { bootstrapInterval, neededQuestions, randomizationTest } from "./significance.ts";
+import type { MeanInterval } from "./significance.ts";
+import type { VariantResult } from "./search.ts";
+
+/** The level of all comparisons of a report together, unless --level says otherwise. */
+export const DEFAULT_LEVEL = 0.05;
+
+/** The differences for which a report says how many questions tell them. */
+const differences = [0.02, 0.05, 0.1] as const;
+
+/** The figures of one evaluation by question. */
+export interface MeasuredSettings {
+  readonly label: string;
+  /** Number of chunks that a search returned; undefined if it is not known. */
+  readonly topK: number | undefined;
+  readonly figures: ReadonlyMap<string, Metrics>;
+}
+
+/** What can be said about two settings. */
+export type EvalVerdict = "better" | "worse" | "same" | "cannot be told" | "not comparable";
+
+/** A comparison of settings by the questions that both answered, as in JSON. */
+export interface SettingsComparison {
+  readonly settings: string;
+  readonly against: string;
+  readonly measure: string;
+  /** Number of questions that both have. */
+  readonly questions: number;
+  readonly difference: number | null;
+  readonly interval: MeanInterval | null;
+  /** Corrected for the number of comparisons. */
+  readonly p: number | null;
+  readonly verdict: EvalVerdict;
+  /** Questions that tell a difference of so many points in 80 of 100 cases. */
+  readonly needed: readonly { readonly difference: number; readonly questions: number | null }[];
+}
+
+/** The figures of a result by question. */
+export const measured = ({ variant, answers }: VariantResult): MeasuredSettings => ({
+  label: variant.label,
+  topK: variant.topK,
+  figures: new Map(
+    answers
+      .filter(({ error }) => error === null)
+      .map(({ question, figures }) => [question.key, figures]),
+  ),
+});
+
+/**
+ * Compares all settings of a matrix with the first of those that return as many chunks: more chunks find more
+ * documents, whatever their order.
+ */
+export function compareMatrix(
+  results: readonly VariantResult[],
+  options: { readonly measure: string | undefined; readonly level: number },
+): SettingsComparison[] {
+  const groups = [...groupBy(results, ({ variant }) => variant.topK).values()];
+  const pairs = groups.flatMap(([first, ...others]) =>
+    first ? others.map((each) => [measured(first), measured(each)] as const) : [],
+  );
+  return comparePairs(pairs, { ...options, sides: "both" });
+}
+
+/**
+ * Compares pairs of settings. Of all that are equally good, one is called better or worse with a chance of at most
+ * `level` (Holm); with one side, that one is called worse, and the same that one is called better.
+ */
+export function comparePairs(
+  pairs: readonly (readonly [before: MeasuredSettings, now: MeasuredSettings])[],
+  {
+    measure,
+    level,
+    sides,
+  }: {
+    readonly measure: string | undefined;
+    readonly level: number;
+    readonly sides: "one" | "both";
+  },
+): SettingsComparison[] {
+  const compared = pairs.map(([before, now]) => {
+    const name = measure ?? usualMeasure(before, now);
+    const changes = [...now.figures].flatMap(([key, figures]) => {
+      const [old, own] = [before.figures.get(key)?.[name], figures[name]];
+      return typeof old === "number" && typeof own === "number" ? [rounded(own - old)] : [];
+    });
+    const isComparable = before.topK === now.topK && changes.length > 0;
+    return { before, now, name, changes, isComparable, test: randomizationTest(changes) };
+  });
+  const open = compared.filter(({ isComparable }) => isComparable);
+  const tails =
+    sides === "both"
+      ? [holm(open.map(({ test }) => test.either))]
+      : [holm(open.map(({ test }) => test.lower)), holm(open.map(({ test }) => test.higher))];
+  return compared.map(({ before, now, name, changes, isComparable, test }) => {
+    const place = { settings: now.label, against: before.label, measure: name };
+    const questions = changes.length;
+    if (!isComparable) {
+      const unknown = { difference: null, interval: null, p: null, needed: [] };
+      return { ...place, questions, ...unknown, verdict: "not comparable" };
+    }
+    const index = open.findIndex((each) => each.test === test);
+    const corrected = tails.map((values) => values[index] ?? 1);
+    const p = Math.min(1, ...corrected);
+    const isTold = p <= level;
+    const told = test.difference < 0 ? "worse" : "better";
+    const undecided = changes.every((each) => each === 0) ? "same" : "cannot be told";
+    return {
+      ...place,
+      questions,
+      difference: rounded(test.difference),
+      interval: bootstrapInterval(changes),
+      p: rounded(p),
+      verdict: isTold ? told : undecided,
+      needed: differences.map((difference) => ({
+        difference,
+        questions: neededQuestions(changes, difference),
+      })),
+    };
+  });
+}
+
+/** nDCG at the largest k that both have, or else MRR. */
+function usualMeasure(before: MeasuredSettings, now: MeasuredSettings): string {
+  const namesOf = ({ figures }: MeasuredSettings) =>
+    new Set([...figures.values()].flatMap((each) => Object.keys(each)));
+  const known = namesOf(before);
+  const common = [...namesOf(now)].filter((name) => name.startsWith("ndcg@") && known.has(name));
+  return common.toSorted((a, b) => Number(a.slice(5)) - Number(b.slice(5))).at(-1) ?? "mrr";
+}

@@ -1,0 +1,65 @@
+import { usage } from "../../../errors.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { evalParams } from "./command.ts";
+import type { SearchVariant } from "./matrix.ts";
+import { metricNames } from "./metrics.ts";
+
+const defaultCutoffs = [1, 3, 5, 10];
+
+/**
+ * The numbers of top documents to measure: those of --k or the usual ones, and those that conditions
+ * name. Throws usage for more than the searches return.
+ */
+export function parseCutoffs(
+  { k, fail_if = [] }: Pick<Input<typeof evalParams>, "k" | "fail_if">,
+  variants: readonly SearchVariant[],
+): number[] {
+  const topKs = variants.map(({ topK }) => topK);
+  const maxTopK = Math.max(...topKs);
+  const required = (flag: string, ks: readonly number[]) => {
+    const beyond = ks.find((each) => each > maxTopK);
+    if (beyond === undefined) return ks;
+    const message = `invalid ${flag}${beyond}: a search returns at most ${maxTopK} chunks`;
+    throw usage(message, `add --top-k ${beyond}`);
+  };
+  const listed = k === undefined ? usualCutoffs(topKs) : required("--k ", parseNumbers(k));
+  const named = fail_if.flatMap((text) => [...text.matchAll(/@([1-9]\d{0,2})\b/g)]);
+  return ascending([
+    ...listed,
+    ...required("--fail-if @", ascending(named.map(([, number]) => Number(number)))),
+  ]);
+}
+
+/** The usual cutoffs up to what the searches return. */
+function usualCutoffs(topKs: readonly number[]): number[] {
+  const max = Math.max(...defaultCutoffs);
+  // A search that returns fewer also gets a cutoff at its end.
+  const ends = topKs.map((topK) => Math.min(topK, max));
+  return [...defaultCutoffs.filter((k) => k <= Math.max(...ends)), ...ends];
+}
+
+/** Parses `1,3,5`. Throws usage. */
+function parseNumbers(text: string): number[] {
+  const words = text.split(",").map((word) => word.trim());
+  const bad = words.find((word) => !/^[1-9]\d{0,2}$/.test(word));
+  if (bad !== undefined) {
+    throw usage(
+      `invalid --k ${JSON.stringify(bad)}: not a positive whole number`,
+      "for example --k 1,3,5",
+    );
+  }
+  return ascending(words.map(Number));
+}
+
+const ascending = (numbers: readonly number[]): number[] =>
+  [...new Set(numbers)].sort((a, b) => a - b);
+
+/** Throws usage for a measure that is not measured: nothing would be compared. */
+export function requireMeasure(measure: string | undefined, ks: readonly number[]): void {
+  const names = metricNames(ks);
+  if (measure !== undefined && !names.includes(measure))
+    throw usage(
+      `invalid --measure ${JSON.stringify(measure)}`,
+      `valid values: ${names.join(", ")}; --k adds numbers of top documents`,
+    );
+}
