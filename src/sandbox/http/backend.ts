@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { operations } from "../../operations/index.ts";
-import { type AppDefinition, readApplications } from "../apps/definitions/app-definitions.ts";
+import type { AppDefinition } from "../apps/definitions/app-definitions.ts";
+import { readApplications } from "../apps/definitions/applications.ts";
 import { type Apps, openApps } from "../apps/apps.ts";
 import { type Knowledge, openKnowledge } from "../knowledge/knowledge.ts";
 import { LanguageModel } from "../models/language-model.ts";
