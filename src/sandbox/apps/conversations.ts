@@ -298,13 +298,8 @@ const messageForms = (
   shownForms(app, records.forms.list({ run_id }, "expires_at")).map(({ form, node, content }) => {
     const submitted = form.status === "submitted";
     const filled = submitted && runEvent("human_input_form_filled", submission(form, node)).data;
-    const token = submitted ? null : form.token;
-    return fillShape("message form", {
-      form,
-      node,
-      content,
-      submitted,
-      token,
-      filled: filled || null,
-    });
+    const shown = { form: { ...form, token: submitted ? null : form.token }, node, content };
+    // The history names no channels, as events of servers before 1.15.
+    const { data: definition } = runEvent("human_input_required", { ...shown, version: "0" });
+    return fillShape("message form", { form, submitted, definition, filled: filled || null });
   });
