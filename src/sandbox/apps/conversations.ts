@@ -202,21 +202,14 @@ export function openConversation(
     id: message.conversation_id ?? "",
   });
   if (isForeign) throw appError("conversation missing");
-  const now = records.now();
-  const times = { created_at: now, updated_at: now };
-  const conversation = {
-    id: records.newId(),
+  const conversation = records.conversations.insert({
     app: app.name,
     end_user_id: endUser.id,
     name: beginningOf(message.query),
     inputs: message.inputs ?? {},
-    ...times,
-  };
-  records.conversations.insert(conversation);
-  for (const { name, value, description } of app.variables) {
-    const variable = { id: records.newId(), conversation_id: conversation.id, name, value };
-    records.conversation_variables.insert({ ...variable, description, ...times });
-  }
+  });
+  for (const variable of app.variables)
+    records.conversation_variables.insert({ conversation_id: conversation.id, ...variable });
   return conversation;
 }
 

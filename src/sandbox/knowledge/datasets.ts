@@ -58,10 +58,7 @@ export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
     checkName(context, input.name);
     const embedding = chooseEmbedding(context, input.indexing_technique, input);
     if (input.provider === "external") checkExternal(input);
-    const id = context.newId();
-    const now = context.now();
-    context.datasets.insert({
-      id,
+    const dataset = context.datasets.insert({
       name: input.name,
       description: input.description ?? "",
       provider: input.provider ?? "vendor",
@@ -74,10 +71,8 @@ export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
         ? input.summary_index_setting
         : null,
       built_in: false,
-      created_at: now,
-      updated_at: now,
     });
-    return { json: datasetResponse(context, getDataset(context, id), null, call) };
+    return { json: datasetResponse(context, dataset, null, call) };
   },
 
   getKnowledgeBase(context, { dataset_id }, call) {
