@@ -205,7 +205,7 @@ export interface SandboxOptions {
   readonly indexingDelay?: number;
   /** Whether the server has models (default: none, as the older recordings). */
   readonly models?: boolean;
-  /** More applications, in the shape of exported ones. */
+  /** More applications, as their readers return them; exported ones as they are. */
   readonly applications?: readonly unknown[];
   /** PID of this process; locks the directory against other sandboxes. */
   readonly ownPid?: number;

@@ -8,7 +8,7 @@ import { plainApps } from "./own-plain-apps.ts";
 import { readAnswerRules } from "./read-rules.ts";
 
 /** The parts of an exported application that the sandbox uses. */
-interface ExportedApp extends Pick<AppDefinition, "recording" | "rules"> {
+interface ExportedApp extends Pick<AppDefinition, "recording"> {
   readonly app: Pick<AppDefinition, "name" | "description" | "mode">;
   /** Missing in basic applications: chats, completions and agents. */
   readonly workflow?: {
@@ -27,14 +27,14 @@ interface ExportedApp extends Pick<AppDefinition, "recording" | "rules"> {
   readonly model_config?: ModelConfig;
 }
 
-function readExported({ app, workflow, model_config: config, ...replies }: ExportedApp) {
-  if (!workflow) return defineApp({ ...app, ...replies, config });
+function readExported({ app, workflow, model_config: config, recording }: ExportedApp) {
+  if (!workflow) return defineApp({ ...app, config });
   const { graph, features = {}, conversation_variables: variables = [] } = workflow;
   const nodes = graph.nodes.map(({ data, ...node }) => ({ ...node, ...data }) as AnyNode);
-  return defineApp({ ...app, ...replies, features, variables, nodes, edges: graph.edges });
+  return defineApp({ ...app, recording, features, variables, nodes, edges: graph.edges });
 }
 
-/** The applications of a sandbox, by name: its own ones, and those given as exported files. */
+/** The applications of a sandbox, by name: its own ones, and those given as files. */
 export type Applications = ReadonlyMap<string, AppDefinition>;
 
 /**
@@ -42,8 +42,9 @@ export type Applications = ReadonlyMap<string, AppDefinition>;
  * an own one of the same name.
  */
 export function readApplications(more: readonly unknown[] = [], version = "0"): Applications {
-  const exported = [readAnswerRules(answers, "answers"), ...more] as readonly ExportedApp[]; // checked before
-  const all = [...plainApps, ...modelApps, ...exported.map(readExported)];
+  const given = (more as readonly (AppDefinition | ExportedApp)[]) // checked before
+    .map((each) => ("app" in each ? readExported(each) : each));
+  const all = [...plainApps, ...modelApps, readAnswerRules(answers, "answers"), ...given];
   const known = all.filter(({ since = "0" }) => atLeast(version, since));
   return new Map(known.map((app) => [app.name, app]));
 }
