@@ -5,7 +5,7 @@ import { compareSuites, doubtfulTests } from "../../src/commands/wf/test/compari
 import { testResult } from "../../src/commands/wf/test/results.ts";
 import type { TestRun } from "../../src/commands/wf/test/run-tests.ts";
 import { RuleDraws } from "../../src/sandbox/apps/definitions/answer-rules.ts";
-import { readApplications } from "../../src/sandbox/apps/definitions/app-definitions.ts";
+import { readApplications } from "../../src/sandbox/apps/definitions/applications.ts";
 import { readAnswerRules } from "../../src/sandbox/apps/definitions/read-rules.ts";
 import { startSandbox } from "../../src/sandbox/http/server.ts";
 import { fastClock } from "./fast-clock.ts";

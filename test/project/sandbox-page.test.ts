@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readApplications } from "../../src/sandbox/apps/definitions/app-definitions.ts";
+import { readApplications } from "../../src/sandbox/apps/definitions/applications.ts";
 import errors from "../../src/sandbox/models/model-errors.json" with { type: "json" };
 import { type Sandbox, startSandbox } from "../../src/sandbox/http/server.ts";
 import { textOf } from "../lib/pages.ts";

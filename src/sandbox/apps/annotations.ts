@@ -36,15 +36,7 @@ export const annotationHandlers = {
 
   createAnnotation({ records }, { question, answer }, call) {
     const app = requireApp(call).name;
-    const row = {
-      id: records.newId(),
-      app,
-      question,
-      answer,
-      hit_count: 0,
-      created_at: records.now(),
-    };
-    records.annotations.insert(row);
+    const row = records.annotations.insert({ app, question, answer, hit_count: 0 });
     return { status: 201, json: fillShape("annotation", row) };
   },
 
@@ -68,15 +60,12 @@ export const annotationHandlers = {
     const { id: message_id, conversation_id } = message;
     const { rating, content = null } = input;
     const known = records.feedbacks.find({ message_id, end_user_id });
-    const now = records.now();
     if (!rating) {
       records.feedbacks.delete({ message_id, end_user_id });
     } else if (known) {
-      records.feedbacks.update({ id: known.id }, { rating, content, updated_at: now });
+      records.feedbacks.update({ id: known.id }, { rating, content, updated_at: records.now() });
     } else {
-      const place = { app, conversation_id, message_id, end_user_id };
-      const times = { created_at: now, updated_at: now };
-      records.feedbacks.insert({ id: records.newId(), ...place, rating, content, ...times });
+      records.feedbacks.insert({ app, conversation_id, message_id, end_user_id, rating, content });
     }
     return { json: { result: "success" } };
   },
@@ -105,15 +94,13 @@ export const annotationHandlers = {
       provider: input.embedding_provider_name,
       model: input.embedding_model_name,
     };
-    const job: StoredReplyJob = {
-      id: records.newId(),
+    const job = records.annotation_jobs.insert({
       app,
       action,
       ...chosen,
       due_at: isEndless ? null : records.now() + DURATION[action],
       error: action === "enable" ? reasonToFail(context, app, chosen) : null,
-    };
-    records.annotation_jobs.insert(job);
+    });
     return { json: { job_id: job.id, job_status: "waiting" } };
   },
 

@@ -202,21 +202,14 @@ export function openConversation(
     id: message.conversation_id ?? "",
   });
   if (isForeign) throw appError("conversation missing");
-  const now = records.now();
-  const times = { created_at: now, updated_at: now };
-  const conversation = {
-    id: records.newId(),
+  const conversation = records.conversations.insert({
     app: app.name,
     end_user_id: endUser.id,
     name: beginningOf(message.query),
     inputs: message.inputs ?? {},
-    ...times,
-  };
-  records.conversations.insert(conversation);
-  for (const { name, value, description } of app.variables) {
-    const variable = { id: records.newId(), conversation_id: conversation.id, name, value };
-    records.conversation_variables.insert({ ...variable, description, ...times });
-  }
+  });
+  for (const variable of app.variables)
+    records.conversation_variables.insert({ conversation_id: conversation.id, ...variable });
   return conversation;
 }
 
@@ -298,13 +291,8 @@ const messageForms = (
   shownForms(app, records.forms.list({ run_id }, "expires_at")).map(({ form, node, content }) => {
     const submitted = form.status === "submitted";
     const filled = submitted && runEvent("human_input_form_filled", submission(form, node)).data;
-    const token = submitted ? null : form.token;
-    return fillShape("message form", {
-      form,
-      node,
-      content,
-      submitted,
-      token,
-      filled: filled || null,
-    });
+    const shown = { form: { ...form, token: submitted ? null : form.token }, node, content };
+    // The history names no channels, as events of servers before 1.15.
+    const { data: definition } = runEvent("human_input_required", { ...shown, version: "0" });
+    return fillShape("message form", { form, submitted, definition, filled: filled || null });
   });

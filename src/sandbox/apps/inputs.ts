@@ -25,16 +25,13 @@ export const fileHandlers: AppHandlers<typeof operations> = {
     const { name, type, bytes } = uploaded;
     const limit = own(MAX_UPLOAD, type.split("/")[0] ?? "") ?? MAX_OTHER_UPLOAD;
     if (bytes.byteLength > limit * 1024 * 1024) throw appError("file too large");
-    const file = {
-      id: records.newId(),
+    const file = records.app_files.insert({
       app,
       end_user_id: records.endUser(app, input.user ?? "DEFAULT-USER").id,
       name,
       type: type.split(";")[0] || "application/octet-stream",
       bytes,
-      created_at: records.now(),
-    };
-    records.app_files.insert(file);
+    });
     return { status: 201, json: fillShape("uploaded file", fileValues(file, call.origin)) };
   },
 

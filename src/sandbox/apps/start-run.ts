@@ -100,7 +100,7 @@ export function storeRun(
   const drawn = drawAnswer(context, app, { query, inputs, conversation_id: conversation?.id });
   const system = { app: app.name, user: session_id, id, query, dialogue, files };
   const starts = nodesOf(app, "start").map((node) => [node.id, inputs] as const);
-  const run: StoredRun = {
+  return records.runs.insert({
     id,
     app: app.name,
     end_user_id,
@@ -112,9 +112,6 @@ export function storeRun(
     status: "running",
     inputs: { ...inputs, ...fillShape("system inputs", system) },
     outputs: {},
-    error: null,
-    created_at: records.now(),
-    finished_at: null,
     elapsed_time: 0,
     total_steps: 0,
     total_tokens: 0,
@@ -133,9 +130,7 @@ export function storeRun(
       said: "",
       ...(drawn && { drawn, citations: citationsOfAnswer(drawn, "workflow") }),
     },
-  };
-  records.runs.insert(run);
-  return run;
+  });
 }
 
 /**

@@ -55,8 +55,7 @@ export function openTurn(
   return records.store.transaction(() => {
     const { id } = known ?? openConversation(records, app, endUser, { query, inputs });
     const position = records.messages.count({ conversation_id: id }) + 1;
-    const message: StoredMessage = {
-      id: records.newId(),
+    const message = records.messages.insert({
       position,
       app: app.name,
       conversation_id: id,
@@ -65,14 +64,8 @@ export function openTurn(
       query,
       answer: "",
       status: "normal",
-      error: null,
-      citations: null,
-      thoughts: null,
-      usage: null,
       files,
-      created_at: records.now(),
-    };
-    records.messages.insert(message);
+    });
     const names = position === 1 && auto_generate_name;
     const { origin, version } = call;
     return { app, config, endUser, message, task_id: records.newId(), origin, version, names };

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { operations } from "../../operations/index.ts";
-import { type AppDefinition, readApplications } from "../apps/definitions/app-definitions.ts";
+import type { AppDefinition } from "../apps/definitions/app-definitions.ts";
+import { readApplications } from "../apps/definitions/applications.ts";
 import { type Apps, openApps } from "../apps/apps.ts";
 import { type Knowledge, openKnowledge } from "../knowledge/knowledge.ts";
 import { LanguageModel } from "../models/language-model.ts";
@@ -205,7 +206,7 @@ export interface SandboxOptions {
   readonly indexingDelay?: number;
   /** Whether the server has models (default: none, as the older recordings). */
   readonly models?: boolean;
-  /** More applications, in the shape of exported ones. */
+  /** More applications, as their readers return them; exported ones as they are. */
   readonly applications?: readonly unknown[];
   /** PID of this process; locks the directory against other sandboxes. */
   readonly ownPid?: number;

@@ -180,9 +180,14 @@ function bodyRules(rows: readonly AnyOperation[]): Record<string, Rule> {
   const rules: Record<string, Rule> = {};
   for (const row of rows) {
     for (const [name, param] of Object.entries(row.params)) {
-      const isJsonField = param.in === "body" || param.in === "data";
-      // A dotted name is part of an object with a rule of its own.
-      if (isJsonField && !name.includes(".")) rules[name] = looseParams[name] ?? paramRule(param);
+      if (param.in !== "body" && param.in !== "data") continue;
+      const [owner = name, field, ...deeper] = name.split(".");
+      // A dotted name is a field of an object; items of lists have rules of their own.
+      if (field === undefined) rules[name] = looseParams[name] ?? paramRule(param);
+      else if (deeper.length === 0) {
+        const fields = { ...rules[owner]?.fields, [field]: paramRule(param) };
+        rules[owner] = { kind: "object", required: true, fields };
+      }
     }
     for (const name of bodyConstants(row)) {
       const choices = rows.flatMap((each) => each.fixed?.[name] ?? []).sort();

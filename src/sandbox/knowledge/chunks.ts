@@ -35,7 +35,7 @@ import {
   requireDocument,
   type SegmentRow,
 } from "./records/knowledge-store.ts";
-import { knowledgeError, toResponse } from "./records/responses.ts";
+import { knowledgeError, segmentResponse, toResponse } from "./records/responses.ts";
 
 /** Chunks and their child chunks. */
 export const chunkHandlers: KnowledgeHandlers<typeof operations> = {
@@ -148,10 +148,8 @@ function openResponses(context: KnowledgeContext, { rule_id }: DocumentRow) {
   const rule = context.process_rules.find({ id: rule_id })?.rule;
   const shows = rule?.mode === "hierarchical" && rule.rules.parent_mode !== "full-doc";
   return (row: SegmentRow) =>
-    toResponse("segment", row, {
+    segmentResponse(row, {
       child_chunks: shows ? listChildren(context, row.id).map(childResponse) : [],
-      tokens: row.tokens ?? 0,
-      indexing_at: row.indexing_at || null, // chunks of pipelines have none
       // A chunk that failed was not disabled by anyone.
       ...(row.status === "error" && { disabled_by: null }),
     });

@@ -23,7 +23,7 @@ import {
 } from "./indexing/embedding.ts";
 import { builtInFields, fieldResponse, documentMetadata } from "./records/metadata-values.ts";
 import { runtimeFields } from "./pipelines/definitions.ts";
-import { knowledgeError, toResponse, withDefaults } from "./records/responses.ts";
+import { knowledgeError, segmentResponse, toResponse, withDefaults } from "./records/responses.ts";
 import {
   type SearchSettings,
   searchSettingsResponse,
@@ -58,10 +58,7 @@ export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
     checkName(context, input.name);
     const embedding = chooseEmbedding(context, input.indexing_technique, input);
     if (input.provider === "external") checkExternal(input);
-    const id = context.newId();
-    const now = context.now();
-    context.datasets.insert({
-      id,
+    const dataset = context.datasets.insert({
       name: input.name,
       description: input.description ?? "",
       provider: input.provider ?? "vendor",
@@ -74,10 +71,8 @@ export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
         ? input.summary_index_setting
         : null,
       built_in: false,
-      created_at: now,
-      updated_at: now,
     });
-    return { json: datasetResponse(context, getDataset(context, id), null, call) };
+    return { json: datasetResponse(context, dataset, null, call) };
   },
 
   getKnowledgeBase(context, { dataset_id }, call) {
@@ -140,16 +135,22 @@ export const datasetHandlers: KnowledgeHandlers<typeof operations> = {
     const found = withModelErrors(() => findChunks(context, dataset, query, settings));
     const records = found.map(({ segment, document, score, children: child_chunks }) => {
       const metadata = documentMetadata(context, dataset, document);
-      return toResponse("search_record", segment, {
-        document_name: document.name,
+      const {
+        updated_at: _at,
+        updated_by: _by,
+        child_chunks: _children,
+        ...chunk
+      } = segmentResponse(segment, { keywords: segment.keywords ?? [] });
+      const { attachments: _files, summary, ...shown } = chunk;
+      const found_in = {
+        id: document.id,
         data_source_type: document.source?.datasource_type ?? "upload_file",
+        name: document.name,
+        doc_type: null,
         doc_metadata: metadata.length === 0 ? null : metadata,
-        keywords: segment.keywords ?? [],
-        tokens: segment.tokens ?? 0,
-        indexing_at: segment.indexing_at || null,
-        score,
-        child_chunks,
-      });
+      };
+      const result = { ...shown, sign_content: null, error: null, document: found_in };
+      return toResponse("search_record", {}, { segment: result, child_chunks, score, summary });
     });
     return { json: { query: { content: query }, records } };
   },

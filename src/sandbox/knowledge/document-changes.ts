@@ -87,11 +87,9 @@ type NewDocument = Pick<
 export function addDocument(context: KnowledgeContext, document: NewDocument): string {
   const { documents } = context;
   const { dataset_id } = document;
-  const id = context.newId();
   const now = context.now();
-  documents.insert({
+  const { id } = documents.insert({
     ...document,
-    id,
     position: documents.max("position", { dataset_id }) + 1,
     created_at: now,
     updated_at: now,
@@ -162,9 +160,7 @@ function storeRule(
   if (!sent && latest) return latest.id;
   const rule = sent ? parseProcessRule(sent) : defaultRule;
   if (!rule) throw knowledgeError("rule missing");
-  const id = context.newId();
-  context.process_rules.insert({ id, dataset_id, rule });
-  return id;
+  return context.process_rules.insert({ dataset_id, rule }).id;
 }
 
 /** Queues a document for indexing again; its counts stay until that is done. Returns its ID. */

@@ -31,8 +31,7 @@ export const metadataHandlers: KnowledgeHandlers<typeof operations> = {
 
   createMetadataField(context, { dataset_id, type, name }) {
     checkName(context, dataset_id, name);
-    const id = context.newId();
-    context.metadata_fields.insert({ id, dataset_id, name, type });
+    const { id } = context.metadata_fields.insert({ dataset_id, name, type });
     return { status: 201, json: { id, type, name } };
   },
 

@@ -18,8 +18,7 @@ export const tagHandlers: KnowledgeHandlers<typeof operations> = {
 
   createTag(context, { name }, call) {
     checkName(context, name);
-    const tag = { id: context.newId(), name };
-    context.tags.insert(tag);
+    const tag = context.tags.insert({ name });
     checkResponse(call, "DataSetTag", ["binding_count"]);
     return { json: tagResponse(context, tag) };
   },

@@ -12,7 +12,7 @@ export class ModelError extends Error {
   readonly code: string;
 
   constructor(kind: ModelErrorKind, requestId = "") {
-    const [type = "", code = "", text = ""] = errors[kind];
+    const [type = "", text = "", code = "completion_request_error"] = errors[kind];
     super(text.replace("{id}", requestId));
     this.kind = kind;
     this.type = type;

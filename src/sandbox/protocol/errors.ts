@@ -23,18 +23,21 @@ export class ConnectionDropped extends Error {}
 /** Most rejected requests: 400 with the code `invalid_param`. */
 export const invalidParam = (text: string) => new HttpError(400, "invalid_param", text);
 
+/** The names of the errors of a file: recorded texts, each below the status and code of its response. */
+type ErrorName<File> = { [Response in keyof File]: keyof File[Response] }[keyof File] & string;
+
 /**
- * Returns a function for the errors of a file, by name: a recorded text, with its status and code unless
- * these are 400 and `invalid_param`. Its `values` are those of the `{placeholders}` in the text.
+ * Returns a function for the errors of a file, by name. Its `values` are those of the `{placeholders}` in
+ * the text.
  */
 export const errorsOf =
-  <Name extends string>(table: Readonly<Record<Name, string | readonly (string | number)[]>>) =>
-  (name: Name, values: Readonly<Record<string, unknown>> = {}): HttpError => {
-    const entry: string | readonly (string | number)[] = table[name];
-    const whole = typeof entry === "string" ? [400, "invalid_param", entry] : entry;
-    const [status, code, text] = whole as readonly [number, string, string]; // as in the file
+  <File extends Readonly<Record<string, object>>>(file: File) =>
+  (name: ErrorName<File>, values: Readonly<Record<string, unknown>> = {}): HttpError => {
+    const [response = "", texts] = Object.entries(file).find(([, each]) => name in each) ?? [];
+    const { [name]: text = "" } = texts as Readonly<Record<string, string>>; // as in the file
+    const [status, code = ""] = response.split(" ");
     const message = text.replace(/\{(\w+)\}/g, (_, key: string) => `${values[key]}`);
-    return new HttpError(status, code, message);
+    return new HttpError(Number(status), code, message);
   };
 
 /** Throws, as an expression: `runs.find({ id }) ?? raise(appError("run missing"))`. */

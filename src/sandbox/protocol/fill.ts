@@ -29,11 +29,10 @@ const conversions: Readonly<Record<string, (value: never) => unknown>> = {
  * that server on; it needs the value `version`. Throws an Error for a value that is not given;
  * undefined omits the field.
  */
-export function fill(shape: unknown, values: Values): unknown {
-  if (!isObject(shape)) return compile(shape)(values);
+export function fill(shape: object, values: Values): Record<string, unknown> {
   const known = compiled.get(shape) ?? compile(shape);
   compiled.set(shape, known);
-  return known(values);
+  return known(values) as Record<string, unknown>; // as in the file
 }
 
 type Fill = (values: Values) => unknown;
@@ -80,13 +79,13 @@ export interface RunEvent {
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
-/** Returns a function for the events of a section, by their names. */
-export const eventsOf =
-  <Name extends string>(section: Readonly<Record<Name, object>>) =>
-  (event: Name, values: Values): RunEvent => ({
-    event,
-    ...(fill(section[event], values) as object),
-  });
-
 /** Returns an event of a run. */
-export const runEvent = eventsOf(events);
+export function runEvent(
+  event: keyof (typeof events.data & typeof events.fields),
+  values: Values,
+): RunEvent {
+  const kinds: Readonly<Record<keyof typeof events, Partial<Record<string, object>>>> = events;
+  const data = kinds.data[event];
+  if (data) return { event, data: fill(data, values) };
+  return { event, fields: fill(kinds.fields[event] ?? {}, values) };
+}

@@ -1,5 +1,5 @@
 import { asciiOnly } from "../protocol/response.ts";
-import type { SqlValue, Store } from "./sqlite.ts";
+import type { Basics, SqlValue, Store } from "./sqlite.ts";
 
 /** A column: its SQL type, and how its values are stored. Null is stored as null. */
 interface Column<T> {
@@ -65,9 +65,14 @@ export type RecordOf<Definition> =
     ? { readonly [Name in keyof C]: C[Name] extends Column<infer T> ? T : never }
     : never;
 
+/** The columns that a new row gets by itself: a UUID, and the time in ms since 1970. */
+type OwnColumn = "id" | "created_at" | "updated_at";
+
 /** A row to insert: columns that can be null are optional. */
 export type NewRow<Row> = Partial<Row> & {
-  readonly [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name];
+  readonly [
+    Name in keyof Row as null extends Row[Name] ? never : Exclude<Name, OwnColumn>
+  ]: Row[Name];
 };
 
 /** New values of a row; undefined leaves a value unchanged. */
@@ -75,12 +80,13 @@ export type Changes<Row> = { readonly [Name in keyof Row]?: Row[Name] | undefine
 
 /**
  * Opens tables by their names; creates missing ones, and missing columns of an older version:
- * `const { tags } = openTables(store, { tags: defineTable({ id: column.key }) })`.
+ * `const { tags } = openTables(basics, { tags: defineTable({ id: column.key }) })`.
  */
 export function openTables<T extends Readonly<Record<string, TableDefinition<Columns>>>>(
-  store: Store,
+  basics: Basics,
   definitions: T,
 ): { readonly [Name in keyof T]: Table<RecordOf<T[Name]>> } {
+  const { store } = basics;
   const known = store.all<StoredName>("SELECT name FROM sqlite_master WHERE type = 'table'");
   // In one transaction, because each one waits for the disk.
   const tables = store.transaction(() =>
@@ -94,7 +100,7 @@ export function openTables<T extends Readonly<Record<string, TableDefinition<Col
         const indexName = `${name}_by_${index.replace(", ", "_")}`;
         store.run(`CREATE INDEX IF NOT EXISTS ${indexName} ON ${name} (${index})`);
       }
-      return [name, new Table(store, name, columns)];
+      return [name, new Table(basics, name, columns)];
     }),
   );
   return Object.fromEntries(tables) as ReturnType<typeof openTables<T>>; // by the same names
@@ -114,13 +120,15 @@ function addMissingColumns(store: Store, table: string, columns: Columns): void 
 
 /** The rows of a table. Values that the server's database could not store throw UnstorableValue. */
 export class Table<Row extends object> {
+  readonly #basics: Basics;
   readonly #store: Store;
   readonly #name: string;
   readonly #columns: Columns;
   readonly #select: string;
 
-  constructor(store: Store, name: string, columns: Columns) {
-    this.#store = store;
+  constructor(basics: Basics, name: string, columns: Columns) {
+    this.#basics = basics;
+    this.#store = basics.store;
     this.#name = name;
     this.#columns = columns;
     // A database of an older version may have more columns.
@@ -175,11 +183,23 @@ export class Table<Row extends object> {
     return this.#number(`ifnull(max(${name}), 0)`, ...this.#where(match));
   }
 
-  insert(row: NewRow<Row>): void {
-    const columns = Object.keys(row);
+  /** Stores a row, and returns it with what it got by itself. */
+  insert(given: NewRow<Row>): Row {
+    const { clock, newId } = this.#basics;
+    const now = clock.now().getTime();
+    const own: Readonly<Record<string, () => unknown>> = {
+      id: newId,
+      created_at: () => now,
+      updated_at: () => now,
+    };
+    const columns = Object.keys(this.#columns);
+    const values: Readonly<Record<string, unknown>> = given;
+    const all = columns.map((name) => [name, values[name] ?? own[name]?.() ?? null]);
+    const row = Object.fromEntries(all) as Row; // all of its columns
     const places = columns.map(() => "?").join(", ");
     const sql = `INSERT INTO ${this.#name} (${columns.join(", ")}) VALUES (${places})`;
     this.#store.run(sql, ...this.#values(row));
+    return row;
   }
 
   /** Changes all rows that match. */

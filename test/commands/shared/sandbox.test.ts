@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { RawHost } from "../../../src/host/host.ts";
-import { readApplications } from "../../../src/sandbox/apps/definitions/app-definitions.ts";
+import { readApplications } from "../../../src/sandbox/apps/definitions/applications.ts";
 import { sandboxApps } from "../../../src/config/profiles.ts";
 import { inSandbox } from "../../lib/in-sandbox.ts";
 import { cli, temporaryDirectory } from "../../lib/support.ts";

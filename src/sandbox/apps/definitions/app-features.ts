@@ -11,6 +11,7 @@ export interface InputField {
   readonly variable: string;
   readonly label: string;
   readonly required?: boolean;
+  readonly default?: string;
   /** Maximum number of characters, or of files. */
   readonly max_length?: number | null;
   readonly options?: readonly string[];
@@ -27,7 +28,8 @@ export interface AppFeatures extends Readonly<Record<string, unknown>> {
   readonly text_to_speech?: Switch;
   readonly opening_statement?: string;
   readonly suggested_questions_after_answer?: Switch;
-  readonly file_upload?: Switch & { readonly allowed_file_types: readonly string[] };
+  readonly file_upload?: Switch &
+    Readonly<Record<string, unknown>> & { readonly allowed_file_types: readonly string[] };
 }
 
 /** A tool of an agent; nothing is called: `sandbox` has what it would return. */

@@ -4,13 +4,11 @@ import { isObject, own } from "../../../lib/json.ts";
 import { isErrorKind, modelErrorKinds } from "../../models/model-error.ts";
 import type { RuleAnswer } from "../../models/rule-model.ts";
 import { countTokens } from "../../models/tokens.ts";
-import {
-  type AnswerRules,
-  exportOfRules,
-  folded,
-  type QuestionPattern,
-  ruleModes,
-} from "./answer-rules.ts";
+import { PROVIDER } from "../../models/catalog.ts";
+import { type AppDefinition, defineApp } from "./app-definitions.ts";
+import type { AnyNode } from "./node-types.ts";
+import { answerNode, chatflow, endNode, startNode, workflow } from "./own-plain-apps.ts";
+import { type AnswerRules, folded, type QuestionPattern, ruleModes } from "./answer-rules.ts";
 
 /** The keys and indexes that lead to a value. */
 type RulePath = readonly (string | number)[];
@@ -205,10 +203,40 @@ function tokensOf(tokens: ReturnType<typeof readAnswer>["tokens"], answer: strin
 }
 
 /**
- * Reads a file of rules as an application in the shape of an exported one (docs/sandbox.md describes
- * the keys). Throws an Error with the reason, and with the `path` of the value that is wrong.
+ * The application of a file of rules. Its inputs are named `query` by default, unless messages are sent.
  */
-export function readAnswerRules(value: unknown, name: string): object {
+function appOfRules(name: string, file: ReturnType<typeof readFile>, rules: AnswerRules) {
+  const { mode = "chat", description = "Answers by the rules of a file." } = file;
+  const { inputs = mode.endsWith("chat") ? [] : ["query"] } = file;
+  const features = { retriever_resource: { enabled: true } };
+  const field = (variable: string) => ({ variable, label: variable, required: false });
+  // Named in usage and in the details of nodes; it is never called.
+  const model = { provider: PROVIDER, name: "stub-chat" };
+  if (mode === "chat" || mode === "completion") {
+    const user_input_form = inputs.map((input) => ({ paragraph: field(input) }));
+    const pre_prompt = inputs.map((input) => `{{${input}}}`).join("\n");
+    const config = { model, pre_prompt, user_input_form, ...features };
+    return defineApp({ name, description, mode, config, rules });
+  }
+  const asked = inputs.map((input) => `{{#start.${input}#}}`);
+  const text = [...asked, ...(mode === "workflow" ? [] : ["{{#sys.query#}}"])].join("\n");
+  const prompt_template = [{ role: "user", text }] as const;
+  const fields = inputs.map((input) => ({ ...field(input), type: "paragraph" }) as const);
+  const nodes: AnyNode[] = [
+    startNode("start", ...fields),
+    { id: "model", type: "llm", title: "Model", model, prompt_template },
+    mode === "workflow"
+      ? endNode("end", { text: ["model", "text"] })
+      : answerNode("end", "Answer", "{{#model.text#}}"),
+  ];
+  return (mode === "workflow" ? workflow : chatflow)(name, description, nodes, { features, rules });
+}
+
+/**
+ * Reads a file of rules as an application (docs/sandbox.md describes the keys). Throws an Error with the
+ * reason, and with the `path` of the value that is wrong.
+ */
+export function readAnswerRules(value: unknown, name: string): AppDefinition {
   const file = readFile(value, []);
   const { knowledge_base = "Handbook", otherwise = [{ answer: "I do not know." }] } = file;
   const complete = (answers: typeof otherwise, path: RulePath) =>
@@ -220,5 +248,5 @@ export function readAnswerRules(value: unknown, name: string): object {
     })),
     otherwise: complete(otherwise, ["otherwise"]),
   };
-  return { ...exportOfRules({ ...file, name }), rules };
+  return appOfRules(name, file, rules);
 }

@@ -37,18 +37,13 @@ export function executeHumanInput(context: NodeContext, node: NodeOf<"human-inpu
 const SECONDS = { hour: 3600, day: 86_400 };
 
 function openForm({ run, records }: RunContext, node: NodeOf<"human-input">): StoredForm {
-  const form: StoredForm = {
+  return records.forms.insert({
     token: records.newId().replaceAll("-", "").slice(0, 22), // as long as the server's tokens
-    id: records.newId(),
     app: run.app,
     run_id: run.id,
     node_id: node.id,
     content: renderTemplate(node.form_content, run.progress.variables),
     expires_at: records.now() + node.timeout * SECONDS[node.timeout_unit] * 1000,
     status: "waiting",
-    action: null,
-    inputs: null,
-  };
-  records.forms.insert(form);
-  return form;
+  });
 }

@@ -25,18 +25,26 @@ export const citationsOf = (
   passages: readonly CitedPassage[],
   from: "api" | "workflow",
 ): readonly Citation[] =>
-  passages.map((passage, index) => {
-    const counts = from === "api" ? NO_COUNTS : fillShape("chunk counts", { ...passage });
-    return fillShape("citation", { ...passage, position: index + 1, from, counts }) as Citation; // as in the shape
-  });
+  passages.map((passage, index) => ({
+    ...(fillShape("citation", { ...passage, position: index + 1, from }) as Citation), // as in the shape
+    ...(from === "api" && NO_COUNTS),
+  }));
 
 /** The citations of a message in the history, whose IDs are those of no other message (server §18). */
 export const storedCitations = ({ id, citations }: StoredMessage): object[] =>
-  (citations ?? []).map((citation) =>
-    fillShape("stored citation", {
-      ...citation,
-      id: fixedId("citation", id, citation.segment_id),
-      message_id: fixedId("cited", id, citation.segment_id),
+  (citations ?? []).map(
+    ({
+      retriever_from: _from,
+      page: _page,
+      doc_metadata: _data,
+      title: _t,
+      files: _f,
+      ...shown
+    }) => ({
+      id: fixedId("citation", id, shown.segment_id),
+      message_id: fixedId("cited", id, shown.segment_id),
+      ...shown,
+      created_at: null,
     }),
   );
 

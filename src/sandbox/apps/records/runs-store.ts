@@ -223,21 +223,18 @@ export type StoredFile = Row<"app_files">;
 export type RunStore = ReturnType<typeof openRunStore>;
 
 /** Opens the tables of the applications. */
-export function openRunStore({ store, clock, random, newId }: Basics) {
+export function openRunStore(basics: Basics) {
+  const { store, clock, random, newId } = basics;
   /** ms since 1970. */
   const now = () => clock.now().getTime();
-  const tables = openTables(store, definitions);
+  const tables = openTables(basics, definitions);
   const { end_users, runs, messages } = tables;
 
   /** The newest one with that name; with a fault there are several. */
   const findEndUser = (app: string, session_id: string): StoredEndUser | undefined =>
     end_users.list({ app, session_id }, "rowid DESC LIMIT 1")[0];
 
-  const addEndUser = (app: string, session_id: string): StoredEndUser => {
-    const user = { id: newId(), app, session_id, created_at: now() };
-    end_users.insert(user);
-    return user;
-  };
+  const addEndUser = (app: string, session_id: string) => end_users.insert({ app, session_id });
 
   const saveRun = ({ id, ...row }: StoredRun): void => runs.update({ id }, row);
 

@@ -1,30 +1,27 @@
 /** Events, responses and error texts of applications, as recorded. */
 import { errorsOf } from "../../protocol/errors.ts";
-import { eventsOf, fill, type RunEvent } from "../../protocol/fill.ts";
+import { fill, type RunEvent } from "../../protocol/fill.ts";
 import events from "./events.json" with { type: "json" };
 import texts from "./errors.json" with { type: "json" };
 import shapes from "./shapes.json" with { type: "json" };
 
 type Values = Readonly<Record<string, unknown>>;
 
-const roundsEvents = eventsOf(events.rounds);
-
 /** Returns an event of a loop or an iteration. */
 export const roundsEvent = (
   type: "loop" | "iteration",
   event: keyof typeof events.rounds,
   values: Values,
-): RunEvent => ({ ...roundsEvents(event, values), event: `${type}_${event}` });
+): RunEvent => ({ event: `${type}_${event}`, data: fill(events.rounds[event], values) });
 
 /** Returns an event of a message of a basic application. */
 export const messageEvent = (event: keyof typeof events.basic, values: Values): RunEvent => ({
   event,
-  fields: fill(events.basic[event], values) as Record<string, unknown>, // as in the file
+  fields: fill(events.basic[event], values),
 });
 
 /** Returns a response, or a part of one. */
-export const fillShape = (name: keyof typeof shapes, values: Values) =>
-  fill(shapes[name], values) as Record<string, unknown>; // as in the file
+export const fillShape = (name: keyof typeof shapes, values: Values) => fill(shapes[name], values);
 
 /** Returns the error with that name. */
 export const appError = errorsOf(texts);

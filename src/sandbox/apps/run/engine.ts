@@ -6,7 +6,7 @@ import { ruleModel } from "../../models/rule-model.ts";
 import type { StoredForm, RunStore, StoredRun } from "../records/runs-store.ts";
 import type { Channels } from "./event-stream.ts";
 import type { RunContext } from "../nodes/node.ts";
-import type { Applications } from "../definitions/app-definitions.ts";
+import type { Applications } from "../definitions/applications.ts";
 import { endRun, runSegment, type SegmentReason, type StopMode, stopRun } from "./segment.ts";
 import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 

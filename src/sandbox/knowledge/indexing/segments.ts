@@ -74,10 +74,8 @@ type NewChild = Pick<ChildChunkRow, "segment_id" | "position" | "content" | "typ
 
 /** Stores a child chunk and indexes its words; returns it. */
 export function addChild(context: KnowledgeContext, child: NewChild, time: number): ChildChunkRow {
-  const id = context.newId();
-  const row = { vector: null, ...child, id, created_at: time, updated_at: time };
-  context.child_chunks.insert(row);
-  indexWords(context, "child_chunks", id, child.content);
+  const row = context.child_chunks.insert({ ...child, created_at: time, updated_at: time });
+  indexWords(context, "child_chunks", row.id, child.content);
   return row;
 }
 

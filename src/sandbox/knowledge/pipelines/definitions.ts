@@ -1,11 +1,10 @@
 /**
- * The pipelines of the sandbox, in the shape of exported ones. What a node cannot really do here, such
- * as running a program, is below its key `sandbox`.
+ * The pipelines of the sandbox, with nodes as exported ones have them. What a node cannot really do here,
+ * such as running a program, is below its key `sandbox`.
  */
+import { PROVIDER } from "../../models/catalog.ts";
 import { fixedId, account } from "../../protocol/ids.ts";
 import type { SearchSettings } from "../records/settings.ts";
-import files from "./files.json" with { type: "json" };
-import website from "./website.json" with { type: "json" };
 import type { DatasetRow, KnowledgeContext } from "../records/knowledge-store.ts";
 import { toResponse, withDefaults } from "../records/responses.ts";
 
@@ -86,44 +85,133 @@ export interface Pipeline {
   readonly name: string;
   readonly description: string;
   readonly icon: Readonly<Record<"icon_type" | "icon" | "icon_background", string>>;
+  /** Each one is followed by the next. */
   readonly nodes: readonly PipelineNode[];
-  readonly edges: readonly { readonly source: string; readonly target: string }[];
   readonly variables: readonly PipelineVariable[];
   readonly index: PipelineNodeOf<"knowledge-index">;
 }
 
-/** The parts of an exported pipeline that the sandbox uses. */
-interface ExportedPipeline {
-  readonly rag_pipeline: Pick<Pipeline, "name" | "description"> & Pipeline["icon"];
-  readonly workflow: {
-    readonly rag_pipeline_variables: readonly PipelineVariable[];
-    readonly graph: {
-      readonly nodes: readonly { readonly id: string; readonly data: object }[];
-      readonly edges: Pipeline["edges"];
-    };
-  };
-}
+/** The last node of each pipeline. */
+const index: PipelineNodeOf<"knowledge-index"> = {
+  id: "k",
+  type: "knowledge-index",
+  title: "Knowledge Base",
+  chunk_structure: "text_model",
+  index_chunk_variable_selector: ["c", "result"],
+  indexing_technique: "high_quality",
+  embedding_model: "stub-embed",
+  embedding_model_provider: PROVIDER,
+  retrieval_model: {
+    search_method: "semantic_search",
+    reranking_enable: false,
+    reranking_mode: "reranking_model",
+    top_k: 3,
+    score_threshold_enabled: false,
+    score_threshold: 0.5,
+  },
+};
 
-function definePipeline({ rag_pipeline, workflow }: ExportedPipeline): Pipeline {
-  const { name, description, ...icon } = rag_pipeline;
-  const nodes = workflow.graph.nodes.map(({ id, data }) => ({ id, ...data }) as PipelineNode);
-  const index = nodes.find((node) => node.type === "knowledge-index");
-  if (!index) throw new Error(`the pipeline ${name} indexes nothing`);
-  return {
-    id: fixedId("pipeline", name),
-    dataset_id: fixedId("dataset", name),
-    name,
-    description,
+function definePipeline(
+  {
     icon,
+    icon_background,
     nodes,
-    edges: workflow.graph.edges,
-    variables: workflow.rag_pipeline_variables,
+    ...pipeline
+  }: Pick<Pipeline, "name" | "description" | "nodes"> &
+    Readonly<Record<"icon" | "icon_background", string>>,
+  { variable, ...input }: Omit<PipelineVariable, "type" | "label">,
+): Pipeline {
+  return {
+    ...pipeline,
+    id: fixedId("pipeline", pipeline.name),
+    dataset_id: fixedId("dataset", pipeline.name),
+    icon: { icon_type: "emoji", icon, icon_background },
+    nodes: [...nodes, index],
+    variables: [{ ...input, variable, type: "text-input", label: variable }],
     index,
   };
 }
 
 /** All pipelines. */
-export const pipelines: readonly Pipeline[] = [files, website].map(definePipeline);
+export const pipelines: readonly Pipeline[] = [
+  definePipeline(
+    {
+      name: "Files",
+      description: "Splits uploaded files at a separator.",
+      icon: "📄",
+      icon_background: "#FFEAD5",
+      nodes: [
+        {
+          id: "d",
+          type: "datasource",
+          title: "File",
+          plugin_id: "langgenius/file",
+          provider_name: "file",
+          provider_type: "local_file",
+        },
+        {
+          id: "x",
+          type: "document-extractor",
+          title: "Extract",
+          variable_selector: ["d", "file"],
+        },
+        {
+          id: "c",
+          type: "code",
+          title: "Chunks",
+          variables: [
+            { variable: "t", value_selector: ["x", "text"] },
+            { variable: "sep", value_selector: ["rag", "shared", "separator"] },
+          ],
+          sandbox: { split: "t", at: "sep" },
+        },
+      ],
+    },
+    {
+      belong_to_node_id: "shared",
+      variable: "separator",
+      max_length: 20,
+      default_value: "\n\n",
+      required: false,
+    },
+  ),
+  definePipeline(
+    {
+      name: "Website",
+      description: "Keeps each page of a website as one chunk.",
+      icon: "🌐",
+      icon_background: "#E0F2FE",
+      nodes: [
+        {
+          id: "d",
+          type: "datasource",
+          title: "Crawler",
+          plugin_id: "acme/crawler",
+          provider_name: "crawler",
+          provider_type: "website_crawl",
+          sandbox: {
+            pages: 2,
+            errors: { "crawl-error": "Rate limit reached for stub-chat: 3 requests per minute" },
+          },
+        },
+        {
+          id: "c",
+          type: "code",
+          title: "Chunks",
+          variables: [{ variable: "t", value_selector: ["d", "content"] }],
+          sandbox: { split: "t" },
+        },
+      ],
+    },
+    {
+      belong_to_node_id: "d",
+      variable: "url",
+      max_length: 100,
+      default_value: null,
+      required: true,
+    },
+  ),
+];
 
 /** The pipeline of a knowledge base; most have none. */
 export const findPipeline = (dataset_id: string): Pipeline | undefined =>
@@ -143,7 +231,7 @@ export function addPipelineBases({ store, datasets, now }: KnowledgeContext): vo
   // They are older than those that are created next: the order within a second is random (server §8).
   const created_at = now() - 1000;
   store.transaction(() => {
-    for (const { dataset_id: id, name, description, index } of pipelines) {
+    for (const { dataset_id: id, name, description } of pipelines) {
       if (datasets.find({ id }) ?? datasets.find({ name })) continue;
       datasets.insert({
         id,

@@ -57,13 +57,12 @@ function executePipeline(
   const steps: Step[] = [];
   const variables: Record<string, Values> = { rag: inputVariables(pipeline, source) };
   const run = { context, source, origin, variables };
-  let node: PipelineNode | undefined = findDatasource(pipeline, source.start_node_id);
-  while (node) {
+  const start = findDatasource(pipeline, source.start_node_id);
+  for (const node of start ? pipeline.nodes.slice(pipeline.nodes.indexOf(start)) : []) {
     const step = executeNode(node, run);
     steps.push(step);
     if (!step.result) break;
     variables[node.id] = step.result.outputs;
-    node = nodeAfter(pipeline, node);
   }
   return steps;
 }
@@ -84,11 +83,6 @@ export function pipelineChunks(
   const last = executePipeline(context, pipeline, source).at(-1);
   if (last?.error) throw new HttpError(400, "invalid_param", last.error);
   return chunkTexts(last?.result?.inputs["chunks"]);
-}
-
-function nodeAfter({ nodes, edges }: Pipeline, { id }: PipelineNode): PipelineNode | undefined {
-  const target = edges.find(({ source }) => source === id)?.target;
-  return nodes.find((node) => node.id === target);
 }
 
 /** The inputs of a run by the ID of their owner, with defaults. */

@@ -31,12 +31,11 @@ export async function readUpload(files: Call["files"]): Promise<Call["files"]> {
 }
 
 function addFile(
-  { files, newId, now }: KnowledgeContext,
+  { files }: KnowledgeContext,
   file: Omit<StoredFileRow, "id" | "created_at">,
 ): FileContent {
-  const id = newId();
-  files.insert({ id, ...file, created_at: now() });
-  return { name: file.name, file_id: id };
+  const { id: file_id, name } = files.insert(file);
+  return { name, file_id };
 }
 
 /** The error of a file on the routes that gave it no text; from 1.16 on, its size has a code (server §3). */

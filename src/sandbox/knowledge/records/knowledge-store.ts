@@ -211,7 +211,7 @@ export function createContext(dependencies: KnowledgeDependencies) {
     const columns = "words, tokenize = 'unicode61'";
     store.run(`CREATE VIRTUAL TABLE IF NOT EXISTS ${name} USING fts5(${columns})`);
   }
-  const opened = openTables(store, tables);
+  const opened = openTables(dependencies, tables);
   store.transaction(() => {
     for (const [owner, table, where] of belongings)
       store.run(`CREATE TRIGGER IF NOT EXISTS ${table}_of_${owner} AFTER DELETE ON ${owner}

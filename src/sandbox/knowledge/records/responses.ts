@@ -20,7 +20,19 @@ export const toResponse = (
     disabled_by: row.disabled_at === null ? null : account.id,
     ...row,
     ...more,
-  }) as Record<string, unknown>; // shapes are objects
+  });
+
+/** A chunk in a response; a search shows fewer of its fields. */
+export const segmentResponse = (
+  row: { readonly tokens: number | null; readonly indexing_at: number },
+  more: Readonly<Record<string, unknown>>,
+) =>
+  toResponse("segment", row, {
+    child_chunks: [],
+    tokens: row.tokens ?? 0,
+    indexing_at: row.indexing_at || null, // chunks of pipelines have none
+    ...more,
+  });
 
 /** The fields of a shape, with its constants for those that are null or missing in the value. */
 export const withDefaults = (shape: keyof typeof shapes, value: unknown): object =>
