@@ -43,7 +43,8 @@ export async function tuned(
         for (const arm of which) for (const key of asked) measured.add(`${arm} ${key}`);
         return Promise.resolve();
       },
-      valueOf: (arm, key) => (measured.has(`${arm} ${key}`) ? found[Number(key)]?.[arm] : undefined),
+      valueOf: (arm, key) =>
+        measured.has(`${arm} ${key}`) ? found[Number(key)]?.[arm] : undefined,
     },
     0.05,
   );

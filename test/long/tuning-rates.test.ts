@@ -20,16 +20,25 @@ test("arms that are equally good are called better in at most 6.5 %", async () =
   expect(rate).toBeLessThanOrEqual(0.065);
 });
 test("15 points are found and proven", async () => {
-  const all = await findings({ arms: 6, questions: 200, discordant: 0.2, better: 0.15 }, collections, 5000);
+  const all = await findings(
+    { arms: 6, questions: 200, discordant: 0.2, better: 0.15 },
+    collections,
+    5000,
+  );
   console.log(`15 points proven: ${proven(all)}`);
   expect(proven(all)).toBeGreaterThanOrEqual(0.9);
 });
 test("5 points", async () => {
   const shape = { arms: 6, questions: 200, discordant: 0.2, better: 0.05 };
   const few = await findings(shape, collections, 9000);
-  const count = (verdict: string) => few.filter((each) => each.verdict === verdict).length / few.length;
+  const count = (verdict: string) =>
+    few.filter((each) => each.verdict === verdict).length / few.length;
   console.log(count("better"), count("keep what you have"), count("cannot be told"));
-  const needed = few.flatMap(({ comparison, verdict }) => verdict === "cannot be told" ? comparison?.needed.find(({ difference }) => difference === 0.05)?.questions ?? [] : []);
+  const needed = few.flatMap(({ comparison, verdict }) =>
+    verdict === "cannot be told"
+      ? (comparison?.needed.find(({ difference }) => difference === 0.05)?.questions ?? [])
+      : [],
+  );
   needed.sort((a, b) => a - b);
   console.log(needed.at(0), needed.at(needed.length >> 1), needed.at(-1));
   const rates = [];

@@ -142,7 +142,12 @@ async function searchVariants(
   const stored = isObject(input.retrieval_model)
     ? input.retrieval_model
     : requireField(kb.retrieval_model_dict, "retrieval_model_dict");
-  const settings = await withReranker(changedSettings({ ...stored }, input), axes, input.rerank_model, context);
+  const settings = await withReranker(
+    changedSettings({ ...stored }, input),
+    axes,
+    input.rerank_model,
+    context,
+  );
   const variants = variantsOf(settings, axes, {
     embedding_provider_name: kb.embedding_model_provider,
     embedding_model_name: kb.embedding_model,

@@ -1,6 +1,7 @@
+export { evalParams } from "./command.ts";
 export { DEFAULT_LEVEL, comparePairs } from "./comparison.ts";
 export type { SettingsComparison } from "./comparison.ts";
-export { amount, settingsText } from "./evaluation.ts";
+export { amount, signed } from "./evaluation.ts";
 export { resolveExpected } from "./expected-documents.ts";
 export { matrixSettings, parseMatrix, variantsOf, withReranker } from "./matrix.ts";
 export type { SearchVariant } from "./matrix.ts";

@@ -1,0 +1,198 @@
+import { requireField } from "../../../api/response.ts";
+import { refused, usage } from "../../../errors.ts";
+import { groupDigits } from "../../../lib/numbers.ts";
+import { valueAt } from "../../../lib/json.ts";
+import { counted } from "../../../lib/text.ts";
+import { getKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { KnowledgeBase } from "../../../operations/knowledge.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { ProcessRule } from "../../../splitting/rule.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { newestRule } from "../documents/index.ts";
+import { readQuestions, withReranker } from "../eval/index.ts";
+import type { Question, SearchGroup } from "../eval/index.ts";
+import { changedSettings } from "../knowledge/index.ts";
+import { activeModels } from "../models/index.ts";
+import { armsOf, axesOf, readArms, todayArm, usualArms } from "./arms.ts";
+import type { Arm } from "./arms.ts";
+import type { tuneParams } from "./command.ts";
+import { partsWithin, roundsOf, searchesOf, splitQuestions } from "./halving.ts";
+import type { Parts } from "./halving.ts";
+import { listsOf } from "./trial.ts";
+
+export type TuneInput = Input<typeof tuneParams>;
+
+/** What a tuning does, and what it costs at most. */
+export interface TunePlan {
+  readonly kb: KnowledgeBase;
+  /** Name of the file with the questions. */
+  readonly file: string;
+  /** Those that have an answer, by their key. */
+  readonly questions: ReadonlyMap<string, Question>;
+  readonly parts: Parts;
+  /** The settings of today first. */
+  readonly arms: readonly [today: Arm, ...others: Arm[]];
+  readonly lists: readonly SearchGroup[];
+  readonly cost: {
+    readonly searches: number;
+    readonly bases: number;
+    /** Characters that temporary knowledge bases embed; null if their number is unknown. */
+    readonly embedded: number | null;
+  };
+  /** What a budget leaves out. */
+  readonly left: readonly string[];
+}
+
+/** Reads what is tuned, and plans it within the budget. Throws usage if that is too small, or nothing is to be tried. */
+export async function planTuning(input: TuneInput, context: Context): Promise<TunePlan> {
+  const { dataset_id } = input;
+  const read = await readQuestions(input, context);
+  const answered = read.questions.filter(({ hasAnswer }) => hasAnswer);
+  const kb = await context.api.call(getKnowledgeBase, { dataset_id });
+  const { arms: all, settings } = await readAllArms(input, kb, context);
+  const sizes = embeddedSizes(kb, all);
+  const { arms, bases, embedded, left } = withinEmbedded(all, sizes, input.max_embedded);
+  const today = todayArm({ kb, settings, rule: undefined });
+  const lists = listsOf([today, ...arms], ({ rule }) => formOf(rule, kb));
+  const whole = splitQuestions(answered, input.seed ?? 1);
+  if (whole.tune.length === 0 || whole.proof.length === 0)
+    throw usage(
+      `${read.file}: ${counted(answered.length, "question")} with an answer, none of them to ${whole.tune.length === 0 ? "tune with" : "prove with"}`,
+      "add questions, or give them the field part: tune or proof",
+    );
+  const { max_requests = Infinity } = input;
+  const size = { arms: arms.length, lists: lists.length };
+  const parts = partsWithin(whole, max_requests, size);
+  if (!parts) {
+    const least = searchesOf(size.lists, roundsOf(size.arms, 1), 1);
+    throw usage(`--max-requests ${max_requests} is too few: one question takes ${least}`);
+  }
+  const dropped = answered.length - parts.tune.length - parts.proof.length;
+  const searches = searchesOf(
+    size.lists,
+    roundsOf(size.arms, parts.tune.length),
+    parts.proof.length,
+  );
+  const unanswered = read.questions.length - answered.length;
+  return {
+    kb,
+    file: read.file,
+    questions: new Map(answered.map((question) => [question.key, question])),
+    parts,
+    arms: [today, ...arms],
+    lists,
+    cost: { searches, bases, embedded },
+    left: [
+      ...left,
+      ...(dropped > 0 ? [`${counted(dropped, "question")} beyond --max-requests`] : []),
+      ...(unanswered > 0 ? [`${counted(unanswered, "question")} without an answer`] : []),
+    ],
+  };
+}
+
+/** The arms of the line, and the settings of today. */
+async function readAllArms(input: TuneInput, kb: KnowledgeBase, context: Context) {
+  const stored = requireField(kb.retrieval_model_dict, "retrieval_model_dict");
+  const settings = changedSettings({ ...stored }, {});
+  const name = valueAt(settings, "reranking_model.reranking_model_name");
+  const entries = input.arms
+    ? await readArms(input.arms, context.host)
+    : usualArms(kb, Boolean(name) || (await hasReranker(input, kb, context)));
+  const changed = new Map<object, Readonly<Record<string, unknown>>>();
+  for (const entry of entries) {
+    const axes = axesOf(entry);
+    const reranks = axes.some(
+      ({ name: axis, values }) => axis === "reranking_enable" && values.includes("true"),
+    );
+    const model = reranks ? input.rerank_model : undefined;
+    changed.set(entry, await withReranker(settings, axes, model, context));
+  }
+  const rule = await newestRule(kb.id, context);
+  const today = { kb, settings, rule };
+  return { settings, arms: armsOf(entries, today, (entry) => changed.get(entry) ?? settings) };
+}
+
+/** Can a search be reranked without a word about the model? */
+async function hasReranker(
+  { rerank_model }: TuneInput,
+  { indexing_technique }: KnowledgeBase,
+  context: Context,
+): Promise<boolean> {
+  if (rerank_model !== undefined || indexing_technique !== "high_quality") return true;
+  return (await activeModels("rerank", context)).length === 1;
+}
+
+/** The form of documents that a rule splits; that of the knowledge base without one. */
+export const formOf = (
+  rule: ProcessRule | undefined,
+  { doc_form }: Pick<KnowledgeBase, "doc_form">,
+): Pick<KnowledgeBase, "doc_form"> => {
+  if (!rule || doc_form === "qa_model") return { doc_form };
+  return { doc_form: rule.mode === "hierarchical" ? "hierarchical_model" : "text_model" };
+};
+
+/** Characters that each rule embeds at most, overlaps included; null if the server does not tell the size. */
+function embeddedSizes(
+  kb: KnowledgeBase,
+  arms: readonly Arm[],
+): ReadonlyMap<string, number | null> {
+  const characters = valueAt(kb, "word_count");
+  const isEmbedded = kb.indexing_technique === "high_quality";
+  return new Map(
+    arms.flatMap(({ rule }) => {
+      if (!rule) return [];
+      const { max_tokens, chunk_overlap } =
+        rule.rules.subchunk_segmentation ?? rule.rules.segmentation;
+      const growth = max_tokens / Math.max(1, max_tokens - chunk_overlap);
+      const size = typeof characters === "number" ? Math.ceil(characters * growth) : null;
+      return [[JSON.stringify(rule), isEmbedded ? size : 0]];
+    }),
+  );
+}
+
+/** The arms whose temporary knowledge bases embed no more than `most` characters together. */
+function withinEmbedded(
+  arms: readonly Arm[],
+  sizes: ReadonlyMap<string, number | null>,
+  most = Infinity,
+) {
+  const kept = new Set<string>();
+  let total = 0;
+  for (const [rule, size] of sizes) {
+    if (size === null && most !== Infinity)
+      throw refused(
+        "the server does not tell how many characters the documents have",
+        "omit --max-embedded, or the chunking rules of --arms",
+      );
+    if (total + (size ?? 0) > most) continue;
+    kept.add(rule);
+    total += size ?? 0;
+  }
+  const fitting = arms.filter(({ rule }) => !rule || kept.has(JSON.stringify(rule)));
+  if (fitting.length === 0)
+    throw usage(
+      `--max-embedded ${most} is too few: one rule embeds ${groupDigits([...sizes.values()][0] ?? 0)} characters`,
+    );
+  const left = arms.length - fitting.length;
+  const embedded = [...sizes.values()].includes(null) ? null : total;
+  return {
+    arms: fitting,
+    bases: kept.size,
+    embedded,
+    left: left === 0 ? [] : [`${counted(left, "arm")} beyond --max-embedded`],
+  };
+}
+
+/** What a plan costs: `at most 312 searches, 2 temporary knowledge bases, 120,000 characters to embed`. */
+export const costText = ({ cost: { searches, bases, embedded } }: TunePlan): string =>
+  [
+    `at most ${counted(searches, "search", "searches")}`,
+    ...(bases > 0 ? [counted(bases, "temporary knowledge base")] : []),
+    ...(bases > 0 && embedded !== 0
+      ? [
+          embedded === null
+            ? "all documents to embed in each"
+            : `${groupDigits(embedded)} characters to embed`,
+        ]
+      : []),
+  ].join(", ");

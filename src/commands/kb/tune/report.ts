@@ -1,0 +1,231 @@
+import { commandLine } from "../../../lib/command-line.ts";
+import { formatSeconds } from "../../../lib/numbers.ts";
+import { counted } from "../../../lib/text.ts";
+import { left, right } from "../../../output/report-model.ts";
+import type { Cell, Report, Section } from "../../../output/report-model.ts";
+import { amount, signed } from "../eval/index.ts";
+import type { SettingsComparison } from "../eval/index.ts";
+import type { Arm } from "./arms.ts";
+import { roundsOf } from "./halving.ts";
+import type { Finding } from "./halving.ts";
+import { costText } from "./plan.ts";
+import type { TuneInput, TunePlan } from "./plan.ts";
+import type { SearchTrial } from "./trial.ts";
+
+/**
+ * The choice can be wrong, too: with a quarter more questions than the proof alone needs, a real difference is
+ * chosen and proven in 4 of 5 cases (`npm run prove -- tuning`).
+ */
+const FOR_CHOICE = 1.25;
+
+/** Shares of the context of today at which arms are shown. */
+const shares = [0.25, 0.5, 1] as const;
+
+/** The plan of a dry run. */
+export function planReport(plan: TunePlan, { measure = "recall" }: TuneInput): Report {
+  const { arms, parts, cost, kb, left: leftOut } = plan;
+  const rounds = roundsOf(arms.length - 1, parts.tune.length);
+  return {
+    data: {
+      kb_tune: 1,
+      knowledge_base: { id: kb.id, name: kb.name },
+      measure,
+      questions: { tune: parts.tune.length, proof: parts.proof.length },
+      rounds,
+      cost,
+      left_out: leftOut,
+      arms: arms.map(({ label, settings, rule }) => ({
+        label,
+        retrieval_model: settings,
+        process_rule: rule ?? null,
+      })),
+    },
+    sections: [
+      {
+        title: `${kb.name}: ${counted(arms.length - 1, "arm")}, ${costText(plan)}`,
+        columns: [right("top_k"), left("settings")],
+        rows: arms.map(({ label, topK }) => [topK, label]),
+        notes: [
+          ...rounds.map(
+            (round, index) =>
+              `round ${index + 1}: ${counted(round.arms, "arm")} on ${counted(round.questions, "question")}`,
+          ),
+          `proof: the best one and the settings of today on ${counted(parts.proof.length, "question")}`,
+          ...leftOut.map((each) => `left out: ${each}`),
+        ],
+      },
+    ],
+  };
+}
+
+/** A tuning that has ended; without a finding if its minutes were over. */
+export interface Tuning {
+  readonly plan: TunePlan;
+  readonly input: TuneInput;
+  readonly finding: Finding<Arm> | undefined;
+  /** Mean characters that the settings of today return. */
+  readonly characters: number;
+  readonly trial: SearchTrial;
+  readonly applied: boolean;
+}
+
+export function tuningReport(tuning: Tuning): Report {
+  const { plan, input, finding, characters, trial, applied } = tuning;
+  const { kb, parts, arms } = plan;
+  const { measure = "recall" } = input;
+  const needed = neededInAll(plan, finding?.comparison);
+  return {
+    data: {
+      kb_tune: 1,
+      knowledge_base: { id: kb.id, name: kb.name },
+      file: plan.file,
+      measure,
+      questions: { tune: parts.tune.length, proof: parts.proof.length },
+      context_chars: Math.round(characters),
+      verdict: finding?.verdict ?? "cannot be told",
+      winner: finding?.winner.label ?? null,
+      comparison: finding?.comparison ?? null,
+      needed,
+      applied,
+      searches: trial.searches(),
+      left_out: plan.left,
+      arms: arms.map((arm) => ({
+        label: arm.label,
+        retrieval_model: arm.settings,
+        process_rule: arm.rule ?? null,
+        out_after: outAfter(arm, finding),
+        tune: trial.figuresOf(arm, parts.tune, characters),
+        proof: trial.figuresOf(arm, parts.proof, characters),
+        front: shares.map((share) => {
+          const { value } = trial.figuresOf(arm, parts.tune, share * characters);
+          return { context_chars: Math.round(share * characters), value };
+        }),
+      })),
+    },
+    sections: [verdictSection(tuning, needed), armSection(tuning)],
+  };
+}
+
+/** Questions in all with which differences would be found; null where they cannot be calculated. */
+const neededInAll = ({ parts }: TunePlan, comparison: SettingsComparison | undefined) =>
+  (comparison?.needed ?? []).map(({ difference, questions }) => {
+    const all = (parts.tune.length + parts.proof.length) / parts.proof.length;
+    const count = questions === null ? null : Math.ceil(questions * FOR_CHOICE * all);
+    return { difference, questions: count };
+  });
+
+/** The number of questions after which an arm was left out; null for the winner and the settings of today. */
+function outAfter(arm: Arm, finding: Finding<Arm> | undefined): number | null {
+  if (!finding || finding.winner === arm) return null;
+  return finding.rounds.findLast(({ arms }) => arms.includes(arm))?.questions ?? null;
+}
+
+function verdictSection(tuning: Tuning, needed: ReturnType<typeof neededInAll>): Section {
+  const { plan, finding, characters, trial } = tuning;
+  const [today] = plan.arms;
+  const verdict = finding?.verdict ?? "cannot be told";
+  const tones = { better: "good", "keep what you have": "dim", "cannot be told": "warn" } as const;
+  const shown = finding?.comparison ? [today, finding.winner] : [];
+  const rows = shown.map((arm): Cell[] => {
+    const { value, questions } = trial.figuresOf(arm, plan.parts.proof, characters);
+    const { difference, interval, p } = finding?.comparison ?? {};
+    const compared = arm !== today;
+    return [
+      arm.label,
+      amount(value),
+      compared && typeof difference === "number" ? signed(difference) : null,
+      compared && interval ? `${signed(interval.low)} to ${signed(interval.high)}` : null,
+      compared ? amount(p) : null,
+      questions,
+      compared ? { text: verdict, tone: tones[verdict] } : null,
+    ];
+  });
+  return {
+    title: `${plan.kb.name}: ${verdict}`,
+    columns: [
+      left("held-out questions"),
+      right(tuning.input.measure ?? "recall"),
+      right("change"),
+      left("95 % of samples"),
+      right("p"),
+      right("questions"),
+      left("verdict"),
+    ],
+    rows,
+    notes: [
+      ...reasons(tuning),
+      ...(verdict === "cannot be told"
+        ? needed.flatMap(({ difference, questions }) =>
+            questions === null
+              ? []
+              : [
+                  `a difference of ${difference} takes ${counted(questions, "question")} in all (4 of 5 times)`,
+                ],
+          )
+        : []),
+      ...plan.left.map((each) => `left out: ${each}`),
+    ],
+  };
+}
+
+/** Why the verdict is what it is, and what follows. */
+function reasons({ plan, input, finding, applied }: Tuning): string[] {
+  if (!finding) return ["the minutes are over; the same command with more of them continues"];
+  const { winner, comparison, verdict } = finding;
+  const tuned = counted(plan.parts.tune.length, "question");
+  if (!comparison) return [`no other settings looked better on the ${tuned} to tune with`];
+  if (verdict !== "better") return [`${winner.label} looked best on the ${tuned} to tune with`];
+  if (applied) return ["the search settings are changed"];
+  if (winner.rule) {
+    const rule = JSON.stringify(winner.rule);
+    return [
+      `its documents have to be split and indexed again with the rule ${rule}`,
+      ...(input.save === undefined ? ["add --save tuned.yml for a file for kb apply"] : []),
+    ];
+  }
+  const model = { "retrieval-model": JSON.stringify(winner.settings) };
+  return [`to apply: ${commandLine("kb update", [plan.kb.id], model)}`];
+}
+
+/** Quality against the length of the context and time. */
+function armSection({ plan, input, finding, characters, trial }: Tuning): Section {
+  const { measure = "recall" } = input;
+  const front = shares.map((share) => Math.round(share * characters));
+  return {
+    title: `${measure} within ${front.join(", ")} characters`,
+    columns: [
+      left("settings"),
+      ...front.map((each) => right(`in ${each}`)),
+      left("share"),
+      right("characters"),
+      right("seconds"),
+      right("questions"),
+      left("result"),
+    ],
+    rows: plan.arms.map((arm): Cell[] => {
+      const values = front.map((each) => trial.figuresOf(arm, plan.parts.tune, each).value);
+      const figures = trial.figuresOf(arm, plan.parts.tune, characters);
+      const { value, seconds, questions } = figures;
+      return [
+        arm.label,
+        ...values.map(amount),
+        value === null ? null : { chart: "bar", value },
+        figures.characters === null ? null : Math.round(figures.characters),
+        seconds === null ? null : formatSeconds(seconds),
+        questions,
+        resultOf(arm, plan, finding),
+      ];
+    }),
+    notes: [
+      `of each list count the chunks that fit into ${Math.round(characters)} characters, as many as the settings of today return`,
+      "these are the questions to tune with: the best figure is partly chance, the proof is not",
+    ],
+  };
+}
+
+function resultOf(arm: Arm, { arms }: TunePlan, finding: Finding<Arm> | undefined): string {
+  if (arm === arms[0]) return "today";
+  if (arm === finding?.winner) return "best";
+  const out = outAfter(arm, finding);
+  return out === null ? "" : `out after ${out}`;
+}
