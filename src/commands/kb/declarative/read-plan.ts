@@ -64,6 +64,7 @@ export const desiredState = ({
   tags,
   metadata,
   built_in_fields,
+  process_rule: _,
   ...file
 }: KbFile): DesiredState => {
   const fields = Object.entries(metadata ?? {}).map(([name, type]) => ({ name, type }));

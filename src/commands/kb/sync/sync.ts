@@ -31,7 +31,8 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { syncParams } from "./command.ts";
 
-type SyncInput = Input<typeof syncParams>;
+/** The flags, and how documents are split (default: as the last one of them). */
+type SyncInput = Input<typeof syncParams> & { readonly process_rule?: unknown };
 
 /** The result of a file or document. */
 export interface SyncRow extends Change {
@@ -165,7 +166,7 @@ async function* syncWith(
 }
 
 /** The same sync with --adopt. */
-const adoptLine = ({ dataset_id, directory, ...flags }: SyncInput): string =>
+const adoptLine = ({ dataset_id, directory, process_rule: _, ...flags }: SyncInput): string =>
   commandLine("kb sync", [dataset_id, directory], {
     include: flags.include,
     exclude: flags.exclude,

@@ -57,11 +57,12 @@ export async function readArms(path: string, { files }: Host): Promise<readonly 
 
 /** What is usually tried with a knowledge base: the methods that its index allows, with and without a reranker. */
 export function usualArms(
-  { indexing_technique }: Pick<KnowledgeBase, "indexing_technique">,
+  { indexing_technique, retrieval_model_dict }: KnowledgeBase,
   hasReranker: boolean,
 ): readonly ArmEntry[] {
   if (indexing_technique !== "high_quality") return [];
-  const plain = { reranking_enable: false };
+  const reranks = valueAt(retrieval_model_dict, "reranking_enable") === true;
+  const plain = reranks ? { reranking_enable: false } : {};
   return [
     { search_method: ["semantic_search", "full_text_search"], ...plain },
     { search_method: "hybrid_search", vector_weight: [0.3, 0.5, 0.7], ...plain },

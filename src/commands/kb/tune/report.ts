@@ -83,7 +83,7 @@ export function tuningReport(tuning: Tuning): Report {
       questions: { tune: parts.tune.length, proof: parts.proof.length },
       context_chars: Math.round(characters),
       verdict: finding?.verdict ?? "cannot be told",
-      winner: finding?.winner.label ?? null,
+      best: finding?.winner.label ?? null,
       comparison: finding?.comparison ?? null,
       needed,
       applied,

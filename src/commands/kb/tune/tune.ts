@@ -6,6 +6,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted } from "../../../lib/text.ts";
 import { updateKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -17,7 +18,7 @@ import { DEFAULT_LEVEL, resolveExpected } from "../eval/index.ts";
 import type { Arm } from "./arms.ts";
 import { findAndProve } from "./halving.ts";
 import type { Finding } from "./halving.ts";
-import { costText, planTuning } from "./plan.ts";
+import { costText, formOf, planTuning } from "./plan.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
 import { planReport, tuningReport } from "./report.ts";
 import { bundleOf, removeBases, temporaryBase } from "./temporary.ts";
@@ -69,7 +70,7 @@ async function* tune(
   yield tuningReport({ plan, input, ...found, trial, applied });
   // With more minutes, the same command continues.
   if (finding) context.afterOutput(() => journal.remove());
-  if (winner && save !== undefined) await saveFile(save, dataset_id, winner, context);
+  if (winner && save !== undefined) await saveFile(save, plan.kb, winner, context);
   const [failure] = trial.failed();
   if (failure === undefined) return;
   const count = counted(trial.failed().length, "search", "searches");
@@ -207,18 +208,22 @@ const changeSearch = (dataset_id: string, { settings }: Arm, { api }: Context) =
 /** Writes the knowledge base with the settings of an arm as a file for `kb apply`. */
 async function saveFile(
   path: string,
-  dataset_id: string,
+  kb: KnowledgeBase,
   { settings, rule }: Arm,
   context: Context,
 ): Promise<void> {
   const { stringify } = await import("yaml");
-  const file = kbFileOf(await readKb(dataset_id, context));
+  const file = kbFileOf(await readKb(kb.id, context));
+  // A knowledge base has documents of one form (server §9.1).
+  const isNew = formOf(rule, kb).doc_form !== kb.doc_form;
   const tuned = {
     ...file,
+    ...(isNew && { knowledge_base: `${[...kb.name].slice(0, 34).join("")} tuned` }),
     retrieval_model: settings,
     ...(rule && { process_rule: sendableRule(rule) }),
   };
   await writeOutput("--save", path, stringify(tuned, { lineWidth: 0 }), context.host);
-  const again = rule && { rewrite: true as const };
-  await context.notice(`wrote ${path}; to apply: ${commandLine("kb apply", [path], again)}`);
+  const apply = commandLine("kb apply", [path], rule && !isNew ? { rewrite: true } : {});
+  const next = isNew ? "name the directory of its documents in it (documents:), then" : "to apply:";
+  await context.notice(`wrote ${path}; ${next} ${apply}`);
 }

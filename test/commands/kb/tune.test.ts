@@ -1,0 +1,115 @@
+/** `kb tune` against the sandbox: what it finds, costs, applies and leaves behind. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { root } from "../../lib/paths.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import type { TestSandbox } from "../../lib/sandbox.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
+
+const example = (name: string) => join(root, "examples", name);
+const questions = example("questions.jsonl");
+
+/** The handbook in a knowledge base with vectors. */
+async function handbook() {
+  const server = await testSandbox({ speed: 200, models: true });
+  const folder = await temporaryDirectory();
+  await server.done(["kb", "create", "Staff", "--indexing-technique", "high_quality"]);
+  await server.done(["kb", "sync", "Staff", example("handbook")], { folder });
+  const written = async (name: string, text: string) => {
+    await writeFile(join(folder, name), text);
+    return join(folder, name);
+  };
+  return { ...server, folder, written };
+}
+
+const names = async ({ done }: Pick<TestSandbox, "done">) =>
+  (await done(["kb", "list", "--all", "--jq", ".[].name"])).out.trim().split("\n").sort();
+
+const searches = ({ seen }: Pick<TestSandbox, "seen">) =>
+  seen.filter(({ path }) => path.includes("/retrieve")).length;
+
+interface Tuned {
+  readonly verdict: string;
+  readonly best: string;
+  readonly searches: number;
+  readonly questions: { readonly tune: number; readonly proof: number };
+  readonly comparison: { readonly difference: number; readonly p: number };
+  readonly needed: readonly { readonly difference: number; readonly questions: number }[];
+}
+
+test("tuning the handbook proves weights, applies them, and then keeps them", async () => {
+  const server = await handbook();
+  const { done, folder } = server;
+  const before = searches(server);
+  const world = { folder };
+  const line = ["kb", "tune", "Staff", questions, "--yes", "--apply", "-o", "json"];
+  const first = JSON.parse((await done(line, world)).out) as Tuned;
+  expect(first).toMatchObject({ verdict: "better", best: "hybrid_search vector_weight=0.3" });
+  expect(first.questions).toEqual({ tune: 9, proof: 15 });
+  // 7 of 15 before, 13 now: 6 gained of 6 that differ, 1 in 64.
+  expect(first.comparison).toMatchObject({ difference: 0.4, p: 0.015625 });
+  expect(searches(server) - before).toBe(first.searches);
+  const { out } = await done(["kb", "show", "Staff", "--jq", ".retrieval_model_dict"]);
+  expect(JSON.parse(out)).toMatchObject({
+    search_method: "hybrid_search",
+    weights: { vector_setting: { vector_weight: 0.3 } },
+  });
+  const again = JSON.parse((await done(line, world)).out) as Tuned;
+  expect(again).toMatchObject({ verdict: "keep what you have", best: "hybrid_search vector_weight=0.5", applied: false });
+});
+
+test("a dry run and a declined one send no search; budgets are kept", async () => {
+  const server = await handbook();
+  const { cli, done, folder, written } = server;
+  const before = searches(server);
+  const line = ["kb", "tune", "Staff", questions];
+  const planned = await done([...line, "--dry-run"], { folder });
+  expect(planned.out).toContain("# Staff: 6 arms, at most 93 searches\n");
+  const asked = await cli(line, { folder });
+  expect(asked).toMatchObject({ exit: 2 });
+  expect(asked.err).toContain("--yes");
+  expect(searches(server)).toBe(before);
+  for (const most of [20, 50]) {
+    const start = searches(server);
+    const flags = ["--max-requests", String(most), "--yes"];
+    const { out } = await done([...line, ...flags], { folder });
+    expect(out).toContain("beyond --max-requests");
+    expect(searches(server) - start).toBeLessThanOrEqual(most);
+  }
+  const few = await cli([...line, "--max-requests", "3", "--yes"], { folder });
+  expect(few).toMatchObject({ exit: 2 });
+  expect(few.err).toContain("--max-requests 3 is too few: one question takes 9");
+  const arms = await written("arms.yml", "- { max_tokens: [100, 200] }\n");
+  const embedded = [...line, "--arms", arms, "--max-embedded", "40000", "--dry-run"];
+  // 25,900 characters; an overlap of a quarter makes a third more: 34,534 for each of the two.
+  expect((await done(embedded, { folder })).out).toContain("# left out: 1 arm beyond --max-embedded\n");
+});
+
+test("chunking is tried in temporary knowledge bases, and applied by a file", async () => {
+  const server = await handbook();
+  const { done, folder, written } = server;
+  const arms = await written("arms.yml", "- { max_tokens: 100 }\n- { max_tokens: 300, child_max_tokens: 80 }\n");
+  const lines = (await readFile(example("misspelt.jsonl"), "utf8")).trim().split("\n");
+  const parts = lines.map((line, at) =>
+    JSON.stringify({ ...(JSON.parse(line) as object), part: at % 3 === 0 ? "tune" : "proof" }),
+  );
+  const file = await written("parts.jsonl", parts.join("\n"));
+  const before = await names(server);
+  const saved = join(folder, "tuned.yml");
+  const line = ["kb", "tune", "Staff", file, "--arms", arms, "--level", "0.1", "--save", saved];
+  const { out, err } = await done([...line, "--yes", "-o", "json"], { folder });
+  expect(JSON.parse(out)).toMatchObject({
+    questions: { tune: 4, proof: 8 },
+    verdict: "better",
+    best: "max_tokens=100",
+  });
+  // Both overlaps are a quarter: 2 × 34,534.
+  expect(err).toContain("2 temporary knowledge bases, 69,068 characters to embed");
+  expect(await names(server)).toEqual(before);
+  const { out: changes } = await done(["kb", "apply", saved, "--rewrite", "--yes"], { folder });
+  expect(changes).toContain("retrieval_model.top_k");
+  const rule = ".document_process_rule.rules.segmentation.max_tokens";
+  expect((await done(["kb", "doc", "show", "Staff", "leave.md", "--jq", rule])).out).toBe("100\n");
+  expect((await done(["kb", "apply", saved])).err).not.toContain("another rule");
+});
