@@ -56,7 +56,11 @@ test("tuning the handbook proves weights, applies them, and then keeps them", as
     weights: { vector_setting: { vector_weight: 0.3 } },
   });
   const again = JSON.parse((await done(line, world)).out) as Tuned;
-  expect(again).toMatchObject({ verdict: "keep what you have", best: "hybrid_search vector_weight=0.5", applied: false });
+  expect(again).toMatchObject({
+    verdict: "keep what you have",
+    best: "hybrid_search vector_weight=0.5",
+    applied: false,
+  });
 });
 
 test("a dry run and a declined one send no search; budgets are kept", async () => {
@@ -83,13 +87,18 @@ test("a dry run and a declined one send no search; budgets are kept", async () =
   const arms = await written("arms.yml", "- { max_tokens: [100, 200] }\n");
   const embedded = [...line, "--arms", arms, "--max-embedded", "40000", "--dry-run"];
   // 25,900 characters; an overlap of a quarter makes a third more: 34,534 for each of the two.
-  expect((await done(embedded, { folder })).out).toContain("# left out: 1 arm beyond --max-embedded\n");
+  expect((await done(embedded, { folder })).out).toContain(
+    "# left out: 1 arm beyond --max-embedded\n",
+  );
 });
 
 test("chunking is tried in temporary knowledge bases, and applied by a file", async () => {
   const server = await handbook();
   const { done, folder, written } = server;
-  const arms = await written("arms.yml", "- { max_tokens: 100 }\n- { max_tokens: 300, child_max_tokens: 80 }\n");
+  const arms = await written(
+    "arms.yml",
+    "- { max_tokens: 100 }\n- { max_tokens: 300, child_max_tokens: 80 }\n",
+  );
   const lines = (await readFile(example("misspelt.jsonl"), "utf8")).trim().split("\n");
   const parts = lines.map((line, at) =>
     JSON.stringify({ ...(JSON.parse(line) as object), part: at % 3 === 0 ? "tune" : "proof" }),
