@@ -37,7 +37,7 @@ export async function tunable(server: TestSandbox, home: string): Promise<readon
 
 /**
  * Kills tunings at random moments, then runs the same line to its end: its report is that of an undisturbed one, no
- * temporary knowledge base stays, and only what was on its way is sent twice.
+ * temporary knowledge base stays, and only requests on their way are sent twice.
  */
 export async function tuneWithKills(
   server: TestSandbox,

@@ -1,4 +1,4 @@
-import { findAndProve } from "../../src/commands/kb/tune/halving.ts";
+import { findAndProve, neededInAll } from "../../src/commands/kb/tune/halving.ts";
 import type { Finding } from "../../src/commands/kb/tune/halving.ts";
 import { seeded } from "./seeded.ts";
 
@@ -50,3 +50,31 @@ export async function tuned(
   );
   return { ...finding, searches: measured.size };
 }
+
+/** The shapes whose rates are promised: six arms, today's settings among them. */
+export const equal = { arms: 6, questions: 200, discordant: 0.2, better: 0 };
+export const atFifteen = { ...equal, better: 0.15 };
+export const atFive = { ...equal, better: 0.05 };
+
+type Tuned = Awaited<ReturnType<typeof tuned>>;
+
+export async function tunedAll(shape: Synthetic, count: number): Promise<Tuned[]> {
+  const all: Tuned[] = [];
+  for (let seed = 0; seed < count; seed++) all.push(await tuned(shape, seed + shape.better * 1e6));
+  return all;
+}
+
+/** Tunes once for each finding that cannot be told, with as many questions as it takes for 5 points. */
+export async function tunedWithNeeded(findings: readonly Tuned[]): Promise<Tuned[]> {
+  const all: Tuned[] = [];
+  for (const [seed, { comparison, verdict }] of findings.entries()) {
+    if (verdict !== "cannot be told") continue;
+    const needed = neededInAll({ tune: 100, proof: 100 }, comparison);
+    const questions = needed.find(({ difference }) => difference === 0.05)?.questions ?? 0;
+    all.push(await tuned({ ...atFive, questions }, seed + 3e6));
+  }
+  return all;
+}
+
+export const rateOf = (all: readonly Tuned[], is: (finding: Tuned) => boolean): number =>
+  all.filter(is).length / all.length;

@@ -2,6 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { root } from "../../lib/paths.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import type { TestSandbox } from "../../lib/sandbox.ts";
@@ -29,6 +30,8 @@ const names = async ({ done }: Pick<TestSandbox, "done">) =>
 const searches = ({ seen }: Pick<TestSandbox, "seen">) =>
   seen.filter(({ path }) => path.includes("/retrieve")).length;
 
+const refused = ["text", "file"].map((kind) => parseFault(`POST */create-by-${kind} status=500`));
+
 interface Tuned {
   readonly verdict: string;
   readonly best: string;
@@ -38,33 +41,9 @@ interface Tuned {
   readonly needed: readonly { readonly difference: number; readonly questions: number }[];
 }
 
-test("tuning the handbook proves weights, applies them, and then keeps them", async () => {
-  const server = await handbook();
-  const { done, folder } = server;
-  const before = searches(server);
-  const world = { folder };
-  const line = ["kb", "tune", "Staff", questions, "--yes", "--apply", "-o", "json"];
-  const first = JSON.parse((await done(line, world)).out) as Tuned;
-  expect(first).toMatchObject({ verdict: "better", best: "hybrid_search vector_weight=0.3" });
-  expect(first.questions).toEqual({ tune: 9, proof: 15 });
-  // 7 of 15 before, 13 now: 6 gained of 6 that differ, 1 in 64.
-  expect(first.comparison).toMatchObject({ difference: 0.4, p: 0.015625 });
-  expect(searches(server) - before).toBe(first.searches);
-  const { out } = await done(["kb", "show", "Staff", "--jq", ".retrieval_model_dict"]);
-  expect(JSON.parse(out)).toMatchObject({
-    search_method: "hybrid_search",
-    weights: { vector_setting: { vector_weight: 0.3 } },
-  });
-  const again = JSON.parse((await done(line, world)).out) as Tuned;
-  expect(again).toMatchObject({
-    verdict: "keep what you have",
-    best: "hybrid_search vector_weight=0.5",
-    applied: false,
-  });
-});
+const server = await handbook();
 
 test("a dry run and a declined one send no search; budgets are kept", async () => {
-  const server = await handbook();
   const { cli, done, folder, written } = server;
   const before = searches(server);
   const line = ["kb", "tune", "Staff", questions];
@@ -88,13 +67,87 @@ test("a dry run and a declined one send no search; budgets are kept", async () =
   const embedded = [...line, "--arms", arms, "--max-embedded", "40000", "--dry-run"];
   // 25,900 characters; an overlap of a quarter makes a third more: 34,534 for each of the two.
   expect((await done(embedded, { folder })).out).toContain(
-    "# left out: 1 arm beyond --max-embedded\n",
+    "# not tried: 1 arm beyond --max-embedded\n",
   );
 });
 
+test("mistakes in arms and parts are named before anything is sent", async () => {
+  const { cli, folder, written } = server;
+  const files = [
+    ["- { top: 3 }\n", "arm 1: unknown setting top"],
+    ["- { max_tokens: 20 }\n", "max_tokens is 20, not a whole number from 50 to 4000"],
+    ["- { top_k: 0 }\n", 'invalid value "0"'],
+    ["- { search_method: semantic_search }\n", "no arm differs from the settings of today"],
+    ["search_method: hybrid_search\n", "expected a list of arms"],
+  ] as const;
+  const before = searches(server);
+  for (const [text, message] of files) {
+    const arms = await written("arms.yml", text);
+    const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--yes"];
+    const { exit, err } = await cli(line, { folder });
+    expect(exit, text).toBe(2);
+    expect(err).toContain(message);
+  }
+  const part = await written(
+    "part.jsonl",
+    '{"question":"a","documents":["leave.md"],"part":"test"}',
+  );
+  const wrong = await cli(["kb", "tune", "Staff", part, "--yes"], { folder });
+  expect(wrong.err).toContain('line 1: part is "test", not tune or proof');
+  expect(searches(server)).toBe(before);
+});
+
+test("the next tuning removes what a failed one left, by ID and name", async () => {
+  const { cli, done, folder, sandbox, written } = server;
+  const arms = await written("arms.yml", "- { max_tokens: [100, 200] }\n");
+  const line = ["kb", "tune", "Staff", questions, "--yes"];
+  const before = await names(server);
+  sandbox.setFaults(refused);
+  const failed = await cli([...line, "--arms", arms], { folder });
+  sandbox.setFaults([]);
+  expect(failed.exit).toBe(10);
+  expect(failed.err).toContain("temporary knowledge bases stay until the next kb tune");
+  const left = (await names(server)).filter((name) => !before.includes(name));
+  expect(left).toHaveLength(1);
+  // A knowledge base that somebody has renamed is no longer a temporary one.
+  await done(["kb", "update", left[0] ?? "", "--name", "Kept"]);
+  expect((await done(line, { folder })).err).not.toContain("removed");
+  expect(await names(server)).toEqual([...before, "Kept"].sort());
+  sandbox.setFaults(refused);
+  await cli([...line, "--arms", arms], { folder });
+  sandbox.setFaults([]);
+  const { err } = await done(line, { folder });
+  expect(err).toContain("removed 1 temporary knowledge base of an interrupted tuning");
+  expect(await names(server)).toEqual([...before, "Kept"].sort());
+});
+
+test("tuning the handbook proves weights, applies them, and then keeps them", async () => {
+  const { done, folder } = server;
+  const before = searches(server);
+  const world = { folder };
+  const line = ["kb", "tune", "Staff", questions, "--yes", "--apply", "-o", "json"];
+  const first = JSON.parse((await done(line, world)).out) as Tuned;
+  expect(first).toMatchObject({ verdict: "better", best: "hybrid_search vector_weight=0.3" });
+  expect(first.questions).toEqual({ tune: 9, proof: 15 });
+  // 7 of 15 before, 13 now: 6 gained of 6 that differ, 1 in 64.
+  expect(first.comparison).toMatchObject({ difference: 0.4, p: 0.015625 });
+  expect(searches(server) - before).toBe(first.searches);
+  const { out } = await done(["kb", "show", "Staff", "--jq", ".retrieval_model_dict"]);
+  expect(JSON.parse(out)).toMatchObject({
+    search_method: "hybrid_search",
+    weights: { vector_setting: { vector_weight: 0.3 } },
+  });
+  const again = JSON.parse((await done(line, world)).out) as Tuned;
+  expect(again).toMatchObject({
+    verdict: "keep what you have",
+    best: "hybrid_search vector_weight=0.5",
+    applied: false,
+  });
+});
+
 test("chunking is tried in temporary knowledge bases, and applied by a file", async () => {
-  const server = await handbook();
-  const { done, folder, written } = server;
+  const other = await handbook();
+  const { done, folder, written } = other;
   const arms = await written(
     "arms.yml",
     "- { max_tokens: 100 }\n- { max_tokens: 300, child_max_tokens: 80 }\n",
@@ -104,7 +157,7 @@ test("chunking is tried in temporary knowledge bases, and applied by a file", as
     JSON.stringify({ ...(JSON.parse(line) as object), part: at % 3 === 0 ? "tune" : "proof" }),
   );
   const file = await written("parts.jsonl", parts.join("\n"));
-  const before = await names(server);
+  const before = await names(other);
   const saved = join(folder, "tuned.yml");
   const line = ["kb", "tune", "Staff", file, "--arms", arms, "--level", "0.1", "--save", saved];
   const { out, err } = await done([...line, "--yes", "-o", "json"], { folder });
@@ -115,7 +168,7 @@ test("chunking is tried in temporary knowledge bases, and applied by a file", as
   });
   // Both overlaps are a quarter: 2 × 34,534.
   expect(err).toContain("2 temporary knowledge bases, 69,068 characters to embed");
-  expect(await names(server)).toEqual(before);
+  expect(await names(other)).toEqual(before);
   const { out: changes } = await done(["kb", "apply", saved, "--rewrite", "--yes"], { folder });
   expect(changes).toContain("retrieval_model.top_k");
   const rule = ".document_process_rule.rules.segmentation.max_tokens";

@@ -118,6 +118,11 @@ export async function readKbFile(path: string, files: Files): Promise<KbFile> {
   return file;
 }
 
+/** A file as YAML. */
+export async function kbFileText(file: Omit<KbFile, "process_rule"> & { process_rule?: unknown }) {
+  return (await import("yaml")).stringify(file, { lineWidth: 0 });
+}
+
 /** Describes the current state of a knowledge base. */
 export function kbFileOf({ settings, tags, fields, built_in_fields }: KbProperties): KbFile {
   return {

@@ -1,2 +1,2 @@
 /** What other features use of files that describe a knowledge base. */
-export { kbFileOf } from "./file.ts";
+export { kbFileOf, kbFileText } from "./file.ts";

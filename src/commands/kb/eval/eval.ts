@@ -21,7 +21,7 @@ import { compareMatrix, comparePairs, DEFAULT_LEVEL, measured } from "./comparis
 import type { SettingsComparison } from "./comparison.ts";
 import { parseCutoffs, requireMeasure } from "./cutoffs.ts";
 import { averageMetrics } from "./metrics.ts";
-import { readInput, readQuestions } from "./question-files.ts";
+import { readFileInput, readQuestions } from "./question-files.ts";
 import type { Question } from "./questions.ts";
 import type { RatingRules } from "./rating.ts";
 import { evaluationReport, junitCases } from "./report.ts";
@@ -130,7 +130,7 @@ async function writeFiles(
 
 async function baselineOf({ baseline }: EvalInput, host: Host) {
   if (!baseline) return undefined;
-  return readBaseline(baseline.name, new TextDecoder().decode(await readInput(baseline, host)));
+  return readBaseline(baseline.name, new TextDecoder().decode(await readFileInput(baseline, host)));
 }
 
 async function searchVariants(

@@ -30,10 +30,10 @@ export async function readQuestions(input: QuestionInput, context: Context) {
     return { file: file.name, ...read };
   }
   const judged =
-    qrels && parseQrels(qrels.name, new TextDecoder().decode(await readInput(qrels, host)));
-  const read = await parseQuestions(file.name, await readInput(file, host), judged);
+    qrels && parseQrels(qrels.name, new TextDecoder().decode(await readFileInput(qrels, host)));
+  const read = await parseQuestions(file.name, await readFileInput(file, host), judged);
   return { file: file.name, ...read };
 }
 
-export const readInput = ({ path }: FileInput, { files, stdin }: Host): Promise<Uint8Array> =>
+export const readFileInput = ({ path }: FileInput, { files, stdin }: Host): Promise<Uint8Array> =>
   path === "-" ? bytesOf(stdin.bytes()) : files.read(path);

@@ -166,7 +166,7 @@ async function* syncWith(
 }
 
 /** The same sync with --adopt. */
-const adoptLine = ({ dataset_id, directory, process_rule: _, ...flags }: SyncInput): string =>
+const adoptLine = ({ dataset_id, directory, ...flags }: SyncInput): string =>
   commandLine("kb sync", [dataset_id, directory], {
     include: flags.include,
     exclude: flags.exclude,

@@ -149,3 +149,19 @@ function verdictOf(comparison: SettingsComparison | undefined): Finding<unknown>
   const isKept = comparison?.verdict === "worse" || comparison?.verdict === "same";
   return isKept ? "keep what you have" : "cannot be told";
 }
+
+/**
+ * The choice can be wrong, too: with a quarter more questions than the proof alone needs, a real difference is
+ * chosen and proven in 4 of 5 cases (`npm run prove -- tuning`).
+ */
+const FOR_CHOICE = 1.25;
+
+/** Questions of both parts with which differences would be found; null where that cannot be calculated. */
+export const neededInAll = (
+  { tune, proof }: Readonly<Record<keyof Parts, number>>,
+  comparison: SettingsComparison | undefined,
+) =>
+  (comparison?.needed ?? []).map(({ difference, questions }) => ({
+    difference,
+    questions: questions && Math.ceil((questions * FOR_CHOICE * (tune + proof)) / proof),
+  }));

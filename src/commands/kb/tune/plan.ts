@@ -50,8 +50,7 @@ export async function planTuning(input: TuneInput, context: Context): Promise<Tu
   const answered = read.questions.filter(({ hasAnswer }) => hasAnswer);
   const kb = await context.api.call(getKnowledgeBase, { dataset_id });
   const { arms: all, settings } = await readAllArms(input, kb, context);
-  const sizes = embeddedSizes(kb, all);
-  const { arms, bases, embedded, left } = withinEmbedded(all, sizes, input.max_embedded);
+  const { arms, bases, embedded, left } = withinEmbedded(kb, all, input.max_embedded);
   const today = todayArm({ kb, settings, rule: undefined });
   const lists = listsOf([today, ...arms], ({ rule }) => formOf(rule, kb));
   const whole = splitQuestions(answered, input.seed ?? 1);
@@ -131,54 +130,40 @@ export const formOf = (
   return { doc_form: rule.mode === "hierarchical" ? "hierarchical_model" : "text_model" };
 };
 
-/** Characters that each rule embeds at most, overlaps included; null if the server does not tell the size. */
-function embeddedSizes(
-  kb: KnowledgeBase,
-  arms: readonly Arm[],
-): ReadonlyMap<string, number | null> {
+/**
+ * The arms whose temporary knowledge bases embed no more than `most` characters together, overlaps included.
+ * Throws refused if the server does not tell the size of the documents, and usage if no arm is left.
+ */
+function withinEmbedded(kb: KnowledgeBase, arms: readonly Arm[], most: number | undefined) {
   const characters = valueAt(kb, "word_count");
-  const isEmbedded = kb.indexing_technique === "high_quality";
-  return new Map(
-    arms.flatMap(({ rule }) => {
-      if (!rule) return [];
-      const { max_tokens, chunk_overlap } =
-        rule.rules.subchunk_segmentation ?? rule.rules.segmentation;
-      const growth = max_tokens / Math.max(1, max_tokens - chunk_overlap);
-      const size = typeof characters === "number" ? Math.ceil(characters * growth) : null;
-      return [[JSON.stringify(rule), isEmbedded ? size : 0]];
-    }),
-  );
-}
-
-/** The arms whose temporary knowledge bases embed no more than `most` characters together. */
-function withinEmbedded(
-  arms: readonly Arm[],
-  sizes: ReadonlyMap<string, number | null>,
-  most = Infinity,
-) {
+  const isKnown = typeof characters === "number";
+  if (!isKnown && most !== undefined)
+    throw refused(
+      "the server does not tell how many characters the documents have",
+      "omit --max-embedded",
+    );
   const kept = new Set<string>();
-  let total = 0;
-  for (const [rule, size] of sizes) {
-    if (size === null && most !== Infinity)
-      throw refused(
-        "the server does not tell how many characters the documents have",
-        "omit --max-embedded, or the chunking rules of --arms",
-      );
-    if (total + (size ?? 0) > most) continue;
-    kept.add(rule);
-    total += size ?? 0;
+  let embedded = 0;
+  for (const { rule } of arms) {
+    const key = JSON.stringify(rule);
+    if (!rule || kept.has(key)) continue;
+    const { max_tokens, chunk_overlap } =
+      rule.rules.subchunk_segmentation ?? rule.rules.segmentation;
+    const growth = max_tokens / Math.max(1, max_tokens - chunk_overlap);
+    const isEmbedded = isKnown && kb.indexing_technique === "high_quality";
+    const size = isEmbedded ? Math.ceil(characters * growth) : 0;
+    if (embedded + size > (most ?? Infinity)) continue;
+    kept.add(key);
+    embedded += size;
   }
   const fitting = arms.filter(({ rule }) => !rule || kept.has(JSON.stringify(rule)));
   if (fitting.length === 0)
-    throw usage(
-      `--max-embedded ${most} is too few: one rule embeds ${groupDigits([...sizes.values()][0] ?? 0)} characters`,
-    );
+    throw usage(`--max-embedded ${most} is too few for any of the chunking rules`);
   const left = arms.length - fitting.length;
-  const embedded = [...sizes.values()].includes(null) ? null : total;
   return {
     arms: fitting,
     bases: kept.size,
-    embedded,
+    embedded: isKnown ? embedded : null,
     left: left === 0 ? [] : [`${counted(left, "arm")} beyond --max-embedded`],
   };
 }

@@ -4,59 +4,51 @@ import { counted } from "../../../lib/text.ts";
 import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section } from "../../../output/report-model.ts";
 import { amount, signed } from "../eval/index.ts";
-import type { SettingsComparison } from "../eval/index.ts";
 import type { Arm } from "./arms.ts";
-import { roundsOf } from "./halving.ts";
+import { neededInAll, roundsOf } from "./halving.ts";
 import type { Finding } from "./halving.ts";
 import { costText } from "./plan.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
 import type { SearchTrial } from "./trial.ts";
 
-/**
- * The choice can be wrong, too: with a quarter more questions than the proof alone needs, a real difference is
- * chosen and proven in 4 of 5 cases (`npm run prove -- tuning`).
- */
-const FOR_CHOICE = 1.25;
-
 /** Shares of the context of today at which arms are shown. */
 const shares = [0.25, 0.5, 1] as const;
 
 /** The plan of a dry run. */
-export function planReport(plan: TunePlan, { measure = "recall" }: TuneInput): Report {
+export function planReport(plan: TunePlan): Report {
   const { arms, parts, cost, kb, left: leftOut } = plan;
   const rounds = roundsOf(arms.length - 1, parts.tune.length);
-  return {
-    data: {
-      kb_tune: 1,
-      knowledge_base: { id: kb.id, name: kb.name },
-      measure,
-      questions: { tune: parts.tune.length, proof: parts.proof.length },
-      rounds,
-      cost,
-      left_out: leftOut,
-      arms: arms.map(({ label, settings, rule }) => ({
-        label,
-        retrieval_model: settings,
-        process_rule: rule ?? null,
-      })),
-    },
-    sections: [
-      {
-        title: `${kb.name}: ${counted(arms.length - 1, "arm")}, ${costText(plan)}`,
-        columns: [right("top_k"), left("settings")],
-        rows: arms.map(({ label, topK }) => [topK, label]),
-        notes: [
-          ...rounds.map(
-            (round, index) =>
-              `round ${index + 1}: ${counted(round.arms, "arm")} on ${counted(round.questions, "question")}`,
-          ),
-          `proof: the best one and the settings of today on ${counted(parts.proof.length, "question")}`,
-          ...leftOut.map((each) => `left out: ${each}`),
-        ],
-      },
+  const proof = counted(parts.proof.length, "question");
+  const section = {
+    title: `${kb.name}: ${counted(arms.length - 1, "arm")}, ${costText(plan)}`,
+    columns: [right("top_k"), left("settings")],
+    rows: arms.map(({ label, topK }) => [topK, label]),
+    notes: [
+      ...rounds.map(
+        (round) =>
+          `${counted(round.arms, "arm")} on ${counted(round.questions, "question")} to tune with`,
+      ),
+      `proof: the best one and the settings of today on ${proof}`,
+      ...leftOut.map((each) => `not tried: ${each}`),
     ],
   };
+  return { data: { ...dataOf(plan), rounds, cost, arms: arms.map(armData) }, sections: [section] };
 }
+
+/** What the data of a plan and of a result have in common. */
+const dataOf = ({ kb, file, parts, left: left_out }: TunePlan) => ({
+  kb_tune: 1,
+  knowledge_base: { id: kb.id, name: kb.name },
+  file,
+  questions: { tune: parts.tune.length, proof: parts.proof.length },
+  left_out,
+});
+
+const armData = ({ label, settings, rule }: Arm) => ({
+  label,
+  retrieval_model: settings,
+  process_rule: rule ?? null,
+});
 
 /** A tuning that has ended; without a finding if its minutes were over. */
 export interface Tuning {
@@ -71,16 +63,13 @@ export interface Tuning {
 
 export function tuningReport(tuning: Tuning): Report {
   const { plan, input, finding, characters, trial, applied } = tuning;
-  const { kb, parts, arms } = plan;
-  const { measure = "recall" } = input;
-  const needed = neededInAll(plan, finding?.comparison);
+  const { parts, arms } = plan;
+  const data = dataOf(plan);
+  const needed = neededInAll(data.questions, finding?.comparison);
   return {
     data: {
-      kb_tune: 1,
-      knowledge_base: { id: kb.id, name: kb.name },
-      file: plan.file,
-      measure,
-      questions: { tune: parts.tune.length, proof: parts.proof.length },
+      ...data,
+      measure: input.measure ?? "recall",
       context_chars: Math.round(characters),
       verdict: finding?.verdict ?? "cannot be told",
       best: finding?.winner.label ?? null,
@@ -88,12 +77,8 @@ export function tuningReport(tuning: Tuning): Report {
       needed,
       applied,
       searches: trial.searches(),
-      left_out: plan.left,
       arms: arms.map((arm) => ({
-        label: arm.label,
-        retrieval_model: arm.settings,
-        process_rule: arm.rule ?? null,
-        out_after: outAfter(arm, finding),
+        ...armData(arm),
         tune: trial.figuresOf(arm, parts.tune, characters),
         proof: trial.figuresOf(arm, parts.proof, characters),
         front: shares.map((share) => {
@@ -104,20 +89,6 @@ export function tuningReport(tuning: Tuning): Report {
     },
     sections: [verdictSection(tuning, needed), armSection(tuning)],
   };
-}
-
-/** Questions in all with which differences would be found; null where they cannot be calculated. */
-const neededInAll = ({ parts }: TunePlan, comparison: SettingsComparison | undefined) =>
-  (comparison?.needed ?? []).map(({ difference, questions }) => {
-    const all = (parts.tune.length + parts.proof.length) / parts.proof.length;
-    const count = questions === null ? null : Math.ceil(questions * FOR_CHOICE * all);
-    return { difference, questions: count };
-  });
-
-/** The number of questions after which an arm was left out; null for the winner and the settings of today. */
-function outAfter(arm: Arm, finding: Finding<Arm> | undefined): number | null {
-  if (!finding || finding.winner === arm) return null;
-  return finding.rounds.findLast(({ arms }) => arms.includes(arm))?.questions ?? null;
 }
 
 function verdictSection(tuning: Tuning, needed: ReturnType<typeof neededInAll>): Section {
@@ -163,7 +134,7 @@ function verdictSection(tuning: Tuning, needed: ReturnType<typeof neededInAll>):
                 ],
           )
         : []),
-      ...plan.left.map((each) => `left out: ${each}`),
+      ...plan.left.map((each) => `not tried: ${each}`),
     ],
   };
 }
@@ -200,7 +171,7 @@ function armSection({ plan, input, finding, characters, trial }: Tuning): Sectio
       right("characters"),
       right("seconds"),
       right("questions"),
-      left("result"),
+      left(""),
     ],
     rows: plan.arms.map((arm): Cell[] => {
       const values = front.map((each) => trial.figuresOf(arm, plan.parts.tune, each).value);
@@ -213,7 +184,7 @@ function armSection({ plan, input, finding, characters, trial }: Tuning): Sectio
         figures.characters === null ? null : Math.round(figures.characters),
         seconds === null ? null : formatSeconds(seconds),
         questions,
-        resultOf(arm, plan, finding),
+        (arm === plan.arms[0] && "today") || (arm === finding?.winner ? "best" : ""),
       ];
     }),
     notes: [
@@ -221,11 +192,4 @@ function armSection({ plan, input, finding, characters, trial }: Tuning): Sectio
       "these are the questions to tune with: the best figure is partly chance, the proof is not",
     ],
   };
-}
-
-function resultOf(arm: Arm, { arms }: TunePlan, finding: Finding<Arm> | undefined): string {
-  if (arm === arms[0]) return "today";
-  if (arm === finding?.winner) return "best";
-  const out = outAfter(arm, finding);
-  return out === null ? "" : `out after ${out}`;
 }

@@ -31,8 +31,8 @@ function notedBases({ entries }: Journal): ReadonlyMap<string, NotedBase> {
 }
 
 /**
- * The ID of a noted base if it still is what the tuning made: the one of this ID and name, or if its creation was
- * not answered, the empty one of the name, which nobody else gives.
+ * The ID of a noted base if it still is the one that a tuning made: by ID and name, or if the response to its
+ * creation was lost, the empty one of its name, which has the form of a tuning's.
  */
 async function idOf({ base, id }: NotedBase, context: Context): Promise<string | undefined> {
   const found = await findKb(base, context);

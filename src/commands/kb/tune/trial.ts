@@ -37,7 +37,7 @@ export interface TrialSetup {
   /** Time at which no further search is sent, as `host.elapsed` counts. */
   readonly until: number;
   readonly waitsForLimit: boolean;
-  /** May a search be repeated after a failure? A budget counts every one. */
+  /** How often a search is repeated; a budget counts every one (default: that of the client). */
   readonly retries: number | undefined;
 }
 
@@ -57,8 +57,6 @@ export interface SearchTrial extends Trial<Arm> {
   readonly searches: () => number;
   /** Searches that failed. */
   readonly failed: () => readonly string[];
-  /** Mean characters that an arm returns for these questions. */
-  contextOf(arm: Arm, keys: readonly string[]): number;
   /** Counts only the chunks that fit into so many characters from now on. */
   limitContext(characters: number): void;
   figuresOf(arm: Arm, keys: readonly string[], characters: number): ArmFigures;
@@ -143,8 +141,6 @@ export function searchTrial(setup: TrialSetup, journal: Journal, context: Contex
     searches: () => recorded.size + failed.size,
     failed: () => [...failed.values()],
     limitContext: (characters) => (limit = characters),
-    contextOf: (arm, keys) =>
-      meanOf(keys.flatMap((key) => measured.get(keyOf(arm, key))?.points.at(-1)?.[0] ?? [])) ?? 0,
     figuresOf(arm, keys, characters) {
       const points = keys.flatMap((key) => {
         const point = valueAt(arm, key, characters);

@@ -12,7 +12,7 @@ import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { lockJournal, prepareOutputs, writeOutput } from "../../task/files.ts";
 import type { LockedJournal } from "../../task/files.ts";
-import { kbFileOf } from "../declarative/index.ts";
+import { kbFileOf, kbFileText } from "../declarative/index.ts";
 import { countedDocuments, readKb, sendableRule, storedFile } from "../documents/index.ts";
 import { DEFAULT_LEVEL, resolveExpected } from "../eval/index.ts";
 import type { Arm } from "./arms.ts";
@@ -26,14 +26,14 @@ import { ALL, searchTrial, TimeOver } from "./trial.ts";
 import type { SearchedBase, SearchTrial } from "./trial.ts";
 
 /**
- * Finds better settings and proves them. What was searched is in a journal until the report is printed, so that
- * the same command continues after a kill. Throws partial if searches failed.
+ * Finds better settings and proves them. Searches are in a journal until the report is printed, so that the
+ * same command continues after a kill. Throws partial if searches failed.
  */
 export async function* run(input: TuneInput, context: Context): AsyncGenerator<Report> {
   await prepareOutputs({ save: input.save }, context.host);
   const plan = await planTuning(input, context);
   const path = await journalPath(input.dataset_id, context);
-  if (context.options.dryRun) return yield planReport(plan, input);
+  if (context.options.dryRun) return yield planReport(plan);
   const busy = "another command is tuning this knowledge base";
   const locked = await lockJournal(path, busy, context.host);
   try {
@@ -50,11 +50,10 @@ async function* tune(
   context: Context,
 ): AsyncGenerator<Report> {
   const { dataset_id, save } = input;
-  const journal = await openTuning(path, plan, { input, files: locked.files }, context);
   const cost = costText(plan);
-  const declined = "nothing was sent";
-  await context.confirm(`Tune ${plan.kb.name} with ${cost}?`, { declined });
-  await context.notice(`tuning ${plan.kb.name} with ${cost}`);
+  await context.notice(`tuning ${plan.kb.name}: ${cost}`);
+  await context.confirm("Continue?", { declined: "nothing was sent" });
+  const journal = await openTuning(path, plan, { input, files: locked.files }, context);
   const trial = trialOf(input, plan, journal, context);
   const found = await search(input, plan, trial, context).catch(async (error: unknown) => {
     const stay = "temporary knowledge bases stay until the next kb tune of this knowledge base";
@@ -88,7 +87,7 @@ async function search(
   let characters = 0;
   try {
     await trial.measure([today], parts.tune);
-    characters = trial.contextOf(today, parts.tune);
+    characters = trial.figuresOf(today, parts.tune, Infinity).characters ?? 0;
     trial.limitContext(characters);
     const { level = DEFAULT_LEVEL } = input;
     const finding = await findAndProve({ arms: others, today, parts }, trial, level);
@@ -212,7 +211,6 @@ async function saveFile(
   { settings, rule }: Arm,
   context: Context,
 ): Promise<void> {
-  const { stringify } = await import("yaml");
   const file = kbFileOf(await readKb(kb.id, context));
   // A knowledge base has documents of one form (server §9.1).
   const isNew = formOf(rule, kb).doc_form !== kb.doc_form;
@@ -222,7 +220,7 @@ async function saveFile(
     retrieval_model: settings,
     ...(rule && { process_rule: sendableRule(rule) }),
   };
-  await writeOutput("--save", path, stringify(tuned, { lineWidth: 0 }), context.host);
+  await writeOutput("--save", path, await kbFileText(tuned), context.host);
   const apply = commandLine("kb apply", [path], rule && !isNew ? { rewrite: true } : {});
   const next = isNew ? "name the directory of its documents in it (documents:), then" : "to apply:";
   await context.notice(`wrote ${path}; ${next} ${apply}`);
