@@ -4,8 +4,9 @@ import { parseYaml } from "../../../lib/formats/yaml.ts";
 import { isObject, own, valueAt } from "../../../lib/json.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { automaticRule, readProcessRule } from "../../../splitting/rule.ts";
-import { matrixSettings, parseMatrix, variantsOf } from "../eval/index.ts";
+import { matrixSettings, parseMatrix, variantsOf, withReranker } from "../eval/index.ts";
 import type { SearchVariant } from "../eval/index.ts";
 
 /** Settings to try. */
@@ -72,15 +73,6 @@ export function usualArms(
   ];
 }
 
-/** The axes of the search settings of an entry. Throws usage for an invalid value. */
-export const axesOf = (entry: ArmEntry) =>
-  parseMatrix(
-    Object.keys(entry)
-      .filter((name) => own(matrixSettings, name) !== undefined)
-      .map((name) => `${name}=${[entry[name]].flat().map(String).join(",")}`),
-    [],
-  );
-
 /** The knowledge base as it is, which arms change. */
 export interface Today {
   readonly kb: KnowledgeBase;
@@ -90,7 +82,7 @@ export interface Today {
 }
 
 /** The settings of today as an arm. */
-export const todayArm = ({ settings }: Today): Arm => ({
+export const todayArm = ({ settings }: Pick<Today, "settings">): Arm => ({
   label: "today",
   settings,
   topK: Number(settings["top_k"]),
@@ -98,34 +90,36 @@ export const todayArm = ({ settings }: Today): Arm => ({
 });
 
 /**
- * The arms of entries without those that are today's settings or twice the same. `settingsFor` gives the search
- * settings that an entry changes. Throws usage for an invalid value, for none, and for too many.
+ * The arms of entries without those that are today's settings or twice the same. Throws usage for an invalid value,
+ * for none, and for too many.
  */
-export function armsOf(
+export async function armsOf(
   entries: readonly ArmEntry[],
   today: Today,
-  settingsFor: (entry: ArmEntry) => Readonly<Record<string, unknown>>,
-): Arm[] {
-  const { embedding_model_provider, embedding_model } = today.kb;
-  const model = {
-    embedding_provider_name: embedding_model_provider,
-    embedding_model_name: embedding_model,
-  };
+  rerankModel: string | undefined,
+  context: Context,
+): Promise<Arm[]> {
   const seen = new Set([identity(todayArm(today))]);
   const arms: Arm[] = [];
-  for (const entry of entries) {
-    const variants = variantsOf(settingsFor(entry), axesOf(entry), model);
-    for (const { words, rule } of rulesOf(entry, today.rule)) {
-      for (const variant of variants) {
-        const scaled =
-          rule && entry["top_k"] === undefined ? sameLength(variant, rule, today) : variant;
-        const label = [...words, variant.label].filter(Boolean).join(" ");
-        const arm = { ...scaled, label, rule };
-        if (seen.has(identity(arm))) continue;
-        seen.add(identity(arm));
-        arms.push(arm);
-      }
-    }
+  for (const entry of entries.flatMap(singleValues)) {
+    const settings = Object.keys(entry).filter((name) => own(matrixSettings, name));
+    const axes = parseMatrix(
+      settings.map((name) => `${name}=${String(entry[name])}`),
+      [],
+    );
+    const model = String(entry["reranking_enable"]) === "true" ? rerankModel : undefined;
+    const changed = await withReranker(today.settings, axes, model, context);
+    const [variant] = variantsOf(changed, axes, {
+      embedding_provider_name: today.kb.embedding_model_provider,
+      embedding_model_name: today.kb.embedding_model,
+    });
+    if (!variant) continue;
+    const rule = ruleOf(entry, today.rule);
+    const scales = rule !== undefined && entry["top_k"] === undefined;
+    const arm = { ...(scales ? sameLength(variant, rule, today) : variant), rule };
+    if (seen.has(identity(arm))) continue;
+    seen.add(identity(arm));
+    arms.push({ ...arm, label: [...ruleWords(entry), variant.label].filter(Boolean).join(" ") });
   }
   if (arms.length > MAX_ARMS)
     throw usage(`${arms.length} arms; the limit is ${MAX_ARMS}`, "use fewer values in --arms");
@@ -135,6 +129,14 @@ export function armsOf(
     "write arms with --arms, such as other sizes of chunks: `- { max_tokens: [256, 512] }`",
   );
 }
+
+/** All combinations of the values of an entry, each as an entry of its own. */
+const singleValues = (entry: ArmEntry): ArmEntry[] =>
+  Object.entries(entry).reduce<ArmEntry[]>(
+    (all, [name, values]) =>
+      all.flatMap((each) => [values].flat().map((value: unknown) => ({ ...each, [name]: value }))),
+    [{}],
+  );
 
 const identity = ({ settings, rule }: Arm): string =>
   JSON.stringify([Object.entries(settings).toSorted(([a], [b]) => (a < b ? -1 : 1)), rule]);
@@ -157,54 +159,38 @@ const spelledOut = (rule: unknown): ProcessRule =>
     ),
   );
 
-/** All combinations of the parts of a rule that an entry varies; one without a rule if there are none. */
-function rulesOf(
-  entry: ArmEntry,
-  now: unknown,
-): { readonly words: readonly string[]; readonly rule: ProcessRule | undefined }[] {
+const rulePartsOf = (entry: ArmEntry): ArmEntry =>
+  Object.fromEntries(Object.entries(entry).filter(([name]) => own(ruleParts, name)));
+
+/** What the label of an arm says about its rule. */
+const ruleWords = (entry: ArmEntry): string[] => [
+  ...(isObject(entry["process_rule"])
+    ? [`process_rule ${String(entry["process_rule"]["mode"])}`]
+    : []),
+  ...Object.entries(rulePartsOf(entry)).map(([name, value]) => `${name}=${JSON.stringify(value)}`),
+];
+
+/** The rule of an entry; undefined for the documents as they are. */
+function ruleOf(entry: ArmEntry, now: unknown): ProcessRule | undefined {
+  const parts = rulePartsOf(entry);
   const given = entry["process_rule"];
-  const names = Object.keys(entry).filter((name) => own(ruleParts, name) !== undefined);
-  if (given === undefined && names.length === 0) return [{ words: [], rule: undefined }];
-  let combined: { words: string[]; values: Record<string, unknown> }[] = [
-    { words: [], values: {} },
-  ];
-  for (const name of names) {
-    combined = combined.flatMap(({ words, values }) =>
-      [entry[name]].flat().map((value: unknown) => ({
-        words: [
-          ...words,
-          `${name}=${typeof value === "string" ? JSON.stringify(value) : String(value)}`,
-        ],
-        values: { ...values, [name]: value },
-      })),
-    );
-  }
-  const start = spelledOut(given ?? now);
-  const name = given === undefined ? [] : [`process_rule ${String(valueAt(given, "mode"))}`];
-  return combined.map(({ words, values }) => ({
-    words: [...name, ...words],
-    rule: names.length === 0 ? start : changedRule(start, values),
-  }));
+  if (Object.keys(parts).length > 0) return changedRule(spelledOut(given ?? now), parts);
+  return given === undefined ? undefined : spelledOut(given);
 }
 
 /** A rule with other parts: children make it hierarchical, and no overlap is longer than a quarter of a chunk. */
-function changedRule(rule: ProcessRule, values: Readonly<Record<string, unknown>>): ProcessRule {
+function changedRule(rule: ProcessRule, values: ArmEntry): ProcessRule {
   const rules = { ...rule.rules } as Record<string, unknown>;
   const children = Object.keys(values).some((name) => name.startsWith("child_"));
   const base = rule.rules.subchunk_segmentation ?? automaticRule.rules.segmentation;
   if (children) rules["subchunk_segmentation"] = base;
   for (const [name, value] of Object.entries(values)) {
     const [where = "", part = ""] = ruleParts[name] ?? [];
-    const isNumber = part !== "separator";
-    if (isNumber !== (typeof value === "number"))
-      throw usage(
-        `--arms: ${name} is ${JSON.stringify(value)}, not a ${isNumber ? "number" : "text"}`,
-      );
-    if (
-      part === "max_tokens" &&
-      !(Number.isInteger(value) && Number(value) >= 50 && Number(value) <= 4000)
-    )
-      throw usage(`--arms: ${name} is ${String(value)}, not a whole number from 50 to 4000`);
+    const [least, most] = part === "max_tokens" ? [50, 4000] : [0, 4000];
+    const isInRange = Number.isInteger(value) && Number(value) >= least && Number(value) <= most;
+    const isValid = part === "separator" ? typeof value === "string" && value !== "" : isInRange;
+    const valid = part === "separator" ? "a text" : `a whole number from ${least} to ${most}`;
+    if (!isValid) throw usage(`--arms: ${name} is ${JSON.stringify(value)}, not ${valid}`);
     rules[where] = { ...(rules[where] as object), [part]: value };
   }
   for (const where of ["segmentation", "subchunk_segmentation"] as const) {

@@ -9,11 +9,11 @@ import type { Input } from "../../../operations/operation.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { newestRule } from "../documents/index.ts";
-import { readQuestions, withReranker } from "../eval/index.ts";
+import { readQuestions } from "../eval/index.ts";
 import type { Question, SearchGroup } from "../eval/index.ts";
 import { changedSettings } from "../knowledge/index.ts";
 import { activeModels } from "../models/index.ts";
-import { armsOf, axesOf, readArms, todayArm, usualArms } from "./arms.ts";
+import { armsOf, readArms, todayArm, usualArms } from "./arms.ts";
 import type { Arm } from "./arms.ts";
 import type { tuneParams } from "./command.ts";
 import { partsWithin, roundsOf, searchesOf, splitQuestions } from "./halving.ts";
@@ -51,7 +51,7 @@ export async function planTuning(input: TuneInput, context: Context): Promise<Tu
   const kb = await context.api.call(getKnowledgeBase, { dataset_id });
   const { arms: all, settings } = await readAllArms(input, kb, context);
   const { arms, bases, embedded, left } = withinEmbedded(kb, all, input.max_embedded);
-  const today = todayArm({ kb, settings, rule: undefined });
+  const today = todayArm({ settings });
   const lists = listsOf([today, ...arms], ({ rule }) => formOf(rule, kb));
   const whole = splitQuestions(answered, input.seed ?? 1);
   if (whole.tune.length === 0 || whole.proof.length === 0)
@@ -93,31 +93,21 @@ export async function planTuning(input: TuneInput, context: Context): Promise<Tu
 async function readAllArms(input: TuneInput, kb: KnowledgeBase, context: Context) {
   const stored = requireField(kb.retrieval_model_dict, "retrieval_model_dict");
   const settings = changedSettings({ ...stored }, {});
-  const name = valueAt(settings, "reranking_model.reranking_model_name");
   const entries = input.arms
     ? await readArms(input.arms, context.host)
-    : usualArms(kb, Boolean(name) || (await hasReranker(input, kb, context)));
-  const changed = new Map<object, Readonly<Record<string, unknown>>>();
-  for (const entry of entries) {
-    const axes = axesOf(entry);
-    const reranks = axes.some(
-      ({ name: axis, values }) => axis === "reranking_enable" && values.includes("true"),
-    );
-    const model = reranks ? input.rerank_model : undefined;
-    changed.set(entry, await withReranker(settings, axes, model, context));
-  }
-  const rule = await newestRule(kb.id, context);
-  const today = { kb, settings, rule };
-  return { settings, arms: armsOf(entries, today, (entry) => changed.get(entry) ?? settings) };
+    : usualArms(kb, await hasReranker(input, kb, context));
+  const today = { kb, settings, rule: await newestRule(kb.id, context) };
+  return { settings, arms: await armsOf(entries, today, input.rerank_model, context) };
 }
 
 /** Can a search be reranked without a word about the model? */
 async function hasReranker(
   { rerank_model }: TuneInput,
-  { indexing_technique }: KnowledgeBase,
+  { retrieval_model_dict, indexing_technique }: KnowledgeBase,
   context: Context,
 ): Promise<boolean> {
-  if (rerank_model !== undefined || indexing_technique !== "high_quality") return true;
+  const stored = valueAt(retrieval_model_dict, "reranking_model.reranking_model_name");
+  if (stored || rerank_model !== undefined || indexing_technique !== "high_quality") return true;
   return (await activeModels("rerank", context)).length === 1;
 }
 
