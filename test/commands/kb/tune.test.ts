@@ -145,6 +145,22 @@ test("tuning the handbook proves weights, applies them, and then keeps them", as
   });
 });
 
+test("after its minutes a tuning stops, and continues with more of them", async () => {
+  const { cli, done, folder, written } = server;
+  const arms = await written("more.yml", "- { top_k: 5 }\n- { search_method: semantic_search }\n");
+  const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--yes", "-o", "json"];
+  const before = searches(server);
+  let ms = 0; // each look at the clock takes 20: some searches fit into 600
+  const elapsed = () => (ms += 20);
+  const stopped = await done([...line, "--max-minutes", "0.01"], { folder, elapsed });
+  const sent = searches(server) - before;
+  expect(JSON.parse(stopped.out)).toMatchObject({ verdict: "cannot be told", searches: sent });
+  expect(sent).toBeGreaterThan(0);
+  const { out, err } = await cli(line, { folder });
+  expect(err).toContain(`continuing: ${sent} searches are recorded`);
+  expect(JSON.parse(out)).toMatchObject({ searches: searches(server) - before });
+});
+
 test("chunking is tried in temporary knowledge bases, and applied by a file", async () => {
   const other = await handbook();
   const { done, folder, written } = other;
