@@ -129,8 +129,8 @@ test("tuning the handbook proves weights, applies them, and then keeps them", as
   const first = JSON.parse((await done(line, world)).out) as Tuned;
   expect(first).toMatchObject({ verdict: "better", best: "hybrid_search vector_weight=0.3" });
   expect(first.questions).toEqual({ tune: 9, proof: 15 });
-  // 7 of 15 before, 13 now: 6 gained of 6 that differ, 1 in 64.
-  expect(first.comparison).toMatchObject({ difference: 0.4, p: 0.015625 });
+  // 5 of 15 gained and none lost: all signs alike are 1 in 32.
+  expect(first.comparison).toMatchObject({ difference: 0.333333, p: 0.03125 });
   expect(searches(server) - before).toBe(first.searches);
   const { out } = await done(["kb", "show", "Staff", "--jq", ".retrieval_model_dict"]);
   expect(JSON.parse(out)).toMatchObject({
@@ -140,7 +140,7 @@ test("tuning the handbook proves weights, applies them, and then keeps them", as
   const again = JSON.parse((await done(line, world)).out) as Tuned;
   expect(again).toMatchObject({
     verdict: "keep what you have",
-    best: "hybrid_search vector_weight=0.5",
+    best: "today",
     applied: false,
   });
 });
@@ -175,7 +175,7 @@ test("chunking is tried in temporary knowledge bases, and applied by a file", as
   const file = await written("parts.jsonl", parts.join("\n"));
   const before = await names(other);
   const saved = join(folder, "tuned.yml");
-  const line = ["kb", "tune", "Staff", file, "--arms", arms, "--level", "0.1", "--save", saved];
+  const line = ["kb", "tune", "Staff", file, "--arms", arms, "--level", "0.2", "--save", saved];
   const { out, err } = await done([...line, "--yes", "-o", "json"], { folder });
   expect(JSON.parse(out)).toMatchObject({
     questions: { tune: 4, proof: 8 },

@@ -188,7 +188,7 @@ function armSection({ plan, input, finding, characters, trial }: Tuning): Sectio
       ];
     }),
     notes: [
-      `of each list count the chunks that fit into ${Math.round(characters)} characters, as many as the settings of today return`,
+      `of each list so many chunks count that they have ${Math.round(characters)} characters on average, as those of today have`,
       "these are the questions to tune with: the best figure is partly chance, the proof is not",
     ],
   };

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { refused } from "../../../errors.ts";
+import { CliError, refused } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
@@ -111,8 +111,14 @@ export async function temporaryBase(
     id = await createKb(plan, context);
     await journal.append([{ base, id }]);
   }
-  for await (const _row of importBundle({ directory, into: id }, quiet)) {
-    // the tuning reports its searches
+  let why: string | null = null;
+  try {
+    for await (const { action, note } of importBundle({ directory, into: id }, quiet))
+      if (action === "failed") why ??= note;
+  } catch (error) {
+    throw error instanceof CliError && why !== null
+      ? error.with({}, `${error.message}: ${why}`)
+      : error;
   }
   await journal.append([{ base, id, filled: true }]);
   return id;

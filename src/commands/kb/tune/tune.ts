@@ -52,7 +52,7 @@ async function* tune(
   const { dataset_id, save } = input;
   const cost = costText(plan);
   await context.notice(`tuning ${plan.kb.name}: ${cost}`);
-  await context.confirm("Continue?", { declined: "nothing was sent" });
+  await context.confirm(`Tune ${plan.kb.name}?`, { declined: "nothing was sent" });
   const journal = await openTuning(path, plan, { input, files: locked.files }, context);
   const trial = trialOf(input, plan, journal, context);
   const found = await search(input, plan, trial, context).catch(async (error: unknown) => {
@@ -160,16 +160,17 @@ async function journalPath(dataset_id: string, { api, host }: Context): Promise<
 
 function trialOf(
   input: TuneInput,
-  { arms, lists, questions, file }: TunePlan,
+  { arms, lists, questions, file, parts }: TunePlan,
   journal: Journal,
   context: Context,
 ): SearchTrial {
   const { dataset_id, measure = "recall", max_minutes, max_requests } = input;
   const place = { dataset_id, file, allowMissing: input.allow_missing === true };
   const bases = new Map<string, Promise<SearchedBase>>();
+  const named = { ...place, field: input.document_field };
+  let resolved: ReturnType<typeof resolveExpected> | undefined;
   const open = async ({ rule }: Arm): Promise<SearchedBase> => {
-    const named = { ...place, field: input.document_field };
-    const expected = await resolveExpected([...questions.values()], named, context);
+    const expected = await (resolved ??= resolveExpected([...questions.values()], named, context));
     if (!rule) return { dataset_id, expected };
     // A copy has other IDs, and the same names.
     const copied = (written: string) => ({
@@ -189,6 +190,7 @@ function trialOf(
     arms,
     lists,
     questions,
+    tune: parts.tune,
     baseOf,
     figure: measure === "map" || measure === "mrr" ? measure : `${measure}@${ALL}`,
     threshold: input.relevant_from ?? 1,
