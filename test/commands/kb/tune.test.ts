@@ -3,6 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { hintedCommands } from "../../lib/hinted.ts";
 import { root } from "../../lib/paths.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import type { TestSandbox } from "../../lib/sandbox.ts";
@@ -62,7 +63,7 @@ test("a dry run and a declined one send no search; budgets are kept", async () =
   }
   const few = await cli([...line, "--max-requests", "3", "--yes"], { folder });
   expect(few).toMatchObject({ exit: 2 });
-  expect(few.err).toContain("--max-requests 3 is too few: one question takes 9");
+  expect(few.err).toContain("--max-requests 3 is too few: the least is 11");
   const arms = await written("arms.yml", "- { max_tokens: [100, 200] }\n");
   const embedded = [...line, "--arms", arms, "--max-embedded", "40000", "--dry-run"];
   // 25,900 characters; an overlap of a quarter makes a third more: 34,534 for each of the two.
@@ -123,9 +124,13 @@ test("the next tuning removes what a failed one left, by ID and name", async () 
 
 test("tuning the handbook proves weights, applies them, and then keeps them", async () => {
   const { done, folder } = server;
-  const before = searches(server);
   const world = { folder };
+  const shown = await done(["kb", "tune", "Staff", questions, "--yes"], world);
+  const [update = []] = hintedCommands(shown.out);
+  expect(update.slice(0, 2)).toEqual(["kb", "update"]);
+  await done([...update, "--dry-run"], world);
   const line = ["kb", "tune", "Staff", questions, "--yes", "--apply", "-o", "json"];
+  const before = searches(server);
   const first = JSON.parse((await done(line, world)).out) as Tuned;
   expect(first).toMatchObject({ verdict: "better", best: "hybrid_search vector_weight=0.3" });
   expect(first.questions).toEqual({ tune: 9, proof: 15 });
@@ -161,6 +166,15 @@ test("after its minutes a tuning stops, and continues with more of them", async 
   expect(JSON.parse(out)).toMatchObject({ searches: searches(server) - before });
 });
 
+test("rules are tried with one question each: their knowledge bases are made one after the other", async () => {
+  const { done, folder, written } = server;
+  const arms = await written("arms.yml", "- { max_tokens: [100, 150, 200] }\n");
+  const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--max-requests", "8", "--yes"];
+  const { out } = await done([...line, "-o", "json"], { folder });
+  expect(JSON.parse(out)).toMatchObject({ questions: { tune: 1, proof: 2 } });
+  expect((await names(server)).filter((name) => name.startsWith("tune"))).toEqual([]);
+});
+
 test("chunking is tried in temporary knowledge bases, and applied by a file", async () => {
   const other = await handbook();
   const { done, folder, written } = other;
@@ -185,6 +199,7 @@ test("chunking is tried in temporary knowledge bases, and applied by a file", as
   // Both overlaps are a quarter: 2 × 34,534.
   expect(err).toContain("2 temporary knowledge bases, 69,068 characters to embed");
   expect(await names(other)).toEqual(before);
+  expect(err).toContain(`to apply: \`kb apply ${saved} --rewrite\``);
   const { out: changes } = await done(["kb", "apply", saved, "--rewrite", "--yes"], { folder });
   expect(changes).toContain("retrieval_model.top_k");
   const rule = ".document_process_rule.rules.segmentation.max_tokens";

@@ -63,8 +63,9 @@ export async function planTuning(input: TuneInput, context: Context): Promise<Tu
   const size = { arms: arms.length, lists: lists.length };
   const parts = partsWithin(whole, max_requests, size);
   if (!parts) {
-    const least = searchesOf(size.lists, roundsOf(size.arms, 1), 1);
-    throw usage(`--max-requests ${max_requests} is too few: one question takes ${least}`);
+    const proof = Math.ceil(whole.proof.length / whole.tune.length);
+    const least = searchesOf(size.lists, roundsOf(size.arms, 1), proof);
+    throw usage(`--max-requests ${max_requests} is too few: the least is ${least}`);
   }
   const dropped = answered.length - parts.tune.length - parts.proof.length;
   const searches = searchesOf(

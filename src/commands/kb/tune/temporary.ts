@@ -55,8 +55,10 @@ export async function removeBases(journal: Journal, context: Context): Promise<n
 }
 
 /** Directory of the documents that temporary knowledge bases are filled with. */
-export const bundleOf = (dataset_id: string, { host }: Context): string =>
-  join(host.directories.cache, "tunes", sha256(dataset_id).slice(0, 32));
+export async function bundleOf(dataset_id: string, { api, host }: Context): Promise<string> {
+  const key = sha256([await api.baseUrl(), dataset_id].join("\n")).slice(0, 32);
+  return join(host.directories.cache, "tunes", key);
+}
 
 /**
  * The ID of a copy of a knowledge base whose documents are split by a rule. One that an interrupted command
@@ -72,7 +74,7 @@ export async function temporaryBase(
   const known = [...notedBases(journal).values()].find(({ base }) => base.includes(key));
   const existing = known && (await idOf(known, context));
   if (existing !== undefined && known?.filled) return existing;
-  const directory = bundleOf(dataset_id, context);
+  const directory = await bundleOf(dataset_id, context);
   const quiet = { ...context, notice: () => Promise.resolve(), summary: () => {} };
   await context.host.files.makeDirectory(join(directory, ".."), 0o700);
   for await (const _row of exportBundle({ dataset_id, directory }, quiet)) {

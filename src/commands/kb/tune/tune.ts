@@ -61,7 +61,7 @@ async function* tune(
     throw error;
   });
   await removeBases(journal, context);
-  await context.host.files.remove(bundleOf(dataset_id, context));
+  await context.host.files.remove(await bundleOf(dataset_id, context));
   const { finding } = found;
   const winner = finding?.verdict === "better" ? finding.winner : undefined;
   const applied = winner !== undefined && input.apply === true && winner.rule === undefined;
@@ -168,6 +168,7 @@ function trialOf(
   const place = { dataset_id, file, allowMissing: input.allow_missing === true };
   const bases = new Map<string, Promise<SearchedBase>>();
   const named = { ...place, field: input.document_field };
+  let last = Promise.resolve("");
   let resolved: ReturnType<typeof resolveExpected> | undefined;
   const open = async ({ rule }: Arm): Promise<SearchedBase> => {
     const expected = await (resolved ??= resolveExpected([...questions.values()], named, context));
@@ -177,8 +178,9 @@ function trialOf(
       written: expected(written).name ?? written,
       id: undefined,
     });
-    const copy = await temporaryBase(dataset_id, rule, journal, context);
-    return { dataset_id: copy, expected: copied };
+    // One after the other: they are filled from one directory.
+    last = last.then(() => temporaryBase(dataset_id, rule, journal, context));
+    return { dataset_id: await last, expected: copied };
   };
   const baseOf = (arm: Arm) => {
     const key = JSON.stringify(arm.rule ?? null);
