@@ -170,8 +170,15 @@ test("rules are tried with one question each: their knowledge bases are made one
   const { done, folder, written } = server;
   const arms = await written("arms.yml", "- { max_tokens: [100, 150, 200] }\n");
   const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--max-requests", "8", "--yes"];
+  const from = server.seen.length;
   const { out } = await done([...line, "-o", "json"], { folder });
   expect(JSON.parse(out)).toMatchObject({ questions: { tune: 1, proof: 2 } });
+  const sizes = server.seen.slice(from).flatMap(({ path, body }) => {
+    const text = path.includes("create-by") ? new TextDecoder().decode(body) : "";
+    return /"max_tokens":(\d+)/.exec(text)?.[1] ?? [];
+  });
+  // The handbook has 14 documents.
+  expect(sizes).toEqual([100, 150, 200].flatMap((size) => Array<string>(14).fill(String(size))));
   expect((await names(server)).filter((name) => name.startsWith("tune"))).toEqual([]);
 });
 
