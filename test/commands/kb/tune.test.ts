@@ -122,6 +122,13 @@ test("the next tuning removes what a failed one left, by ID and name", async () 
   expect(await names(server)).toEqual([...before, "Kept"].sort());
 });
 
+test("a longer list of the same search is not better at the same length of context", async () => {
+  const arms = await server.written("longer.yml", "- { top_k: 10 }\n");
+  const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--yes", "-o", "json"];
+  const { out } = await server.done(line, { folder: server.folder });
+  expect((JSON.parse(out) as Tuned).verdict).not.toBe("better");
+});
+
 test("tuning the handbook proves weights, applies them, and then keeps them", async () => {
   const { done, folder } = server;
   const world = { folder };
