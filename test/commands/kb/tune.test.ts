@@ -124,8 +124,8 @@ test("the next tuning removes what a failed one left, by ID and name", async () 
 
 test("a longer list of the same search is not better at the same length of context", async () => {
   const arms = await server.written("longer.yml", "- { top_k: 10 }\n");
-  const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--yes", "-o", "json"];
-  const { out } = await server.done(line, { folder: server.folder });
+  const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--level", "0.2"];
+  const { out } = await server.done([...line, "--yes", "-o", "json"], { folder: server.folder });
   expect((JSON.parse(out) as Tuned).verdict).not.toBe("better");
 });
 
