@@ -26,6 +26,11 @@ const proofs = {
     tests: ["verdict-rates", "suite-verdicts"],
     env: { VERDICT_APPS: "2000", VERDICT_SEEDS: "100" },
   },
+  tuning: {
+    what: "1,000 synthetic collections with equal arms, 400 with a better one, and 100 kills",
+    tests: ["tuning-rates", "tune-kills"],
+    env: { TUNING_KILLS: "100" },
+  },
   simulator: {
     what: "10,000 seeds of each scenario; continues where it stopped",
     script: ["simulate.mjs", "--seeds", "10000"],

@@ -36,6 +36,8 @@ const seconds = {
   "test/long/suite-verdicts.test.ts": 200,
   "test/long/sync-kills.test.ts": 300,
   "test/long/torture.test.ts": 500,
+  "test/long/tune-kills.test.ts": 90,
+  "test/long/tuning-rates.test.ts": 60,
   "test/long/watchdog.test.ts": 300,
 };
 const USUAL = 30;

@@ -362,6 +362,8 @@ const notReached: readonly (readonly [file: string, command: string, why: string
   ["commands/kb/pipelines/run.ts", "kb doc list", "needs a lost stream: pipelines.test.ts"],
   ["commands/kb/pipelines/run.ts", "kb doc wait", "needs a wait that fails: pipelines.test.ts"],
   ["commands/kb/changes/make-documents.ts", "kb doc delete", "needs two documents of one name"],
+  ["commands/kb/tune/report.ts", "kb update", "needs settings that are better: tune.test.ts"],
+  ["commands/kb/tune/tune.ts", "kb apply", "needs a rule that is better: tune.test.ts"],
   [
     "commands/kb/documents/verify-rename.ts",
     "kb doc update",

@@ -48,6 +48,9 @@ export const kbFeatures: readonly Feature[] = [
   tasks("eval", () => import("./eval/command.ts"), {
     kbEval: () => import("./eval/eval.ts"),
   }),
+  tasks("tune", () => import("./tune/command.ts"), {
+    kbTune: () => import("./tune/tune.ts"),
+  }),
   tasks("lint", () => import("./lint/command.ts"), {
     kbLint: () => import("./lint/lint.ts"),
   }),

@@ -1,5 +1,6 @@
 import type { CallOptions } from "../../../api/calls.ts";
 import { CliError, reasonOf, usage } from "../../../errors.ts";
+import { valueAt } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/text.ts";
 import {
@@ -21,6 +22,8 @@ export interface UploadTarget {
   readonly settings: Pick<KbSettings, "indexing_technique" | "doc_form">;
   /** The documents that it has, in the order of their creation. */
   readonly documents: readonly DocumentState[];
+  /** How documents are split (default: as the last one of them). */
+  readonly process_rule?: unknown;
   /** Notes new documents on this machine until they have their marks. */
   readonly journal?: MadeJournal;
 }
@@ -161,9 +164,13 @@ async function readContent(source: SourceDocument, reader: SourceReader) {
 async function formFor(
   { exported }: SourceDocument,
   document_id: string | undefined,
-  { dataset_id, settings: { doc_form }, documents }: UploadTarget,
+  { dataset_id, settings: { doc_form }, documents, process_rule }: UploadTarget,
   context: Context,
 ) {
+  if (!exported && process_rule !== undefined) {
+    const parents = valueAt(process_rule, "mode") === "hierarchical" && "hierarchical_model";
+    return { doc_form: doc_form ?? (parents || "text_model"), process_rule };
+  }
   const form = doc_form === null ? {} : { doc_form };
   const first = { ...form, process_rule: automaticProcessRule };
   if (exported)

@@ -2,6 +2,8 @@ import { CliError } from "../../../errors.ts";
 import { counted } from "../../../lib/text.ts";
 import { applySettings, createKb, isChange } from "../changes/index.ts";
 import type { Change, DocumentFlags } from "../changes/index.ts";
+import { completeRule } from "../chunks/index.ts";
+import { newestRule } from "../documents/index.ts";
 import { syncDirectory } from "../sync/index.ts";
 import { directoryOf, readPlan } from "./read-plan.ts";
 import type { FilePlan } from "./read-plan.ts";
@@ -48,6 +50,7 @@ async function* makeChanges(
   if (!context.options.dryRun) id ??= await createKb(filePlan, context);
   yield* applySettings(id ?? "", filePlan, context, rewrite);
   await checkIndex(filePlan, rewrite, context);
+  await applyRule(path, filePlan, rewrite, context);
   if (id === undefined && documents)
     await context.notice(`every file of ${documents.directory} becomes a document`);
   const synced =
@@ -73,10 +76,31 @@ async function checkIndex(
   await context.notice(`searches fail: ${problem}; write each document again: ${command}`);
 }
 
+/** Splits existing documents by the rule of a file with --rewrite, or says that they are split by another one. */
+async function applyRule(
+  path: string,
+  { id, file: { knowledge_base: name, process_rule } }: FilePlan,
+  rewrite: boolean,
+  context: Context,
+): Promise<void> {
+  if (id === undefined || process_rule === undefined) return;
+  const complete = (rule: unknown) => JSON.stringify(completeRule(`${path}: process_rule`, rule));
+  if (complete(process_rule) === complete(await newestRule(id, context))) return;
+  const again = commandLine("kb apply", [path], { rewrite: true });
+  if (!rewrite || context.options.dryRun)
+    return context.notice(
+      `documents of ${name} are split by another rule; to index all again: ${again}`,
+    );
+  const { splitAgain } = await import("../models/index.ts");
+  const kept = await splitAgain({ id, name, process_rule }, again, context);
+  if (kept.length > 0)
+    await context.notice(`without a file on the server, kept: ${kept.join(", ")}`);
+}
+
 /** Syncs the directory of a file; returns the number of changes. */
 async function* syncDocuments(
   path: string,
-  { documents }: FilePlan["file"],
+  { documents, process_rule }: FilePlan["file"],
   target: DocumentFlags & { readonly dataset_id: string },
   context: Context,
 ): AsyncGenerator<Change, number> {
@@ -86,6 +110,7 @@ async function* syncDocuments(
     ...target,
     ...rest,
     directory: directoryOf(documents, path),
+    process_rule,
     ...(max_delete !== undefined && { max_delete: String(max_delete) }),
   };
   let count = 0;

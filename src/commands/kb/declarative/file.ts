@@ -18,6 +18,8 @@ export interface KbFile {
   readonly embedding_model?: string;
   /** Search settings; others are kept. */
   readonly retrieval_model?: Readonly<Record<string, unknown>>;
+  /** How documents are split; that of existing ones changes with --rewrite. */
+  readonly process_rule?: Readonly<Record<string, unknown>>;
   /** All bound tags. */
   readonly tags?: readonly string[];
   /** Metadata fields and their types; others are kept. */
@@ -47,6 +49,7 @@ const fileFields = {
   "indexing_technique?": "=high_quality|economy",
   "embedding_model?": "name",
   "retrieval_model?": {},
+  "process_rule?": { mode: "=automatic|custom|hierarchical" },
   "tags?": ["text"],
   "metadata?": { "*": "=string|number|time" },
   "built_in_fields?": "flag",
@@ -113,6 +116,11 @@ export async function readKbFile(path: string, files: Files): Promise<KbFile> {
   const file = plain as unknown as KbFile; // every field was checked
   if (file.knowledge_base === undefined) throw invalid(1, "knowledge_base is missing");
   return file;
+}
+
+/** A file as YAML. */
+export async function kbFileText(file: Omit<KbFile, "process_rule"> & { process_rule?: unknown }) {
+  return (await import("yaml")).stringify(file, { lineWidth: 0 });
 }
 
 /** Describes the current state of a knowledge base. */

@@ -59,13 +59,9 @@ export const directoryOf = ({ directory }: { readonly directory: string }, path:
   isAbsolute(directory) ? directory : join(dirname(path), directory);
 
 /** The desired state of a file. */
-export const desiredState = ({
-  knowledge_base,
-  tags,
-  metadata,
-  built_in_fields,
-  ...file
-}: KbFile): DesiredState => {
+export const desiredState = (described: KbFile): DesiredState => {
+  // A rule is of documents.
+  const { knowledge_base, tags, metadata, built_in_fields, process_rule: _, ...file } = described;
   const fields = Object.entries(metadata ?? {}).map(([name, type]) => ({ name, type }));
   return { name: knowledge_base, settings: file, tags, fields, built_in_fields };
 };

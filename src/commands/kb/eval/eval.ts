@@ -2,29 +2,26 @@ import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response.ts";
 import { CliError, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
-import { bytesOf } from "../../../lib/collect.ts";
-import { isObject, valueAt } from "../../../lib/json.ts";
+import { isObject } from "../../../lib/json.ts";
 import { junitText } from "../../../lib/formats/junit.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
-import type { FileInput, Input } from "../../../operations/operation.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
-import { rerankModel } from "../models/index.ts";
 import { changedSettings } from "../knowledge/index.ts";
 import { compareWithBaseline, readBaseline } from "./baseline.ts";
 import { resolveExpected } from "./expected-documents.ts";
 import { evaluateGate, failedGate, gateError, parseGate } from "../../conditions/index.ts";
 import { metricScope } from "./scope.ts";
-import { parseMatrix, variantsOf } from "./matrix.ts";
-import type { MatrixAxis, EvalSettings, SearchVariant } from "./matrix.ts";
+import { parseMatrix, variantsOf, withReranker } from "./matrix.ts";
+import type { MatrixAxis, SearchVariant } from "./matrix.ts";
 import { compareMatrix, comparePairs, DEFAULT_LEVEL, measured } from "./comparison.ts";
 import type { SettingsComparison } from "./comparison.ts";
 import { parseCutoffs, requireMeasure } from "./cutoffs.ts";
 import { averageMetrics } from "./metrics.ts";
-import { parseQrels } from "./qrels.ts";
-import { parseQuestions } from "./questions.ts";
+import { readFileInput, readQuestions } from "./question-files.ts";
 import type { Question } from "./questions.ts";
 import type { RatingRules } from "./rating.ts";
 import { evaluationReport, junitCases } from "./report.ts";
@@ -117,28 +114,6 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   if (failed ?? incomplete) throw failed ?? incomplete;
 }
 
-/** The questions of a file of them, or of the tests of a suite (YAML) that search the knowledge base. */
-async function readQuestions(input: EvalInput, context: Context) {
-  const { host } = context;
-  const { questions, queries, qrels, dataset_id } = input;
-  const file = questions ?? queries;
-  if (!file || (questions && queries))
-    throw usage(
-      file ? "the questions are given twice" : "missing argument: <questions>",
-      "give the file of questions once: kb eval Handbook questions.jsonl",
-    );
-  if (/\.ya?ml$/i.test(file.path)) {
-    const { suiteQuestions } = await import("./suite-questions.ts");
-    const { name } = await context.api.call(getKnowledgeBase, { dataset_id });
-    const read = await suiteQuestions(file.path, [name, dataset_id], host.files);
-    return { file: file.name, ...read };
-  }
-  const judged =
-    qrels && parseQrels(qrels.name, new TextDecoder().decode(await readInput(qrels, host)));
-  const read = await parseQuestions(file.name, await readInput(file, host), judged);
-  return { file: file.name, ...read };
-}
-
 /** Writes the texts whose flag names a file. */
 async function writeFiles(
   input: EvalInput,
@@ -155,7 +130,7 @@ async function writeFiles(
 
 async function baselineOf({ baseline }: EvalInput, host: Host) {
   if (!baseline) return undefined;
-  return readBaseline(baseline.name, new TextDecoder().decode(await readInput(baseline, host)));
+  return readBaseline(baseline.name, new TextDecoder().decode(await readFileInput(baseline, host)));
 }
 
 async function searchVariants(
@@ -167,7 +142,12 @@ async function searchVariants(
   const stored = isObject(input.retrieval_model)
     ? input.retrieval_model
     : requireField(kb.retrieval_model_dict, "retrieval_model_dict");
-  const settings = await withReranker(changedSettings({ ...stored }, input), axes, input, context);
+  const settings = await withReranker(
+    changedSettings({ ...stored }, input),
+    axes,
+    input.rerank_model,
+    context,
+  );
   const variants = variantsOf(settings, axes, {
     embedding_provider_name: kb.embedding_model_provider,
     embedding_model_name: kb.embedding_model,
@@ -200,35 +180,6 @@ function requireEffect(
   if (isNamed && !values("reranking_enable").includes(true))
     throw noEffect(flag, "--matrix reranking_enable is only false");
 }
-
-/**
- * Settings with a rerank model if a search reranks: without one, the server accepts the request but does
- * not rerank (server §8), so a comparison would be of equal searches.
- */
-async function withReranker(
-  settings: EvalSettings,
-  axes: readonly MatrixAxis[],
-  { rerank_model }: EvalInput,
-  context: Context,
-): Promise<EvalSettings> {
-  const axis = axes.find(({ name }) => name === "reranking_enable");
-  const isNamed = rerank_model !== undefined;
-  const reranks = axis?.values.includes("true") === true || isNamed;
-  const storedName = valueAt(settings, "reranking_model.reranking_model_name");
-  const isWeighted = settings["reranking_mode"] === "weighted_score";
-  const hasModel = typeof storedName === "string" && storedName !== "";
-  if (!reranks || (!isNamed && (hasModel || isWeighted))) return settings;
-  const { provider, model } = await rerankModel(rerank_model, context);
-  return {
-    ...settings,
-    ...(isNamed && { reranking_enable: true }),
-    reranking_mode: "reranking_model",
-    reranking_model: { reranking_provider_name: provider, reranking_model_name: model },
-  };
-}
-
-const readInput = ({ path }: FileInput, { files, stdin }: Host): Promise<Uint8Array> =>
-  path === "-" ? bytesOf(stdin.bytes()) : files.read(path);
 
 /** The questions of an evaluation, and how they are searched for and rated. */
 interface EvalSearch extends Pick<EvalInput, "dataset_id" | "wait_for_limit"> {

@@ -11,6 +11,8 @@ export interface ExpectedDocument {
   readonly written: string;
   /** Undefined if it is not in the knowledge base; then its name is compared. */
   readonly id: string | undefined;
+  /** Its name there. */
+  readonly name?: string | undefined;
 }
 
 interface Place {
@@ -81,7 +83,10 @@ export async function resolveExpected(
       );
     }
   }
-  return (written) => ({ written, id: known.get(written)?.[0]?.id });
+  return (written) => {
+    const [document] = known.get(written) ?? [];
+    return { written, id: document?.id, name: document?.name };
+  };
 }
 
 /** Limit for the names in an error. */

@@ -1,2 +1,14 @@
+export { evalParams } from "./command.ts";
+export { DEFAULT_LEVEL, comparePairs } from "./comparison.ts";
+export type { SettingsComparison } from "./comparison.ts";
+export { amount, signed } from "./evaluation.ts";
+export { resolveExpected } from "./expected-documents.ts";
+export { matrixSettings, parseMatrix, variantsOf, withReranker } from "./matrix.ts";
+export type { SearchVariant } from "./matrix.ts";
+export { readQuestions } from "./question-files.ts";
 export { openQuestionSearch } from "./question-search.ts";
 export type { SearchedItem, SearchedQuestion } from "./question-search.ts";
+export type { Question } from "./questions.ts";
+export { ratedAnswer, searchGroups, searchRecords } from "./search.ts";
+export type { FoundRecords, SearchGroup } from "./search.ts";
+export type { RatingRules } from "./rating.ts";

@@ -1,8 +1,10 @@
 import { invalidResponse } from "../../../api/response.ts";
 import { usage } from "../../../errors.ts";
-import { isObject, own } from "../../../lib/json.ts";
+import { isObject, own, valueAt } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
 import { searchMethods } from "../../../operations/shared.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { rerankModel } from "../models/index.ts";
 
 /** Search settings of a request. */
 export type EvalSettings = Readonly<Record<string, unknown>>;
@@ -38,7 +40,7 @@ const numberIn = (text: string, min: number, max: number): number | undefined =>
 };
 
 /** The settings that a matrix can vary, and their values. */
-const matrixSettings: Readonly<
+export const matrixSettings: Readonly<
   Record<string, { readonly values: string; readonly set: ApplyValue }>
 > = {
   search_method: {
@@ -173,4 +175,30 @@ function topKOf({ top_k }: EvalSettings): number {
   if (Number.isSafeInteger(top_k) && Number(top_k) > 0) return Number(top_k);
   const value = asText(top_k) || "not set";
   throw invalidResponse(`retrieval_model_dict.top_k is ${value}, not a positive whole number`);
+}
+
+/**
+ * Settings with a rerank model if a search reranks: without one, the server accepts the request but does
+ * not rerank (server §8), so a comparison would be of equal searches.
+ */
+export async function withReranker(
+  settings: EvalSettings,
+  axes: readonly MatrixAxis[],
+  rerank_model: string | undefined,
+  context: Context,
+): Promise<EvalSettings> {
+  const axis = axes.find(({ name }) => name === "reranking_enable");
+  const isNamed = rerank_model !== undefined;
+  const reranks = axis?.values.includes("true") === true || isNamed;
+  const storedName = valueAt(settings, "reranking_model.reranking_model_name");
+  const isWeighted = settings["reranking_mode"] === "weighted_score";
+  const hasModel = typeof storedName === "string" && storedName !== "";
+  if (!reranks || (!isNamed && (hasModel || isWeighted))) return settings;
+  const { provider, model } = await rerankModel(rerank_model, context);
+  return {
+    ...settings,
+    ...(isNamed && { reranking_enable: true }),
+    reranking_mode: "reranking_model",
+    reranking_model: { reranking_provider_name: provider, reranking_model_name: model },
+  };
 }

@@ -30,6 +30,8 @@ export interface Question {
   readonly hasAnswer: boolean;
   /** `metadata_filtering_conditions` of its search. */
   readonly filter: Readonly<Record<string, unknown>> | undefined;
+  /** Which part of `kb tune` it belongs to; undefined if a hash decides. */
+  readonly part?: "tune" | "proof" | undefined;
   /** Line of the file, from 1. */
   readonly line: number;
 }
@@ -51,6 +53,7 @@ const columns: Readonly<Record<string, string>> = {
   passages: "passages",
   reference_contexts: "passages",
   filter: "filter",
+  part: "part",
 };
 /** Limit for the length of a query (server §8). */
 const maxLength = searchKnowledgeBase.params.query.length[1];
@@ -142,8 +145,11 @@ function questionOf(
     );
   }
   const filter = filterIn(values["filter"], isCsv, place);
+  const part = textIn("part");
+  if (part !== undefined && part !== "tune" && part !== "proof")
+    throw unreadable(place, `part is ${JSON.stringify(part)}, not tune or proof`);
   const judged = { documents, grades: grades ?? new Map<string, number>(), texts, passages };
-  return { key: id ?? question, id, question, ...judged, hasAnswer, filter, line };
+  return { key: id ?? question, id, question, ...judged, hasAnswer, filter, part, line };
 }
 
 const isGrade = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0;

@@ -8,4 +8,4 @@ export {
   weightedWith,
   withoutModel,
 } from "./embedding-model.ts";
-export { brokenIndex, repairIndex } from "./repair-index.ts";
+export { brokenIndex, repairIndex, splitAgain } from "./repair-index.ts";

@@ -26,6 +26,9 @@ import {
 
 type Kb = Pick<KnowledgeBase, "id" | "name">;
 
+/** A knowledge base whose documents get this chunking rule when they are written again; without it, they keep theirs. */
+type RewrittenKb = Kb & { readonly process_rule?: unknown };
+
 /** Searches until a changed index must work. */
 const maxPolls = 15;
 
@@ -48,11 +51,7 @@ export async function repairIndex(kb: Kb, rewrite: boolean, context: Context): P
     await context.promptLine(`${why}\n`);
   }
   const declined = `the settings are stored, and searches fail; ${next}`;
-  const all = await collect(context.api.rows(listDocuments, { dataset_id: kb.id }));
-  const documents = all.filter(isSearched);
-  const losses = await lossesOfAll(kb.id, documents, context);
-  const question = (lost: string) => `Write each document again and lose ${lost}?`;
-  await confirmLosses(losses, { question, declined }, context);
+  const { documents, losses } = await confirmedDocuments(kb, declined, context);
   if (!rewrite && losses.length === 0)
     await context.confirm("Write each document again?", { declined });
   if (/dimension/i.test(problem)) await removeVectors(kb, context);
@@ -63,6 +62,31 @@ export async function repairIndex(kb: Kb, rewrite: boolean, context: Context): P
   await context.notice(
     `${counted(left.length, "document")} without a file on the server could not be written again: ${left.join(", ")}`,
   );
+}
+
+/** All documents that searches find, after changes of chunks by hand that a rewrite loses are confirmed. */
+async function confirmedDocuments(kb: Kb, declined: string, context: Context) {
+  const all = await collect(context.api.rows(listDocuments, { dataset_id: kb.id }));
+  const documents = all.filter(isSearched);
+  const losses = await lossesOfAll(kb.id, documents, context);
+  const question = (lost: string) => `Write each document again and lose ${lost}?`;
+  await confirmLosses(losses, { question, declined }, context);
+  return { documents, losses };
+}
+
+/**
+ * Writes each document again, so that it is split by a rule, and waits for the index. Returns the names of documents
+ * without a file, which keep their chunks. Throws remote-failed for documents that are not indexed.
+ */
+export async function splitAgain(
+  kb: Required<RewrittenKb>,
+  next: string,
+  context: Context,
+): Promise<readonly string[]> {
+  const { documents } = await confirmedDocuments(kb, "no document was split again", context);
+  const left = await rewriteDocuments(kb, documents, next, context);
+  await indexProblem(kb, context);
+  return left;
 }
 
 function failure({ id, name }: Kb, why: string, details: object, hint?: string): CliError {
@@ -163,7 +187,7 @@ async function removeVectors({ id: dataset_id }: Kb, context: Context): Promise<
  * those without a file. A second run begins anew: the same content twice changes nothing.
  */
 async function rewriteDocuments(
-  kb: Kb,
+  kb: RewrittenKb,
   documents: readonly Document[],
   next: string,
   context: Context,
@@ -176,7 +200,7 @@ async function rewriteDocuments(
   count();
   try {
     for await (const { document, bytes } of readContents(id, documents, context)) {
-      if (bytes) await rewriteDocument(id, document, bytes, context);
+      if (bytes) await rewriteDocument(kb, document, bytes, context);
       else left.push(document.name);
       done++;
       count();
@@ -191,7 +215,7 @@ async function rewriteDocuments(
 
 /** Updates a document with its own content: texts as text, since their names need no extension. */
 async function rewriteDocument(
-  dataset_id: string,
+  { id: dataset_id, process_rule }: RewrittenKb,
   { id: document_id, name, data_source_detail_dict: source }: Document,
   bytes: Uint8Array,
   context: Context,
@@ -202,7 +226,7 @@ async function rewriteDocument(
     ...of,
     doc_form: (before.doc_form ?? undefined) as "text_model" | undefined,
     doc_language: before.doc_language ?? undefined,
-    process_rule: sendableRule(before.document_process_rule),
+    process_rule: process_rule ?? sendableRule(before.document_process_rule),
   };
   const { extension } = source?.upload_file ?? {};
   const text = extension === "txt" ? decodeText(bytes) : undefined;

@@ -1,2 +1,4 @@
 /** What other features use of exports. */
-export { documentNames } from "./bundle.ts";
+export { documentNames, readManifest, writeManifest } from "./bundle.ts";
+export { exportBundle } from "./export.ts";
+export { importBundle } from "./import.ts";

@@ -18,7 +18,8 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { syncParams } from "./command.ts";
 
-type SyncInput = Input<typeof syncParams>;
+/** The flags, and how documents are split (default: as the last one of them). */
+type SyncInput = Input<typeof syncParams> & { readonly process_rule?: unknown };
 
 /** The result of a file or document. */
 export interface SyncRow extends Change {

@@ -1,0 +1,207 @@
+import { usage } from "../../../errors.ts";
+import type { Host } from "../../../host/host.ts";
+import { parseYaml } from "../../../lib/formats/yaml.ts";
+import { isObject, own, valueAt } from "../../../lib/json.ts";
+import type { KnowledgeBase } from "../../../operations/knowledge.ts";
+import type { ProcessRule } from "../../../splitting/rule.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { automaticRule, readProcessRule } from "../../../splitting/rule.ts";
+import { matrixSettings, parseMatrix, variantsOf, withReranker } from "../eval/index.ts";
+import type { SearchVariant } from "../eval/index.ts";
+
+/** Settings to try. */
+export interface Arm extends SearchVariant {
+  /** The chunking rule of its temporary knowledge base; undefined for the documents as they are. */
+  readonly rule: ProcessRule | undefined;
+}
+
+/** An arm as written: values, or lists of them, of settings and parts of a chunking rule. */
+type ArmEntry = Readonly<Record<string, unknown>>;
+
+const MAX_ARMS = 24;
+
+/** The parts of a chunking rule that an arm can vary, with the place of each in the rule. */
+const ruleParts: Readonly<Record<string, readonly [where: string, name: string]>> = {
+  max_tokens: ["segmentation", "max_tokens"],
+  chunk_overlap: ["segmentation", "chunk_overlap"],
+  separator: ["segmentation", "separator"],
+  child_max_tokens: ["subchunk_segmentation", "max_tokens"],
+  child_chunk_overlap: ["subchunk_segmentation", "chunk_overlap"],
+  child_separator: ["subchunk_segmentation", "separator"],
+};
+
+const entryNames = [...Object.keys(matrixSettings), ...Object.keys(ruleParts), "process_rule"];
+
+/** Reads a file of arms, a list in YAML. Throws usage with the line of the problem. */
+export async function readArms(path: string, { files }: Host): Promise<readonly ArmEntry[]> {
+  const yaml = await parseYaml(new TextDecoder().decode(await files.read(path)));
+  const hint = "an arm looks like `- { search_method: hybrid_search, vector_weight: [0.3, 0.7] }`";
+  if ("problem" in yaml) throw usage(`${path} line ${yaml.line}: ${yaml.problem}`, hint);
+  const { value } = yaml;
+  if (!Array.isArray(value) || value.length === 0)
+    throw usage(`${path}: expected a list of arms`, hint);
+  return value.map((entry: unknown, index) => {
+    const place = `${path}: arm ${index + 1}`;
+    if (!isObject(entry)) throw usage(`${place} is not a mapping`, hint);
+    const unknown = Object.keys(entry).find((name) => !entryNames.includes(name));
+    if (unknown !== undefined)
+      throw usage(
+        `${place}: unknown setting ${unknown}`,
+        `valid settings: ${entryNames.join(", ")}`,
+      );
+    const isEmpty = (each: unknown) => [each].flat().length === 0 || each === null;
+    const empty = Object.keys(entry).find((name) => isEmpty(entry[name]));
+    if (empty !== undefined) throw usage(`${place}: ${empty} has no value`, hint);
+    return entry;
+  });
+}
+
+/** What is usually tried with a knowledge base: the methods that its index allows, with and without a reranker. */
+export function usualArms(
+  { indexing_technique, retrieval_model_dict }: KnowledgeBase,
+  hasReranker: boolean,
+): readonly ArmEntry[] {
+  if (indexing_technique !== "high_quality") return [];
+  const reranks = valueAt(retrieval_model_dict, "reranking_enable") === true;
+  const plain = reranks ? { reranking_enable: false } : {};
+  return [
+    { search_method: ["semantic_search", "full_text_search"], ...plain },
+    { search_method: "hybrid_search", vector_weight: [0.3, 0.5, 0.7], ...plain },
+    ...(hasReranker
+      ? [{ search_method: ["semantic_search", "hybrid_search"], reranking_enable: true }]
+      : []),
+  ];
+}
+
+/** The knowledge base as it is, which arms change. */
+export interface Today {
+  readonly kb: KnowledgeBase;
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** Its last chunking rule. */
+  readonly rule: unknown;
+}
+
+/** The settings of today as an arm. */
+export const todayArm = ({ settings }: Pick<Today, "settings">): Arm => ({
+  label: "today",
+  settings,
+  topK: Number(settings["top_k"]),
+  rule: undefined,
+});
+
+/**
+ * The arms of entries without those that are today's settings or twice the same. Throws usage for an invalid value,
+ * for none, and for too many.
+ */
+export async function armsOf(
+  entries: readonly ArmEntry[],
+  today: Today,
+  rerankModel: string | undefined,
+  context: Context,
+): Promise<Arm[]> {
+  const seen = new Set([identity(todayArm(today))]);
+  const arms: Arm[] = [];
+  for (const entry of entries.flatMap(singleValues)) {
+    const settings = Object.keys(entry).filter((name) => own(matrixSettings, name));
+    const axes = parseMatrix(
+      settings.map((name) => `${name}=${String(entry[name])}`),
+      [],
+    );
+    const model = String(entry["reranking_enable"]) === "true" ? rerankModel : undefined;
+    const changed = await withReranker(today.settings, axes, model, context);
+    const [variant] = variantsOf(changed, axes, {
+      embedding_provider_name: today.kb.embedding_model_provider,
+      embedding_model_name: today.kb.embedding_model,
+    });
+    if (!variant) continue;
+    const rule = ruleOf(entry, today.rule);
+    const scales = rule !== undefined && entry["top_k"] === undefined;
+    const arm = { ...(scales ? sameLength(variant, rule, today) : variant), rule };
+    if (seen.has(identity(arm))) continue;
+    seen.add(identity(arm));
+    arms.push({ ...arm, label: [...ruleWords(entry), variant.label].filter(Boolean).join(" ") });
+  }
+  if (arms.length > MAX_ARMS)
+    throw usage(`${arms.length} arms; the limit is ${MAX_ARMS}`, "use fewer values in --arms");
+  if (arms.length > 0) return arms;
+  throw usage(
+    "nothing to tune: no arm differs from the settings of today",
+    "write arms with --arms, such as other sizes of chunks: `- { max_tokens: [256, 512] }`",
+  );
+}
+
+/** All combinations of the values of an entry, each as an entry of its own. */
+const singleValues = (entry: ArmEntry): ArmEntry[] =>
+  Object.entries(entry).reduce<ArmEntry[]>(
+    (all, [name, values]) =>
+      all.flatMap((each) => [values].flat().map((value: unknown) => ({ ...each, [name]: value }))),
+    [{}],
+  );
+
+const identity = ({ settings, rule }: Arm): string =>
+  JSON.stringify([Object.entries(settings).toSorted(([a], [b]) => (a < b ? -1 : 1)), rule]);
+
+/** As many chunks as are about as long together as those of today: smaller chunks would only find less. */
+function sameLength(variant: SearchVariant, rule: ProcessRule, today: Today): SearchVariant {
+  const now = sizeOf(spelledOut(today.rule));
+  const top_k = Math.min(100, Math.max(1, Math.ceil((variant.topK * now) / sizeOf(rule))));
+  return { ...variant, settings: { ...variant.settings, top_k }, topK: top_k };
+}
+
+const sizeOf = ({ rules }: ProcessRule): number => rules.segmentation.max_tokens;
+
+/** A rule as the server stores it, the automatic one with its values. */
+const spelledOut = (rule: unknown): ProcessRule =>
+  readProcessRule(rule, (part) =>
+    usage(
+      `process_rule:${part} is missing`,
+      "a rule has a mode, and rules with pre_processing_rules and segmentation",
+    ),
+  );
+
+const rulePartsOf = (entry: ArmEntry): ArmEntry =>
+  Object.fromEntries(Object.entries(entry).filter(([name]) => own(ruleParts, name)));
+
+/** What the label of an arm says about its rule. */
+const ruleWords = (entry: ArmEntry): string[] => [
+  ...(isObject(entry["process_rule"])
+    ? [`process_rule ${String(entry["process_rule"]["mode"])}`]
+    : []),
+  ...Object.entries(rulePartsOf(entry)).map(([name, value]) => `${name}=${JSON.stringify(value)}`),
+];
+
+/** The rule of an entry; undefined for the documents as they are. */
+function ruleOf(entry: ArmEntry, now: unknown): ProcessRule | undefined {
+  const parts = rulePartsOf(entry);
+  const given = entry["process_rule"];
+  if (Object.keys(parts).length > 0) return changedRule(spelledOut(given ?? now), parts);
+  return given === undefined ? undefined : spelledOut(given);
+}
+
+/** A rule with other parts: children make it hierarchical, and no overlap is longer than a quarter of a chunk. */
+function changedRule(rule: ProcessRule, values: ArmEntry): ProcessRule {
+  const rules = { ...rule.rules } as Record<string, unknown>;
+  const children = Object.keys(values).some((name) => name.startsWith("child_"));
+  const base = rule.rules.subchunk_segmentation ?? automaticRule.rules.segmentation;
+  if (children) rules["subchunk_segmentation"] = base;
+  for (const [name, value] of Object.entries(values)) {
+    const [where = "", part = ""] = ruleParts[name] ?? [];
+    const [least, most] = part === "max_tokens" ? [50, 4000] : [0, 4000];
+    const isInRange = Number.isInteger(value) && Number(value) >= least && Number(value) <= most;
+    const isValid = part === "separator" ? typeof value === "string" && value !== "" : isInRange;
+    const valid = part === "separator" ? "a text" : `a whole number from ${least} to ${most}`;
+    if (!isValid) throw usage(`--arms: ${name} is ${JSON.stringify(value)}, not ${valid}`);
+    rules[where] = { ...(rules[where] as object), [part]: value };
+  }
+  for (const where of ["segmentation", "subchunk_segmentation"] as const) {
+    const segmentation = rules[where];
+    if (!isObject(segmentation)) continue;
+    const most = Math.floor(Number(segmentation["max_tokens"]) / 4);
+    const overlap = Math.min(Number(segmentation["chunk_overlap"]), most);
+    rules[where] = { ...segmentation, chunk_overlap: overlap };
+  }
+  const isParent = children || rule.mode === "hierarchical";
+  const mode = isParent ? "hierarchical" : "custom";
+  const parent_mode = isParent ? (rule.rules.parent_mode ?? "paragraph") : null;
+  return { mode, rules: { ...rules, parent_mode } as ProcessRule["rules"] };
+}

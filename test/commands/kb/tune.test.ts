@@ -1,0 +1,222 @@
+/** `kb tune` against the sandbox: what it finds, costs, applies and leaves behind. */
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { hintedCommands } from "../../lib/hinted.ts";
+import { root } from "../../lib/paths.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import type { TestSandbox } from "../../lib/sandbox.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
+
+const example = (name: string) => join(root, "examples", name);
+const questions = example("questions.jsonl");
+
+/** The handbook in a knowledge base with vectors. */
+async function handbook() {
+  const server = await testSandbox({ speed: 200, models: true });
+  const folder = await temporaryDirectory();
+  await server.done(["kb", "create", "Staff", "--indexing-technique", "high_quality"]);
+  await server.done(["kb", "sync", "Staff", example("handbook")], { folder });
+  const written = async (name: string, text: string) => {
+    await writeFile(join(folder, name), text);
+    return join(folder, name);
+  };
+  return { ...server, folder, written };
+}
+
+const names = async ({ done }: Pick<TestSandbox, "done">) =>
+  (await done(["kb", "list", "--all", "--jq", ".[].name"])).out.trim().split("\n").sort();
+
+const searches = ({ seen }: Pick<TestSandbox, "seen">) =>
+  seen.filter(({ path }) => path.includes("/retrieve")).length;
+
+const refused = ["text", "file"].map((kind) => parseFault(`POST */create-by-${kind} status=500`));
+
+interface Tuned {
+  readonly verdict: string;
+  readonly best: string;
+  readonly searches: number;
+  readonly questions: { readonly tune: number; readonly proof: number };
+  readonly comparison: { readonly difference: number; readonly p: number };
+  readonly needed: readonly { readonly difference: number; readonly questions: number }[];
+}
+
+const server = await handbook();
+
+test("a dry run and a declined one send no search; budgets are kept", async () => {
+  const { cli, done, folder, written } = server;
+  const before = searches(server);
+  const line = ["kb", "tune", "Staff", questions];
+  const planned = await done([...line, "--dry-run"], { folder });
+  expect(planned.out).toContain("# Staff: 6 arms, at most 93 searches\n");
+  const asked = await cli(line, { folder });
+  expect(asked).toMatchObject({ exit: 2 });
+  expect(asked.err).toContain("--yes");
+  expect(searches(server)).toBe(before);
+  for (const most of [20, 50]) {
+    const start = searches(server);
+    const flags = ["--max-requests", String(most), "--yes"];
+    const { out } = await done([...line, ...flags], { folder });
+    expect(out).toContain("beyond --max-requests");
+    expect(searches(server) - start).toBeLessThanOrEqual(most);
+  }
+  const few = await cli([...line, "--max-requests", "3", "--yes"], { folder });
+  expect(few).toMatchObject({ exit: 2 });
+  expect(few.err).toContain("--max-requests 3 is too few: the least is 11");
+  const arms = await written("arms.yml", "- { max_tokens: [100, 200] }\n");
+  const embedded = [...line, "--arms", arms, "--max-embedded", "40000", "--dry-run"];
+  // 25,900 characters; an overlap of a quarter makes a third more: 34,534 for each of the two.
+  expect((await done(embedded, { folder })).out).toContain(
+    "# not tried: 1 arm beyond --max-embedded\n",
+  );
+});
+
+test("mistakes in arms and parts are named before anything is sent", async () => {
+  const { cli, folder, written } = server;
+  const files = [
+    ["- { top: 3 }\n", "arm 1: unknown setting top"],
+    ["- { max_tokens: 20 }\n", "max_tokens is 20, not a whole number from 50 to 4000"],
+    ["- { top_k: 0 }\n", 'invalid value "0"'],
+    ["- { search_method: semantic_search }\n", "no arm differs from the settings of today"],
+    ["search_method: hybrid_search\n", "expected a list of arms"],
+  ] as const;
+  const before = searches(server);
+  for (const [text, message] of files) {
+    const arms = await written("arms.yml", text);
+    const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--yes"];
+    const { exit, err } = await cli(line, { folder });
+    expect(exit, text).toBe(2);
+    expect(err).toContain(message);
+  }
+  const part = await written(
+    "part.jsonl",
+    '{"question":"a","documents":["leave.md"],"part":"test"}',
+  );
+  const wrong = await cli(["kb", "tune", "Staff", part, "--yes"], { folder });
+  expect(wrong.err).toContain('line 1: part is "test", not tune or proof');
+  expect(searches(server)).toBe(before);
+});
+
+test("the next tuning removes what a failed one left, by ID and name", async () => {
+  const { cli, done, folder, sandbox, written } = server;
+  const arms = await written("arms.yml", "- { max_tokens: [100, 200] }\n");
+  const line = ["kb", "tune", "Staff", questions, "--yes"];
+  const before = await names(server);
+  sandbox.setFaults(refused);
+  const failed = await cli([...line, "--arms", arms], { folder });
+  sandbox.setFaults([]);
+  expect(failed.exit).toBe(10);
+  expect(failed.err).toContain("temporary knowledge bases stay until the next kb tune");
+  const left = (await names(server)).filter((name) => !before.includes(name));
+  expect(left).toHaveLength(1);
+  // A knowledge base that somebody has renamed is no longer a temporary one.
+  await done(["kb", "update", left[0] ?? "", "--name", "Kept"]);
+  expect((await done(line, { folder })).err).not.toContain("removed");
+  expect(await names(server)).toEqual([...before, "Kept"].sort());
+  sandbox.setFaults(refused);
+  await cli([...line, "--arms", arms], { folder });
+  sandbox.setFaults([]);
+  const { err } = await done(line, { folder });
+  expect(err).toContain("removed 1 temporary knowledge base of an interrupted tuning");
+  expect(await names(server)).toEqual([...before, "Kept"].sort());
+});
+
+test("a longer list of the same search is not better at the same length of context", async () => {
+  const arms = await server.written("longer.yml", "- { top_k: 10 }\n");
+  const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--level", "0.2"];
+  const { out } = await server.done([...line, "--yes", "-o", "json"], { folder: server.folder });
+  expect((JSON.parse(out) as Tuned).verdict).not.toBe("better");
+});
+
+test("tuning the handbook proves weights, applies them, and then keeps them", async () => {
+  const { done, folder } = server;
+  const world = { folder };
+  const shown = await done(["kb", "tune", "Staff", questions, "--yes"], world);
+  const [update = []] = hintedCommands(shown.out);
+  expect(update.slice(0, 2)).toEqual(["kb", "update"]);
+  await done([...update, "--dry-run"], world);
+  const line = ["kb", "tune", "Staff", questions, "--yes", "--apply", "-o", "json"];
+  const before = searches(server);
+  const first = JSON.parse((await done(line, world)).out) as Tuned;
+  expect(first).toMatchObject({ verdict: "better", best: "hybrid_search vector_weight=0.3" });
+  expect(first.questions).toEqual({ tune: 9, proof: 15 });
+  // 5 of 15 gained and none lost: all signs alike are 1 in 32.
+  expect(first.comparison).toMatchObject({ difference: 0.333333, p: 0.03125 });
+  expect(searches(server) - before).toBe(first.searches);
+  const { out } = await done(["kb", "show", "Staff", "--jq", ".retrieval_model_dict"]);
+  expect(JSON.parse(out)).toMatchObject({
+    search_method: "hybrid_search",
+    weights: { vector_setting: { vector_weight: 0.3 } },
+  });
+  const again = JSON.parse((await done(line, world)).out) as Tuned;
+  expect(again).toMatchObject({
+    verdict: "keep what you have",
+    best: "today",
+    applied: false,
+  });
+});
+
+test("after its minutes a tuning stops, and continues with more of them", async () => {
+  const { cli, done, folder, written } = server;
+  const arms = await written("more.yml", "- { top_k: 5 }\n- { search_method: semantic_search }\n");
+  const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--yes", "-o", "json"];
+  const before = searches(server);
+  let ms = 0; // each look at the clock takes 20: some searches fit into 600
+  const elapsed = () => (ms += 20);
+  const stopped = await done([...line, "--max-minutes", "0.01"], { folder, elapsed });
+  const sent = searches(server) - before;
+  expect(JSON.parse(stopped.out)).toMatchObject({ verdict: "cannot be told", searches: sent });
+  expect(sent).toBeGreaterThan(0);
+  const { out, err } = await cli(line, { folder });
+  expect(err).toContain(`continuing: ${sent} searches are recorded`);
+  expect(JSON.parse(out)).toMatchObject({ searches: searches(server) - before });
+});
+
+test("rules are tried with one question each: their knowledge bases are made one after the other", async () => {
+  const { done, folder, written } = server;
+  const arms = await written("arms.yml", "- { max_tokens: [100, 150, 200] }\n");
+  const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--max-requests", "8", "--yes"];
+  const from = server.seen.length;
+  const { out } = await done([...line, "-o", "json"], { folder });
+  expect(JSON.parse(out)).toMatchObject({ questions: { tune: 1, proof: 2 } });
+  const sizes = server.seen.slice(from).flatMap(({ path, body }) => {
+    const text = path.includes("create-by") ? new TextDecoder().decode(body) : "";
+    return /"max_tokens":(\d+)/.exec(text)?.[1] ?? [];
+  });
+  // The handbook has 14 documents.
+  expect(sizes).toEqual([100, 150, 200].flatMap((size) => Array<string>(14).fill(String(size))));
+  expect((await names(server)).filter((name) => name.startsWith("tune"))).toEqual([]);
+});
+
+test("chunking is tried in temporary knowledge bases, and applied by a file", async () => {
+  const other = await handbook();
+  const { done, folder, written } = other;
+  const arms = await written(
+    "arms.yml",
+    "- { max_tokens: 100 }\n- { max_tokens: 300, child_max_tokens: 80 }\n",
+  );
+  const lines = (await readFile(example("misspelt.jsonl"), "utf8")).trim().split("\n");
+  const parts = lines.map((line, at) =>
+    JSON.stringify({ ...(JSON.parse(line) as object), part: at % 3 === 0 ? "tune" : "proof" }),
+  );
+  const file = await written("parts.jsonl", parts.join("\n"));
+  const before = await names(other);
+  const saved = join(folder, "tuned.yml");
+  const line = ["kb", "tune", "Staff", file, "--arms", arms, "--level", "0.2", "--save", saved];
+  const { out, err } = await done([...line, "--yes", "-o", "json"], { folder });
+  expect(JSON.parse(out)).toMatchObject({
+    questions: { tune: 4, proof: 8 },
+    verdict: "better",
+    best: "max_tokens=100",
+  });
+  // Both overlaps are a quarter: 2 × 34,534.
+  expect(err).toContain("2 temporary knowledge bases, 69,068 characters to embed");
+  expect(await names(other)).toEqual(before);
+  expect(err).toContain(`to apply: \`kb apply ${saved} --rewrite\``);
+  const { out: changes } = await done(["kb", "apply", saved, "--rewrite", "--yes"], { folder });
+  expect(changes).toContain("retrieval_model.top_k");
+  const rule = ".document_process_rule.rules.segmentation.max_tokens";
+  expect((await done(["kb", "doc", "show", "Staff", "leave.md", "--jq", rule])).out).toBe("100\n");
+  expect((await done(["kb", "apply", saved])).err).not.toContain("another rule");
+});
