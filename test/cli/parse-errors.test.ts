@@ -31,7 +31,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   [
     ["wf", "show"],
     "which run? <run> is missing",
-    "usage: wf show <run> [flags]; `wf logs` lists them",
+    "`wf show last` takes the newest run; `wf logs` lists all",
   ],
   [["kb", "tag", "create"], "missing argument: <name>", "usage: kb tag create <name> [flags]"],
   [
@@ -71,7 +71,7 @@ const wrong: readonly (readonly [words: readonly string[], error: string, hint: 
   ],
   // a single value given twice
   [
-    ["wf", "top", "--app", "slow", "--app", "review"],
+    ["wf", "run", "--app", "slow", "--app", "review"],
     "--app has different values",
     "--app takes one value; remove the others",
   ],

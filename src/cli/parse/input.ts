@@ -58,10 +58,9 @@ export function sourcesOf(host: Host, globals: Globals): Sources {
         );
       }
     },
-    async kindOf(path) {
+    async isDirectory(path) {
       const stats = path === "-" ? null : await host.files.stat(path).catch(() => null);
-      if (stats?.isDirectory) return "directory";
-      return stats?.isFile && stats.size === 0 ? "empty" : undefined;
+      return stats?.isDirectory === true;
     },
     async file(path): Promise<FileInput> {
       if (path === "-") {
@@ -91,7 +90,7 @@ export async function checkedInput(
   const input: Record<string, unknown> = {};
   const missing: { readonly label: string; readonly choices: Param["choices"] }[] = [];
   const rules = rulesOf(command);
-  await rules?.checkPaths?.(typed, sources.kindOf);
+  await rules?.checkPaths?.(typed, sources.isDirectory);
   for (const [name, param] of Object.entries(command.params)) {
     const label = labelOf(command, name, param);
     const value = typed[name];

@@ -16,7 +16,7 @@ export interface Sources {
   /** A file that exists and is not read yet (`-` for stdin). Throws usage otherwise. */
   file(path: string): Promise<FileInput>;
   /** Is the path a directory or a file without content? Undefined for all else. */
-  kindOf(path: string): Promise<"directory" | "empty" | undefined>;
+  isDirectory(path: string): Promise<boolean>;
   now(): Date;
   /** IANA name of the zone in which days begin. */
   timeZone(): string;

@@ -43,10 +43,7 @@ export interface ChosenArgument {
  */
 export interface CommandRules {
   /** Throws usage for a path that no command or another one takes, before it is read. */
-  checkPaths?(
-    typed: Values,
-    kindOf: (path: string) => Promise<"directory" | "empty" | undefined>,
-  ): Promise<void>;
+  checkPaths?(typed: Values, isDirectory: (path: string) => Promise<boolean>): Promise<void>;
   /** Asks on a terminal for what the command line leaves open. */
   ask?(input: Values, context: Context): Promise<Values>;
   /** An argument that a task takes by a word such as `last`, and asks for on a terminal if it is missing. */

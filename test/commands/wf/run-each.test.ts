@@ -431,11 +431,12 @@ test("keeps only the newest runs", async () => {
   const folder = await temporaryDirectory();
   const runs = join(folder, "state", "runs");
   await mkdir(runs, { recursive: true });
-  for (let old = 100; old < 350; old++) await writeFile(join(runs, `${old}-old.json`), "{}");
+  for (let old = 100; old < 550; old++) await writeFile(join(runs, `${old}-old.json`), "{}");
   const ran = await each("echo", await file("one.csv", "query\na\n"), ["-o", "name"], { folder });
   expect(ran.exit, ran.err).toBe(0);
   const left = await readdir(runs);
-  expect(left).toHaveLength(200);
-  expect(left.filter((name) => name.endsWith("-old.json")).sort()[0]).toBe("151-old.json");
+  expect(left).toHaveLength(400);
+  // The new run has two files.
+  expect(left.filter((name) => name.endsWith("-old.json")).sort()[0]).toBe("152-old.json");
   expect(left.join()).toContain(ran.out.trim());
 });

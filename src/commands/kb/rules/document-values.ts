@@ -5,24 +5,30 @@ import { getChunk } from "../../../operations/chunks.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import { automaticProcessRule, defaultByForm } from "../../../operations/shared.ts";
 import type { Filling } from "../../task/command-rules.ts";
+import type { Context } from "../../task/command-spec.ts";
 import { fillModel, requireEmbeddingModel } from "./model-values.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Throws usage for directories, which another command takes, and for empty files: no search finds them. */
-export async function rejectPaths(
+/** Throws usage for directories, which another command takes. */
+export async function rejectDirectories(
   { dataset_id, file }: Values,
-  kindOf: (path: string) => Promise<"directory" | "empty" | undefined>,
+  isDirectory: (path: string) => Promise<boolean>,
 ): Promise<void> {
   for (const path of [file ?? []].flat().map(String)) {
-    const kind = await kindOf(path);
-    if (kind === "empty") throw usage(`${path}: the file is empty`);
-    if (kind === undefined) continue;
+    if (!(await isDirectory(path))) continue;
     throw usage(
       `${path} is a directory`,
       `to upload its files, run ${commandLine("kb sync", [String(dataset_id ?? ""), path])}`,
     );
   }
+}
+
+/** Says that an uploaded file is empty: servers take it, and no search finds it. */
+export async function noticeEmpty(response: unknown, { notice }: Context): Promise<void> {
+  const file = valueAt(response, "document.data_source_detail_dict.upload_file");
+  if (!isObject(file) || file["size"] !== 0) return;
+  await notice(`${String(file["name"])} is empty: no search will find it`);
 }
 
 /** The values of a document that is added by its text. */

@@ -28,12 +28,14 @@ export const kbRules: Readonly<Record<string, CommandRules>> = {
   },
   "kb doc add": { fill: async (filling) => (await documents()).fillAdded(filling) },
   "kb doc upload": {
-    checkPaths: async (typed, kindOf) => (await documents()).rejectPaths(typed, kindOf),
+    checkPaths: async (...args) => (await documents()).rejectDirectories(...args),
+    explain: async (...args) => (await documents()).noticeEmpty(...args),
     fill: async (filling) => (await documents()).fillUploaded(filling),
   },
   "kb doc update": { fill: async (filling) => (await documents()).fillUpdated(filling) },
   "kb doc replace": {
-    checkPaths: async (typed, kindOf) => (await documents()).rejectPaths(typed, kindOf),
+    checkPaths: async (...args) => (await documents()).rejectDirectories(...args),
+    explain: async (...args) => (await documents()).noticeEmpty(...args),
     fill: async (filling) => (await documents()).fillReplaced(filling),
   },
   "kb doc delete": { deletion: async (...args) => (await deletions()).ofDocument(...args) },

@@ -73,7 +73,7 @@ export async function chooseRun(
   const { one, many } = filters[kind];
   if (typed === undefined && !(options.terminal && options.input))
     throw usage(
-      "<run> is required",
+      "which run? <run> is missing",
       `${commandLine(command, [NEWEST])} takes the newest ${one}; ${commandLine("wf logs")} lists all`,
     );
   const runs = await firstOf(takenRuns(kind, context), typed === undefined ? MAX_CHOICES : 1);

@@ -36,8 +36,8 @@ export async function readRunState(
 export const outdatedNotice = (runId: string, { status, record }: RunState): string =>
   `run ${runId} ended with status ${status}, as its event stream reported; its record still shows ${record.status}`;
 
-/** Number of runs to keep; older ones are deleted. */
-const MAX_RUNS = 200;
+/** Number of files to keep, about two a run: its start and its end. Older ones are deleted. */
+const MAX_FILES = 400;
 
 /** Facts about a run that only its event stream has (server §13). */
 interface SavedRun {
@@ -85,7 +85,7 @@ export async function saveRun(
     const path = join(directory, `${now().getTime()}${suffixOf(run)}`);
     await files.writeAtomic(path, `${JSON.stringify(merged)}\n`, 0o600);
     // Another process may remove the same files.
-    for (const old of names.slice(MAX_RUNS - 1)) await files.remove(join(directory, old));
+    for (const old of names.slice(MAX_FILES - 1)) await files.remove(join(directory, old));
   } catch (error) {
     await context.trace(1, `failed to save the run: ${String(error)}`);
   }

@@ -38,7 +38,7 @@ export async function statsPage(
 }
 
 /** Server §12. */
-const nodesNote = ["The log has no nodes: `wf timeline` shows which one of a run was slow."];
+const nodesNote = ["The log has no nodes: the timeline of a run shows which one was slow."];
 
 /** The figures are there; the name of the application is not worth losing them. */
 const knownApplication = (context: Context) =>
