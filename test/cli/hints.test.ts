@@ -137,6 +137,8 @@ beforeAll(async () => {
   await done("kb doc wait 'Hand book'");
   await done("kb doc disable 'Hand book' hidden.md");
   await done(`kb export 'Hand book' ${folder}/exported`);
+  await done(`kb doc add 'Hand book' twice.md --text x --backup ${folder}/backup`);
+  await done("kb doc add 'Hand book' twice.md --text y");
   await done(`wf --app broken run --input query=x --record ${folder}/broken.jsonl`).catch(() => {});
   ids["recorded"] = await done("wf --app broken logs -o name --limit 1");
   await done("kb create Synced --indexing-technique economy");
@@ -238,6 +240,11 @@ const scenes: readonly Scene[] = [
   { line: "kb doc list 'Hand book' leave" },
   { line: "kb doc delete 'Hand book' old.md --yes" },
   { line: "kb import $dir/exported --name Imported" },
+  { line: "kb check" },
+  { line: "kb backup $dir/backup" },
+  { line: "kb backup list $dir/backup --kb Nothing" },
+  { line: "kb undo" },
+  { line: "kb doc add 'Hand book' undo.md --text x --backup $dir/backup" },
   { line: "kb doc rename 'Hand book' up.md leave.md" },
   { line: "kb doc rename 'Hand book' hidden.md x.md" },
   { line: "kb doc update 'Hand book' leave.md --name x.md" },
@@ -356,6 +363,7 @@ test("a line that cannot be parsed keeps its profile in the hint", async () => {
 
 /** Calls that no line above reaches, and why. The tests named there assert the commands as text. */
 const notReached: readonly (readonly [file: string, command: string, why: string])[] = [
+  ["commands/kb/check/check.ts", "command, args", "is in rows: damage.test.ts"],
   ["api/api-error.ts", "kb doc list", "needs a server with a database of vectors"],
   ["cli/execute/line-client.ts", "api", "needs an invalid response: test/api"],
   ["cli/errors/line-error.ts", "program, []", "for messages that commander does not send today"],

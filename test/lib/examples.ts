@@ -20,6 +20,8 @@ const otherEnds: readonly (readonly [RegExp, number, string])[] = [
   [/^wf api (\w+ )?\/datasets/, 4, "the route needs a knowledge key"],
   [/^wf diff .*--exit-code/, 14, "the runs ended differently"],
   [/^kb plan .*--exit-code/, 14, "the description would change"],
+  [/^kb backup restore .*--at/, 3, "no snapshot is that old"],
+  [/^kb backup diff/, 3, "IDs of snapshots are random"],
   [/sandbox --data/, 130, "it runs until it is interrupted"],
   [/^wf --app chat chat( --|$)/, 2, "it is a conversation on a terminal"],
   [/mcp --http/, 130, "it runs until it is interrupted"],
@@ -45,6 +47,8 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb doc unarchive/, ["kb doc archive Handbook welcome.md leave.md"]],
   [/^kb doc enable/, ["kb doc disable Handbook welcome.md"]],
   [/^kb (import|verify)/, ["kb export Handbook backup"]],
+  [/^kb backup (list|diff|restore|drill|prune)/, ["kb backup backups Handbook"]],
+  [/^kb undo/, ["kb doc disable Handbook leave.md --backup backups"]],
   [/^wf .*test run .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
   [
     /^wf test merge/,

@@ -45,17 +45,17 @@ test("a knowledge base with documents is deleted by its typed name alone", async
     "    undone.",
   ];
   const no = onPty("kb", ["delete", "Handbuch für alle"], env);
-  await no.shows(/Type Handbuch für alle to delete:/);
+  await no.shows(/Type Handbuch für alle to delete, or b to back up first:/);
   no.type("y\r");
   expect(await no.exit).toBe(2);
   expect(await no.lines()).toEqual([
     ...question,
-    "Type Handbuch für alle to delete: y",
+    "Type Handbuch für alle to delete, or b to back up first: y",
     "nothing was deleted",
   ]);
   expect(no.written()).not.toContain("\u001b[31m");
   const yes = onPty("kb", ["delete", "Handbuch für alle"], env);
-  await yes.shows(/Type Handbuch für alle to delete:/);
+  await yes.shows(/Type Handbuch für alle to delete, or b to back up first:/);
   yes.type("Handbuch für alle\r");
   expect(await yes.exit).toBe(0);
   expect((await server.cli(["kb", "show", "Handbuch für alle"])).exit).toBe(3);
@@ -68,7 +68,7 @@ test("a rename names the changes that it would lose", async () => {
   const chunk = await done("chunk", "list", "Edited", "a.md", "--jq", ".[0].id");
   await done("chunk", "update", "Edited", "a.md", chunk, "--content", "two");
   const run = onPty("kb", ["doc", "rename", "Edited", "a.md", "b.md"], env);
-  await run.shows(/\[y\/N\]/);
+  await run.shows(/\[y\/N, b to/);
   run.type("n\r");
   expect(await run.exit).toBe(2);
   expect((await run.lines()).at(-1)).toBe("nothing was changed");

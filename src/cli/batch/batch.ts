@@ -3,7 +3,7 @@ import type { Values } from "../../api/request.ts";
 import { withBatchFile } from "../../commands/batch/index.ts";
 import type { BatchFile, BatchRow, RowAttempt, Sending } from "../../commands/batch/index.ts";
 import type { RowEnd } from "../../commands/task/command-spec.ts";
-import { ApiError, CliError, isFatal, signalKinds } from "../../errors.ts";
+import { ApiError, CliError, isFatal, signalKinds, usage } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { isUuid } from "../../lib/text.ts";
 import { deleteKnowledgeBase } from "../../operations/knowledge.ts";
@@ -51,6 +51,11 @@ export async function executeBatch(
 ): Promise<void> {
   const { each } = globals;
   if (each === undefined) return;
+  if (globals.backup !== undefined)
+    throw usage(
+      "--backup is for one knowledge base, and rows can name several",
+      "back them up first: kb backup <dir> <kb...>",
+    );
   const command: Command = { ...rest, positionals: [], params: {} };
   await execute({ kind: "run", command, typed: {}, globals }, host, log, (session) =>
     withBatchFile(each, session.context, async function* (file) {

@@ -40,8 +40,14 @@ export function successText(command: Command, typed: Typed, deleted?: string): s
 }
 
 /** The question before a command deletes something, with its size if that is known. */
-export const confirmationText = (command: Command, typed: Typed, size?: string): string =>
-  `${capitalized(sizedAction(command, typed, size))}? This cannot be undone.`;
+export const confirmationText = (
+  command: Command,
+  typed: Typed,
+  how: { readonly size?: string | undefined; readonly isBackedUp?: boolean } = {},
+): string => {
+  const back = how.isBackedUp ? "Then kb undo can take it back." : "This cannot be undone.";
+  return `${capitalized(sizedAction(command, typed, how.size))}? ${back}`;
+};
 
 /** What a dry run would delete. */
 export const dryDeletionText = (command: Command, typed: Typed, size?: string): string =>

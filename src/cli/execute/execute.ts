@@ -26,6 +26,7 @@ import {
   withNamesIn,
 } from "./command-texts.ts";
 import { commandValues, itemsOf, withSideEffect } from "./row-values.ts";
+import { recorded } from "./recorded.ts";
 import { openSession, withTimeLimit } from "./session.ts";
 import type { Session } from "./session.ts";
 
@@ -117,7 +118,10 @@ async function perform(
   const { counter } = context;
   const finishes = command.effect !== "reads" || command.task?.runsToEnd === true;
   const source =
-    valuesOf?.(session) ?? commandValues({ command, input, extra, session, options, counter });
+    valuesOf?.(session) ??
+    (await recorded(session, input, () =>
+      commandValues({ command, input, extra, session, options, counter }),
+    ));
   const values = verdict.values(finishes ? drainOnStop(source) : source);
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
   // On a terminal, the sentence has all that a create returns by default.

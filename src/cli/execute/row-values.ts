@@ -116,7 +116,9 @@ async function confirmDelete(run: CheckedCommand, ids?: Values): Promise<void> {
   const asks = options.input && !options.globals.yes;
   const found = ids && asks ? await lost?.(ids, session.api.call) : undefined;
   session.deleted = found?.size;
-  await context.confirm(confirmationText(command, input, found?.size), { type: found?.type });
+  const isBackedUp = options.globals.backup !== undefined;
+  const question = confirmationText(command, input, { size: found?.size, isBackedUp });
+  await context.confirm(question, { type: found?.type });
 }
 
 function onlyFailures(error: unknown): undefined {

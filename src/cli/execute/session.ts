@@ -58,6 +58,8 @@ export interface Session {
   deleted?: string | undefined;
   /** What is said after a write, if a task has words of its own. */
   success?: string | undefined;
+  /** Backs up the knowledge base that the command changes; undefined if it changes none. */
+  backUp?: (() => Promise<void>) | undefined;
   /** The positional of a command over several items, with those that were done. */
   done?: Readonly<Record<string, readonly string[]>> | undefined;
 }
@@ -118,7 +120,11 @@ export function openSession(opening: Opening): Session {
     formulas: formulasIn(options.globals.safeCells === true, messages.notice),
     progress,
     commands,
-    confirm: (question, how = {}) => confirm(question, how, options, host),
+    confirm(question, how = {}) {
+      // After a write, it would not be the state before the command.
+      const backUp = session.writes() === 0 ? session.backUp : undefined;
+      return confirm(question, { ...how, backUp }, options, host);
+    },
     valueColumns: () => session.valueColumns,
     counter: newCounter(),
     options: contextOptions(opening, () => format),
@@ -240,10 +246,13 @@ async function writeLine(text: string, host: Host): Promise<void> {
   await host.stderr.write(`${wrapMessage(visible(text), host.stderr.columns)}\n`);
 }
 
-/** Prompts before something is deleted. Throws usage when declined or when no prompt is possible. */
+/**
+ * Prompts before something is deleted, and backs it up first on request. Throws usage when declined or when no
+ * prompt is possible.
+ */
 async function confirm(
   question: string,
-  { type, declined = "nothing was deleted" }: ConfirmOptions,
+  { type, declined = "nothing was deleted", backUp }: ConfirmOptions & Pick<Session, "backUp">,
   { globals, input }: Options,
   host: Host,
 ): Promise<void> {
@@ -256,12 +265,22 @@ async function confirm(
     );
   }
   if (type !== undefined) await writeLine(question, host);
-  const asked = type === undefined ? `${question} [y/N] ` : `Type ${type} to delete: `;
   const { signal } = host;
-  const typed = await host.prompt(asked, { signal }).catch((error: unknown) => {
-    throw signal.aborted ? abortError(signal) : error;
-  });
-  const reply = typed.trim();
+  const prompt = async (asked: string) =>
+    (
+      await host.prompt(asked, { signal }).catch((error: unknown) => {
+        throw signal.aborted ? abortError(signal) : error;
+      })
+    ).trim();
+  const askType = `Type ${type} to delete`;
+  let reply =
+    type === undefined
+      ? await prompt(`${question} [y/N${backUp ? ", b to back up first" : ""}] `)
+      : await prompt(`${askType}${backUp ? ", or b to back up first" : ""}: `);
+  if (backUp && /^b$/i.test(reply) && type?.trim() !== reply) {
+    await backUp();
+    reply = type === undefined ? "y" : await prompt(`${askType}: `);
+  }
   const isConfirmed = type === undefined ? /^(y|yes)$/i.test(reply) : reply === type.trim();
   if (!isConfirmed) throw usage(declined, undefined, { code: "declined" });
 }

@@ -1,12 +1,14 @@
 import type { CommandRules } from "../../commands/task/command-rules.ts";
 import { loadAll } from "../../commands/task/command-spec.ts";
 import type { Feature } from "../../commands/task/command-spec.ts";
-import { kbFeatures, kbRules } from "../../commands/kb/index.ts";
+import { kbFeatures, kbRules, recordKbChange } from "../../commands/kb/index.ts";
 import { sharedFeatures } from "../../commands/shared/index.ts";
 import { wfRules, workflowFeatures } from "../../commands/wf/index.ts";
 import { own } from "../../lib/json.ts";
 import { commandOf } from "./command.ts";
 import type { Command } from "./command.ts";
+
+export { recordKbChange };
 
 type Program = "kb" | "wf";
 

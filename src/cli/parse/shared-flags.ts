@@ -60,6 +60,15 @@ export const takesEach = ({ row, task, effect, returns }: Command): boolean =>
 
 const sendsMany = (command: Command) => takesEach(command) || command.task?.parallel === true;
 
+/** The argument that names the knowledge base which a command changes, by parameter. */
+export const changedKb = (command: Command): string | undefined =>
+  command.key !== "dataset" || !sendsWrites(command)
+    ? undefined
+    : command.positionals.find(({ name }) => {
+        const param = command.params[name];
+        return param?.noun === "kb" && !param.many;
+      })?.name;
+
 /** Every shared flag by group, in the order of the help topic. */
 const groups = {
   Request: [
@@ -106,6 +115,11 @@ const groups = {
       (command: Command) => sendsWrites(command) && !command.task?.plans,
     ),
     flag("-y, --yes", "Skip confirmation prompts", ({ prompts }) => prompts),
+    flag(
+      "--backup <dir>",
+      "Back up the knowledge base before and after, so that kb undo can take the command back",
+      (command: Command) => changedKb(command) !== undefined,
+    ),
     flag("--read-only", "Block all writes", sendsWrites),
     flag("--timeout <duration>", "Time limit for the command, such as 30s, 5m or 2h", sendsAny),
   ],

@@ -1,5 +1,6 @@
 import { rows, tasks } from "../task/command-spec.ts";
 import type { Feature } from "../task/command-spec.ts";
+import type { startRecord } from "./undo/index.ts";
 
 /** What `kb` can do. */
 export const kbFeatures: readonly Feature[] = [
@@ -54,11 +55,28 @@ export const kbFeatures: readonly Feature[] = [
   tasks("lint", () => import("./lint/command.ts"), {
     kbLint: () => import("./lint/lint.ts"),
   }),
+  tasks("check", () => import("./check/command.ts"), {
+    kbCheck: () => import("./check/check.ts"),
+  }),
   tasks("export import copy verify", () => import("./snapshot/command.ts"), {
     kbExport: () => import("./snapshot/export.ts"),
     kbImport: () => import("./snapshot/import.ts"),
     kbCopy: () => import("./snapshot/copy.ts"),
     kbVerify: () => import("./snapshot/verify.ts"),
+  }),
+  tasks("backup", () => import("./backup/command.ts"), {
+    kbBackup: () => import("./backup/backup.ts"),
+    backupList: () => import("./backup/list.ts"),
+    backupDiff: () => import("./backup/diff.ts"),
+    backupRestore: () => import("./backup/restore.ts"),
+    backupDrill: () => import("./backup/drill.ts"),
+    backupPrune: () => import("./backup/prune.ts"),
+  }),
+  tasks("heal", () => import("./heal/command.ts"), {
+    kbHeal: () => import("./heal/heal.ts"),
+  }),
+  tasks("undo", () => import("./undo/command.ts"), {
+    kbUndo: () => import("./undo/undo.ts"),
   }),
   tasks("pull plan apply", () => import("./declarative/command.ts"), {
     kbPull: () => import("./declarative/pull.ts"),
@@ -72,3 +90,7 @@ export const kbFeatures: readonly Feature[] = [
 ];
 
 export { kbRules } from "./rules/index.ts";
+
+/** Backs up a knowledge base before a command and records it, for `kb undo`; returns what ends the record. */
+export const recordKbChange: typeof startRecord = async (...given) =>
+  (await import("./undo/index.ts")).startRecord(...given);

@@ -48,7 +48,7 @@ describe("the prompt before a delete", () => {
     expect(wrong.err).toBe(
       "Delete knowledge base Handbook: 7 documents, 168 words? This cannot be undone.\nnothing was deleted\n",
     );
-    expect(wrong.questions).toEqual(["Type Handbook to delete: "]);
+    expect(wrong.questions).toEqual(["Type Handbook to delete, or b to back up first: "]);
     expect(wrong.exit).toBe(2);
     expect((await asked(["delete", kb], "y")).exit).toBe(2);
     expect(await exists(kb)).toBe(true);
@@ -65,32 +65,32 @@ describe("the prompt before a delete", () => {
     [
       "an empty knowledge base",
       ["delete", "Empty"],
-      "Delete knowledge base Empty: no documents? This cannot be undone. [y/N] ",
+      "Delete knowledge base Empty: no documents? This cannot be undone. [y/N, b to back up first] ",
     ],
     [
       "a document",
       ["doc", "delete", kb, "1.md"],
-      "Delete document 1.md from knowledge base Handbook: 1 chunk? This cannot be undone. [y/N] ",
+      "Delete document 1.md from knowledge base Handbook: 1 chunk? This cannot be undone. [y/N, b to back up first] ",
     ],
     [
       "a document without chunks",
       ["doc", "delete", "Bare", "empty.md"],
-      "Delete document empty.md from knowledge base Bare? This cannot be undone. [y/N] ",
+      "Delete document empty.md from knowledge base Bare? This cannot be undone. [y/N, b to back up first] ",
     ],
     [
       "several documents",
       ["doc", "delete", kb, ...seven],
-      "Delete documents 1.md, 2.md, 3.md, 4.md, 5.md and 2 more from knowledge base Handbook? This cannot be undone. [y/N] ",
+      "Delete documents 1.md, 2.md, 3.md, 4.md, 5.md and 2 more from knowledge base Handbook? This cannot be undone. [y/N, b to back up first] ",
     ],
     [
       "a field",
       ["metadata", "delete", kb, "team"],
-      "Delete metadata field team: values of 2 documents? This cannot be undone. [y/N] ",
+      "Delete metadata field team: values of 2 documents? This cannot be undone. [y/N, b to back up first] ",
     ],
     [
       "a field of kb sync",
       ["metadata", "delete", kb, "kb_hash"],
-      "Delete metadata field kb_hash: values of 2 documents, which kb sync needs to find them again? This cannot be undone. [y/N] ",
+      "Delete metadata field kb_hash: values of 2 documents, which kb sync needs to find them again? This cannot be undone. [y/N, b to back up first] ",
     ],
     [
       "a tag",
@@ -137,7 +137,7 @@ describe("the prompt before a delete", () => {
     expect(ran.err).toContain(
       `Delete knowledge base ${id}: 297 documents,\n    480,574 words, used by 2 applications? This cannot be undone.\n`,
     );
-    expect(questions).toEqual(["Type Handbook to delete: "]);
+    expect(questions).toEqual(["Type Handbook to delete, or b to back up first: "]);
     expect(canned.lines()).toEqual([`GET /datasets/${id}`]);
   });
 
@@ -147,7 +147,9 @@ describe("the prompt before a delete", () => {
     const questions: string[] = [];
     const world = { tty: true, answers: ["n"], questions };
     await canned.run({ "GET /datasets/*": ok({ id, name: "A" }) }, ["kb", "delete", id], world);
-    expect(questions).toEqual([`Delete knowledge base ${id}? This cannot be\n    undone. [y/N] `]);
+    expect(questions).toEqual([
+      `Delete knowledge base ${id}? This cannot be\n    undone. [y/N, b to back up first] `,
+    ]);
   });
 
   test("several documents are named, and only the deleted ones after it", async () => {
@@ -246,7 +248,7 @@ test("a sync that deletes too many names them, in a dry run as well", async () =
   const line = ["sync", "Synced", dir, "--prune"];
   const ran = await asked(line, "n");
   expect(ran.questions).toEqual([
-    "Delete 2 of 3 documents (more than --max-delete): a.md, b.md? [y/N] ",
+    "Delete 2 of 3 documents (more than --max-delete): a.md, b.md? [y/N, b to back up first] ",
   ]);
   expect(ran).toMatchObject({ exit: 2, out: "" });
   const dry = await run([...line, "--dry-run"]);

@@ -236,7 +236,7 @@ describe("what cannot be renamed is refused before anything is sent", () => {
     const no = await run(line, { tty: true, answers: ["n"], questions });
     expect(no).toMatchObject({ exit: 2, err: "nothing was changed\n" });
     expect(questions).toEqual([
-      "Rename a.md to c.md and lose chunk 1 (edited)? The document is split into chunks\n    again. [y/N] ",
+      "Rename a.md to c.md and lose chunk 1 (edited)? The document is split into chunks\n    again. [y/N, b to back up first] ",
     ]);
     expect(writesSince(since)).toEqual([]);
     expect((await rename("a.md", "c.md", "--yes")).exit).toBe(0);

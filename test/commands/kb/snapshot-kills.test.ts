@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { RawHost } from "../../../src/host/host.ts";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { killer, nth, requests } from "../../lib/killed-at.ts";
 import { sampled } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -11,7 +11,7 @@ import { temporaryDirectory } from "../../lib/support.ts";
 const server = await testSandbox({ speed: 200 });
 const home = await temporaryDirectory();
 const source = join(home, "source");
-let pid = 2 ** 30; // no system has it
+const killedAt = killer(server);
 
 const kb = (...argv: string[]) => server.done(["kb", ...argv], { folder: home });
 
@@ -25,57 +25,6 @@ await kb("doc", "disable", "Source", "a.md");
 await kb("tag", "create", "tagged");
 await kb("tag", "bind", "Source", "tagged");
 await kb("export", "Source", source);
-
-/** A request that a killed process had under way. */
-type Rest = () => Promise<{ readonly body: { dump(): Promise<void> } }>;
-
-/**
- * Runs a command until one of its steps outside, such as `POST /v1/datasets` or `remove …/export.json`, where
- * it is killed: it does nothing outside any more. Returns the step, undone.
- */
-function killedAt(
-  isLast: (step: string) => boolean,
-  argv: readonly string[],
-  folder: string,
-): Promise<Rest | undefined> {
-  const never = new Promise<never>(() => {});
-  let isDead = false;
-  return new Promise((resolve) => {
-    const mortal = <T extends object>(object: T, stepOf: (name: string, first: never) => string) =>
-      new Proxy(object, {
-        get(_, name) {
-          const method = (object as Record<PropertyKey, unknown>)[name];
-          if (typeof method !== "function") return method;
-          return (...args: unknown[]) => {
-            if (isDead) return never;
-            const go = () => Reflect.apply(method, object, args) as unknown;
-            isDead = isLast(stepOf(String(name), args[0] as never));
-            if (!isDead) return go();
-            resolve(go as Rest);
-            return never;
-          };
-        },
-      });
-    type Request = { readonly method: string; readonly path: string };
-    const around = (host: RawHost): RawHost => ({
-      ...host,
-      files: mortal(host.files, (name, path: string) => `${name} ${path}`),
-      process: { pid: ++pid, isAlive: () => false },
-      dispatcher: async (options) =>
-        mortal(
-          await host.dispatcher(options),
-          (_, { method, path }: Request) => `${method} ${path}`,
-        ),
-    });
-    void server.cli(argv, { folder, around }).then(() => resolve(undefined));
-  });
-}
-
-const requests = /^(GET|POST|PATCH|DELETE) /;
-const nth = (number: number, pattern: RegExp) => {
-  let count = 0;
-  return (step: string) => pattern.test(step) && ++count === number;
-};
 
 /** Repeats a killed command. */
 async function repeated(argv: readonly string[], folder: string) {

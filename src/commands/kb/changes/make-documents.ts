@@ -14,7 +14,7 @@ import { commandLine } from "../../../lib/command-line.ts";
 
 /** How the summary and the error name the work. */
 export interface Wording {
-  readonly verb: "sync" | "import";
+  readonly verb: "sync" | "import" | "restore";
   readonly noun: "file" | "document";
   /** Number of documents or files. */
   readonly count: number;
@@ -155,7 +155,7 @@ const outcomes: Readonly<Partial<Record<Action, readonly [made: string, planned?
 function summaryOf(
   results: readonly Change[],
   changes: readonly DocumentChange[],
-  { noun, count }: Wording,
+  { verb, noun, count }: Wording,
   { options }: Context,
 ): string {
   const withoutSource = new Set(changes.flatMap(({ source, id }) => (source ? [] : [id])));
@@ -168,7 +168,9 @@ function summaryOf(
   const size = indexedSize(results, changes);
   const parts = [
     `${groupDigits(count)} ${count === 1 ? noun : `${noun}s`}: ${counts || "nothing to do"}`,
-    ...(others === "" ? [] : [`documents without a ${noun}: ${others}`]),
+    ...(others === ""
+      ? []
+      : [`${verb === "restore" ? "others" : `documents without a ${noun}`}: ${others}`]),
     ...(size === "" ? [] : [`${size} ${dryRun ? "to index" : "indexed"}`]),
   ];
   return parts.join("; ");

@@ -23,6 +23,7 @@ export type { MetadataWriter } from "./metadata-writer.ts";
 export { newestRule, ruleFor, ruleOf, sendableRule } from "./process-rule.ts";
 export { waitOnRateLimit } from "./rate-limit.ts";
 export type { RateLimitWaiter } from "./rate-limit.ts";
+export { restoreValues } from "./restore-values.ts";
 export { replaceFile } from "./replace.ts";
 export { countedDocuments, readKb, readKbState, readRules, storedFile } from "./state.ts";
 export type { DocumentState, FieldState, KbProperties, KbSettings, KbState } from "./state.ts";

@@ -8,6 +8,7 @@ export type { SearchVariant } from "./matrix.ts";
 export { readQuestions } from "./question-files.ts";
 export { openQuestionSearch } from "./question-search.ts";
 export type { SearchedItem, SearchedQuestion } from "./question-search.ts";
+export { parseQuestions } from "./questions.ts";
 export type { Question } from "./questions.ts";
 export { ratedAnswer, searchGroups, searchRecords } from "./search.ts";
 export type { FoundRecords, SearchGroup } from "./search.ts";

@@ -1,6 +1,7 @@
 import { basename, dirname, join } from "node:path";
 import { problemIn } from "../../../api/response.ts";
 import { codeOf, isMissing, usage } from "../../../errors.ts";
+import type { CliError } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { isBelow, pathInside, safePath } from "../../../host/safe-path.ts";
 import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
@@ -85,8 +86,12 @@ export async function readManifest(directory: string, files: Files): Promise<Man
     throw invalid(`version ${value["kb_export"]} is newer than this program`);
   const { sum, ...stored } = value;
   if (sum !== sha256(JSON.stringify(stored))) throw invalid("modified after the export");
-  const manifest = value["kb_export"] === 1 ? withChunkFiles(stored) : stored;
-  // The checksum only proves that the manifest is complete, not who wrote it.
+  return checkedManifest(value["kb_export"] === 1 ? withChunkFiles(stored) : stored, invalid);
+}
+
+/** Checks the fields and paths of a manifest. Throws what `invalid` makes of the reason. */
+export function checkedManifest(manifest: object, invalid: (why: string) => CliError): Manifest {
+  // A checksum only proves that the manifest is complete, not who wrote it.
   const problem = problemIn(manifestFields, manifest, "");
   if (problem !== undefined) throw invalid(problem);
   const checked = manifest as unknown as Manifest;

@@ -37,11 +37,11 @@ import {
   transfers,
 } from "../changes/index.ts";
 
-const map_model = local.text("Replace an embedding model: provider/model=provider/model", {
+export const map_model = local.text("Replace an embedding model: provider/model=provider/model", {
   many: true,
 });
 
-const madeThere = onTerminal(
+export const madeThere = onTerminal(
   // A copy has the tags and the built-in fields of its source.
   { ...changeResults, routine: [...routine, "bind", "switch"] },
   withNamePath("id", list("", "action what name:name note id:id")),
@@ -62,7 +62,7 @@ const chunkChanges = [
   unarchiveDocuments,
 ];
 
-const makes = [
+export const makes = [
   ...settingChanges,
   ...transfers,
   disableDocuments,

@@ -43,12 +43,12 @@ export async function* run(input: ImportInput, context: Context): AsyncGenerator
  * `beforeEnd`.
  */
 export async function* importBundle(
-  input: ImportInput,
+  input: ImportInput & { readonly manifest?: Manifest },
   context: Context,
   beforeEnd?: () => Promise<void>,
 ): AsyncGenerator<Change, Pick<KbSettings, "name" | "doc_form"> | undefined> {
   const { directory } = input;
-  const manifest = await readManifest(directory, context.host.files);
+  const manifest = input.manifest ?? (await readManifest(directory, context.host.files));
   if (!manifest) {
     throw usage(
       `no export found in ${directory}`,

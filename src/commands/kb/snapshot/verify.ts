@@ -14,7 +14,7 @@ import { contentHashes, readKbState } from "../documents/index.ts";
 import type { DocumentState, FieldValue, KbProperties } from "../documents/index.ts";
 import { neverCarried } from "./as-is.ts";
 import { hashedDocuments, notImported, readManifest } from "./bundle.ts";
-import type { BundledDocument } from "./bundle.ts";
+import type { BundledDocument, Manifest } from "./bundle.ts";
 import { newDifferencePage, notImportable } from "./difference-page.ts";
 import type { KbDifference } from "./difference-page.ts";
 import type { Context } from "../../task/command-spec.ts";
@@ -36,7 +36,7 @@ export async function* run(
   for await (const difference of differencesOf(a, b, input, context)) {
     if (difference.what === notImportable) beyond++;
     else count++;
-    const row = { ...difference, note: noteOf(difference, input) };
+    const row = { ...difference, note: differenceNote(difference, input) };
     if (page) await page.add(row);
     else yield row;
   }
@@ -52,7 +52,8 @@ export async function* run(
   context.summary(`no differences; ${scope}`);
 }
 
-async function* differencesOf(
+/** The differences of two sides, with those of their chunks if requested. */
+export async function* differencesOf(
   a: Side,
   b: Side,
   { chunks }: Pick<Input<typeof verifyParams>, "chunks">,
@@ -96,7 +97,7 @@ function scopeOf(
 }
 
 /** A side of a comparison, which reads the chunks of its documents. */
-interface Side extends ComparedKb {
+export interface Side extends ComparedKb {
   chunksOf(document: Pick<BundledDocument, "id" | "name" | "chunks">): Promise<StoredChunk[]>;
 }
 
@@ -113,21 +114,7 @@ async function readSide(text: string, context: Context): Promise<Side> {
   const { files } = context.host;
   const isName = /^(name|id):/.test(text);
   const manifest = isName ? undefined : await readManifest(text, files);
-  if (manifest) {
-    const hashed = await hashedDocuments(text, manifest.state, context);
-    const documents = hashed.map(({ hash, ...document }) => ({ ...document, sha256: hash }));
-    return {
-      ...manifest.state,
-      documents,
-      async chunksOf({ name, chunks }) {
-        if (chunks) return collect(readChunkFile(text, chunks.file, context));
-        throw usage(
-          `the export ${text} has no chunks of ${name}`,
-          "export again: kb export <kb> <dir>",
-        );
-      },
-    };
-  }
+  if (manifest) return bundleSide(text, manifest, context);
   const noExport = usage(
     `no export found in ${text}`,
     `create one with ${commandLine("kb export", ["KB", text])}, or write name:<kb> for a knowledge base`,
@@ -137,16 +124,37 @@ async function readSide(text: string, context: Context): Promise<Side> {
     const isMissing = error instanceof CliError && error.kind === "not-found";
     throw isMissing && !isName && /[/\\]/.test(text) ? noExport : error;
   });
+  return kbSide(dataset_id, context);
+}
+
+/** An export as a side; documents have the hashes of their files as they are now. */
+export async function bundleSide(
+  directory: string,
+  { state }: Pick<Manifest, "state">,
+  context: Context,
+): Promise<Side> {
+  const hashed = await hashedDocuments(directory, state, context);
+  return {
+    ...state,
+    documents: hashed.map(({ hash, ...document }) => ({ ...document, sha256: hash })),
+    async chunksOf({ name, chunks }) {
+      if (chunks) return collect(readChunkFile(directory, chunks.file, context));
+      throw usage(
+        `the export ${directory} has no chunks of ${name}`,
+        "export again: kb export <kb> <dir>",
+      );
+    },
+  };
+}
+
+/** A knowledge base as a side; its contents are downloaded to hash them. */
+export async function kbSide(dataset_id: string, context: Context): Promise<Side> {
   const state = await readKbState(dataset_id, context, { exact: true });
   const hashes = await contentHashes(dataset_id, state.documents, context);
-  const documents = state.documents.map((each) => ({
-    ...each,
-    sha256: hashes.get(each.id) ?? null,
-  }));
   const { doc_form } = state.settings;
   return {
     ...state,
-    documents,
+    documents: state.documents.map((each) => ({ ...each, sha256: hashes.get(each.id) ?? null })),
     chunksOf: ({ id: document_id }) =>
       collect(readChunks({ dataset_id, document_id, doc_form }, context)),
   };
@@ -163,7 +171,7 @@ export interface ComparedKb extends KbProperties {
 }
 
 /** What a terminal groups differences by: `only in backup`, `differs`, or `draft → final`. */
-function noteOf(
+export function differenceNote(
   { what, a, b }: KbDifference,
   sides: { readonly a: string; readonly b: string },
 ): string {

@@ -1,0 +1,173 @@
+import { listChunks } from "../../../operations/chunks.ts";
+import {
+  deleteKnowledgeBase,
+  listKnowledgeBases,
+  searchKnowledgeBase,
+} from "../../../operations/knowledge.ts";
+import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
+import { required } from "../../../operations/shared.ts";
+import { task } from "../../task/command-spec.ts";
+import { transferFlags } from "../changes/index.ts";
+import { makes, map_model, madeThere, reads } from "../snapshot/index.ts";
+
+const directory = local.text("Directory of the backup", { required, placeholder: "dir" });
+const kb = local.text("Name or ID of the knowledge base, as in `kb backup list`", {
+  required,
+  placeholder: "kb",
+});
+
+export const backupParams = {
+  directory,
+  dataset_id: local.ref("kb", "Knowledge base name or ID", { many: true }),
+  all: local.flag("Back up all knowledge bases"),
+  no_chunks: local.flag("Leave out chunks, which takes one request per document less"),
+};
+
+export const kbBackup = task({
+  command: "kb backup <dir> [kb...]",
+  action: "back up to {dir}",
+  summary: "Back up knowledge bases to a directory, sharing what did not change",
+  about:
+    "Each run adds a snapshot; contents are stored once, under their SHA-256, so restic, rclone or git\ncan carry the directory on. Sends reads only, and downloads only what changed since the last snapshot.\nAn interrupted backup leaves the earlier snapshots as they are; the same command continues.",
+  params: backupParams,
+  returns: onTerminal(
+    { form: "results", outcome: "action", name: "kb", reason: "note", routine: ["stored"] },
+    withNamePath("snapshot", list("", "action kb snapshot documents downloaded added:bytes note")),
+  ),
+  sends: [listKnowledgeBases, ...reads, listChunks],
+  effect: "reads",
+  runsToEnd: true,
+  exits: ["partial"],
+  examples: ["kb backup backups Handbook", "kb backup backups --all -o jsonl"],
+});
+
+export const listParams = { directory, kb: local.text("Only this knowledge base") };
+
+export const backupList = task({
+  command: "kb backup list <dir>",
+  action: "list the snapshots in {dir}",
+  summary: "List the snapshots of a backup, newest first",
+  params: listParams,
+  returns: withNamePath(
+    "snapshot",
+    list("", "snapshot kb taken:time documents bytes:bytes note ... kb_id server"),
+  ),
+  effect: "reads",
+  examples: ["kb backup list backups", "kb backup list backups --kb Handbook -o json"],
+});
+
+export const snapshotDiffParams = {
+  directory,
+  a: local.text("Snapshot ID or its beginning", { required, placeholder: "a" }),
+  b: local.text("Snapshot ID or its beginning", { required, placeholder: "b" }),
+};
+
+export const backupDiff = task({
+  command: "kb backup diff <dir> <a> <b>",
+  action: "compare snapshots {a} and {b}",
+  summary: "Show what changed from one snapshot to another",
+  params: snapshotDiffParams,
+  returns: onTerminal(
+    { form: "results", outcome: "what", name: "name", reason: "note", routine: [] },
+    withNamePath("name", list("", "what name:name note a b")),
+  ),
+  effect: "reads",
+  examples: [
+    "kb backup diff backups 1a2b3c4d 5e6f7a8b",
+    "kb backup diff backups 1a2b 5e6f -o json",
+  ],
+});
+
+export const restoreParams = {
+  directory,
+  kb,
+  at: local.time("As it was at this time (default: the newest snapshot)"),
+  snapshot: local.text("Snapshot ID or its beginning", { placeholder: "id" }),
+  name: local.text("Name of the new knowledge base (default: as backed up)"),
+  into: local.text("Existing knowledge base to restore into"),
+  split_again: local.flag("Let the server split the texts again instead of restoring their chunks"),
+  map_model,
+  ...transferFlags,
+};
+
+export const backupRestore = task({
+  command: "kb backup restore <dir> <kb>",
+  action: "restore {kb} from {dir}",
+  summary: "Create a knowledge base as it was in a snapshot",
+  about:
+    "Checks the hashes of all files before it sends anything, and says what will be embedded. Chunks come\nback as they were, edited ones included. An interrupted restore is continued by the same command. With\n--into, what is missing is added, and nothing is deleted.",
+  parallel: true,
+  params: restoreParams,
+  returns: madeThere,
+  sends: makes,
+  effect: "writes",
+  plans: true,
+  confirms: true,
+  exits: ["partial"],
+  examples: [
+    "kb backup restore backups Handbook --name 'Handbook restored' --yes",
+    "kb backup restore backups Handbook --at '2 days ago' --dry-run",
+  ],
+});
+
+export const drillParams = {
+  directory,
+  kb,
+  at: restoreParams.at,
+  snapshot: restoreParams.snapshot,
+  questions: local.file("Questions that must find the same: CSV or JSON Lines, as of kb eval"),
+  map_model,
+  wait_for_limit: transferFlags.wait_for_limit,
+};
+
+export const backupDrill = task({
+  command: "kb backup drill <dir> <kb>",
+  action: "prove the backup of {kb} in {dir}",
+  summary: "Restore into a temporary knowledge base, compare, and remove it",
+  about:
+    "Compares every document, chunk, value and setting (not tags) with the snapshot, and with --questions what\nsearches find with what they find in the knowledge base itself, if it still exists. Exits with code 14 if\nanything differs. The temporary knowledge base is removed, after a kill by the next drill of this machine:\nonly one of the name and description that it has noted before it was created.",
+  parallel: true,
+  params: drillParams,
+  returns: onTerminal(
+    { form: "results", outcome: "what", name: "name", reason: "note", routine: [] },
+    withNamePath("name", list("", "what name:name note a b")),
+  ),
+  sends: [...makes, ...reads, searchKnowledgeBase, deleteKnowledgeBase, listKnowledgeBases],
+  effect: "writes",
+  confirms: true,
+  exits: ["partial", "gate"],
+  examples: [
+    "kb backup drill backups Handbook --yes",
+    "kb backup drill backups Handbook --questions questions.jsonl --yes",
+  ],
+});
+
+export const pruneParams = {
+  directory,
+  keep: local.text("Snapshots to keep of each knowledge base: last=3,daily=7,weekly=4", {
+    required,
+    placeholder: "policy",
+    many: true,
+  }),
+  dry_run: local.flag("Show what would be removed", { short: "n" }),
+};
+
+export const backupPrune = task({
+  command: "kb backup prune <dir>",
+  action: "remove snapshots from {dir}",
+  summary: "Remove old snapshots, and files that no snapshot needs",
+  about:
+    "Keeps the newest snapshot of each of the last hours, days, weeks, months or years that have one\n(hourly, daily, weekly, monthly, yearly), the last ones (last), and always the newest.",
+  params: pruneParams,
+  returns: onTerminal(
+    { form: "results", outcome: "action", name: "kb", reason: "note", routine: ["removed"] },
+    withNamePath("snapshot", list("", "action kb snapshot taken:time note")),
+  ),
+  plans: true,
+  confirms: true,
+  effect: "writes",
+  examples: [
+    "kb backup prune backups --keep daily=7,weekly=4 --dry-run",
+    "kb backup prune backups --keep last=3 --yes",
+  ],
+});

@@ -1,0 +1,106 @@
+import { join } from "node:path";
+import { groupBy } from "../../../lib/collect.ts";
+import { formatBytes } from "../../../lib/numbers.ts";
+import { counted } from "../../../lib/text.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import type { pruneParams } from "./command.ts";
+import { allSnapshots } from "./find.ts";
+import { keptSnapshots, parsePolicy } from "./policy.ts";
+import { snapshotRow } from "./list.ts";
+import {
+  objectPath,
+  objectsOf,
+  openBackup,
+  readManifestOf,
+  requireBackup,
+  snapshotPath,
+} from "./store.ts";
+import type { Snapshot } from "./store.ts";
+
+interface PrunedRow extends ReturnType<typeof snapshotRow> {
+  readonly action: "removed" | "kept";
+}
+
+/**
+ * Removes the snapshots that no rule keeps, and then the objects that no remaining snapshot names. Killed in
+ * between, it leaves objects that the next one removes.
+ */
+export async function* run(
+  { directory, keep }: Input<typeof pruneParams>,
+  context: Context,
+): AsyncGenerator<PrunedRow> {
+  const policy = parsePolicy(keep);
+  await requireBackup(directory, context.host);
+  const { dryRun } = context.options;
+  const release = dryRun ? () => {} : await openBackup(directory, context.host);
+  try {
+    const all = await allSnapshots(directory, context);
+    const timeZone = context.options.timeZone();
+    const kept = new Map<Snapshot, string>();
+    for (const own of groupBy(all, ({ kb }) => kb.id).values())
+      for (const [snapshot, why] of keptSnapshots(own, policy, timeZone)) kept.set(snapshot, why);
+    const removed = all.filter((snapshot) => !kept.has(snapshot));
+    // Before anything is removed, so that a damaged one keeps all files.
+    const needed = await neededObjects(directory, [...kept.keys()], context);
+    if (!dryRun && removed.length > 0)
+      await context.confirm(`Remove ${counted(removed.length, "snapshot")} from ${directory}?`);
+    for (const snapshot of all) {
+      const why = kept.get(snapshot);
+      if (why === undefined && !dryRun)
+        await context.host.files.remove(join(directory, snapshotPath(snapshot)));
+      const action = why === undefined ? "removed" : "kept";
+      yield { ...snapshotRow(snapshot), action, note: why ?? null };
+    }
+    if (dryRun) return;
+    const { count, bytes } = await removeObjects(directory, needed, context);
+    const files = counted(count, "file");
+    context.summary(
+      `removed ${counted(removed.length, "snapshot")} and ${files}, ${formatBytes(bytes)}`,
+    );
+  } finally {
+    release();
+  }
+}
+
+/** The hashes of what snapshots name. Throws usage for one whose manifest is damaged. */
+async function neededObjects(
+  directory: string,
+  snapshots: readonly Snapshot[],
+  { host: { files } }: Context,
+): Promise<ReadonlySet<string>> {
+  const needed = new Set<string>();
+  for (const snapshot of snapshots) {
+    if (needed.has(snapshot.manifest)) continue;
+    needed.add(snapshot.manifest);
+    const { state } = await readManifestOf(directory, snapshot, files);
+    for (const document of state.documents)
+      for (const hash of objectsOf(document)) needed.add(hash);
+  }
+  return needed;
+}
+
+/** Removes the objects that are not needed. */
+async function removeObjects(
+  directory: string,
+  needed: ReadonlySet<string>,
+  { host: { files } }: Context,
+): Promise<{ readonly count: number; readonly bytes: number }> {
+  let [count, bytes] = [0, 0];
+  const top = join(directory, "objects");
+  const folders = (await files.stat(top)) ? await files.entries(top) : [];
+  for (const folder of folders.filter(
+    ({ name, isDirectory }) => isDirectory && name.length === 2,
+  )) {
+    for (const { name, isFile } of await files.entries(join(top, folder.name))) {
+      // Other files than objects are not from a backup.
+      if (!isFile || !/^[0-9a-f]{64}$/.test(name) || needed.has(name)) continue;
+      const path = join(directory, objectPath(name));
+      bytes += (await files.stat(path))?.size ?? 0;
+      await files.remove(path);
+      count++;
+    }
+    await files.removeEmptyDirectory(join(top, folder.name));
+  }
+  return { count, bytes };
+}

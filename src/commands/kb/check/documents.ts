@@ -1,0 +1,158 @@
+/** What a list tells of documents, and their contents; pure but for the hashes that are given. */
+import { formatDuration } from "../../../lib/numbers.ts";
+import { valueAt } from "../../../lib/json.ts";
+import type { Document } from "../../../operations/documents.ts";
+import {
+  indexingStatusOf,
+  isDone,
+  pendingHash,
+  storedFile,
+  storedValues,
+  syncFields,
+} from "../documents/index.ts";
+import type { Problem } from "./figures.ts";
+
+/** A problem: a row of the result. */
+export interface Finding {
+  readonly problem: Problem;
+  /** Name of the knowledge base. */
+  readonly kb: string;
+  /** Name of the document, or of the knowledge base. */
+  readonly name: string;
+  readonly note: string;
+  /** A command that repairs it, or shows more where only its user can decide. */
+  readonly repair: string;
+  /** ID of the document, or of the knowledge base. */
+  readonly id: string;
+}
+
+/** The knowledge base that is checked. */
+export interface CheckedKb {
+  readonly id: string;
+  readonly name: string;
+  /** A command line for a shell, for the server of this line. */
+  readonly line: CommandLine;
+}
+
+type CommandLine = (
+  command: string,
+  args: readonly string[],
+  flags?: Readonly<Record<string, string | true>>,
+) => string;
+
+/** A finding about a document; without `repair`, the document is shown. */
+export const findingOf = (
+  problem: Problem,
+  kb: CheckedKb,
+  { id, name }: Pick<Document, "id" | "name">,
+  { note, repair = kb.line("kb doc show", [kb.id, id]) }: Partial<Finding>,
+): Finding => ({ problem, kb: kb.name, name, note: note ?? "", repair, id });
+
+/** May it be written again although it may be disabled on purpose? */
+const isReplaceable = ({ enabled, archived }: Document): boolean => enabled === true && !archived;
+
+/**
+ * What the list says about a document; nothing for one that is right. `stuckAfter` and `now` are in ms. The
+ * age is that of its stored file, which each write of the content replaces (server §9.5); an update of the
+ * technique keeps it, so the note says what the age is of.
+ */
+export function* listFindings(
+  kb: CheckedKb,
+  document: Document,
+  { stuckAfter, now }: { readonly stuckAfter: number; readonly now: number },
+): Generator<Finding> {
+  const status = indexingStatusOf(document);
+  const { indexing_status, error } = status;
+  const heal = (flags = {}) =>
+    isReplaceable(document) ? { repair: kb.line("kb heal", [kb.id], flags) } : {};
+  const remove = { repair: kb.line("kb doc delete", [kb.id, document.id]) };
+  if (indexing_status === "error")
+    yield findingOf("error", kb, document, { note: error ?? "no reason given", ...heal() });
+  else if (indexing_status === "paused") {
+    const open = { repair: kb.line("kb open", [kb.id, document.id]) };
+    yield findingOf("paused", kb, document, {
+      note: "indexing was paused in the console",
+      ...open,
+    });
+  } else if (!isDone(status)) {
+    const age = now - 1000 * storedAt(document);
+    if (age < stuckAfter) return;
+    const note = `${indexing_status}; its content was stored ${formatDuration(age)} ago`;
+    const flags = { "stuck-after": `${Math.floor(stuckAfter / 1000)}s` };
+    yield findingOf("stuck", kb, document, { note, ...heal(flags) });
+  } else if (error !== null) yield findingOf("no chunks", kb, document, { note: error, ...heal() });
+  else if (sizeOf(document) === 0 || document.word_count === 0)
+    yield findingOf("empty", kb, document, { note: "it has no text", ...remove });
+  yield* markFindings(kb, document);
+}
+
+/** Unix seconds at which its content was stored; that of its creation if the server does not tell. */
+function storedAt(document: Document): number {
+  const stored = valueAt(document, "data_source_detail_dict.upload_file.created_at");
+  return typeof stored === "number" ? stored : (document.created_at ?? Infinity);
+}
+
+const sizeOf = (document: Document): unknown =>
+  valueAt(document, "data_source_detail_dict.upload_file.size");
+
+const again = "run its sync again";
+
+/** What the marks of a sync say about themselves: one that did not end, or a later write by others. */
+function* markFindings(kb: CheckedKb, document: Document): Generator<Finding> {
+  const marks = storedValues(document.doc_metadata);
+  const { [syncFields.hash]: hash, [syncFields.stored]: stored } = marks;
+  if (typeof hash !== "string") return;
+  if (hash.startsWith(pendingHash("")))
+    yield findingOf("sync", kb, document, { note: `a sync did not confirm its content; ${again}` });
+  else if (stored !== undefined && stored !== storedFile(document))
+    yield findingOf("sync", kb, document, {
+      note: `its content was written after the last sync; ${again}`,
+    });
+}
+
+type Known = Pick<Document, "id" | "name">;
+
+/** Documents by what no two should share. Lists have the newest first, so the one that is known is the copy. */
+export interface Seen {
+  readonly contents: Map<string, Known>;
+  readonly paths: Map<string, Known>;
+}
+
+const known = ({ id, name }: Known): Known => ({ id, name });
+
+/** What the path of a document in its source says: a newer document has the same. */
+export function* pathFindings(kb: CheckedKb, document: Document, seen: Seen): Generator<Finding> {
+  const { [syncFields.path]: path, [syncFields.source]: source } = storedValues(
+    document.doc_metadata,
+  );
+  if (typeof path !== "string") return;
+  const key = JSON.stringify([source ?? null, path]);
+  const newer = seen.paths.get(key);
+  seen.paths.set(key, known(document));
+  if (newer === undefined) return;
+  const note = `marked as the document of ${path}, as is ${document.name}`;
+  const repair = kb.line("kb doc delete", [kb.id, newer.id]);
+  yield findingOf("sync", kb, newer, { note, repair });
+}
+
+/** What the hash of a content says: a newer document has it, too, or a sync marked another one. */
+export function* contentFindings(
+  kb: CheckedKb,
+  document: Document,
+  hash: string,
+  seen: Seen,
+): Generator<Finding> {
+  const newer = seen.contents.get(hash);
+  seen.contents.set(hash, known(document));
+  if (newer !== undefined && sizeOf(document) !== 0) {
+    const note = `same content as ${document.name}`;
+    const repair = kb.line("kb doc delete", [kb.id, newer.id]);
+    yield findingOf("duplicate", kb, newer, { note, repair });
+  }
+  const { [syncFields.hash]: mark } = storedValues(document.doc_metadata);
+  const isUnconfirmed = [...markFindings(kb, document)].length > 0; // reported already
+  if (typeof mark === "string" && mark !== hash && !isUnconfirmed)
+    yield findingOf("sync", kb, document, {
+      note: `its content is not the one that the sync marked; ${again}`,
+    });
+}

@@ -1,0 +1,200 @@
+import { dirname, join } from "node:path";
+import { CliError } from "../../../errors.ts";
+import { collect, groupBy } from "../../../lib/collect.ts";
+import { tryParseJson } from "../../../lib/json.ts";
+import { counted } from "../../../lib/text.ts";
+import type { Document } from "../../../operations/documents.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { allSnapshots, openBackup, readManifestOf, takeSnapshot } from "../backup/index.ts";
+import { change, makeDocuments } from "../changes/index.ts";
+import type { Change, DocumentChange } from "../changes/index.ts";
+import { listFindings } from "../check/index.ts";
+import { chunkRules, makeChunks, readChunkFile } from "../chunk-lists/index.ts";
+import {
+  countedDocuments,
+  isIndexed,
+  lossesOfAll,
+  readKbState,
+  restoreValues,
+} from "../documents/index.ts";
+import type { KbState } from "../documents/index.ts";
+import { sourceDocuments } from "../snapshot/index.ts";
+import type { BundledDocument, Manifest } from "../snapshot/index.ts";
+import { healChunks } from "./chunks.ts";
+import type { healParams } from "./command.ts";
+
+type HealInput = Input<typeof healParams>;
+
+/** Problems that a create of the same name repairs. */
+const replaced: readonly string[] = ["error", "stuck", "no chunks"];
+
+/** Replaces the documents of a knowledge base that failed, and adds failed chunks again. */
+export async function* run(input: HealInput, context: Context): AsyncGenerator<Change> {
+  let healed = 0;
+  const left: Change[] = [];
+  for await (const row of heal(input, context)) {
+    yield row;
+    if (row.action === "update") healed++;
+    else left.push(row);
+  }
+  const { dryRun } = context.options;
+  const done = `${counted(healed, "repair")}${dryRun ? " planned" : ""}`;
+  if (!dryRun && left.some(({ action }) => action === "failed"))
+    throw new CliError("partial", `${done}, ${left.length} left: ${left[0]?.name}`, {
+      isResult: true,
+      details: { left },
+      hint: "remove the cause, such as a model without credit, and run the same command again",
+    });
+  context.summary(left.length > 0 ? `${done}, ${left.length} left as they are` : done);
+}
+
+async function* heal(input: HealInput, context: Context): AsyncGenerator<Change> {
+  const { dataset_id } = input;
+  const { host, options } = context;
+  const directory = join(host.directories.state, "heal", dataset_id);
+  const documents = await collect(countedDocuments(dataset_id, context));
+  if (options.dryRun) {
+    yield* planned(input, documents, context);
+    return yield* healChunks(input, documents, context);
+  }
+  await host.files.makeDirectory(dirname(directory), 0o700);
+  const release = await openBackup(directory, host);
+  try {
+    const unfinished = (await allSnapshots(directory, context)).at(-1);
+    const rows = unfinished ? [] : planned(input, documents, context);
+    const ids = new Set<string>();
+    for (const row of rows) {
+      if (row.action === "skip") yield row;
+      else if (row.id !== null) ids.add(row.id);
+    }
+    const saved =
+      unfinished ??
+      (ids.size > 0 &&
+        (await takeSnapshot(directory, dataset_id, { chunks: true, only: ids }, context)).snapshot);
+    if (unfinished) await context.notice("continuing with what an interrupted run has saved");
+    if (saved) {
+      const manifest = await readManifestOf(directory, saved, host.files);
+      const isDone = yield* replace(input, { directory, manifest }, context);
+      // Edits of chunks that could not be put back yet are nowhere else.
+      if (isDone) await host.files.remove(directory);
+    } else await host.files.remove(directory);
+    yield* healChunks(input, documents, context);
+  } finally {
+    release();
+  }
+}
+
+/** What a run would replace, and what it leaves as it is. */
+function* planned(
+  { dataset_id, stuck_after = Infinity }: HealInput,
+  documents: readonly Document[],
+  context: Context,
+): Generator<Change> {
+  const kb = { id: dataset_id, name: "", line: () => "" };
+  const limits = { stuckAfter: stuck_after, now: context.host.now().getTime() };
+  const names = groupBy(documents, ({ name }) => name);
+  for (const document of documents) {
+    const { id, name, enabled, archived } = document;
+    const [found] = [...listFindings(kb, document, limits)].filter(({ problem }) =>
+      replaced.includes(problem),
+    );
+    if (!found) continue;
+    const row = (action: "update" | "skip", note: string) =>
+      change({ action, what: "document", name, id, note });
+    if (!enabled || archived)
+      yield row("skip", `${archived ? "archived" : "disabled"}: ${found.note}`);
+    else if ((names.get(name)?.length ?? 0) > 1)
+      yield row("skip", `another document has its name: ${found.note}`);
+    else yield row("update", `${found.problem}: ${found.note}`);
+  }
+}
+
+/** Documents as they were saved before they are replaced. */
+interface Saved {
+  readonly directory: string;
+  readonly manifest: Manifest;
+}
+
+/** Replaces the saved documents, and puts back their metadata and edits of chunks. */
+async function* replace(input: HealInput, saved: Saved, context: Context): AsyncGenerator<Change> {
+  const { dataset_id, wait_for_limit } = input;
+  const { manifest, directory } = saved;
+  const state = await readKbState(dataset_id, context);
+  const edited = await editedDocuments(dataset_id, saved, context);
+  const changes = replacements(saved, state);
+  const withoutFile = manifest.state.documents.filter(({ file }) => file === null);
+  for (const { name, id } of withoutFile)
+    yield change({
+      action: "skip",
+      what: "document",
+      name,
+      id,
+      note: "the server has no file of it",
+    });
+  const target = { dataset_id, settings: state.settings, documents: [], wait_for_limit };
+  const wording = { verb: "restore", noun: "document", count: changes.length } as const;
+  const quiet = { ...context, summary: () => {} };
+  try {
+    if (changes.length > 0) yield* makeDocuments(changes, target, wording, quiet);
+  } catch (error) {
+    // Those that were made get their values and chunks; a rate limit ends the run.
+    if (!(error instanceof CliError) || error.kind !== "partial") throw error;
+  }
+  const now = new Map(
+    (await readKbState(dataset_id, context)).documents.map((each) => [each.id, each]),
+  );
+  const healed = manifest.state.documents.flatMap((before) => {
+    const current = now.get(before.id);
+    return current && isIndexed(current) ? [[before, current] as const] : [];
+  });
+  await restoreValues(dataset_id, healed, context);
+  for (const [{ id, name, chunks }] of healed) {
+    if (chunks === undefined || !edited.has(id)) continue;
+    const stored = (await collect(readChunkFile(directory, chunks.file, context))).map((chunk) =>
+      // A failed chunk is not enabled either, but not on purpose.
+      chunk.status === "completed" ? chunk : { ...chunk, status: "completed", enabled: true },
+    );
+    const rules = chunkRules(state.settings, state.settings.doc_form);
+    const to = { dataset_id, document_id: id, ...rules };
+    await makeChunks(to, stored, context);
+    const note = `chunks put back: ${counted(stored.length, "chunk")}`;
+    yield change({ action: "update", what: "document", name, id, note });
+  }
+  const healedIds = new Set(healed.map(([{ id }]) => id));
+  return [...edited].every((id) => healedIds.has(id) || !now.has(id));
+}
+
+/** The creates that replace the saved documents, but those that are healed already. */
+function replacements({ directory, manifest }: Saved, state: KbState): readonly DocumentChange[] {
+  const now = new Map(state.documents.map((each) => [each.id, each]));
+  const sources = sourceDocuments(directory, manifest, state.fields);
+  return manifest.state.documents.flatMap((before, index): DocumentChange[] => {
+    const [source, document] = [sources[index], now.get(before.id)];
+    if (!source || !document || source.hash === null || !isReplaceable(before, document)) return [];
+    const row = change({ action: "update", what: "document", name: before.name, id: before.id });
+    // As one in error, it is replaced by a create of its name, which needs no available document.
+    return [{ ...row, source, document: { ...document, indexing_status: "error", error: null } }];
+  });
+}
+
+const isReplaceable = (before: BundledDocument, now: KbState["documents"][number]): boolean =>
+  now.enabled && !now.archived && !(isIndexed(now) && now.stored !== before.stored);
+
+/** The IDs of saved documents whose chunks were edited by hand: noted before the first of them is replaced. */
+async function editedDocuments(
+  dataset_id: string,
+  { directory, manifest }: Saved,
+  context: Context,
+): Promise<ReadonlySet<string>> {
+  const { files } = context.host;
+  const path = join(directory, "edited.json");
+  const noted =
+    (await files.stat(path)) && tryParseJson(new TextDecoder().decode(await files.read(path)));
+  if (Array.isArray(noted)) return new Set(noted.map(String));
+  const edited: string[] = [];
+  for (const document of manifest.state.documents)
+    if ((await lossesOfAll(dataset_id, [document], context)).length > 0) edited.push(document.id);
+  await files.writeAtomic(path, `${JSON.stringify(edited)}\n`, 0o600);
+  return new Set(edited);
+}

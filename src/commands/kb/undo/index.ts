@@ -1,0 +1,1 @@
+export { startRecord } from "./record.ts";

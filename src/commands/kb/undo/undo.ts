@@ -1,0 +1,140 @@
+import { CliError, notFound, refused } from "../../../errors.ts";
+import { commandLine } from "../../../lib/command-line.ts";
+import { counted } from "../../../lib/text.ts";
+import type { Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { allSnapshots, readManifestOf, snapshotById } from "../backup/index.ts";
+import { change } from "../changes/index.ts";
+import type { Change } from "../changes/index.ts";
+import { readKbState } from "../documents/index.ts";
+import type { KbState } from "../documents/index.ts";
+import { importBundle } from "../snapshot/index.ts";
+import type { Manifest } from "../snapshot/index.ts";
+import type { undoParams } from "./command.ts";
+import { currentDocuments, settingsBack, touchedDocuments } from "./compare.ts";
+import type { CurrentDocument } from "./compare.ts";
+import { makeBack, plannedRows } from "./make-back.ts";
+import { readRecords, writeRecord } from "./record.ts";
+import type { StoredRecord } from "./record.ts";
+
+/** Takes back the last recorded command. Throws refused, and changes nothing, if others changed the same. */
+export async function* run(
+  input: Input<typeof undoParams>,
+  context: Context,
+): AsyncGenerator<Change> {
+  const records = await ownRecords(context);
+  if (input.list) return yield* records.toReversed().map(recordRow);
+  const record = records.at(-1);
+  if (!record)
+    throw notFound(
+      "no command to take back on this server",
+      "only commands that were run with --backup are recorded; other machines have their own records",
+    );
+  const { directory, kb } = record;
+  const before = await manifestOf(record, record.before, context);
+  if (record.after === null) throw await unfinished(record, context);
+  const state = await stateOf(kb.id, context);
+  if (record.after === "deleted") return yield* restoreDeleted(record, before, state, context);
+  if (!state)
+    throw refused(
+      `knowledge base ${JSON.stringify(kb.name)} no longer exists`,
+      restoreLine(record),
+    );
+  const after = await manifestOf(record, record.after, context);
+  const touched = await touchedDocuments(directory, before, after, context);
+  const documents = await currentDocuments(
+    directory,
+    touched,
+    { id: kb.id, state, after },
+    context,
+  );
+  const { back, conflicts } = settingsBack(before.state, after.state, state);
+  // What an interrupted undo has made so far is neither.
+  const rows = record.undoing
+    ? []
+    : [...conflicts.map(conflictOf), ...documents.flatMap(changedRows)];
+  yield* rows;
+  if (rows.length > 0)
+    throw refused(
+      `${counted(rows.length, "part")} changed since ${record.command}: nothing was taken back`,
+      restoreLine(record),
+      { isResult: true },
+    );
+  const plan = { record, before, state, documents, back };
+  if (context.options.dryRun) return yield* plannedRows(plan);
+  await context.confirm(`Take back ${record.command} of ${record.at}?`, {
+    declined: "nothing was taken back",
+  });
+  await writeRecord({ ...record, undoing: true }, context.host);
+  yield* makeBack(plan, context);
+  await context.host.files.remove(record.path);
+  context.summary(`took back ${record.command}; IDs, hit counts and times did not come back`);
+}
+
+/** The records of the server of this line. */
+async function ownRecords(context: Context): Promise<readonly StoredRecord[]> {
+  const base_url = await context.api.baseUrl();
+  return (await readRecords(context.host)).filter(({ kb }) => kb.base_url === base_url);
+}
+
+const recordRow = ({ command, kb, at, after }: StoredRecord): Change =>
+  change({
+    action: after === null ? "left" : "unchanged",
+    what: "knowledge base",
+    name: kb.name,
+    id: kb.id,
+    note: `${at} ${command}${after === null ? " (did not end)" : ""}`,
+  });
+
+async function manifestOf(record: StoredRecord, id: string, context: Context): Promise<Manifest> {
+  const { directory } = record;
+  const snapshot = snapshotById(id, await allSnapshots(directory, context), directory);
+  return readManifestOf(directory, snapshot, context.host.files);
+}
+
+/** The state of a knowledge base; undefined if it does not exist. */
+const stateOf = (dataset_id: string, context: Context): Promise<KbState | undefined> =>
+  readKbState(dataset_id, context, { exact: true }).catch((error: unknown) => {
+    if (error instanceof CliError && error.kind === "not-found") return undefined;
+    throw error;
+  });
+
+const restoreLine = ({ directory, kb, before }: StoredRecord): string =>
+  commandLine("kb backup restore", [directory, kb.id], {
+    snapshot: before,
+    name: `${[...kb.name].slice(0, 30).join("")} before`,
+  });
+
+/** What such a command left is not known, so nothing can be compared with it. */
+const unfinished = async (record: StoredRecord, _context: Context): Promise<CliError> =>
+  refused(
+    `${record.command} did not end, so what it left is not known`,
+    `to have the knowledge base as it was before, beside this one: ${restoreLine(record)}`,
+  );
+
+/** Creates a deleted knowledge base again, with a new ID. */
+async function* restoreDeleted(
+  record: StoredRecord,
+  manifest: Manifest,
+  state: KbState | undefined,
+  context: Context,
+): AsyncGenerator<Change> {
+  if (state) throw refused("the knowledge base exists", "nothing has to be taken back");
+  const { directory, kb, command, at } = record;
+  if (!context.options.dryRun)
+    await context.confirm(`Take back ${command} of ${at}?`, { declined: "nothing was taken back" });
+  yield* importBundle({ directory, manifest, name: kb.name, as_is: true }, context);
+  if (context.options.dryRun) return;
+  await context.host.files.remove(record.path);
+  context.summary(`took back ${command}: ${kb.name} has a new ID; applications do not use it yet`);
+}
+
+const conflictOf = ({ what, name, from }: Change): Change =>
+  change({ action: "conflict", what, name, note: `is now ${JSON.stringify(from)}` });
+
+const changedRows = ({ before, after, current, changed }: CurrentDocument): Change[] => {
+  const { name = "", id = null } = current ?? after ?? before ?? {};
+  if (changed.length === 0) return [];
+  const note = current ? `changed since: ${changed.join(", ")}` : "was deleted since";
+  return [change({ action: "conflict", what: "document", name, id, note })];
+};

@@ -1,0 +1,229 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { alteringProxy } from "../../lib/altering-proxy.ts";
+import { killer } from "../../lib/killed-at.ts";
+import { sampled } from "../../lib/sampled.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
+
+const server = await testSandbox({ speed: 400, models: true });
+const home = await temporaryDirectory();
+const world = { folder: home };
+const kb = (...argv: string[]) => server.cli(["kb", ...argv], world);
+const done = async (...argv: string[]) => (await server.done(["kb", ...argv], world)).out.trim();
+const provider = "langgenius/stub/stub";
+afterEach(() => server.sandbox.models.withoutCredentials.delete(provider));
+
+const text = (at: number | string) => `First rule ${at}\n\nSecond rule ${at}\n\nThird rule ${at}`;
+const rule = JSON.stringify({
+  mode: "custom",
+  rules: {
+    pre_processing_rules: [],
+    segmentation: { separator: "\n\n", max_tokens: 50, chunk_overlap: 0 },
+  },
+});
+
+/** A knowledge base in which documents have failed: `fails` when its model had no credentials. */
+async function failing(name: string): Promise<void> {
+  await done("create", name, "--indexing-technique", "high_quality");
+  const split = ["--process-rule", rule];
+  for (const document of ["good.md", "fails.md", "off.md"])
+    await done("doc", "add", name, document, "--text", text(`of ${document}`), ...split);
+  await done("doc", "wait", name);
+  await done("metadata", "create", name, "team", "--type", "string");
+  await done("metadata", "set", name, "fails.md", "--set", "team=people");
+  server.sandbox.models.withoutCredentials.add(provider);
+  for (const document of ["fails.md", "off.md"])
+    await done("doc", "add", name, document, "--text", text(`of new ${document}`), ...split);
+  await kb("doc", "wait", name);
+  server.sandbox.models.withoutCredentials.delete(provider);
+  await done("doc", "disable", name, "good.md");
+}
+
+const problems = async (name: string) => (await kb("check", name)).out;
+const writes = (since: number) =>
+  server.seen
+    .slice(since)
+    .filter(
+      ({ method, path }) => method !== "GET" && !path.endsWith("zip") && !path.endsWith("retrieve"),
+    )
+    .map(
+      ({ method, path }) =>
+        `${method} ${path.replaceAll(/[0-9a-f-]{36}/g, "ID").replace("/v1/datasets/ID", "")}`,
+    );
+
+test("documents in error are replaced, and nothing else is changed", async () => {
+  await failing("Failing");
+  const ids = await done("doc", "list", "Failing", "--all", "-o", "name");
+  const from = server.seen.length;
+  const planned = await done("heal", "Failing", "--dry-run");
+  expect(writes(from)).toEqual([]);
+  expect(planned.split("\n").map((row) => row.split("\t").slice(0, 3).join(" "))).toEqual([
+    "update document off.md",
+    "update document fails.md",
+  ]);
+  await done("heal", "Failing");
+  expect(await problems("Failing")).toBe("");
+  expect(await done("doc", "list", "Failing", "--all", "-o", "name")).toBe(ids);
+  expect(
+    writes(from).filter((line) => line.startsWith("DELETE") || line.includes("status")),
+  ).toEqual([]);
+  const shown = await done("doc", "show", "Failing", "fails.md", "-o", "json");
+  expect(shown).toContain('"people"');
+  expect(await done("doc", "show", "Failing", "good.md", "--jq", ".display_status")).toBe(
+    "disabled",
+  );
+  expect(await readdir(join(home, "state", "heal"))).toEqual([]);
+  // A second run has nothing to do.
+  const again = server.seen.length;
+  await done("heal", "Failing");
+  expect(writes(again)).toEqual([]);
+});
+
+test("a document that fails again stays, and the exit code says so", async () => {
+  await done("create", "Again", "--indexing-technique", "high_quality");
+  await done("doc", "add", "Again", "bad.md", "--text", "[[embed-error:rate]] x");
+  await kb("doc", "wait", "Again");
+  const ran = await kb("heal", "Again");
+  expect(ran.exit).toBe(10);
+  expect(ran.out).toMatch(/^failed\tdocument\tbad\.md\tindexing failed: Rate limit/);
+});
+
+test("a disabled document in error is left as it is", async () => {
+  await failing("Off");
+  const alter = ({ path, json }: { path: string; json: unknown }) => {
+    if (!path.includes("/documents?") && !path.endsWith("/documents")) return;
+    for (const document of (json as { data: Record<string, unknown>[] }).data ?? [])
+      if (document["name"] === "off.md") document["enabled"] = false;
+  };
+  const url = await alteringProxy(server.sandbox.origin, alter);
+  const { out } = await server.done(["kb", "heal", "Off", "--dry-run", "--base-url", url], world);
+  expect(out).toMatch(/^skip\tdocument\toff\.md\tdisabled: /m);
+});
+
+/** A server on which a chunk is in error until it is deleted. */
+const withFailedChunk = (chunk: string): Promise<string> =>
+  alteringProxy(
+    server.sandbox.origin,
+    ({ method, path, json }) => {
+      if (method !== "GET" || !/\/segments(\?|$)/.test(path)) return;
+      const page = json as { data: Record<string, unknown>[]; total: number };
+      const failed = page.data.filter(({ id }) => id === chunk);
+      for (const row of failed)
+        Object.assign(row, { status: "error", enabled: false, error: "was slow" });
+      if (path.includes("status=")) Object.assign(page, { data: failed, total: failed.length });
+    },
+    (path) => path.replaceAll(/status=[a-z_]+&?/g, ""),
+  );
+
+const chunkList = async (name: string, document: string) =>
+  JSON.parse(await done("chunk", "list", name, document, "--all", "-o", "json")) as {
+    id: string;
+    content: string;
+    keywords: string[];
+  }[];
+
+test("a chunk that is not indexed is added again at the end, and deleted then", async () => {
+  await done("create", "Chunks", "--indexing-technique", "high_quality");
+  await done("doc", "add", "Chunks", "a.md", "--text", text(1), "--process-rule", rule);
+  await done("doc", "wait", "Chunks");
+  const [first] = await chunkList("Chunks", "a.md");
+  await done(
+    "chunk",
+    "update",
+    "Chunks",
+    "a.md",
+    first?.id ?? "",
+    "--content",
+    "[[embed-error:rate]] lost",
+    "--keyword",
+    "mine",
+  ).catch(() => {});
+  const failed = await kb("heal", "Chunks");
+  expect(failed.out).toMatch(/^failed\tdocument\ta\.md\tchunk 1 failed again/);
+  expect(failed.exit).toBe(10);
+  expect((await chunkList("Chunks", "a.md")).map(({ content }) => content)).toEqual([
+    "[[embed-error:rate]] lost",
+    "Second rule 1",
+    "Third rule 1",
+  ]);
+});
+
+test("a chunk that recovers is the last one then, with its keywords", async () => {
+  await done("create", "Recovers", "--indexing-technique", "high_quality");
+  await done("doc", "add", "Recovers", "a.md", "--text", text(1), "--process-rule", rule);
+  await done("doc", "wait", "Recovers");
+  const [first] = await chunkList("Recovers", "a.md");
+  await done("chunk", "update", "Recovers", "a.md", first?.id ?? "", "--keyword", "mine");
+  const url = await withFailedChunk(first?.id ?? "");
+  const line = ["kb", "heal", "Recovers", "--base-url", url];
+  const { out } = await server.done(line, world);
+  expect(out).toMatch(/^update\tdocument\ta\.md\tchunk 1 added again at the end/);
+  const after = await chunkList("Recovers", "a.md");
+  expect(after.map(({ content }) => content)).toEqual([
+    "Second rule 1",
+    "Third rule 1",
+    "First rule 1",
+  ]);
+  expect(after.at(-1)?.keywords).toEqual(["mine"]);
+  const from = server.seen.length;
+  await server.done(line, world);
+  expect(writes(from)).toEqual([]);
+});
+
+test("edits of chunks and values are put back after a replacement", async () => {
+  await done("create", "Edited", "--indexing-technique", "high_quality");
+  await done("doc", "add", "Edited", "a.md", "--text", text(1), "--process-rule", rule);
+  await done("doc", "wait", "Edited");
+  const [first, second] = await chunkList("Edited", "a.md");
+  await done("chunk", "update", "Edited", "a.md", first?.id ?? "", "--content", "By hand");
+  await done("chunk", "delete", "Edited", "a.md", second?.id ?? "", "-y");
+  await done("chunk", "add", "Edited", "a.md", "--content", "Added by hand");
+  // Its content is the one of before, so it is in error until it is replaced.
+  const shown = JSON.parse(await done("doc", "list", "Edited", "-o", "json")) as {
+    data_source_info: { upload_file_id: string };
+  }[];
+  const stored = shown[0]?.data_source_info.upload_file_id;
+  const url = await alteringProxy(server.sandbox.origin, ({ path, json }) => {
+    if (!/\/documents(\?|$)/.test(path)) return;
+    for (const row of (json as { data: Record<string, unknown>[] }).data)
+      if (JSON.stringify(row).includes(stored ?? "-")) row["indexing_status"] = "error";
+  });
+  const { out } = await server.done(["kb", "heal", "Edited", "--base-url", url], world);
+  expect(out).toMatch(/^update\tdocument\ta\.md\tchunks put back: 3 chunks/m);
+  expect((await chunkList("Edited", "a.md")).map(({ content }) => content)).toEqual([
+    "By hand",
+    "Third rule 1",
+    "Added by hand",
+  ]);
+});
+
+/** The steps of an undisturbed run. */
+const moments = Array.from({ length: 40 }, (_, at) => at + 1);
+
+test.each(sampled(8, moments))(
+  "killed at step %i, the same command ends as an undisturbed one",
+  async (number) => {
+    const name = `Killed ${number}`;
+    await failing(name);
+    const folder = join(home, name);
+    const argv = ["kb", "heal", name];
+    let steps = 0;
+    const isStep = (step: string) =>
+      /^(GET|POST|PATCH|DELETE|writeAtomic|append|remove) /.test(step) && ++steps === number;
+    const from = server.seen.length;
+    const rest = await killer(server)(isStep, argv, folder);
+    // Half of the time, the step was done after all.
+    if (number % 2 === 0) await (await rest?.())?.body?.dump();
+    const again = await server.cli(argv, { folder });
+    expect(again.exit, again.err).toBe(0);
+    expect(await problems(name)).toBe("");
+    expect(await readdir(join(folder, "state", "heal"))).toEqual([]);
+    const sent = writes(from).filter((line) => line.includes("create-by-text"));
+    // Two documents, and at most those that were under way once more.
+    expect(sent.length).toBeLessThanOrEqual(4);
+    const shown = await done("doc", "show", name, "fails.md", "-o", "json");
+    expect(shown).toContain('"people"');
+  },
+);

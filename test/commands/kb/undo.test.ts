@@ -1,0 +1,219 @@
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";
+import { sampled } from "../../lib/sampled.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
+
+const server = await testSandbox({ speed: 400, models: true });
+const home = await temporaryDirectory();
+const backups = join(home, "backups");
+
+const kb = (...argv: string[]) => server.cli(["kb", ...argv], { folder: home });
+const done = async (...argv: string[]) =>
+  (await server.done(["kb", ...argv], { folder: home })).out.trim();
+
+await handEditedBase(server, "Base", formsOfChunks[1]);
+await done("doc", "add", "Base", "plain.md", "--text", "Plain text\n\nIn two paragraphs");
+await done("doc", "wait", "Base");
+await done("metadata", "create", "Base", "team", "--type", "string");
+await done("metadata", "create", "Base", "size", "--type", "number");
+await done(
+  "metadata",
+  "set",
+  "Base",
+  "plain.md",
+  "edited.md",
+  "--set",
+  "team=people",
+  "--set",
+  "size=7",
+);
+await done("tag", "create", "bound");
+await done("tag", "create", "free");
+await done("tag", "bind", "Base", "bound");
+await done("export", "Base", join(home, "before"));
+await mkdir(join(home, "docs"));
+await writeFile(join(home, "docs", "plain.md"), "Another text");
+await writeFile(join(home, "docs", "new.md"), "A new file");
+await writeFile(
+  join(home, "base.yaml"),
+  "knowledge_base: Base\ndescription: From a file\ntags: [free]\n",
+);
+
+const chunk = async (document: string, at = 0) =>
+  (JSON.parse(await done("chunk", "list", "Base", document, "-o", "json")) as { id: string }[])[at]
+    ?.id ?? "";
+
+/** Each command that can be taken back; `$0` is the first chunk of plain.md. */
+const commands: readonly (readonly string[])[] = [
+  ["doc", "delete", "Base", "plain.md", "-y"],
+  ["doc", "delete", "Base", "edited.md", "-y"],
+  ["doc", "add", "Base", "plain.md", "--text", "Replaced"],
+  ["doc", "add", "Base", "another.md", "--text", "Added"],
+  ["doc", "update", "Base", "plain.md", "--name", "plain.md", "--text", "Updated"],
+  ["doc", "rename", "Base", "plain.md", "renamed.md"],
+  ["doc", "disable", "Base", "plain.md"],
+  ["doc", "enable", "Base", "disabled.md"],
+  ["doc", "archive", "Base", "plain.md"],
+  ["chunk", "update", "Base", "plain.md", "$0", "--content", "Edited"],
+  ["chunk", "update", "Base", "plain.md", "$0", "--no-enabled"],
+  ["chunk", "delete", "Base", "plain.md", "$0", "-y"],
+  ["chunk", "add", "Base", "plain.md", "--content", "Added"],
+  ["metadata", "set", "Base", "plain.md", "--set", "team=sales", "--unset", "size"],
+  ["metadata", "delete", "Base", "team", "-y"],
+  ["metadata", "rename", "Base", "team", "group"],
+  ["metadata", "create", "Base", "more", "--type", "string"],
+  ["metadata", "built-in", "enable", "Base"],
+  ["tag", "unbind", "Base", "bound"],
+  ["tag", "bind", "Base", "free"],
+  ["update", "Base", "--description", "Other", "--permission", "all_team_members"],
+  ["update", "Base", "--name", "Renamed"],
+  ["sync", "Base", join(home, "docs"), "--adopt"],
+  ["delete", "Base", "-y"],
+];
+
+test.each(
+  sampled(
+    3,
+    commands.map((line) => [line.slice(0, 5).join(" "), line] as const),
+  ),
+)("%s is taken back", async (_, line) => {
+  const first = await chunk("plain.md");
+  const argv = line.map((word) => (word === "$0" ? first : word));
+  await done(...argv, "--backup", backups);
+  const changed = await kb(
+    "verify",
+    join(home, "before"),
+    line[1] === "Base" && line[0] === "delete"
+      ? "name:Gone"
+      : `name:${line.at(-1) === "Renamed" ? "Renamed" : "Base"}`,
+    "--chunks",
+  );
+  if (line.at(-1) !== "Renamed") expect(changed.exit).not.toBe(0);
+  const plan = await done("undo", "--dry-run");
+  expect(plan).not.toBe("");
+  await done("undo", "-y");
+  const { exit, out } = await kb("verify", join(home, "before"), "name:Base", "--chunks");
+  expect(out).toBe("");
+  expect(exit).toBe(0);
+  expect((await kb("undo", "-y")).exit).toBe(3);
+});
+
+describe("what others have changed since", () => {
+  test.each<[string, string[], string[], string, string]>([
+    [
+      "the same chunk",
+      ["chunk", "update", "Base", "plain.md", "$0", "--content", "Mine"],
+      ["chunk", "update", "Base", "plain.md", "$0", "--content", "Theirs"],
+      "plain.md\tchanged since: chunks",
+      "plain.md",
+    ],
+    [
+      "the same value",
+      ["metadata", "set", "Base", "plain.md", "--set", "team=a"],
+      ["metadata", "set", "Base", "plain.md", "--set", "team=b"],
+      "plain.md\tchanged since: metadata",
+      "plain.md",
+    ],
+    [
+      "the same setting",
+      ["update", "Base", "--description", "a"],
+      ["update", "Base", "--description", "b"],
+      'description\tis now "b"',
+      "",
+    ],
+    [
+      "the added document",
+      ["doc", "add", "Base", "theirs.md", "--text", "a"],
+      ["doc", "add", "Base", "theirs.md", "--text", "b"],
+      "theirs.md\tchanged since: content, chunks",
+      "",
+    ],
+  ])("%s: it is listed, and nothing is changed", async (_, mine, theirs, row) => {
+    const first = await chunk("plain.md");
+    const words = (line: readonly string[]) => line.map((word) => (word === "$0" ? first : word));
+    await done(...words(mine), "--backup", backups);
+    await done(...words(theirs));
+    await done("doc", "wait", "Base");
+    const from = server.seen.length;
+    const ran = await kb("undo", "-y");
+    expect(ran.exit).toBe(5);
+    expect(ran.out).toContain(row);
+    expect(ran.err).toContain("nothing was taken back");
+    const sent = server.seen
+      .slice(from)
+      .filter(({ method, path }) => method !== "GET" && !path.endsWith("zip"));
+    expect(sent).toEqual([]);
+  });
+
+  test("a change of something else does not matter, and stays", async () => {
+    await done("doc", "add", "Base", "mine.md", "--text", "Mine", "--backup", backups);
+    await done("metadata", "set", "Base", "edited.md", "--set", "team=theirs");
+    await done("undo", "-y");
+    expect((await kb("doc", "show", "Base", "mine.md")).exit).toBe(3);
+    expect(await done("doc", "show", "Base", "edited.md", "-o", "json")).toContain("theirs");
+  });
+});
+
+describe("records", () => {
+  const records = join(home, "state", "undo");
+  test("a command that failed before it sent anything leaves none", async () => {
+    const before = await readdir(records);
+    const ran = await kb("doc", "delete", "Base", "missing.md", "-y", "--backup", backups);
+    expect(ran.exit).toBe(3);
+    expect(await readdir(records)).toEqual(before);
+  });
+
+  test("one that did not end is not taken back: what it left is not known", async () => {
+    const stop = new AbortController();
+    const line = ["kb", "doc", "add", "Base", "cut.md", "--text", "x", "--backup", backups];
+    const around = { folder: home, signal: stop.signal };
+    const ran = await server.cli(line, {
+      ...around,
+      around: (host) => ({
+        ...host,
+        dispatcher: async (options) => {
+          const dispatcher = await host.dispatcher(options);
+          const request = (given: { path: string }) => {
+            if (given.path.endsWith("create-by-text")) stop.abort("SIGINT");
+            return dispatcher.request(given as never);
+          };
+          return Object.assign(Object.create(dispatcher) as typeof dispatcher, { request });
+        },
+      }),
+    });
+    expect(ran.exit).toBe(130);
+    const undo = await kb("undo", "-y");
+    expect(undo.exit).toBe(5);
+    expect(undo.err).toContain("did not end, so what it left is not known");
+    expect(await done("undo", "--list")).toContain("(did not end)");
+  });
+
+  test("with --each, a backup is refused: rows can name several knowledge bases", async () => {
+    const ran = await kb("doc", "delete", "--each", "rows.csv", "-y", "--backup", backups);
+    expect(ran).toMatchObject({ exit: 2 });
+    expect(ran.err).toContain("--backup is for one knowledge base");
+  });
+});
+
+describe("the prompt before a delete", () => {
+  test("b backs up first, so that it can be taken back", async () => {
+    await done("doc", "add", "Base", "asked.md", "--text", "x");
+    await done("doc", "wait", "Base");
+    const questions: string[] = [];
+    const terminal = { folder: join(home, "asked"), tty: true, questions };
+    const ran = await server.cli(["kb", "doc", "delete", "Base", "asked.md"], {
+      ...terminal,
+      answers: ["b"],
+    });
+    expect(ran.exit, ran.err).toBe(0);
+    expect(questions).toEqual([
+      expect.stringMatching(/This cannot be\s+undone\. \[y\/N, b to back up first\] $/),
+    ]);
+    expect((await kb("doc", "show", "Base", "asked.md")).exit).toBe(3);
+    await server.done(["kb", "undo", "-y"], { folder: join(home, "asked") });
+    expect((await kb("doc", "show", "Base", "asked.md")).exit).toBe(0);
+  });
+});
