@@ -1,5 +1,5 @@
 import { findAndProve, neededInAll } from "../../src/commands/kb/tune/halving.ts";
-import type { Finding } from "../../src/commands/kb/tune/halving.ts";
+import type { TuneFinding } from "../../src/commands/kb/tune/halving.ts";
 import { seeded } from "./seeded.ts";
 
 /** A collection of questions, each found or not by each of the arms; the first arm is today's settings. */
@@ -16,7 +16,7 @@ interface Synthetic {
 export async function tuned(
   { arms, questions, discordant, better }: Synthetic,
   seed: number,
-): Promise<Finding<number> & { readonly searches: number }> {
+): Promise<TuneFinding<number> & { readonly searches: number }> {
   const random = seeded(seed);
   const found = Array.from({ length: questions }, () => {
     const today = random() < 0.6 ? 1 : 0;

@@ -3,14 +3,13 @@ import { newCounter } from "../../api/pages.ts";
 import { FirstRequests } from "../../api/calls.ts";
 import type { ApiClient } from "../../api/client.ts";
 import type { CallScope } from "../../commands/task/command-runner.ts";
-import type { ConfirmOptions, Context } from "../../commands/task/command-spec.ts";
+import type { Context } from "../../commands/task/command-spec.ts";
 import { unset } from "../../config/profiles.ts";
 import type { Setting } from "../../config/profiles.ts";
 import { settingsFor } from "../../config/settings.ts";
 import type { Settings, TargetFlags } from "../../config/settings.ts";
-import { CliError, abortError, usage } from "../../errors.ts";
+import { CliError, abortError } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
-import { visible } from "../../output/display-width.ts";
 import { timesFor, wantsRedraw } from "../../output/style.ts";
 import type { Command } from "../parse/command.ts";
 import {
@@ -25,6 +24,7 @@ import type { TypedLine } from "../parse/values.ts";
 import { lookupOf } from "../resolve/resolve-input.ts";
 import { emptyRequestLog } from "../trace/request-log.ts";
 import type { RequestLog } from "../trace/request-log.ts";
+import { confirm, writeLine } from "./confirm.ts";
 import { openClient } from "./line-client.ts";
 
 /** One command line: what it is, what it works with, what it has done. */
@@ -79,8 +79,7 @@ interface Opening extends Pick<Session, "command" | "options" | "host"> {
 /** Opens the session of one command. Nothing is read or sent before it is needed. */
 export function openSession(opening: Opening): Session {
   const { command, options, host, progress = () => {}, log = emptyRequestLog() } = opening;
-  const { permit, firsts = new FirstRequests() } = opening;
-  const { commands = () => Promise.reject(new Error("commands cannot be nested")) } = opening;
+  const { permit, firsts = new FirstRequests(), commands = noCommands } = opening;
   const flags: TargetFlags = options.globals;
   const settings = settingsOnce(command, flags, host);
   let format = unset;
@@ -120,11 +119,8 @@ export function openSession(opening: Opening): Session {
     formulas: formulasIn(options.globals.safeCells === true, messages.notice),
     progress,
     commands,
-    confirm(question, how = {}) {
-      // After a write, it would not be the state before the command.
-      const backUp = session.writes() === 0 ? session.backUp : undefined;
-      return confirm(question, { ...how, backUp }, options, host);
-    },
+    confirm: (question, how = {}) =>
+      confirm(question, { ...how, backUp: backUpOf(session) }, options, host),
     valueColumns: () => session.valueColumns,
     counter: newCounter(),
     options: contextOptions(opening, () => format),
@@ -161,6 +157,11 @@ export function openSession(opening: Opening): Session {
   };
   return session;
 }
+
+const noCommands = () => Promise.reject(new Error("commands cannot be nested"));
+
+/** After a write, it would not be the state before the command. */
+const backUpOf = ({ writes, backUp }: Session) => (writes() === 0 ? backUp : undefined);
 
 /** Settings that are read when they are first needed. */
 function settingsOnce(command: Command, flags: TargetFlags, host: Host): () => Promise<Settings> {
@@ -238,51 +239,6 @@ function contextOptions(
     program: command.words[0] ?? "",
     flags: { ...globals, timeout: options.timeout, allowFiles: globals.allowFiles ?? [] },
   };
-}
-
-/** Writes a message to stderr; text of a server cannot add another line. */
-async function writeLine(text: string, host: Host): Promise<void> {
-  const { wrapMessage } = await import("../../output/table/text-lines.ts");
-  await host.stderr.write(`${wrapMessage(visible(text), host.stderr.columns)}\n`);
-}
-
-/**
- * Prompts before something is deleted, and backs it up first on request. Throws usage when declined or when no
- * prompt is possible.
- */
-async function confirm(
-  question: string,
-  { type, declined = "nothing was deleted", backUp }: ConfirmOptions & Pick<Session, "backUp">,
-  { globals, input }: Options,
-  host: Host,
-): Promise<void> {
-  if (globals.yes) return;
-  if (!input) {
-    throw usage(
-      `confirmation required: cannot prompt without a terminal: ${question}`,
-      "pass --yes to skip the prompt",
-      { code: "confirmation-needed" },
-    );
-  }
-  if (type !== undefined) await writeLine(question, host);
-  const { signal } = host;
-  const prompt = async (asked: string) =>
-    (
-      await host.prompt(asked, { signal }).catch((error: unknown) => {
-        throw signal.aborted ? abortError(signal) : error;
-      })
-    ).trim();
-  const askType = `Type ${type} to delete`;
-  let reply =
-    type === undefined
-      ? await prompt(`${question} [y/N${backUp ? ", b to back up first" : ""}] `)
-      : await prompt(`${askType}${backUp ? ", or b to back up first" : ""}: `);
-  if (backUp && /^b$/i.test(reply) && type?.trim() !== reply) {
-    await backUp();
-    reply = type === undefined ? "y" : await prompt(`${askType}: `);
-  }
-  const isConfirmed = type === undefined ? /^(y|yes)$/i.test(reply) : reply === type.trim();
-  if (!isConfirmed) throw usage(declined, undefined, { code: "declined" });
 }
 
 /**

@@ -41,13 +41,13 @@ export const kbBackup = task({
   examples: ["kb backup backups Handbook", "kb backup backups --all -o jsonl"],
 });
 
-export const listParams = { directory, kb: local.text("Only this knowledge base") };
+export const snapshotListParams = { directory, kb: local.text("Only this knowledge base") };
 
 export const backupList = task({
   command: "kb backup list <dir>",
   action: "list the snapshots in {dir}",
   summary: "List the snapshots of a backup, newest first",
-  params: listParams,
+  params: snapshotListParams,
   returns: withNamePath(
     "snapshot",
     list("", "snapshot kb taken:time documents bytes:bytes note ... kb_id server"),

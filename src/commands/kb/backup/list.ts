@@ -1,6 +1,6 @@
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import type { listParams } from "./command.ts";
+import type { snapshotListParams } from "./command.ts";
 import { allSnapshots, snapshotsOf } from "./find.ts";
 import type { Snapshot } from "./store.ts";
 
@@ -17,7 +17,7 @@ export const snapshotRow = ({ id, kb, taken_at, documents, bytes, note }: Snapsh
 });
 
 export async function* run(
-  { directory, kb }: Input<typeof listParams>,
+  { directory, kb }: Input<typeof snapshotListParams>,
   context: Context,
 ): AsyncGenerator<ReturnType<typeof snapshotRow>> {
   const all = await allSnapshots(directory, context);

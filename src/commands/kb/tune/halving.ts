@@ -90,7 +90,7 @@ export interface Trial<A> {
 }
 
 /** What a tuning found. */
-export interface Finding<A> {
+export interface TuneFinding<A> {
   /** The arms that entered each round, the best first after it. */
   readonly rounds: readonly { readonly questions: number; readonly arms: readonly A[] }[];
   /** Today's settings if no other arm looked better. */
@@ -108,7 +108,7 @@ export async function findAndProve<A>(
   { arms, today, parts }: { readonly arms: readonly A[]; readonly today: A; readonly parts: Parts },
   trial: Trial<A>,
   level: number,
-): Promise<Finding<A>> {
+): Promise<TuneFinding<A>> {
   const rounds: { questions: number; arms: readonly A[] }[] = [];
   let alive = arms;
   let best = 0;
@@ -144,7 +144,7 @@ function gainOf<A>(arm: A, today: A, keys: readonly string[], { valueOf }: Trial
   return gains.length === 0 ? -1 : gains.reduce((sum, each) => sum + each, 0) / gains.length;
 }
 
-function verdictOf(comparison: SettingsComparison | undefined): Finding<unknown>["verdict"] {
+function verdictOf(comparison: SettingsComparison | undefined): TuneFinding<unknown>["verdict"] {
   if (comparison?.verdict === "better") return "better";
   const isKept = comparison?.verdict === "worse" || comparison?.verdict === "same";
   return isKept ? "keep what you have" : "cannot be told";

@@ -6,7 +6,7 @@ import type { Cell, Report, Section } from "../../../output/report-model.ts";
 import { amount, signed } from "../eval/index.ts";
 import type { Arm } from "./arms.ts";
 import { neededInAll, roundsOf } from "./halving.ts";
-import type { Finding } from "./halving.ts";
+import type { TuneFinding } from "./halving.ts";
 import { costText } from "./plan.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
 import type { SearchTrial } from "./trial.ts";
@@ -54,7 +54,7 @@ const armData = ({ label, settings, rule }: Arm) => ({
 export interface Tuning {
   readonly plan: TunePlan;
   readonly input: TuneInput;
-  readonly finding: Finding<Arm> | undefined;
+  readonly finding: TuneFinding<Arm> | undefined;
   /** Mean characters that the settings of today return. */
   readonly characters: number;
   readonly trial: SearchTrial;

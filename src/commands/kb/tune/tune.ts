@@ -17,7 +17,7 @@ import { countedDocuments, readKb, sendableRule, storedFile } from "../documents
 import { DEFAULT_LEVEL, resolveExpected } from "../eval/index.ts";
 import type { Arm } from "./arms.ts";
 import { findAndProve } from "./halving.ts";
-import type { Finding } from "./halving.ts";
+import type { TuneFinding } from "./halving.ts";
 import { costText, formOf, planTuning } from "./plan.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
 import { planReport, tuningReport } from "./report.ts";
@@ -82,7 +82,7 @@ async function search(
   { arms, parts }: TunePlan,
   trial: SearchTrial,
   context: Context,
-): Promise<{ readonly finding: Finding<Arm> | undefined; readonly characters: number }> {
+): Promise<{ readonly finding: TuneFinding<Arm> | undefined; readonly characters: number }> {
   const [today, ...others] = arms;
   let characters = 0;
   try {
