@@ -18,7 +18,8 @@ await server.cli(["kb", "create", "Kept", "--indexing-technique", "economy"]);
 server.sandbox.setFaults([parseFault("GET /datasets/*/tags delay=900ms")]);
 
 describe("the confirmation of a deletion", () => {
-  const question = /^Delete knowledge base Kept: no documents\? This cannot be undone\. \[y\/N\]/m;
+  const question =
+    /^Delete knowledge base Kept: no documents\? This cannot be undone\. \[y\/N, b to/m;
   const isThere = async () => (await server.cli(["kb", "show", "Kept"])).exit === 0;
 
   const refusals = [
@@ -44,7 +45,7 @@ describe("the confirmation of a deletion", () => {
   test("y: it is deleted", async () => {
     await server.done(["kb", "create", "Goes", "--indexing-technique", "economy"]);
     const run = onPty("kb", ["delete", "Goes"], env);
-    await run.shows(/^Delete knowledge base Goes: no documents\? .* \[y\/N\]/m);
+    await run.shows(/^Delete knowledge base Goes: no documents\? .* \[y\/N, b to/m);
     run.type("y\r");
     expect(await run.exit).toBe(0);
     expect((await server.cli(["kb", "show", "Goes"])).exit).toBe(3);

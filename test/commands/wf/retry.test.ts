@@ -208,7 +208,9 @@ describe("without a run", () => {
       expect([exit, err]).toEqual([
         2,
         expect.stringMatching(
-          new RegExp(`^error: <run> is required\nhint: \`wf ${word} last\` takes the newest r`),
+          new RegExp(
+            `^error: which run\\? <run> is missing\nhint: \`wf ${word} last\` takes the newest r`,
+          ),
         ),
       ]);
     },
