@@ -62,9 +62,12 @@ export async function* run(
     );
   const plan = { record, before, state, documents, back };
   if (context.options.dryRun) return yield* plannedRows(plan);
-  await context.confirm(`Take back ${record.command} of ${record.at}?`, {
-    declined: "nothing was taken back",
-  });
+  await context.confirm(
+    `Take back ${record.command} of ${context.options.timeText(new Date(record.at))}?`,
+    {
+      declined: "nothing was taken back",
+    },
+  );
   await writeRecord({ ...record, undoing: true }, context.host);
   yield* makeBack(plan, context);
   await context.host.files.remove(record.path);
@@ -122,7 +125,9 @@ async function* restoreDeleted(
   if (state) throw refused("the knowledge base exists", "nothing has to be taken back");
   const { directory, kb, command, at } = record;
   if (!context.options.dryRun)
-    await context.confirm(`Take back ${command} of ${at}?`, { declined: "nothing was taken back" });
+    await context.confirm(`Take back ${command} of ${context.options.timeText(new Date(at))}?`, {
+      declined: "nothing was taken back",
+    });
   yield* importBundle({ directory, manifest, name: kb.name, as_is: true }, context);
   if (context.options.dryRun) return;
   await context.host.files.remove(record.path);
