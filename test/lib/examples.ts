@@ -48,6 +48,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^kb doc enable/, ["kb doc disable Handbook welcome.md"]],
   [/^kb (import|verify)/, ["kb export Handbook backup"]],
   [/^kb backup (list|diff|restore|drill|prune)/, ["kb backup backups Handbook"]],
+  [/^kb chunk import/, ["kb chunk export Handbook chunks.csv"]],
   [/^kb undo/, ["kb doc disable Handbook leave.md --backup backups"]],
   [/^wf .*test run .*--baseline/, ["wf --app echo test run suite.yaml --save before.json"]],
   [
@@ -104,7 +105,7 @@ const files: Readonly<Record<string, string>> = {
   "suite.yaml": "tests: [{name: repeats, inputs: {query: hello}}]\n",
   "handbook.yml": "knowledge_base: Handbook\ndescription: What new colleagues ask\n",
   "questions.jsonl":
-    '{"question":"When do laptops wait?","documents":["welcome.md"]}\n{"question":"How many days of leave?","text":"Thirty days"}\n',
+    '{"question":"When do laptops wait?","documents":["welcome.md"],"part":"tune"}\n{"question":"How many days of leave?","text":"Thirty days","part":"proof"}\n',
   "handbook/welcome.md": "Welcome.\n",
   "pages.json": '[{"source_url":"https://example.com/1","title":"Page 1","content":"# Page 1"}]',
   "rule.yaml":
