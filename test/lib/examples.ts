@@ -64,6 +64,7 @@ const firstDone: readonly (readonly [RegExp, readonly string[]])[] = [
       (name) => `wf --app echo test run suite.yaml --save ${name}`,
     ),
   ],
+  [/^wf timeline last/, ["wf --app echo run query=hello --record recorded.jsonl"]],
   [/^wf test flaky/, ["wf --app echo test run suite.yaml --history results"]],
   [/^kb eval .*--baseline/, ["kb eval Handbook questions.jsonl --save before.json"]],
 ];

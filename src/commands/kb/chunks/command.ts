@@ -97,7 +97,7 @@ export const chunkExport = task({
   runsToEnd: true,
   examples: [
     "kb chunk export Handbook chunks.csv",
-    "kb chunk export Handbook chunks.csv --doc leave.md --doc travel.md",
+    "kb chunk export Handbook chunks.csv --doc leave.md --doc welcome.md",
   ],
 });
 
