@@ -36,6 +36,9 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
   await removeLeft(context);
   const snapshot = snapshotAt(input, await allSnapshots(directory, context));
   const manifest = await readManifestOf(directory, snapshot, context.host.files);
+  // No restore brings back the others.
+  const documents = manifest.state.documents.filter(({ file }) => file !== null);
+  const as_is = documents.every(({ chunks }) => chunks !== undefined);
   const temporary = await newTemporary(context);
   let differences = 0;
   let isUnknown = false;
@@ -43,8 +46,7 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
     const { name, description } = temporary;
     const settings = { ...manifest.state.settings, description };
     // Tags that do not exist would be created, and stay.
-    const marked: Manifest = { ...manifest, state: { ...manifest.state, settings, tags: [] } };
-    const as_is = manifest.state.documents.every(({ file, chunks }) => file === null || chunks);
+    const marked = { ...manifest, state: { ...manifest.state, documents, settings, tags: [] } };
     const flags = { directory, map_model, wait_for_limit, name, as_is, manifest: marked };
     for await (const _ of importBundle(flags, { ...context, summary: () => {} }));
     const id = await findKb(name, context);
@@ -67,7 +69,12 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
   }
   const took = formatDuration(context.host.elapsed() - started);
   const asked = questions.length > 0 ? `, asked ${counted(questions.length, "question")}` : "";
-  const what = `restored ${counted(snapshot.documents, "document")} of ${snapshot.taken_at} in ${took}${asked}, and removed them again`;
+  const others = snapshot.documents - documents.length;
+  const what = [
+    `restored ${counted(documents.length, "document")} of ${snapshot.taken_at} in ${took}${asked}, and removed them again`,
+    ...(others > 0 ? [`not restored: ${others} without a file`] : []),
+    ...(as_is ? [] : ["chunks not compared, as not all documents have them"]),
+  ].join("; ");
   if (differences === 0) return context.summary(`${what}: no differences`);
   throw new CliError("gate", `${counted(differences, "difference")}; ${what}`, {
     isResult: true,

@@ -2,16 +2,24 @@ import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { CliError, isFatal } from "../../../errors.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { chunkLine, readChunks } from "../chunk-lists/index.ts";
+import { isDone } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import type { ChunkFile } from "../snapshot/index.ts";
 import { objectPath, putObject } from "./store.ts";
+
+interface Missing {
+  readonly name: string;
+  readonly why: string;
+  /** It was being indexed: a list that is not complete would delete chunks in a restore. */
+  readonly isPending: boolean;
+}
 
 /** The chunks of a knowledge base in a backup. */
 export interface StoredChunks {
   /** By document ID. */
   readonly files: ReadonlyMap<string, ChunkFile>;
-  /** Documents whose chunks the server did not list, with the reason of each. */
-  readonly failed: readonly { readonly name: string; readonly why: string }[];
+  /** Documents whose chunks the server did not list, or did not have yet, with the reason of each. */
+  readonly failed: readonly Missing[];
   /** Bytes by which the directory grew. */
   readonly added: number;
 }
@@ -25,10 +33,15 @@ export async function storeChunks(
 ): Promise<StoredChunks> {
   const { files } = context.host;
   const stored = new Map<string, ChunkFile>();
-  const failed: { readonly name: string; readonly why: string }[] = [];
+  const failed: Missing[] = [];
   let added = 0;
   let done = 0;
-  const store = async ({ id, name }: KbState["documents"][number]): Promise<void> => {
+  const store = async (document: KbState["documents"][number]): Promise<void> => {
+    const { id, name } = document;
+    if (!isDone(document)) {
+      failed.push({ name, why: "being indexed", isPending: true });
+      return;
+    }
     const lines: string[] = [];
     try {
       for await (const chunk of readChunks({ dataset_id, document_id: id, doc_form }, context))
@@ -36,7 +49,7 @@ export async function storeChunks(
     } catch (error) {
       // Without its model, a knowledge base lists no chunks (server §8).
       if (context.signal.aborted || !(error instanceof CliError) || isFatal(error)) throw error;
-      failed.push({ name, why: error.message });
+      failed.push({ name, why: error.message, isPending: false });
       return;
     }
     const object = await putObject(directory, Buffer.from(lines.join("")), files);

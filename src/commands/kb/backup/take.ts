@@ -1,8 +1,10 @@
 import { join } from "node:path";
 import { CliError } from "../../../errors.ts";
+import { newPathInside } from "../../../host/safe-path.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readContents, readKbState, readRules } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
@@ -42,6 +44,20 @@ export interface Taken {
   readonly added: number;
 }
 
+/** What a snapshot lacks, for people; null if it has everything. */
+export function lacksOf({ withoutFile, withoutChunks }: Taken): string | null {
+  const [first] = withoutChunks;
+  const lacks = [
+    ...(withoutFile.length > 0
+      ? [`without a file on the server: ${firstNames(withoutFile, 3)}`]
+      : []),
+    ...(first
+      ? [`without chunks: ${counted(withoutChunks.length, "document")}, ${first.why}`]
+      : []),
+  ];
+  return lacks.length > 0 ? lacks.join("; ") : null;
+}
+
 /** The object of a document's content, and which write of the content it is of. */
 interface StoredContent extends Pick<BundledDocument, "id" | "stored" | "bytes" | "sha256"> {}
 
@@ -63,10 +79,8 @@ export async function takeSnapshot(
   const wanted = only ? all.documents.filter(({ id }) => only.has(id)) : all.documents;
   const state = { ...all, documents: wanted };
   const rules = await readRules(dataset_id, state, context);
-  const journal = await openJournal(
-    join(directory, "snapshots", `${dataset_id}.part.jsonl`),
-    files,
-  );
+  const journalPath = await newPathInside(directory, `snapshots/${dataset_id}.part.jsonl`, files);
+  const journal = await openJournal(journalPath, files);
   const known = await knownContents(directory, dataset_id, journal, context);
   const contents = await storeContents(directory, { dataset_id, state, known, journal }, context);
   const chunks = withChunks
@@ -168,7 +182,6 @@ async function storeContents(
   let added = 0;
   let done = 0;
   const unlogged: StoredContent[] = [];
-  if (changed.length > 0) await files.makeDirectory(join(directory, "snapshots"));
   try {
     for await (const { document, bytes } of readContents(dataset_id, changed, context)) {
       const { id, stored: upload } = document;
