@@ -132,6 +132,13 @@ describe("what others have changed since", () => {
       "theirs.md\tchanged since: content, chunks",
       "",
     ],
+    [
+      "the values of a field that was created",
+      ["metadata", "create", "Base", "theirs", "--type", "string"],
+      ["metadata", "set", "Base", "edited.md", "--set", "theirs=a"],
+      "conflict\tfield\ttheirs\thas values that were set since",
+      "",
+    ],
   ])("%s: it is listed, and nothing is changed", async (_, mine, theirs, row) => {
     const first = await chunk("plain.md");
     const words = (line: readonly string[]) => line.map((word) => (word === "$0" ? first : word));

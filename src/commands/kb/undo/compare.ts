@@ -172,15 +172,26 @@ export async function currentDocuments(
 /** The changes of settings, tags and fields that lead back, and those that others made meanwhile. */
 export function settingsBack(
   before: KbProperties,
-  after: KbProperties,
-  current: KbProperties,
+  after: Manifest["state"],
+  current: KbState,
 ): { readonly back: readonly Change[]; readonly conflicts: readonly Change[] } {
   const made = planBack(before, after);
   const now = planBack(before, current);
   const keyOf = ({ what, name }: Change) => `${what} ${name}`;
   const left = new Map(made.map((each) => [keyOf(each), JSON.stringify(each.from)]));
   const back = now.filter((each) => left.has(keyOf(each)));
-  const conflicts = back.filter((each) => left.get(keyOf(each)) !== JSON.stringify(each.from));
+  const documents = new Map(after.documents.map((each) => [each.id, each]));
+  // With a field, the values go that others have set since.
+  const isFilled = ({ what, action, name }: Change) =>
+    what === "field" &&
+    action === "delete" &&
+    current.documents.some(
+      ({ id, metadata }) =>
+        (metadata[name] ?? null) !== (documents.get(id)?.metadata[name] ?? null),
+    );
+  const conflicts = back.filter(
+    (each) => left.get(keyOf(each)) !== JSON.stringify(each.from) || isFilled(each),
+  );
   return { back, conflicts };
 }
 

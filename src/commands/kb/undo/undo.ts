@@ -158,8 +158,11 @@ async function* restoreDeleted(
   context.summary(`took back ${command}: ${kb.name} has a new ID; applications do not use it yet`);
 }
 
-const conflictOf = ({ what, name, from }: Change): Change =>
-  change({ action: "conflict", what, name, note: `is now ${JSON.stringify(from)}` });
+const conflictOf = ({ action, what, name, from }: Change): Change => {
+  const note =
+    action === "delete" ? "has values that were set since" : `is now ${JSON.stringify(from)}`;
+  return change({ action: "conflict", what, name, note });
+};
 
 const changedRows = ({ before, after, current, changed }: CurrentDocument): Change[] => {
   const { name = "", id = null } = current ?? after ?? before ?? {};
