@@ -215,7 +215,7 @@ test("a document that is being indexed has no chunks yet, which is said", async 
   expect(ran.out).toContain("without chunks: 1 document, being indexed");
 });
 
-test("a directory with other files is no backup, and no new one is made in it", async () => {
+test("no backup is made in a directory with other files", async () => {
   const ran = await kb("backup", home, "Source");
   expect(ran.exit).toBe(2);
   expect(ran.err).toContain("kb backup makes one in a new or empty directory");
