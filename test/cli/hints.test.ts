@@ -245,6 +245,10 @@ const scenes: readonly Scene[] = [
   { line: "kb backup list $dir/backup --kb Nothing" },
   { line: "kb undo" },
   { line: "kb doc add 'Hand book' undo.md --text x --backup $dir/backup" },
+  {
+    line: "kb update 'Hand book' --description x --backup $dir/backup",
+    faults: ["GET /datasets/*/documents status=500 skip=1"],
+  },
   { line: "kb doc rename 'Hand book' up.md leave.md" },
   { line: "kb doc rename 'Hand book' hidden.md x.md" },
   { line: "kb doc update 'Hand book' leave.md --name x.md" },

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Values } from "../../api/request.ts";
-import { CliError } from "../../errors.ts";
-import { shellQuote } from "../../lib/command-line.ts";
+import { CliError, reasonOf } from "../../errors.ts";
+import { commandLine, shellQuote } from "../../lib/command-line.ts";
 import { recordKbChange } from "../parse/command-list.ts";
 import { changedKb } from "../parse/shared-flags.ts";
 import type { Session } from "./session.ts";
@@ -31,24 +31,36 @@ export async function recorded(
   if (backup === undefined)
     session.backUp = () => start(join(context.host.directories.data, "backups"));
   if (backup !== undefined) await start(backup);
-  return around(values(), session, (wrote) => end?.(wrote));
+  return around(values(), session, async (wrote) => end?.(wrote));
 }
 
 async function* around(
   values: AsyncGenerator<unknown>,
   session: Session,
-  end: (wrote: boolean) => Promise<void> | undefined,
+  end: (wrote: boolean) => Promise<void>,
 ): AsyncGenerator<unknown> {
   try {
     yield* values;
   } catch (error) {
     const isUnknown = error instanceof CliError && error.info.sideEffect === "unknown";
     // Stopped, it reads nothing more: the record stays that of a command that did not end.
-    if (!session.context.signal.aborted) await end(isUnknown || session.writes() > 0);
+    if (!session.context.signal.aborted)
+      await end(isUnknown || session.writes() > 0).catch((failure: unknown) =>
+        session.context.notice(`${noBackupAfter}: ${reasonOf(failure)}`),
+      );
     throw error;
   }
-  await end(session.writes() > 0);
+  try {
+    await end(session.writes() > 0);
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    const hint = `do not repeat the command; how to restore the state before it: ${commandLine("kb undo")}`;
+    throw error.with({ sideEffect: "applied", hint }, `${noBackupAfter}: ${error.message}`);
+  }
 }
+
+/** Then `kb undo` says that the command did not end. */
+const noBackupAfter = "the command was carried out, but the backup after it failed";
 
 /** The command with its arguments, not its flags, whose values may be long or private. */
 const lineOf = ({ command }: Session, input: Values): string =>

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -7,6 +7,7 @@ import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { diskFiles } from "../../../src/host/node-files.ts";
 import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
+import { manualClock } from "../../lib/manual-clock.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
 
 const server = await testSandbox({ speed: 400, models: true });
@@ -183,6 +184,43 @@ test("prune removes old snapshots and exactly the files that no other needs", as
   expect(await done("backup", "list", directory, "-o", "name")).toBe(last.snapshot);
 });
 
+test("prune removes nothing while it cannot tell what a snapshot needs", async () => {
+  const directory = join(home, "unread");
+  await backup(directory);
+  await done("doc", "add", "Source", "later.md", "--text", "Only later");
+  await done("doc", "wait", "Source");
+  await backup(directory);
+  await done("doc", "delete", "Source", "later.md", "-y");
+  await backup(directory);
+  const folder = join(directory, "snapshots", id);
+  await rename(folder, join(home, "aside"));
+  expect((await kb("backup", "prune", directory, "--keep", "last=1", "-y")).exit).toBe(3);
+  await rename(join(home, "aside"), folder);
+  const [, middle = ""] = (await readdir(folder)).toSorted();
+  await writeFile(join(folder, middle), "{");
+  const before = await filesOf(directory);
+  const ran = await kb("backup", "prune", directory, "--keep", "last=1", "-y");
+  expect(ran.exit).toBe(5);
+  expect(ran.err).toContain("so nothing was removed");
+  expect(await filesOf(directory)).toEqual(before);
+});
+
+test("a document that is being indexed has no chunks yet, which is said", async () => {
+  const clock = manualClock(new Date().toISOString());
+  const still = await testSandbox({ clock });
+  const folder = join(home, "still");
+  await still.done(["kb", "create", "Base", "--indexing-technique", "economy"], { folder });
+  await still.done(["kb", "doc", "add", "Base", "slow.md", "--text", "Slow"], { folder });
+  const ran = await still.done(["kb", "backup", join(folder, "b"), "Base"], { folder });
+  expect(ran.out).toContain("without chunks: 1 document, being indexed");
+});
+
+test("no backup is made in a directory with other files", async () => {
+  const ran = await kb("backup", home, "Source");
+  expect(ran.exit).toBe(2);
+  expect(ran.err).toContain("kb backup makes one in a new or empty directory");
+});
+
 test("a damaged file is stored again by the next backup, and never restored", async () => {
   const directory = join(home, "damaged");
   await backup(directory);
@@ -271,6 +309,18 @@ describe("a directory that others have written", () => {
       expect(ran.err).toContain("is a link that leads out of");
     }
     expect(await readdir(outside)).toEqual([]);
+  });
+
+  test("a prune removes nothing where a link leads", async () => {
+    const [directory, outside] = [join(home, "linked prune"), join(home, "outside prune")];
+    await backup(directory);
+    await backup(directory);
+    await rename(join(directory, "snapshots"), outside);
+    await symlink(outside, join(directory, "snapshots"));
+    const ran = await kb("backup", "prune", directory, "--keep", "last=1", "-y");
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("is a link that leads out of");
+    expect(await readdir(join(outside, id))).toHaveLength(2);
   });
 
   test("a restore says whose hands could have written it", async () => {

@@ -1,6 +1,7 @@
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";
 import { sampled } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
@@ -131,6 +132,13 @@ describe("what others have changed since", () => {
       "theirs.md\tchanged since: content, chunks",
       "",
     ],
+    [
+      "the values of a field that was created",
+      ["metadata", "create", "Base", "theirs", "--type", "string"],
+      ["metadata", "set", "Base", "edited.md", "--set", "theirs=a"],
+      "conflict\tfield\ttheirs\thas values that were set since",
+      "",
+    ],
   ])("%s: it is listed, and nothing is changed", async (_, mine, theirs, row) => {
     const first = await chunk("plain.md");
     const words = (line: readonly string[]) => line.map((word) => (word === "$0" ? first : word));
@@ -155,6 +163,84 @@ describe("what others have changed since", () => {
     expect((await kb("doc", "show", "Base", "mine.md")).exit).toBe(3);
     expect(await done("doc", "show", "Base", "edited.md", "-o", "json")).toContain("theirs");
   });
+});
+
+test("two deleted documents of one name each get their own content and chunks back", async () => {
+  for (const text of ["One text", "Another text"]) {
+    await writeFile(join(home, "twin.md"), text);
+    const rule = ["--process-rule", '{"mode":"automatic"}', "--no-duplicate"];
+    await done("doc", "upload", "Base", join(home, "twin.md"), ...rule);
+    await done("doc", "wait", "Base");
+  }
+  const isTwin = '[.[]|select(.name=="twin.md").id]';
+  const twins = JSON.parse(await done("doc", "list", "Base", "--jq", isTwin)) as string[];
+  expect(twins).toHaveLength(2);
+  for (const id of twins)
+    await done("chunk", "update", "Base", id, await chunk(id), "--content", `Edited in ${id}`);
+  await done("export", "Base", join(home, "twins"));
+  await done("doc", "delete", "Base", ...twins, "-y", "--backup", backups);
+  await done("undo", "-y");
+  expect((await kb("verify", join(home, "twins"), "name:Base", "--chunks")).out).toBe("");
+  await done(
+    "doc",
+    "delete",
+    "Base",
+    ...(JSON.parse(await done("doc", "list", "Base", "--jq", isTwin)) as string[]),
+    "-y",
+  );
+});
+
+describe("what a backup lacks", () => {
+  const base = ["doc", "add", "Base", "lacking.md", "--text"];
+  const faulty = async (fault: string, ...line: string[]) => {
+    await done(...base, "Text");
+    await done("doc", "wait", "Base");
+    server.sandbox.setFaults([parseFault(fault)]);
+    const ran = await kb(...line, "--backup", join(home, "lacking"));
+    server.sandbox.setFaults([]);
+    return ran;
+  };
+
+  test("without the chunks of a document, the command is not carried out", async () => {
+    const first = "GET /datasets/*/documents/*/segments status=400 times=1";
+    const ran = await faulty(first, "doc", "delete", "Base", "lacking.md", "-y");
+    expect(ran.exit).toBe(5);
+    expect(ran.err).toContain("the backup lacks the chunks of");
+    expect((await kb("doc", "show", "Base", "lacking.md")).exit).toBe(0);
+  });
+
+  test("a document without a file is named before, and an undo says that it is not back", async () => {
+    const none = "POST /datasets/*/documents/download-zip status=404 times=99";
+    const ran = await faulty(none, "doc", "delete", "Base", "lacking.md", "-y");
+    expect(ran.err).toMatch(/not stored: without a file on the server: .*lacking\.md/);
+    for (const [flag, exit] of [
+      ["-n", 0],
+      ["-y", 10],
+    ] as const) {
+      const undo = await kb("undo", flag);
+      expect(undo.out).toContain("skip\tdocument\tlacking.md\tthe server had no file of it");
+      expect(undo.exit, undo.err).toBe(exit);
+    }
+    expect(await done("undo", "--list")).not.toContain("lacking.md");
+  });
+
+  test("when the backup after a command fails, the command is known to have been carried out", async () => {
+    const none = "GET /datasets/*/documents status=500 skip=3";
+    const ran = await faulty(none, "doc", "disable", "Base", "lacking.md");
+    expect(ran.exit).toBe(1);
+    expect(ran.err).toContain("the command was carried out, but the backup after it failed");
+    expect(ran.err).toContain("do not repeat the command");
+    expect(await done("undo", "--list")).toContain("(did not end)");
+    await rm(join(home, "state", "undo"), { recursive: true });
+    await done("doc", "delete", "Base", "lacking.md", "-y");
+  });
+});
+
+test("of two undos at once, one works and the other changes nothing", async () => {
+  await done("doc", "delete", "Base", "plain.md", "-y", "--backup", backups);
+  const ran = await Promise.all([1, 2].map(() => kb("undo", "-y")));
+  expect(ran.map(({ exit }) => exit).toSorted()).toEqual([0, 1]);
+  expect(ran.find(({ exit }) => exit === 1)?.err).toContain("another kb undo is at work");
 });
 
 describe("records", () => {

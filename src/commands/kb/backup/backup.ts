@@ -1,14 +1,13 @@
 import { ApiError, CliError, isFatal } from "../../../errors.ts";
 import { formatBytes } from "../../../lib/numbers.ts";
-import { counted, firstNames } from "../../../lib/text.ts";
+import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { requestedKbs } from "../knowledge/index.ts";
 import type { RequestedKb } from "../knowledge/index.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { backupParams } from "./command.ts";
 import { openBackup } from "./store.ts";
-import { takeSnapshot } from "./take.ts";
-import type { Taken } from "./take.ts";
+import { lacksOf, takeSnapshot } from "./take.ts";
 
 /** What became of the backup of one knowledge base. */
 interface BackedUp {
@@ -69,9 +68,7 @@ async function backUp(
   try {
     const taken = await takeSnapshot(directory, id, { chunks: !no_chunks }, context);
     const { snapshot, downloaded, added } = taken;
-    const note = noteOf(taken);
-    const { documents } = snapshot;
-    const row = { documents, downloaded, added, note };
+    const row = { documents: snapshot.documents, downloaded, added, note: lacksOf(taken) };
     return { action: "stored", kb: snapshot.kb.name, snapshot: snapshot.id, ...row };
   } catch (error) {
     // What the directory does not take, no further one takes either.
@@ -79,16 +76,4 @@ async function backUp(
     const nothing = { snapshot: null, documents: 0, downloaded: 0, added: 0 };
     return { action: "failed", kb: name, ...nothing, note: error.message };
   }
-}
-
-/** What a snapshot lacks; null if it has everything. */
-function noteOf({ withoutFile, withoutChunks }: Taken): string | null {
-  const [first] = withoutChunks;
-  const lacks = [
-    ...(withoutFile.length > 0
-      ? [`without a file on the server: ${firstNames(withoutFile, 3)}`]
-      : []),
-    ...(first ? [`without chunks: ${withoutChunks.length} documents, ${first.why}`] : []),
-  ];
-  return lacks.length > 0 ? lacks.join("; ") : null;
 }

@@ -1,6 +1,8 @@
 import { CliError } from "../../../errors.ts";
+import { withoutNulls } from "../../../lib/json.ts";
 import { formatDuration } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
+import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { readInput } from "../../task/files.ts";
@@ -17,7 +19,6 @@ import {
 } from "../snapshot/index.ts";
 import type { KbDifference, Manifest } from "../snapshot/index.ts";
 import type { drillParams } from "./command.ts";
-import { compareSearches } from "./drill-searches.ts";
 import { allSnapshots, snapshotAt } from "./find.ts";
 import { readManifestOf } from "./store.ts";
 import { newTemporary, removeLeft } from "./temporary.ts";
@@ -36,6 +37,9 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
   await removeLeft(context);
   const snapshot = snapshotAt(input, await allSnapshots(directory, context));
   const manifest = await readManifestOf(directory, snapshot, context.host.files);
+  // No restore brings back the others.
+  const documents = manifest.state.documents.filter(({ file }) => file !== null);
+  const as_is = documents.every(({ chunks }) => chunks !== undefined);
   const temporary = await newTemporary(context);
   let differences = 0;
   let isUnknown = false;
@@ -43,8 +47,7 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
     const { name, description } = temporary;
     const settings = { ...manifest.state.settings, description };
     // Tags that do not exist would be created, and stay.
-    const marked: Manifest = { ...manifest, state: { ...manifest.state, settings, tags: [] } };
-    const as_is = manifest.state.documents.every(({ file, chunks }) => file === null || chunks);
+    const marked = { ...manifest, state: { ...manifest.state, documents, settings, tags: [] } };
     const flags = { directory, map_model, wait_for_limit, name, as_is, manifest: marked };
     for await (const _ of importBundle(flags, { ...context, summary: () => {} }));
     const id = await findKb(name, context);
@@ -67,7 +70,12 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
   }
   const took = formatDuration(context.host.elapsed() - started);
   const asked = questions.length > 0 ? `, asked ${counted(questions.length, "question")}` : "";
-  const what = `restored ${counted(snapshot.documents, "document")} of ${snapshot.taken_at} in ${took}${asked}, and removed them again`;
+  const others = snapshot.documents - documents.length;
+  const what = [
+    `restored ${counted(documents.length, "document")} of ${snapshot.taken_at} in ${took}${asked}, and removed them again`,
+    ...(others > 0 ? [`not restored: ${others} without a file`] : []),
+    ...(as_is ? [] : ["chunks not compared, as not all documents have them"]),
+  ].join("; ");
   if (differences === 0) return context.summary(`${what}: no differences`);
   throw new CliError("gate", `${counted(differences, "difference")}; ${what}`, {
     isResult: true,
@@ -106,5 +114,65 @@ async function* differing(
     const isMapped = row.what === "setting" && row.name === "embedding_model" && input.map_model;
     if (row.what === notImportable || isMapped) continue;
     yield { ...row, note: differenceNote(row, { a: input.directory, b: name }) };
+  }
+}
+
+/**
+ * Asks questions in a restored knowledge base and in the original one, with the settings of the latter, and yields
+ * those that find other chunks. Without the original, a document that a question expects must be found.
+ */
+async function* compareSearches(
+  given: {
+    readonly id: string;
+    readonly original: string;
+    readonly questions: readonly Question[];
+  },
+  context: Context,
+): AsyncGenerator<DrillRow> {
+  const { id, original, questions } = given;
+  if (questions.length === 0) return;
+  const kb = await context.api
+    .call(getKnowledgeBase, { dataset_id: original })
+    .catch((error: unknown) => {
+      if (error instanceof CliError && error.kind === "not-found") return undefined;
+      throw error;
+    });
+  const settings = (kb ?? (await context.api.call(getKnowledgeBase, { dataset_id: id })))
+    .retrieval_model_dict;
+  const find = async (dataset_id: string, { question: query, filter }: Question) => {
+    const retrieval_model = withoutNulls({
+      ...settings,
+      ...(filter && { metadata_filtering_conditions: filter }),
+    });
+    const records = await context.api.call(searchKnowledgeBase, {
+      dataset_id,
+      query,
+      retrieval_model: retrieval_model as { search_method: "keyword_search" },
+    });
+    return records.map(({ segment }) => [segment.document?.name ?? "", segment.content] as const);
+  };
+  for (const [done, question] of questions.entries()) {
+    context.progress({ verb: "Asking", done, total: questions.length, unit: "questions" });
+    const restored = await find(id, question);
+    const name = question.question;
+    if (kb) {
+      const before = await find(original, question);
+      // Chunks of the same score come in any order.
+      const [one, other] = [before, restored].map((found) => JSON.stringify(found.toSorted()));
+      if (one === other) continue;
+      const [a, b] = [`${before.length} chunks`, `${restored.length} chunks`];
+      yield { what: "question", name, a, b, note: "finds other chunks than the knowledge base" };
+    } else {
+      const names = new Set(restored.map(([document]) => document));
+      const missing = question.documents.filter((document) => !names.has(document));
+      if (missing.length === 0) continue;
+      yield {
+        what: "question",
+        name,
+        a: missing.join(),
+        b: "",
+        note: "does not find the document",
+      };
+    }
   }
 }

@@ -1,11 +1,12 @@
 import { join } from "node:path";
+import { notFound, refused } from "../../../errors.ts";
+import { pathInside } from "../../../host/safe-path.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { formatBytes } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { pruneParams } from "./command.ts";
-import { allSnapshots } from "./find.ts";
 import { keptSnapshots, parsePolicy } from "./policy.ts";
 import { snapshotRow } from "./list.ts";
 import {
@@ -13,6 +14,7 @@ import {
   objectsOf,
   openBackup,
   readManifestOf,
+  readSnapshots,
   requireBackup,
   snapshotPath,
 } from "./store.ts";
@@ -35,7 +37,16 @@ export async function* run(
   const { dryRun } = context.options;
   const release = dryRun ? () => {} : await openBackup(directory, context.host);
   try {
-    const all = await allSnapshots(directory, context);
+    const { files } = context.host;
+    const { snapshots: all, bad } = await readSnapshots(directory, files);
+    // As in a copy that is not complete: without a snapshot, no file would be needed.
+    if (all.length + bad.length === 0) throw notFound(`no snapshot found in ${directory}`);
+    const [unread] = bad;
+    if (unread)
+      throw refused(
+        `${unread.path}: ${unread.why}; which files it needs is not known, so nothing was removed`,
+        "get it from a copy of the directory, or delete it",
+      );
     const timeZone = context.options.timeZone();
     const kept = new Map<Snapshot, string>();
     for (const own of groupBy(all, ({ kb }) => kb.id).values())
@@ -48,16 +59,14 @@ export async function* run(
     for (const snapshot of all) {
       const why = kept.get(snapshot);
       if (why === undefined && !dryRun)
-        await context.host.files.remove(join(directory, snapshotPath(snapshot)));
+        await files.remove(await pathInside(directory, snapshotPath(snapshot), files));
       const action = why === undefined ? "removed" : "kept";
       yield { ...snapshotRow(snapshot), action, note: why ?? null };
     }
     if (dryRun) return;
     const { count, bytes } = await removeObjects(directory, needed, context);
-    const files = counted(count, "file");
-    context.summary(
-      `removed ${counted(removed.length, "snapshot")} and ${files}, ${formatBytes(bytes)}`,
-    );
+    const what = `${counted(removed.length, "snapshot")} and ${counted(count, "file")}`;
+    context.summary(`removed ${what}, ${formatBytes(bytes)}`);
   } finally {
     release();
   }

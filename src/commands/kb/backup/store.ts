@@ -54,7 +54,7 @@ export async function requireBackup(directory: string, { files }: Host): Promise
     found === undefined
       ? `no backup found in ${directory}`
       : `${join(directory, markName)} is of a format that this version does not read`,
-    "make one with kb backup <dir> <kb>",
+    "kb backup makes one in a new or empty directory",
   );
 }
 

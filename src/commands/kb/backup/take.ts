@@ -1,10 +1,14 @@
 import { join } from "node:path";
-import { CliError } from "../../../errors.ts";
+import { mapConcurrent } from "../../../api/concurrent-map.ts";
+import { CliError, isFatal } from "../../../errors.ts";
+import { newPathInside } from "../../../host/safe-path.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { readContents, readKbState, readRules } from "../documents/index.ts";
+import { chunkLine, readChunks } from "../chunk-lists/index.ts";
+import { isDone, readContents, readKbState, readRules } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { fileHash } from "../snapshot/index.ts";
 import type { BundledDocument, ChunkFile, Manifest } from "../snapshot/index.ts";
@@ -17,8 +21,6 @@ import {
   writeSnapshot,
 } from "./store.ts";
 import type { Snapshot } from "./store.ts";
-import { storeChunks } from "./take-chunks.ts";
-import type { StoredChunks } from "./take-chunks.ts";
 
 /** How a snapshot is taken. */
 export interface TakeOptions {
@@ -27,6 +29,23 @@ export interface TakeOptions {
   readonly only?: ReadonlySet<string>;
   /** Why it is taken, if no `kb backup` asked for it. */
   readonly note?: string;
+}
+
+interface Missing {
+  readonly name: string;
+  readonly why: string;
+  /** It was being indexed: a list that is not complete would delete chunks in a restore. */
+  readonly isPending: boolean;
+}
+
+/** The chunks of a knowledge base in a backup. */
+interface StoredChunks {
+  /** By document ID. */
+  readonly files: ReadonlyMap<string, ChunkFile>;
+  /** Documents whose chunks the server did not list, or did not have yet, with the reason of each. */
+  readonly failed: readonly Missing[];
+  /** Bytes by which the directory grew. */
+  readonly added: number;
 }
 
 /** A snapshot, and what it took. */
@@ -40,6 +59,20 @@ export interface Taken {
   readonly withoutChunks: StoredChunks["failed"];
   /** Bytes by which the directory grew. */
   readonly added: number;
+}
+
+/** What a snapshot lacks, for people; null if it has everything. */
+export function lacksOf({ withoutFile, withoutChunks }: Taken): string | null {
+  const [first] = withoutChunks;
+  const lacks = [
+    ...(withoutFile.length > 0
+      ? [`without a file on the server: ${firstNames(withoutFile, 3)}`]
+      : []),
+    ...(first
+      ? [`without chunks: ${counted(withoutChunks.length, "document")}, ${first.why}`]
+      : []),
+  ];
+  return lacks.length > 0 ? lacks.join("; ") : null;
 }
 
 /** The object of a document's content, and which write of the content it is of. */
@@ -63,10 +96,8 @@ export async function takeSnapshot(
   const wanted = only ? all.documents.filter(({ id }) => only.has(id)) : all.documents;
   const state = { ...all, documents: wanted };
   const rules = await readRules(dataset_id, state, context);
-  const journal = await openJournal(
-    join(directory, "snapshots", `${dataset_id}.part.jsonl`),
-    files,
-  );
+  const journalPath = await newPathInside(directory, `snapshots/${dataset_id}.part.jsonl`, files);
+  const journal = await openJournal(journalPath, files);
   const known = await knownContents(directory, dataset_id, journal, context);
   const contents = await storeContents(directory, { dataset_id, state, known, journal }, context);
   const chunks = withChunks
@@ -168,7 +199,6 @@ async function storeContents(
   let added = 0;
   let done = 0;
   const unlogged: StoredContent[] = [];
-  if (changed.length > 0) await files.makeDirectory(join(directory, "snapshots"));
   try {
     for await (const { document, bytes } of readContents(dataset_id, changed, context)) {
       const { id, stored: upload } = document;
@@ -196,4 +226,44 @@ async function isStored(
 ): Promise<boolean> {
   if (stored === null || old.stored !== stored || old.sha256 === null) return false;
   return (await fileHash(directory, objectPath(old.sha256), files)) === old.sha256;
+}
+
+/** Stores the chunks of all documents; they have no sign of a change, so all lists are read. */
+async function storeChunks(
+  directory: string,
+  dataset_id: string,
+  { documents, settings: { doc_form } }: KbState,
+  context: Context,
+): Promise<StoredChunks> {
+  const { files } = context.host;
+  const stored = new Map<string, ChunkFile>();
+  const failed: Missing[] = [];
+  let added = 0;
+  let done = 0;
+  const store = async (document: KbState["documents"][number]): Promise<void> => {
+    const { id, name } = document;
+    if (!isDone(document)) {
+      failed.push({ name, why: "being indexed", isPending: true });
+      return;
+    }
+    const lines: string[] = [];
+    try {
+      for await (const chunk of readChunks({ dataset_id, document_id: id, doc_form }, context))
+        lines.push(chunkLine(chunk));
+    } catch (error) {
+      // Without its model, a knowledge base lists no chunks (server §8).
+      if (context.signal.aborted || !(error instanceof CliError) || isFatal(error)) throw error;
+      failed.push({ name, why: error.message, isPending: false });
+      return;
+    }
+    const object = await putObject(directory, Buffer.from(lines.join("")), files);
+    added += object.added;
+    stored.set(id, { file: objectPath(object.hash), sha256: object.hash });
+  };
+  const limit = context.api.limitConcurrency();
+  for await (const _ of mapConcurrent(documents, limit, store)) {
+    const [verb, total] = ["Reading chunks", documents.length];
+    context.progress({ verb, done: ++done, total, unit: "documents" });
+  }
+  return { files: stored, failed, added };
 }

@@ -93,6 +93,31 @@ export interface CurrentDocument extends TouchedDocument {
   readonly changed: readonly DocumentPart[];
 }
 
+/**
+ * The documents that were made again from deleted ones, by the ID of those: of the same name and content, and
+ * each for one only, as documents can share a name.
+ */
+export async function madeAgain(
+  dataset_id: string,
+  deleted: readonly BundledDocument[],
+  others: readonly DocumentState[],
+  context: Context,
+): Promise<ReadonlyMap<string, DocumentState>> {
+  const names = new Set(deleted.map(({ name }) => name));
+  const free = others.filter(({ name }) => names.has(name));
+  const hashes = await contentHashes(dataset_id, free, context);
+  const found = new Map<string, DocumentState>();
+  for (const { id, name, sha256: content } of deleted) {
+    const isSame = (each: DocumentState) =>
+      content !== null && each.name === name && hashes.get(each.id) === content;
+    const same = free.find(isSame);
+    if (!same) continue;
+    found.set(id, same);
+    free.splice(free.indexOf(same), 1);
+  }
+  return found;
+}
+
 const partNames: readonly DocumentPart[] = ["content", "metadata", "status", "chunks"];
 
 /** Reads the documents that a command touched as they are now. */
@@ -108,13 +133,13 @@ export async function currentDocuments(
 ): Promise<readonly CurrentDocument[]> {
   const byId = new Map(state.documents.map((each) => [each.id, each]));
   const known = new Set(after.state.documents.map(({ id }) => id));
-  const recreated = (before: BundledDocument) =>
-    // Deleted by the command, and made again by an undo that was interrupted.
-    state.documents.find(({ id, name }) => name === before.name && !known.has(id));
+  // Deleted by the command, and made again by an undo that was interrupted.
+  const deleted = touched.flatMap(({ before, after }) => (before && !after ? [before] : []));
+  const others = state.documents.filter(({ id }) => !known.has(id));
+  const again = await madeAgain(dataset_id, deleted, others, context);
   const pairs = touched.map((each) => {
-    const current = byId.get((each.before ?? each.after)?.id ?? "");
-    const isDeleted = !current && each.before && !each.after;
-    return { ...each, current: isDeleted ? recreated(each.before) : current };
+    const id = (each.before ?? each.after)?.id ?? "";
+    return { ...each, current: byId.get(id) ?? again.get(id) };
   });
   const { doc_form } = state.settings;
   /** Chunks are compared only where the snapshot has them. */
@@ -147,15 +172,26 @@ export async function currentDocuments(
 /** The changes of settings, tags and fields that lead back, and those that others made meanwhile. */
 export function settingsBack(
   before: KbProperties,
-  after: KbProperties,
-  current: KbProperties,
+  after: Manifest["state"],
+  current: KbState,
 ): { readonly back: readonly Change[]; readonly conflicts: readonly Change[] } {
   const made = planBack(before, after);
   const now = planBack(before, current);
   const keyOf = ({ what, name }: Change) => `${what} ${name}`;
   const left = new Map(made.map((each) => [keyOf(each), JSON.stringify(each.from)]));
   const back = now.filter((each) => left.has(keyOf(each)));
-  const conflicts = back.filter((each) => left.get(keyOf(each)) !== JSON.stringify(each.from));
+  const documents = new Map(after.documents.map((each) => [each.id, each]));
+  // With a field, the values go that others have set since.
+  const isFilled = ({ what, action, name }: Change) =>
+    what === "field" &&
+    action === "delete" &&
+    current.documents.some(
+      ({ id, metadata }) =>
+        (metadata[name] ?? null) !== (documents.get(id)?.metadata[name] ?? null),
+    );
+  const conflicts = back.filter(
+    (each) => left.get(keyOf(each)) !== JSON.stringify(each.from) || isFilled(each),
+  );
   return { back, conflicts };
 }
 

@@ -16,6 +16,7 @@ import type { KbState } from "../documents/index.ts";
 import { embeddingModel } from "../models/index.ts";
 import { sourceDocuments } from "../snapshot/index.ts";
 import type { BundledDocument, Manifest } from "../snapshot/index.ts";
+import { madeAgain } from "./compare.ts";
 import type { CurrentDocument } from "./compare.ts";
 import type { StoredRecord } from "./record.ts";
 
@@ -41,10 +42,18 @@ export function* plannedRows({ back, documents }: BackPlan): Generator<Change> {
       id,
       note: before && current ? differs.join(", ") : null,
     } as const;
-    if (!before) yield change({ action: "delete", ...row });
+    if (isUnstored({ before, differs })) yield unstoredRow({ name, id });
+    else if (!before) yield change({ action: "delete", ...row });
     else yield change({ action: current ? "update" : "create", ...row });
   }
 }
+
+/** Does it differ in a content that no snapshot has, as the server had no file of it? */
+const isUnstored = ({ before, differs }: Pick<CurrentDocument, "before" | "differs">): boolean =>
+  before?.file === null && differs.includes("content");
+
+const unstoredRow = (document: { readonly name: string; readonly id: string | null }): Change =>
+  change({ what: "document", ...document, action: "skip", note: "the server had no file of it" });
 
 /** Settings that no request changes back (server §8). */
 const fixed = ["doc_form", "summary_index_setting"];
@@ -52,7 +61,7 @@ const fixed = ["doc_form", "summary_index_setting"];
 /**
  * Makes the changes that lead back. Each step changes only what differs now, so that the same command continues
  * after a kill: settings and fields first, since values need them, chunks after contents, and statuses last,
- * since a disabled document cannot be changed.
+ * since a disabled document cannot be changed. What cannot be made back is a row `skip`.
  */
 export async function* makeBack(plan: BackPlan, context: Context): AsyncGenerator<Change> {
   const { record, documents } = plan;
@@ -61,12 +70,17 @@ export async function* makeBack(plan: BackPlan, context: Context): AsyncGenerato
   await setStatus(dataset_id, documents, { enabled: true, archived: false }, context);
   yield* contents(plan, context);
   const state = await readKbState(dataset_id, context, { exact: true });
-  const restored = pairsNow(plan, state);
+  const restored = await pairsNow(plan, state, context);
   await restoreValues(dataset_id, restored, context);
   yield* chunks(plan, restored, context);
   const now = restored.map(([before, current]) => ({ before, current }));
   await setStatus(dataset_id, now, { enabled: false, archived: true }, context);
-  for (const { before, current, differs } of documents) {
+  for (const each of documents) {
+    const { before, current, differs } = each;
+    const { name = "", id = null } = current ?? before ?? {};
+    if (isUnstored(each)) yield unstoredRow({ name, id });
+    else if (before && !restored.some(([found]) => found === before))
+      yield { ...unstoredRow({ name, id }), note: "was stored under another name" };
     const rest = differs.filter((part) => part === "metadata" || part === "status");
     if (before && current && rest.length === differs.length && rest.length > 0)
       yield change({ ...documentRow(current), action: "metadata", note: rest.join(", ") });
@@ -143,7 +157,7 @@ async function* contents(plan: BackPlan, context: Context): AsyncGenerator<Chang
           ]
         : [];
     const source = sources.get(each.before.id);
-    if (!source?.exported || (current && !each.differs.includes("content"))) return [];
+    if (!source?.exported || !each.differs.includes("content") || isUnstored(each)) return [];
     // A create by text would replace another document of its name (server §9.1).
     const isBeside = !current && (names.get(source.path)?.length ?? 0) > 0;
     const exported = { ...source.exported, enabled: true, archived: false };
@@ -164,16 +178,21 @@ async function* contents(plan: BackPlan, context: Context): AsyncGenerator<Chang
 type RestoredPair = readonly [before: BundledDocument, current: KbState["documents"][number]];
 
 /** The documents that existed before, as they are now. */
-const pairsNow = ({ documents, state }: BackPlan, now: KbState): RestoredPair[] => {
+async function pairsNow(
+  { record, documents, state }: BackPlan,
+  now: KbState,
+  context: Context,
+): Promise<RestoredPair[]> {
   const known = new Set(state.documents.map(({ id }) => id));
+  const others = now.documents.filter(({ id }) => !known.has(id));
+  const gone = documents.flatMap(({ before, current }) => (before && !current ? [before] : []));
+  const again = await madeAgain(record.kb.id, gone, others, context);
   return documents.flatMap(({ before, current }) => {
     if (!before) return [];
-    const found = current
-      ? now.documents.find(({ id }) => id === current.id)
-      : now.documents.find(({ id, name }) => name === before.name && !known.has(id));
+    const found = now.documents.find(({ id }) => id === current?.id) ?? again.get(before.id);
     return found ? [[before, found] as const] : [];
   });
-};
+}
 
 async function* chunks(
   { record: { directory, kb }, before }: BackPlan,

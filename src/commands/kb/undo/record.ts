@@ -1,11 +1,14 @@
 import { isAbsolute, join } from "node:path";
-import { ApiError } from "../../../errors.ts";
+import { ApiError, refused } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
-import { openBackup, takeSnapshot } from "../backup/index.ts";
-import { documentStatuses, isDone, waitForIndexing } from "../documents/index.ts";
+import { getKnowledgeBase } from "../../../operations/knowledge.ts";
+import { lacksOf, openBackup, takeSnapshot } from "../backup/index.ts";
+import type { Taken } from "../backup/index.ts";
+import { documentStatuses, waitForIndexing } from "../documents/index.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { lockWork } from "../../task/files.ts";
 
 /** A command that can be taken back: the snapshots around it. */
 export interface UndoRecord {
@@ -30,6 +33,12 @@ export interface StoredRecord extends UndoRecord {
 }
 
 const folderOf = ({ directories }: Host): string => join(directories.state, "undo");
+
+/** Keeps other undos of this machine out; throws failure while one is at work. Returns what ends that. */
+export async function lockRecords(host: Host): Promise<() => void> {
+  await host.files.makeDirectory(folderOf(host), 0o700);
+  return lockWork(join(folderOf(host), "undo"), "another kb undo is at work", host);
+}
 
 /** The records of this machine, oldest first; files that are none are skipped. */
 export async function readRecords(host: Host): Promise<readonly StoredRecord[]> {
@@ -72,12 +81,19 @@ export async function startRecord(
   const take = async (note: string) => {
     const release = await openBackup(directory, host);
     try {
-      return (await takeSnapshot(directory, dataset_id, { chunks: true, note }, context)).snapshot;
+      const taken = await takeSnapshot(directory, dataset_id, { chunks: true, note }, context);
+      const unread = taken.withoutChunks.find(({ isPending }) => !isPending);
+      if (!unread) return taken;
+      throw refused(
+        `the backup lacks the chunks of ${JSON.stringify(unread.name)}: ${unread.why}`,
+        "nothing was changed; kb backup stores what it can",
+      );
     } finally {
       release();
     }
   };
-  const before = await take(`before ${command}`);
+  const taken = await take(`before ${command}`);
+  const before = taken.snapshot;
   await host.files.makeDirectory(folderOf(host), 0o700);
   const name = `${before.taken_at.replaceAll(/[-:.]/g, "")}-${before.id}.json`;
   const record: StoredRecord = {
@@ -90,7 +106,9 @@ export async function startRecord(
     path: join(folderOf(host), name),
   };
   await writeRecord(record, host);
-  await context.notice(`backed up ${before.kb.name} to ${directory} (snapshot ${before.id})`);
+  const lacks = lacksOf(taken);
+  const but = lacks === null ? "" : `; not stored: ${lacks}`;
+  await context.notice(`backed up ${before.kb.name} to ${directory} (snapshot ${before.id})${but}`);
   return async (wrote) => {
     if (!wrote) return host.files.remove(record.path);
     const after = await takeAfter(dataset_id, () => take(`after ${command}`), context);
@@ -99,19 +117,19 @@ export async function startRecord(
   };
 }
 
-/** The snapshot after a command, once all documents are indexed. */
+/** The snapshot after a command, once all documents are indexed; `deleted` without the knowledge base. */
 async function takeAfter(
   dataset_id: string,
-  take: () => Promise<{ readonly id: string }>,
+  take: () => Promise<Taken>,
   context: Context,
 ): Promise<string> {
   try {
-    const statuses = () => documentStatuses(dataset_id, () => true, context);
-    if (!(await statuses()).every(isDone))
-      for await (const _ of waitForIndexing(statuses, context)); // any status will do
-    return (await take()).id;
+    await context.api.call(getKnowledgeBase, { dataset_id });
   } catch (error) {
     if (error instanceof ApiError && error.kind === "not-found") return "deleted";
     throw error;
   }
+  const statuses = () => documentStatuses(dataset_id, () => true, context);
+  for await (const _ of waitForIndexing(statuses, context)); // any status will do
+  return (await take()).snapshot.id;
 }

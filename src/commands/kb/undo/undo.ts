@@ -14,17 +14,28 @@ import type { undoParams } from "./command.ts";
 import { currentDocuments, settingsBack, touchedDocuments } from "./compare.ts";
 import type { CurrentDocument } from "./compare.ts";
 import { makeBack, plannedRows } from "./make-back.ts";
-import { readRecords, writeRecord } from "./record.ts";
+import { lockRecords, readRecords, writeRecord } from "./record.ts";
 import type { StoredRecord } from "./record.ts";
 
-/** Takes back the last recorded command. Throws refused, and changes nothing, if others changed the same. */
+/**
+ * Takes back the last recorded command. Throws refused, and changes nothing, if others changed the same, and
+ * failure while another undo is at work: both would create what is missing.
+ */
 export async function* run(
-  input: Input<typeof undoParams>,
+  { list = false }: Input<typeof undoParams>,
   context: Context,
 ): AsyncGenerator<Change> {
-  const records = await ownRecords(context);
-  if (input.list) return yield* records.toReversed().map(recordRow);
-  const record = records.at(-1);
+  if (list) return yield* (await ownRecords(context)).toReversed().map(recordRow);
+  const release = context.options.dryRun ? () => {} : await lockRecords(context.host);
+  try {
+    yield* takeBack(context);
+  } finally {
+    release();
+  }
+}
+
+async function* takeBack(context: Context): AsyncGenerator<Change> {
+  const record = (await ownRecords(context)).at(-1);
   if (!record)
     throw notFound(
       "no command to take back on this server",
@@ -32,7 +43,7 @@ export async function* run(
     );
   const { directory, kb } = record;
   const before = await manifestOf(record, record.before, context);
-  if (record.after === null) throw await unfinished(record, context);
+  if (record.after === null) throw unfinished(record);
   const state = await stateOf(kb.id, context);
   if (record.after === "deleted") return yield* restoreDeleted(record, before, state, context);
   if (!state)
@@ -50,6 +61,10 @@ export async function* run(
   );
   const { back, conflicts } = settingsBack(before.state, after.state, state);
   // What an interrupted undo has made so far is neither.
+  if (record.undoing)
+    await context.notice(
+      "continuing: what others changed in the same documents since cannot be told apart",
+    );
   const rows = record.undoing
     ? []
     : [...conflicts.map(conflictOf), ...documents.flatMap(changedRows)];
@@ -62,17 +77,29 @@ export async function* run(
     );
   const plan = { record, before, state, documents, back };
   if (context.options.dryRun) return yield* plannedRows(plan);
-  await context.confirm(
-    `Take back ${record.command} of ${context.options.timeText(new Date(record.at))}?`,
-    {
-      declined: "nothing was taken back",
-    },
-  );
+  await confirmed(record, context);
   await writeRecord({ ...record, undoing: true }, context.host);
-  yield* makeBack(plan, context);
+  let left = 0;
+  for await (const row of makeBack(plan, context)) {
+    if (row.action === "skip") left++;
+    yield row;
+  }
   await context.host.files.remove(record.path);
-  context.summary(`took back ${record.command}; IDs, hit counts and times did not come back`);
+  if (left === 0)
+    return context.summary(
+      `took back ${record.command}; IDs, hit counts and times did not come back`,
+    );
+  throw new CliError(
+    "partial",
+    `took back ${record.command}, except for ${counted(left, "part")}`,
+    { isResult: true, hint: "why is in the rows" },
+  );
 }
+
+const confirmed = ({ command, at }: StoredRecord, { confirm, options }: Context): Promise<void> =>
+  confirm(`Take back ${command} of ${options.timeText(new Date(at))}?`, {
+    declined: "nothing was taken back",
+  });
 
 /** The records of the server of this line. */
 async function ownRecords(context: Context): Promise<readonly StoredRecord[]> {
@@ -109,7 +136,7 @@ const restoreLine = ({ directory, kb, before }: StoredRecord): string =>
   });
 
 /** What such a command left is not known, so nothing can be compared with it. */
-const unfinished = async (record: StoredRecord, _context: Context): Promise<CliError> =>
+const unfinished = (record: StoredRecord): CliError =>
   refused(
     `${record.command} did not end, so what it left is not known`,
     `to have the knowledge base as it was before, beside this one: ${restoreLine(record)}`,
@@ -123,19 +150,19 @@ async function* restoreDeleted(
   context: Context,
 ): AsyncGenerator<Change> {
   if (state) throw refused("the knowledge base exists", "nothing has to be taken back");
-  const { directory, kb, command, at } = record;
-  if (!context.options.dryRun)
-    await context.confirm(`Take back ${command} of ${context.options.timeText(new Date(at))}?`, {
-      declined: "nothing was taken back",
-    });
+  const { directory, kb, command } = record;
+  if (!context.options.dryRun) await confirmed(record, context);
   yield* importBundle({ directory, manifest, name: kb.name, as_is: true }, context);
   if (context.options.dryRun) return;
   await context.host.files.remove(record.path);
   context.summary(`took back ${command}: ${kb.name} has a new ID; applications do not use it yet`);
 }
 
-const conflictOf = ({ what, name, from }: Change): Change =>
-  change({ action: "conflict", what, name, note: `is now ${JSON.stringify(from)}` });
+const conflictOf = ({ action, what, name, from }: Change): Change => {
+  const note =
+    action === "delete" ? "has values that were set since" : `is now ${JSON.stringify(from)}`;
+  return change({ action: "conflict", what, name, note });
+};
 
 const changedRows = ({ before, after, current, changed }: CurrentDocument): Change[] => {
   const { name = "", id = null } = current ?? after ?? before ?? {};
