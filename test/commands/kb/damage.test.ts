@@ -428,7 +428,7 @@ test("check says what it could not check", async () => {
   expect(out).toMatch(/^model\t/m);
 });
 
-test("check --all goes on after a knowledge base whose documents or models cannot be listed", async () => {
+test("check --all continues after a knowledge base whose documents or models cannot be listed", async () => {
   const all = (await done("list", "-o", "name")).trim().split("\n");
   server.sandbox.setFaults([
     parseFault(`GET */datasets/${all[0]}/documents status=400`),

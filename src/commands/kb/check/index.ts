@@ -1,2 +1,2 @@
 /** What other features use of checks. */
-export { listFindings, unindexed } from "./documents.ts";
+export { listFindings, unindexed } from "./findings.ts";

@@ -6,8 +6,8 @@ import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { activeModels, brokenIndex } from "../models/index.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { findingOf } from "./documents.ts";
-import type { CheckedKb, Finding } from "./documents.ts";
+import { findingOf } from "./findings.ts";
+import type { CheckedKb, Finding } from "./findings.ts";
 import type { Problem } from "./figures.ts";
 
 interface KbFindings {

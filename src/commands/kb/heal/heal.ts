@@ -41,8 +41,9 @@ export async function* run(input: HealInput, context: Context): AsyncGenerator<C
   }
   const { dryRun } = context.options;
   const done = `${counted(healed, "repair")}${dryRun ? " planned" : ""}`;
-  if (!dryRun && left.some(({ action }) => action === "failed"))
-    throw new CliError("partial", `${done}, ${left.length} left: ${left[0]?.name}`, {
+  const failed = left.find(({ action }) => action === "failed");
+  if (!dryRun && failed)
+    throw new CliError("partial", `${done}, ${left.length} left: ${failed.name}`, {
       isResult: true,
       details: { left },
       hint: "remove the cause, such as a model without credit, and run the same command again",
