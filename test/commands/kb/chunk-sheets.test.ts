@@ -96,6 +96,43 @@ test("a row without a chunk_id adds a chunk once, also after a lost response", a
   expect(JSON.parse(last.out)).toEqual([false, ["a", "b"]]);
 });
 
+test("one row that the server refuses keeps no other from being imported", async () => {
+  await done("chunk", "export", "Sheet", sheet);
+  const [document] = (await done("doc", "list", "Sheet", "-o", "name")).out.split("\n");
+  const [first, second] = (await done("chunk", "list", "Sheet", "a.md", "-o", "name")).out.split(
+    "\n",
+  );
+  const rows = [
+    `${first},[[embed-error:rate]] bad`,
+    `${second},Good`,
+    ",[[embed-error:rate]] new",
+    ",New",
+  ];
+  await writeFile(
+    sheet,
+    `document_id,chunk_id,content\n${rows.map((row) => `${document},${row}\n`).join("")}`,
+  );
+  const ran = await kb("chunk", "import", "Sheet", sheet);
+  expect(ran.exit).toBe(10);
+  expect(ran.out.split("\n").map((row) => row.split("\t").slice(0, 3).join(" "))).toEqual([
+    "failed a.md 1",
+    "update a.md 2",
+    "failed a.md 3",
+    "create a.md 4",
+    "",
+  ]);
+  expect(await contents()).toEqual(expect.arrayContaining(["Good", "New"]));
+});
+
+test("a sheet that does not exist is an error of usage, and a document named twice is exported once", async () => {
+  const ran = await kb("chunk", "import", "Sheet", join(home, "none.csv"), "--dry-run");
+  expect(ran.err).toContain(`${join(home, "none.csv")}: `);
+  expect(ran.err).not.toContain("internal error");
+  expect(ran.exit).toBe(2);
+  const twice = await done("chunk", "export", "Sheet", sheet, "--doc", "a.md", "--doc", "a.md");
+  expect(twice.err).toContain(" of 1 document to ");
+});
+
 test.each([
   ["document_id,content\nx,y\n", '"x" is not a valid document_id'],
   ["content\ny\n", "column document_id is missing"],

@@ -5,6 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import { formsOfChunks, handEditedBase } from "../../lib/as-is-bases.ts";
 import { alteringProxy } from "../../lib/altering-proxy.ts";
 import type { Altered } from "../../lib/altering-proxy.ts";
+import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
 import { sampled } from "../../lib/sampled.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
 import { temporaryDirectory } from "../../lib/support.ts";
@@ -425,6 +426,49 @@ test("check says what it could not check", async () => {
   const { out } = await kb("check", name, "--fail-if", "unchecked>0");
   expect(out).toMatch(/^not checked\t.*\tedited\.md\t.*provider_not_initialize/m);
   expect(out).toMatch(/^model\t/m);
+});
+
+test("check --all continues after a knowledge base whose documents or models cannot be listed", async () => {
+  const all = (await done("list", "-o", "name")).trim().split("\n");
+  server.sandbox.setFaults([
+    parseFault(`GET */datasets/${all[0]}/documents status=400`),
+    parseFault("GET *models/model-types/* status=400"),
+  ]);
+  const ran = await kb("check", "--all", "--no-chunks", "--no-content");
+  server.sandbox.setFaults([]);
+  expect(ran.exit, ran.err).toBe(0);
+  const rows = ran.out
+    .trim()
+    .split("\n")
+    .map((line) => line.split("\t"));
+  expect(rows.map((row) => row.at(-1))).toEqual(expect.arrayContaining(all));
+  const notes = rows.filter((row) => row.at(-1) === all[0]).map((row) => row[3]);
+  expect(notes).toContainEqual(expect.stringMatching(/^failed to list documents/));
+  expect(notes).toContainEqual(expect.stringMatching(/^models: /));
+});
+
+test("check keeps the copy that searches find, and does not delete an archived one", async () => {
+  name = "Copies";
+  await done("create", name, "--indexing-technique", "economy");
+  const add = async (document: string, status?: string) => {
+    await done("doc", "add", name, document, "--text", "The same text");
+    await done("doc", "wait", name);
+    if (status) await done("doc", status, name, document);
+  };
+  await add("off.md", "disable");
+  await add("archived.md", "archive");
+  await add("live.md");
+  const { out } = await kb("check", name, "--no-chunks");
+  const rows = out
+    .trim()
+    .split("\n")
+    .map((line) => line.split("\t"));
+  expect(rows.filter(([problem]) => problem === "duplicate").map((row) => row.slice(2, 5))).toEqual(
+    [
+      ["archived.md", "same content as live.md", expect.stringMatching(/^kb doc show /)],
+      ["off.md", "same content as live.md", expect.stringMatching(/^kb doc delete /)],
+    ],
+  );
 });
 
 /** Damage of the files of a backup. */

@@ -103,7 +103,7 @@ test("a disabled document in error is left as it is", async () => {
 });
 
 /** A server on which a chunk is in error until it is deleted. */
-const withFailedChunk = (chunk: string): Promise<string> =>
+const withFailedChunk = (chunk: string, parts: object = {}): Promise<string> =>
   alteringProxy(
     server.sandbox.origin,
     ({ method, path, json }) => {
@@ -111,7 +111,7 @@ const withFailedChunk = (chunk: string): Promise<string> =>
       const page = json as { data: Record<string, unknown>[]; total: number };
       const failed = page.data.filter(({ id }) => id === chunk);
       for (const row of failed)
-        Object.assign(row, { status: "error", enabled: false, error: "was slow" });
+        Object.assign(row, { status: "error", enabled: false, error: "was slow", ...parts });
       if (path.includes("status=")) Object.assign(page, { data: failed, total: failed.length });
     },
     (path) => path.replaceAll(/status=[a-z_]+&?/g, ""),
@@ -148,6 +148,34 @@ test("a chunk that is not indexed is added again at the end, and deleted then", 
     "Second rule 1",
     "Third rule 1",
   ]);
+});
+
+test("a chunk that a server since 1.16 stores though it fails again is not doubled", async () => {
+  const newest = await testSandbox({ speed: 400, models: true, server: "1.16.1" });
+  const run = (...argv: string[]) => newest.cli(["kb", ...argv], { folder: join(home, "newest") });
+  await run("create", "Newest", "--indexing-technique", "high_quality");
+  await run("doc", "add", "Newest", "a.md", "--text", text(1), "--process-rule", rule);
+  await run("doc", "wait", "Newest");
+  await run("chunk", "add", "Newest", "a.md", "--content", "[[embed-error:rate]] lost");
+  const list = async () => (await run("chunk", "list", "Newest", "a.md", "-o", "name")).out;
+  const before = await list();
+  expect((await run("heal", "Newest")).out).toMatch(
+    /^failed\tdocument\ta\.md\tchunk 4 failed again/,
+  );
+  expect(before.trim().split("\n")).toHaveLength(4);
+  expect(await list()).toBe(before);
+});
+
+test("a chunk with a summary or attachments is skipped, since a new one would lack them", async () => {
+  await done("create", "Parts", "--indexing-technique", "high_quality");
+  await done("doc", "add", "Parts", "a.md", "--text", text(1), "--process-rule", rule);
+  await done("doc", "wait", "Parts");
+  const [first] = await chunkList("Parts", "a.md");
+  const url = await withFailedChunk(first?.id ?? "", { summary: "S", attachments: [{ id: "a" }] });
+  const from = server.seen.length;
+  const { out } = await server.done(["kb", "heal", "Parts", "--base-url", url], world);
+  expect(out).toContain("has what a new one would lack: attachments, its summary");
+  expect(writes(from)).toEqual([]);
 });
 
 test("a chunk that recovers is the last one then, with its keywords", async () => {
@@ -197,6 +225,30 @@ test("edits of chunks and values are put back after a replacement", async () => 
     "Third rule 1",
     "Added by hand",
   ]);
+});
+
+test("content that was written after an interrupted run has saved stays, with its chunks", async () => {
+  const name = "Written";
+  await failing(name);
+  const folder = join(home, name);
+  await killer(server)(
+    (step) => step.startsWith("POST") && step.includes("create-by-text"),
+    ["kb", "heal", name],
+    folder,
+  );
+  await done("doc", "add", name, "fails.md", "--text", "Newer text", "--process-rule", rule);
+  server.sandbox.models.withoutCredentials.add(provider);
+  await done("doc", "add", name, "late.md", "--text", text("late"), "--process-rule", rule);
+  await kb("doc", "wait", name);
+  server.sandbox.models.withoutCredentials.delete(provider);
+  const again = await server.cli(["kb", "heal", name], { folder });
+  expect(again.exit, again.err).toBe(0);
+  expect(again.out).toMatch(
+    /^skip\tdocument\tfails\.md\tits content was changed since it was saved/m,
+  );
+  // What has failed since is healed by the same command.
+  expect(again.out).toMatch(/^update\tdocument\tlate\.md/m);
+  expect((await chunkList(name, "fails.md")).map(({ content }) => content)).toEqual(["Newer text"]);
 });
 
 /** The steps of an undisturbed run. */

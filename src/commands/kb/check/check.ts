@@ -13,12 +13,14 @@ import { evaluateGate, failedGate, parseGate } from "../../conditions/index.ts";
 import { indexingStatusOf, isDone, readContents } from "../documents/index.ts";
 import { requestedKbs } from "../knowledge/index.ts";
 import type { checkParams } from "./command.ts";
-import { contentFindings, findingOf, listFindings, pathFindings } from "./documents.ts";
-import type { CheckedKb, Finding, Seen } from "./documents.ts";
+import { contentFindings, findingOf, listFindings, pathFindings, unindexed } from "./findings.ts";
+import type { CheckedKb, Finding, Seen } from "./findings.ts";
 import { problemScope, countProblems } from "./figures.ts";
 import type { Problem } from "./figures.ts";
-import { defaultStuckAge, unindexed } from "./limits.ts";
 import { kbFindings } from "./settings.ts";
+
+/** Age in ms from which an unfinished document is stuck, by default. */
+const defaultStuckAge = 3_600_000;
 
 type CheckInput = Input<typeof checkParams>;
 
@@ -32,15 +34,22 @@ export async function* run(input: CheckInput, context: Context): AsyncGenerator<
   let checked = 0;
   for await (const { id, name } of requestedKbs({ command: "kb check" }, input, context)) {
     checked++;
-    for await (const finding of checkKb({ id, name, line: lineFor(context) }, input, context)) {
-      problems.push(finding.problem);
-      yield finding;
+    const kb = { id, name, line: lineFor(context) };
+    try {
+      for await (const finding of checkKb(kb, input, context)) {
+        problems.push(finding.problem);
+        yield finding;
+      }
+    } catch (error) {
+      if (!input.all && error instanceof CliError && error.kind === "not-found") throw error;
+      problems.push("not checked");
+      yield unchecked(kb, messageOf(error), "kb show");
     }
   }
   const figures = countProblems(problems);
-  const unchecked = figures.unchecked > 0 ? `; not checked: ${figures.unchecked}` : "";
+  const others = figures.unchecked > 0 ? `; not checked: ${figures.unchecked}` : "";
   context.summary(
-    `${counted(checked, "knowledge base")}: ${counted(figures.problems, "problem")}${unchecked}`,
+    `${counted(checked, "knowledge base")}: ${counted(figures.problems, "problem")}${others}`,
   );
   const failed = failedGate(evaluateGate(gate, problemScope, [{ subject: figures }]));
   if (failed) throw failed;
@@ -87,11 +96,14 @@ async function* checkKb(
 }
 
 /** What of a knowledge base was not checked, and why. */
-const unchecked = (kb: CheckedKb, what: string): Finding =>
-  findingOf("not checked", kb, kb, {
-    note: what,
-    repair: kb.line("kb check", [kb.id]),
-  });
+const unchecked = (kb: CheckedKb, what: string, command = "kb check"): Finding =>
+  findingOf("not checked", kb, kb, { note: what, repair: kb.line(command, [kb.id]) });
+
+/** Why something is not checked. Throws what every further request would fail with, too. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof CliError) || isFatal(error)) throw error;
+  return error.message;
+}
 
 /** Asks indexed documents for chunks that are not: chunks of others are being made. */
 async function* checkChunks(
@@ -108,7 +120,7 @@ async function* checkChunks(
     try {
       for await (const _ of context.api.rows(listChunks, of, { limit: 1, counter }));
     } catch (error) {
-      return [uncheckedDocument(kb, document, error)];
+      return [findingOf("not checked", kb, document, { note: messageOf(error) })];
     }
     const count = Math.max(counter.total ?? 0, counter.shown);
     if (count === 0) return [];
@@ -125,12 +137,6 @@ async function* checkChunks(
     yield* found;
 }
 
-/** Throws what every further request would fail with, too. */
-function uncheckedDocument(kb: CheckedKb, document: Document, error: unknown): Finding {
-  if (!(error instanceof CliError) || isFatal(error)) throw error;
-  return findingOf("not checked", kb, document, { note: error.message });
-}
-
 /** Compares the contents of documents with those before and with the marks of a sync. */
 async function* checkContents(
   kb: CheckedKb,
@@ -145,7 +151,6 @@ async function* checkContents(
       else yield findingOf("not checked", kb, document, { note: "the server has no file of it" });
     }
   } catch (error) {
-    if (!(error instanceof CliError) || isFatal(error)) throw error;
-    yield unchecked(kb, `contents: ${error.message}`);
+    yield unchecked(kb, `contents: ${messageOf(error)}`);
   }
 }

@@ -1,3 +1,2 @@
 /** What other features use of checks. */
-export { listFindings } from "./documents.ts";
-export { unindexed } from "./limits.ts";
+export { listFindings, unindexed } from "./findings.ts";

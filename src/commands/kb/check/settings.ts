@@ -6,8 +6,8 @@ import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { activeModels, brokenIndex } from "../models/index.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { findingOf } from "./documents.ts";
-import type { CheckedKb, Finding } from "./documents.ts";
+import { findingOf } from "./findings.ts";
+import type { CheckedKb, Finding } from "./findings.ts";
 import type { Problem } from "./figures.ts";
 
 interface KbFindings {
@@ -19,24 +19,23 @@ interface KbFindings {
 
 /** What the settings of a knowledge base and a search say about it. */
 export async function kbFindings(given: CheckedKb, context: Context): Promise<KbFindings> {
-  const { id } = given;
-  let base: KnowledgeBase;
-  try {
-    base = await context.api.call(getKnowledgeBase, { dataset_id: id });
-  } catch (error) {
-    if (!(error instanceof CliError) || isFatal(error) || error.kind === "not-found") throw error;
-    const findings = [kbFinding("not checked", given, { note: error.message })];
-    return { kb: given, findings, skips: true };
-  }
+  const base = await context.api.call(getKnowledgeBase, { dataset_id: given.id });
   const kb = { ...given, name: base.name };
   if (base.provider === "external") {
     const note = "its documents are in an external system";
     return { kb, findings: [kbFinding("not checked", kb, { note })], skips: true };
   }
-  const findings = [...(await modelFindings(kb, base, context))];
-  if (base.indexing_technique === "high_quality" && findings.length === 0)
-    findings.push(...(await searchFindings(kb, context)));
-  return { kb, findings, skips: false };
+  const attempt = async (what: string, find: typeof modelFindings): Promise<readonly Finding[]> =>
+    find(kb, base, context).catch((error: unknown) => {
+      if (!(error instanceof CliError) || isFatal(error)) throw error;
+      return [kbFinding("not checked", kb, { note: `${what}: ${error.message}` })];
+    });
+  const models = await attempt("models", modelFindings);
+  const isSearched =
+    base.indexing_technique === "high_quality" &&
+    models.every(({ problem }) => problem !== "model");
+  const searches = isSearched ? await attempt("search", searchFindings) : [];
+  return { kb, findings: [...models, ...searches], skips: false };
 }
 
 const kbFinding = (problem: Problem, kb: CheckedKb, given: Partial<Finding>): Finding =>
@@ -80,14 +79,13 @@ const has = (active: readonly Model[], provider: unknown, model: string): boolea
         each.provider.endsWith(`/${provider}`)),
   );
 
-async function searchFindings(kb: CheckedKb, context: Context): Promise<readonly Finding[]> {
-  try {
-    const problem = await brokenIndex(kb.id, context);
-    if (problem === undefined) return [];
-    const repair = kb.line("kb update", [kb.id], { rewrite: true });
-    return [kbFinding("search", kb, { note: `searches fail: ${problem}`, repair })];
-  } catch (error) {
-    if (!(error instanceof CliError) || isFatal(error)) throw error;
-    return [kbFinding("not checked", kb, { note: `search: ${error.message}` })];
-  }
+async function searchFindings(
+  kb: CheckedKb,
+  _base: KnowledgeBase,
+  context: Context,
+): Promise<readonly Finding[]> {
+  const problem = await brokenIndex(kb.id, context);
+  if (problem === undefined) return [];
+  const repair = kb.line("kb update", [kb.id], { rewrite: true });
+  return [kbFinding("search", kb, { note: `searches fail: ${problem}`, repair })];
 }

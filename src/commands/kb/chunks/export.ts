@@ -1,5 +1,6 @@
-import { notFound } from "../../../errors.ts";
+import { notFound, refused } from "../../../errors.ts";
 import { collect } from "../../../lib/collect.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { counted } from "../../../lib/text.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -16,16 +17,17 @@ export async function* run(
 ): AsyncGenerator<{ readonly document: string; readonly chunks: number }> {
   const { doc_form = null } = await context.api.call(getKnowledgeBase, { dataset_id });
   const all = (await collect(countedDocuments(dataset_id, context))).reverse(); // the newest come first
-  const named = doc?.map((text) => {
-    const found = all.filter(({ id, name }) => id === text || name === text);
-    if (found.length === 1) return found[0];
-    const problem =
-      found.length === 0 ? "not found" : "is the name of several documents; use its ID";
-    throw notFound(`document ${JSON.stringify(text)} ${problem}`);
-  });
+  for (const text of doc ?? []) {
+    const { length } = all.filter(({ id, name }) => id === text || name === text);
+    const named = `document ${JSON.stringify(text)}`;
+    const hint = `list the documents with their IDs: ${commandLine("kb doc list", [dataset_id])}`;
+    if (length === 0) throw notFound(`${named} not found`, hint);
+    if (length > 1) throw refused(`${named} is ambiguous (${length} matches)`, hint);
+  }
+  const chosen = all.filter(({ id, name }) => !doc || doc.includes(id) || doc.includes(name));
   const rows: { document: string; chunks: number }[] = [];
   async function* documents() {
-    for (const { id, name } of (named ?? all).flatMap((each) => each ?? [])) {
+    for (const { id, name } of chosen) {
       const place = { dataset_id, document_id: id, doc_form };
       const chunks = await collect(readChunks(place, context));
       rows.push({ document: name, chunks: chunks.length });

@@ -1,9 +1,10 @@
-import { CliError } from "../../../errors.ts";
+import { CliError, isFatal } from "../../../errors.ts";
 import { collect, groupBy } from "../../../lib/collect.ts";
 import { groupDigits } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { readInput } from "../../task/files.ts";
 import {
   changeChunks,
   chunkRules,
@@ -13,7 +14,7 @@ import {
 } from "../chunk-lists/index.ts";
 import type { ChunkTarget, ExistingChunk, StoredChunk } from "../chunk-lists/index.ts";
 import { readKbState } from "../documents/index.ts";
-import type { DocumentState, KbSettings } from "../documents/index.ts";
+import type { DocumentState } from "../documents/index.ts";
 import type { chunkImportParams } from "./command.ts";
 import { addedChunk, readSheet, stateOf, wantedChunk } from "./sheet.ts";
 import type { SheetRow } from "./sheet.ts";
@@ -32,17 +33,12 @@ interface Wanted extends RowChange {
   readonly to?: StoredChunk;
 }
 
-/** Where the rows of a document go. */
+/** The rows of a document, and where they go. */
 interface RowsPlace {
+  readonly rows: readonly SheetRow[];
   readonly document: DocumentState | undefined;
   readonly target: ChunkTarget;
   readonly overwrite?: boolean | undefined;
-}
-
-/** The rows of one document. */
-interface Plan {
-  readonly document: DocumentState | undefined;
-  readonly wanted: readonly Wanted[];
 }
 
 /** Changes chunks as a sheet says; throws partial if a row could not be imported. */
@@ -51,23 +47,29 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<RowChange> {
   const { dataset_id, file } = input;
-  const rows = await readSheet(file, await context.host.files.read(file));
-  const state = await readKbState(dataset_id, context);
-  const byId = new Map(state.documents.map((document) => [document.id, document]));
-  const plans: Plan[] = [];
-  for (const [document_id, ofDocument] of groupBy(rows, (row) => row.document_id)) {
-    const document = byId.get(document_id);
-    const target = targetOf(input, document_id, state.settings);
-    const place = { document, target, overwrite: input.overwrite };
-    plans.push(await planRows(ofDocument, place, context));
-  }
-  await noticePlan(plans, context);
+  const sheet = await readSheet(file, await readInput(file, context.host));
+  const { documents, settings } = await readKbState(dataset_id, context);
+  const byId = new Map(documents.map((document) => [document.id, document]));
+  const rules = chunkRules(settings, settings.doc_form);
+  const places = [...groupBy(sheet, (row) => row.document_id)].map(
+    ([document_id, rows]): RowsPlace => ({
+      rows,
+      document: byId.get(document_id),
+      target: { dataset_id, document_id, ...rules },
+      overwrite: input.overwrite,
+    }),
+  );
+  const plans: (readonly Wanted[])[] = [];
+  for (const place of places) plans.push(await planRows(place, context));
+  await noticePlan(plans.flat(), context);
   const failed: RowChange[] = [];
-  for (const { document, wanted } of plans) {
-    const made =
-      document && !context.options.dryRun
-        ? await makeRows(wanted, targetOf(input, document.id, state.settings), context)
-        : wanted;
+  for (const [at, place] of places.entries()) {
+    const planned = plans[at] ?? [];
+    const isMade = !context.options.dryRun && planned.some(({ to }) => to !== undefined);
+    // Planned again, since chunks may have been changed while others were read and made.
+    const made = isMade
+      ? await makeRows(await planRows(place, context), place.target, context)
+      : planned;
     for (const { to: _, ...row } of made) {
       if (row.action === "unchanged") continue;
       if (row.action === "conflict" || row.action === "failed") failed.push(row);
@@ -75,25 +77,22 @@ export async function* run(
     }
   }
   if (failed.length === 0) return;
-  throw new CliError("partial", `${failed.length} of ${counted(rows.length, "row")} not imported`, {
-    isResult: true,
-    details: { failed },
-    hint: "export again and edit the new file, or use --overwrite for chunks in conflict",
-  });
+  throw new CliError(
+    "partial",
+    `${failed.length} of ${counted(sheet.length, "row")} not imported`,
+    {
+      isResult: true,
+      details: { failed },
+      hint: "export again and edit the new file, or use --overwrite for chunks in conflict",
+    },
+  );
 }
-
-const targetOf = (
-  { dataset_id }: { readonly dataset_id: string },
-  document_id: string,
-  settings: KbSettings,
-): ChunkTarget => ({ dataset_id, document_id, ...chunkRules(settings, settings.doc_form) });
 
 /** Compares the rows of a document with its chunks. */
 async function planRows(
-  rows: readonly SheetRow[],
-  { document, target, overwrite }: RowsPlace,
+  { rows, document, target, overwrite }: RowsPlace,
   context: Context,
-): Promise<Plan> {
+): Promise<readonly Wanted[]> {
   const ends = (action: RowChange["action"], { number, chunk_id }: SheetRow, note: string | null) =>
     ({
       action,
@@ -102,18 +101,17 @@ async function planRows(
       note,
       id: chunk_id,
     }) as const;
-  if (!document)
-    return { document, wanted: rows.map((row) => ends("failed", row, "document not found")) };
-  const existing = new Map(
-    (await collect(readChunks(target, context))).map((chunk) => [chunk.id, chunk]),
-  );
+  if (!document) return rows.map((row) => ends("failed", row, "document not found"));
+  const chunks = await collect(readChunks(target, context));
+  const existing = new Map(chunks.map((chunk) => [chunk.id, chunk]));
   const rowIds = new Set(rows.map(({ chunk_id }) => chunk_id));
   const isClosed = !document.enabled || document.indexing_status !== "completed";
-  const wanted = rows.map((row): Wanted => {
+  return rows.map((row): Wanted => {
     const chunk = row.chunk_id === null ? undefined : existing.get(row.chunk_id);
     if (row.chunk_id === null) {
       const to = addedChunk(row);
-      if (addedBefore(to, [...existing.values()], rowIds)) return ends("unchanged", row, null);
+      const added = addedBefore(to, chunks, rowIds);
+      if (added && added.status !== "error") return ends("unchanged", row, null);
       if (isClosed) return ends("failed", row, "the document is disabled or not indexed");
       return { ...ends("create", row, null), to };
     }
@@ -124,7 +122,6 @@ async function planRows(
       return ends("conflict", row, "changed since the export");
     return { ...ends("update", row, partsThatDiffer(to, chunk)), to };
   });
-  return { document, wanted };
 }
 
 /** The chunk that an earlier run of the import has added for a row: no row has its ID. */
@@ -143,8 +140,7 @@ const partsThatDiffer = (to: StoredChunk, chunk: ExistingChunk): string =>
     .filter((part) => JSON.stringify(to[part]) !== JSON.stringify(chunk[part]))
     .join(", ");
 
-async function noticePlan(plans: readonly Plan[], context: Context): Promise<void> {
-  const all = plans.flatMap(({ wanted }) => wanted);
+async function noticePlan(all: readonly Wanted[], context: Context): Promise<void> {
   const sent = all.flatMap(({ to }) => to ?? []);
   const count = (action: RowChange["action"]) => all.filter((row) => row.action === action).length;
   const characters = sent.reduce((sum, chunk) => sum + embeddedCharacters(chunk), 0);
@@ -163,34 +159,44 @@ const words = {
   failed: "that cannot be imported",
 } as const;
 
-/** Makes the changes of one document; a failure is that of all of its rows. */
+/**
+ * Makes the changes of one document, all together. If the server refuses one, each is made alone: those that are
+ * made already need no request, and a failure is that of its row.
+ */
 async function makeRows(
   wanted: readonly Wanted[],
   target: ChunkTarget,
   context: Context,
 ): Promise<readonly Wanted[]> {
-  if (wanted.every(({ to }) => to === undefined)) return wanted;
   const rowIds = new Set(wanted.map(({ id }) => id));
   /** The chunk of each row: that of its ID, or one that this import has added. */
-  const planSteps = (existing: readonly ExistingChunk[]) => {
-    const rows = wanted.flatMap(({ id, to }) => {
+  const planSteps = (rows: readonly Wanted[], existing: readonly ExistingChunk[]) => {
+    const steps = rows.flatMap(({ id, to }) => {
       if (to === undefined) return [];
       const chunk =
         id === null ? addedBefore(to, existing, rowIds) : existing.find((each) => each.id === id);
       return [{ id, chunk, to: { ...to, children: chunk?.children ?? [] } }]; // those there stay
     });
-    const pairs = rows.flatMap(({ to, chunk }) => (chunk ? [[to, chunk] as const] : []));
-    const missing = rows.flatMap(({ id, to, chunk }) => (chunk || id !== null ? [] : [to]));
+    const pairs = steps.flatMap(({ to, chunk }) => (chunk ? [[to, chunk] as const] : []));
+    const missing = steps.flatMap(({ id, to, chunk }) => (chunk || id !== null ? [] : [to]));
     return stepsFor({ pairs, missing, surplus: [] }, target);
   };
-  try {
-    await changeChunks(target, planSteps, context);
-    return wanted;
-  } catch (error) {
-    if (!(error instanceof CliError) || context.signal.aborted || error.kind === "limited")
-      throw error;
-    return wanted.map((row) =>
-      row.to === undefined ? row : { ...row, action: "failed", note: error.message },
-    );
-  }
+  const make = async (rows: readonly Wanted[]): Promise<readonly Wanted[]> => {
+    try {
+      await changeChunks(target, (existing) => planSteps(rows, existing), context);
+      return rows;
+    } catch (error) {
+      if (!(error instanceof CliError) || context.signal.aborted || error.kind === "limited")
+        throw error;
+      if (rows.length > 1 && !isFatal(error)) {
+        const made: Wanted[] = [];
+        for (const row of rows) made.push(...(row.to === undefined ? [row] : await make([row])));
+        return made;
+      }
+      return rows.map((row) =>
+        row.to === undefined ? row : { ...row, action: "failed", note: error.message },
+      );
+    }
+  };
+  return make(wanted);
 }

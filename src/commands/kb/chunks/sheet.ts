@@ -83,9 +83,12 @@ export async function readSheet(path: string, bytes: Uint8Array): Promise<SheetR
   if (!head?.includes("document_id"))
     throw usage(`${path}: column document_id is missing`, example);
   const read = rows.map((row) => sheetRow(row, path));
-  const ids = read.flatMap(({ chunk_id }) => chunk_id ?? []);
-  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
-  if (twice !== undefined) throw usage(`${path}: several rows have the chunk_id ${twice}`);
+  const ids = new Set<string>();
+  for (const { chunk_id } of read) {
+    if (chunk_id !== null && ids.has(chunk_id))
+      throw usage(`${path}: several rows have the chunk_id ${chunk_id}`);
+    if (chunk_id !== null) ids.add(chunk_id);
+  }
   return read;
 }
 

@@ -18,7 +18,7 @@ type HealInput = Input<typeof healParams>;
 
 /**
  * Adds the chunks of indexed documents that are not indexed again, each at the end, and deletes the failed ones.
- * The journal has how many equal chunks there were before, so that an interrupted run adds none twice.
+ * The journal has the chunks of the same text before, so that an interrupted run adds none twice.
  */
 export async function* healChunks(
   input: HealInput,
@@ -29,52 +29,68 @@ export async function* healChunks(
   const { doc_form } = (await readKb(dataset_id, context)).settings;
   const path = join(context.host.directories.state, "heal", `${dataset_id}.jsonl`);
   const journal = await openJournal(path, context.host.files);
-  const before = new Map(
-    journal.entries.map((entry) => [String(entry["chunk"]), Number(entry["equal"])]),
-  );
-  const isOpen = (each: Document) => each.enabled === true && !each.archived;
+  const noted = new Map(journal.entries.map(({ chunk, others }) => [chunk, others]));
+  let isUnknown = false;
   const indexed = documents.filter(
-    (each) => isOpen(each) && indexingStatusOf(each).indexing_status === "completed",
+    (each) =>
+      each.enabled === true &&
+      !each.archived &&
+      indexingStatusOf(each).indexing_status === "completed",
   );
   for (const [done, { id: document_id, name }] of indexed.entries()) {
     context.progress({ verb: "Checking", done, total: indexed.length, unit: "documents" });
+    const place = { dataset_id, document_id, doc_form };
     const of = { dataset_id, document_id, status: unindexed };
-    const failed = await collect(context.api.rows(listChunks, of));
-    for (const { id, position } of failed) {
-      const row = { what: "document", name, id: document_id } as const;
-      const place = { dataset_id, document_id, doc_form };
+    for (const { id } of await collect(context.api.rows(listChunks, of))) {
       const all = await collect(readChunks(place, context));
       const chunk = all.find((each) => each.id === id);
       if (!chunk) continue;
-      if (chunk.children.some(({ type }) => type === "customized")) {
-        yield change({ action: "skip", ...row, note: `chunk ${position} has edited child chunks` });
-        continue;
-      }
-      if (context.options.dryRun) {
-        yield change({
-          action: "update",
-          ...row,
-          note: `chunk ${position} is added again: ${chunk.error ?? chunk.status}`,
+      const row = (action: "update" | "skip" | "failed", note: string) =>
+        change({
+          action,
+          what: "document",
+          name,
+          id: document_id,
+          note: `chunk ${chunk.position} ${note}`,
         });
-        continue;
+      const lost = lostParts(chunk);
+      if (lost.length > 0) yield row("skip", `has what a new one would lack: ${lost.join(", ")}`);
+      else if (context.options.dryRun)
+        yield row("update", `is added again: ${chunk.error ?? chunk.status}`);
+      else {
+        let others = noted.get(id);
+        if (!Array.isArray(others)) {
+          others = sameText(chunk, all).map((each) => each.id);
+          await journal.append([{ chunk: id, others }]);
+        }
+        const outcome = await addAgain(
+          { ...place, chunk, others: others as string[] },
+          input,
+          context,
+        );
+        isUnknown ||= outcome === "unknown";
+        yield outcome === "added"
+          ? row("update", "added again at the end")
+          : row(
+              "failed",
+              outcome === "failed" ? "failed again" : "may be added later: no response",
+            );
       }
-      let equal = before.get(id);
-      if (equal === undefined) {
-        equal = equalTo(chunk, all).length;
-        await journal.append([{ chunk: id, equal }]);
-      }
-      yield await addAgain({ ...place, chunk, equal, row }, input, context);
     }
   }
-  if (!context.options.dryRun) await journal.remove();
+  if (!context.options.dryRun && !isUnknown) await journal.remove();
 }
 
-/** The indexed chunks with the text of a chunk. */
-const equalTo = (chunk: ExistingChunk, all: readonly ExistingChunk[]): readonly ExistingChunk[] =>
-  all.filter(
-    ({ content, answer, status }) =>
-      content === chunk.content && answer === chunk.answer && status === "completed",
-  );
+/** What a chunk has that cannot be given to a new one. */
+const lostParts = ({ children, attachments, summary }: ExistingChunk): readonly string[] => [
+  ...(children.some(({ type }) => type === "customized") ? ["edited child chunks"] : []),
+  ...(attachments > 0 ? ["attachments"] : []),
+  ...(summary ? ["its summary"] : []),
+];
+
+/** The chunks with the text of a chunk, itself included. */
+const sameText = (chunk: ExistingChunk, all: readonly ExistingChunk[]): readonly ExistingChunk[] =>
+  all.filter(({ content, answer }) => content === chunk.content && answer === chunk.answer);
 
 async function addAgain(
   given: {
@@ -82,16 +98,24 @@ async function addAgain(
     readonly document_id: string;
     readonly doc_form: string | null;
     readonly chunk: ExistingChunk;
-    readonly equal: number;
-    readonly row: { readonly what: "document"; readonly name: string; readonly id: string };
+    /** IDs of the chunks of the same text before it was added first. */
+    readonly others: readonly string[];
   },
   { wait_for_limit }: HealInput,
   context: Context,
-): Promise<Change> {
-  const { dataset_id, document_id, doc_form, chunk, equal, row } = given;
+): Promise<"added" | "failed" | "unknown"> {
+  const { dataset_id, document_id, doc_form, chunk, others } = given;
+  const place = { dataset_id, document_id };
   const send = waitOnRateLimit(wait_for_limit ?? false, context);
-  const isAdded = async () =>
-    equalTo(chunk, await collect(readChunks(given, context))).length > equal;
+  const remove = (segment_id: string) =>
+    send(() => context.api.call(deleteChunk, { ...place, segment_id }));
+  /** Is it added? Servers since 1.16 store one that fails again, too (server §9.7). */
+  const isAdded = async () => {
+    const all = await collect(readChunks(given, context));
+    const made = sameText(chunk, all).filter(({ id }) => !others.includes(id));
+    for (const { id, status } of made) if (status === "error") await remove(id);
+    return made.some(({ status }) => status === "completed");
+  };
   if (!(await isAdded())) {
     const { content, answer, keywords } = chunk;
     const segment = {
@@ -99,22 +123,15 @@ async function addAgain(
       ...(doc_form === "qa_model" && { answer: answer ?? "" }),
       ...(keywords.length > 0 && { keywords }),
     };
+    let isUnknown = false;
     try {
-      const input = { dataset_id, document_id, segments: [segment] };
-      await send(() => context.api.call(createChunks, input));
+      await send(() => context.api.call(createChunks, { ...place, segments: [segment] }));
     } catch (error) {
       if (!(error instanceof CliError) || error.info.sideEffect !== "unknown") throw error;
+      isUnknown = true;
     }
-    // One that fails again is not stored (server §9.7), so the failed one stays.
-    if (!(await isAdded()))
-      return change({ action: "failed", ...row, note: `chunk ${chunk.position} failed again` });
+    if (!(await isAdded())) return isUnknown ? "unknown" : "failed";
   }
-  await send(() =>
-    context.api.call(deleteChunk, { dataset_id, document_id, segment_id: chunk.id }),
-  );
-  return change({
-    action: "update",
-    ...row,
-    note: `chunk ${chunk.position} added again at the end`,
-  });
+  await remove(chunk.id);
+  return "added";
 }

@@ -12,13 +12,14 @@ import type { Change, DocumentChange } from "../changes/index.ts";
 import { listFindings } from "../check/index.ts";
 import { chunkRules, makeChunks, readChunkFile } from "../chunk-lists/index.ts";
 import {
+  contentHashes,
   countedDocuments,
   isIndexed,
   lossesOfAll,
   readKbState,
   restoreValues,
 } from "../documents/index.ts";
-import type { KbState } from "../documents/index.ts";
+import type { DocumentState, KbState } from "../documents/index.ts";
 import { sourceDocuments } from "../snapshot/index.ts";
 import type { BundledDocument, Manifest } from "../snapshot/index.ts";
 import { healChunks } from "./chunks.ts";
@@ -40,8 +41,9 @@ export async function* run(input: HealInput, context: Context): AsyncGenerator<C
   }
   const { dryRun } = context.options;
   const done = `${counted(healed, "repair")}${dryRun ? " planned" : ""}`;
-  if (!dryRun && left.some(({ action }) => action === "failed"))
-    throw new CliError("partial", `${done}, ${left.length} left: ${left[0]?.name}`, {
+  const failed = left.find(({ action }) => action === "failed");
+  if (!dryRun && failed)
+    throw new CliError("partial", `${done}, ${left.length} left: ${failed.name}`, {
       isResult: true,
       details: { left },
       hint: "remove the cause, such as a model without credit, and run the same command again",
@@ -49,7 +51,12 @@ export async function* run(input: HealInput, context: Context): AsyncGenerator<C
   context.summary(left.length > 0 ? `${done}, ${left.length} left as they are` : done);
 }
 
-async function* heal(input: HealInput, context: Context): AsyncGenerator<Change> {
+/** Heals all but the documents that this run has handled already, which an interrupted one had saved. */
+async function* heal(
+  input: HealInput,
+  context: Context,
+  handled: ReadonlySet<string> = new Set(),
+): AsyncGenerator<Change> {
   const { dataset_id } = input;
   const { host, options } = context;
   const directory = join(host.directories.state, "heal", dataset_id);
@@ -60,13 +67,15 @@ async function* heal(input: HealInput, context: Context): AsyncGenerator<Change>
   }
   await host.files.makeDirectory(dirname(directory), 0o700);
   const release = await openBackup(directory, host);
+  let continued: Manifest | undefined;
   try {
     const unfinished = (await allSnapshots(directory, context)).at(-1);
     const rows = unfinished ? [] : planned(input, documents, context);
     const ids = new Set<string>();
     for (const row of rows) {
+      if (row.id === null || handled.has(row.id)) continue;
       if (row.action === "skip") yield row;
-      else if (row.id !== null) ids.add(row.id);
+      else ids.add(row.id);
     }
     const saved =
       unfinished ??
@@ -78,11 +87,16 @@ async function* heal(input: HealInput, context: Context): AsyncGenerator<Change>
       const isDone = yield* replace(input, { directory, manifest }, context);
       // Edits of chunks that could not be put back yet are nowhere else.
       if (isDone) await host.files.remove(directory);
+      if (unfinished && isDone) continued = manifest;
+      else if (unfinished)
+        await context.notice("documents that have failed since are healed after those with edits");
     } else await host.files.remove(directory);
-    yield* healChunks(input, documents, context);
+    if (!continued) yield* healChunks(input, documents, context);
   } finally {
     release();
   }
+  if (continued)
+    yield* heal(input, context, new Set(continued.state.documents.map(({ id }) => id)));
 }
 
 /** What a run would replace, and what it leaves as it is. */
@@ -122,16 +136,13 @@ async function* replace(input: HealInput, saved: Saved, context: Context): Async
   const { manifest, directory } = saved;
   const state = await readKbState(dataset_id, context);
   const edited = await editedDocuments(dataset_id, saved, context);
-  const changes = replacements(saved, state);
-  const withoutFile = manifest.state.documents.filter(({ file }) => file === null);
-  for (const { name, id } of withoutFile)
-    yield change({
-      action: "skip",
-      what: "document",
-      name,
-      id,
-      note: "the server has no file of it",
-    });
+  const current = await currentDocuments(saved, state, context);
+  const changes = replacements(saved, state, current);
+  for (const { name, id, file } of manifest.state.documents) {
+    const problem = file === null ? "the server has no file of it" : current.get(id);
+    if (typeof problem === "string")
+      yield change({ action: "skip", what: "document", name, id, note: problem });
+  }
   const target = { dataset_id, settings: state.settings, documents: [], wait_for_limit };
   const wording = { verb: "restore", noun: "document", count: changes.length } as const;
   const quiet = { ...context, summary: () => {} };
@@ -141,12 +152,10 @@ async function* replace(input: HealInput, saved: Saved, context: Context): Async
     // Those that were made get their values and chunks; a rate limit ends the run.
     if (!(error instanceof CliError) || error.kind !== "partial") throw error;
   }
-  const now = new Map(
-    (await readKbState(dataset_id, context)).documents.map((each) => [each.id, each]),
-  );
+  const now = await currentDocuments(saved, await readKbState(dataset_id, context), context);
   const healed = manifest.state.documents.flatMap((before) => {
-    const current = now.get(before.id);
-    return current && isIndexed(current) ? [[before, current] as const] : [];
+    const document = now.get(before.id);
+    return isDocument(document) && isIndexed(document) ? [[before, document] as const] : [];
   });
   await restoreValues(dataset_id, healed, context);
   for (const [{ id, name, chunks }] of healed) {
@@ -162,23 +171,60 @@ async function* replace(input: HealInput, saved: Saved, context: Context): Async
     yield change({ action: "update", what: "document", name, id, note });
   }
   const healedIds = new Set(healed.map(([{ id }]) => id));
-  return [...edited].every((id) => healedIds.has(id) || !now.has(id));
+  return [...edited].every((id) => healedIds.has(id) || !isDocument(now.get(id)));
+}
+
+const isDocument = (found: DocumentState | string | undefined): found is DocumentState =>
+  typeof found === "object";
+
+/** Each saved document as it is now, or why it is no longer the one that was saved; none if it was deleted. */
+async function currentDocuments(
+  { manifest }: Saved,
+  { documents }: KbState,
+  context: Context,
+): Promise<ReadonlyMap<string, DocumentState | string>> {
+  const now = new Map(documents.map((each) => [each.id, each]));
+  const names = groupBy(documents, ({ name }) => name);
+  const pairs = manifest.state.documents.flatMap((before) => {
+    const document = now.get(before.id);
+    return document ? [[before, document] as const] : [];
+  });
+  const written = pairs.flatMap(([before, { id, stored }]) =>
+    stored === before.stored ? [] : [{ id }],
+  );
+  const hashes = await contentHashes(manifest.source.id, written, context);
+  return new Map(
+    pairs.map(([before, document]) => {
+      const { id, name } = document;
+      if (name !== before.name || names.get(name)?.length !== 1)
+        return [id, "it was renamed, or another document has its name"];
+      if (!before.from_text && /[/\\]/.test(name))
+        // an upload cannot have such a name
+        return [id, "its name has a slash: upload its file again"];
+      const isOwn = !hashes.has(id) || hashes.get(id) === before.sha256;
+      return [id, isOwn ? document : "its content was changed since it was saved"];
+    }),
+  );
 }
 
 /** The creates that replace the saved documents, but those that are healed already. */
-function replacements({ directory, manifest }: Saved, state: KbState): readonly DocumentChange[] {
-  const now = new Map(state.documents.map((each) => [each.id, each]));
+function replacements(
+  { directory, manifest }: Saved,
+  state: KbState,
+  current: ReadonlyMap<string, DocumentState | string>,
+): readonly DocumentChange[] {
   const sources = sourceDocuments(directory, manifest, state.fields);
   return manifest.state.documents.flatMap((before, index): DocumentChange[] => {
-    const [source, document] = [sources[index], now.get(before.id)];
-    if (!source || !document || source.hash === null || !isReplaceable(before, document)) return [];
+    const [source, document] = [sources[index], current.get(before.id)];
+    if (!source || source.hash === null || !isDocument(document)) return [];
+    if (!isReplaceable(before, document)) return [];
     const row = change({ action: "update", what: "document", name: before.name, id: before.id });
     // As one in error, it is replaced by a create of its name, which needs no available document.
     return [{ ...row, source, document: { ...document, indexing_status: "error", error: null } }];
   });
 }
 
-const isReplaceable = (before: BundledDocument, now: KbState["documents"][number]): boolean =>
+const isReplaceable = (before: BundledDocument, now: DocumentState): boolean =>
   now.enabled && !now.archived && !(isIndexed(now) && now.stored !== before.stored);
 
 /** The IDs of saved documents whose chunks were edited by hand: noted before the first of them is replaced. */

@@ -12,6 +12,9 @@ import {
 } from "../documents/index.ts";
 import type { Problem } from "./figures.ts";
 
+/** Statuses of chunks that no search finds. */
+export const unindexed = ["waiting", "indexing", "error", "paused", "re_segment"] as const;
+
 /** A problem: a row of the result. */
 export interface Finding {
   readonly problem: Problem;
@@ -48,8 +51,12 @@ export const findingOf = (
   { note, repair = kb.line("kb doc show", [kb.id, id]) }: Partial<Finding>,
 ): Finding => ({ problem, kb: kb.name, name, note: note ?? "", repair, id });
 
+/** The command that deletes a document; an archived one cannot be (server §9.7). */
+const deletion = (kb: CheckedKb, { id, archived }: Known): string =>
+  kb.line(archived ? "kb doc show" : "kb doc delete", [kb.id, id]);
+
 /** May it be written again although it may be disabled on purpose? */
-const isReplaceable = ({ enabled, archived }: Document): boolean => enabled === true && !archived;
+const isReplaceable = ({ enabled, archived }: Known): boolean => enabled === true && !archived;
 
 /**
  * What the list says about a document; nothing for one that is right. `stuckAfter` and `now` are in ms. The
@@ -65,7 +72,7 @@ export function* listFindings(
   const { indexing_status, error } = status;
   const heal = (flags = {}) =>
     isReplaceable(document) ? { repair: kb.line("kb heal", [kb.id], flags) } : {};
-  const remove = { repair: kb.line("kb doc delete", [kb.id, document.id]) };
+  const remove = { repair: deletion(kb, document) };
   if (indexing_status === "error")
     yield findingOf("error", kb, document, { note: error ?? "no reason given", ...heal() });
   else if (indexing_status === "paused") {
@@ -110,15 +117,23 @@ function* markFindings(kb: CheckedKb, document: Document): Generator<Finding> {
     });
 }
 
-type Known = Pick<Document, "id" | "name">;
+type Known = Pick<Document, "id" | "name" | "enabled" | "archived">;
 
-/** Documents by what no two should share. Lists have the newest first, so the one that is known is the copy. */
+/** Documents by what no two should share. Lists have the newest first. */
 export interface Seen {
   readonly contents: Map<string, Known>;
   readonly paths: Map<string, Known>;
 }
 
-const known = ({ id, name }: Known): Known => ({ id, name });
+/** Notes a document; returns the copy, if there is one, and the other: the older one that searches find. */
+function copyOf(seen: Map<string, Known>, key: string, document: Known) {
+  const { id, name, enabled, archived } = document;
+  const older = { id, name, enabled, archived };
+  const newer = seen.get(key);
+  const isKept = newer !== undefined && isReplaceable(newer) && !isReplaceable(older);
+  seen.set(key, isKept ? newer : older);
+  return newer && (isKept ? { copy: older, other: newer } : { copy: newer, other: older });
+}
 
 /** What the path of a document in its source says: a newer document has the same. */
 export function* pathFindings(kb: CheckedKb, document: Document, seen: Seen): Generator<Finding> {
@@ -127,12 +142,10 @@ export function* pathFindings(kb: CheckedKb, document: Document, seen: Seen): Ge
   );
   if (typeof path !== "string") return;
   const key = JSON.stringify([source ?? null, path]);
-  const newer = seen.paths.get(key);
-  seen.paths.set(key, known(document));
-  if (newer === undefined) return;
-  const note = `marked as the document of ${path}, as is ${document.name}`;
-  const repair = kb.line("kb doc delete", [kb.id, newer.id]);
-  yield findingOf("sync", kb, newer, { note, repair });
+  const found = copyOf(seen.paths, key, document);
+  if (!found) return;
+  const note = `marked as the document of ${path}, as is ${found.other.name}`;
+  yield findingOf("sync", kb, found.copy, { note, repair: deletion(kb, found.copy) });
 }
 
 /** What the hash of a content says: a newer document has it, too, or a sync marked another one. */
@@ -142,12 +155,10 @@ export function* contentFindings(
   hash: string,
   seen: Seen,
 ): Generator<Finding> {
-  const newer = seen.contents.get(hash);
-  seen.contents.set(hash, known(document));
-  if (newer !== undefined && sizeOf(document) !== 0) {
-    const note = `same content as ${document.name}`;
-    const repair = kb.line("kb doc delete", [kb.id, newer.id]);
-    yield findingOf("duplicate", kb, newer, { note, repair });
+  const found = copyOf(seen.contents, hash, document);
+  if (found && sizeOf(document) !== 0) {
+    const note = `same content as ${found.other.name}`;
+    yield findingOf("duplicate", kb, found.copy, { note, repair: deletion(kb, found.copy) });
   }
   const { [syncFields.hash]: mark } = storedValues(document.doc_metadata);
   const isUnconfirmed = [...markFindings(kb, document)].length > 0; // reported already
