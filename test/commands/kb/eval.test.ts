@@ -1052,6 +1052,19 @@ describe("judgements", () => {
       ],
       { rank: 1, figures: { map: 1, "precision@5": 0.2, "ndcg@5": 1 } },
     ],
+    // However large chunks are: one chunk with two of three passages has found two.
+    [
+      "two passages in one chunk",
+      { passages: [passage, "Sick leave is paid.", "Unpaid leave needs a reason."] },
+      [["a.md", `${passage} Sick leave is paid.`]],
+      { missing: ["Unpaid leave needs a reason."], figures: { "recall@1": 0.666667, map: 0.5 } },
+    ],
+    [
+      "all passages in one chunk",
+      { passages: [passage, "Sick leave is paid."] },
+      [["a.md", `${passage} Sick leave is paid.`]],
+      { missing: [], figures: { "recall@1": 1, "ndcg@1": 1, map: 1 } },
+    ],
     ["RAGAS", { user_input: "q", reference_contexts: [passage] }, [["a.md", half]], { rank: 1 }],
     [
       "grades",
