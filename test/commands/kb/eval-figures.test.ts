@@ -12,7 +12,10 @@ describe("metrics", () => {
   // ranks: 3 2 3 0 0 1 2 2 3 0; with log2 of the rank + 1: 3/1 + 2/1.58496 + 3/2 + 1/2.80735 + 2/3 + 2/3.16993 + 3/3.32193
   test("nDCG of grades", () => {
     const grades = [3, 2, 3, 0, 0, 1, 2, 2, 3, 0];
-    const { "ndcg@10": ndcg } = metricsOf({ grades, judged: grades, places: [], threshold: 1 }, [10]);
+    const { "ndcg@10": ndcg } = metricsOf(
+      { grades, judged: grades, places: [], threshold: 1 },
+      [10],
+    );
     // best order 3 3 3 2 2 2 1: 3 + 1.89279 + 1.5 + 0.86135 + 0.77371 + 0.71241 + 0.33333 = 9.07359; found 8.31875
     expect(ndcg).toBeCloseTo(8.318_753 / 9.073_596, 5);
   });
