@@ -103,10 +103,12 @@ test("a bootstrap interval holds the mean of its values, and is a point for equa
 });
 
 test.each([
-  // Half of 40 questions differ by ±1: variance 20/39 = 0.51282; 7.8490 × 0.51282 / 0.05² = 1610.04
-  [Array.from({ length: 40 }, (_, index) => [1, 0, -1, 0][index % 4] ?? 0), 0.05, 1611],
+  // Half of 40 questions differ by ±1: variance 20/39 = 0.51282; (1.6449 + 0.8416)² × 0.51282 / 0.05² = 1268.2
+  [Array.from({ length: 40 }, (_, index) => [1, 0, -1, 0][index % 4] ?? 0), 0.05, 1269],
+  // One of ten comparisons: (2.5758 + 0.8416)² × 0.51282 / 0.05² = 2395.7
+  [Array.from({ length: 40 }, (_, index) => [1, 0, -1, 0][index % 4] ?? 0), 0.005, 2396],
   [[0.2, 0.2], 0.05, null],
   [[0.2], 0.05, null],
-])("questions needed", (differences, difference, wanted) => {
-  expect(neededQuestions(differences, difference)).toBe(wanted);
+])("questions needed", (differences, level, wanted) => {
+  expect(neededQuestions(differences, 0.05, level)).toBe(wanted);
 });

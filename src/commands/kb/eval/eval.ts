@@ -26,7 +26,7 @@ import type { Question } from "./questions.ts";
 import type { RatingRules } from "./rating.ts";
 import { evaluationReport, junitCases } from "./report.ts";
 import { ratedAnswer, searchRecords, searchGroups } from "./search.ts";
-import type { FoundRecords, QuestionResult, SearchGroup, VariantResult } from "./search.ts";
+import type { FoundRecords, SearchGroup, VariantResult } from "./search.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { evalParams } from "./command.ts";
 
@@ -73,10 +73,10 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
     (result) => baseline && compareWithBaseline(result, baseline, results.length === 1),
   );
   const { measure, level = DEFAULT_LEVEL } = input;
-  const pairs = results.flatMap((result, index) => {
-    const earlier = compared[index]?.earlier;
-    return earlier ? [[earlier, measured(result)] as const] : [];
-  });
+  const unknown = { label: baseline?.file ?? "", topK: undefined, figures: new Map() };
+  const pairs = results.map(
+    (result, index) => [compared[index]?.earlier ?? unknown, measured(result)] as const,
+  );
   const comparisons = baseline
     ? comparePairs(pairs, { measure, level, sides: "one" })
     : compareMatrix(results, { measure, level });
@@ -220,24 +220,18 @@ async function evaluateGroups(
       const answers = [...found].map(([question, searched]) =>
         ratedAnswer(question, take(searched), { ...rules, ks }),
       );
-      const records = [...found].map(
-        ([question, searched]) => [question, take(searched).records] as const,
-      );
-      const result = resultOf(variant, ks, answers);
-      results.set(variant, { ...result, records: new Map(isPage ? records : []) });
+      const successful = answers.filter(({ error }) => error === null);
+      results.set(variant, {
+        variant,
+        ks,
+        answers,
+        figures: averageMetrics(successful, ks),
+        failed: answers.length - successful.length,
+        records: new Map(isPage ? [...found].map(([key, each]) => [key, take(each).records]) : []),
+      });
     }
   }
   return results;
-}
-
-function resultOf(
-  variant: SearchVariant,
-  ks: readonly number[],
-  answers: readonly QuestionResult[],
-): Omit<VariantResult, "records"> {
-  const successful = answers.filter(({ error }) => error === null);
-  const figures = averageMetrics(successful, ks);
-  return { variant, ks, answers, figures, failed: answers.length - successful.length };
 }
 
 /** The error for settings that are worse than before, or may be; undefined if there are none. */
