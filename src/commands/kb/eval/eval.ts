@@ -35,9 +35,6 @@ type EvalInput = Input<typeof evalParams>;
 /** Settings that have a flag of their own. */
 const settingFlags = ["search_method", "top_k", "score_threshold"] as const;
 
-/** Flags that name a file to write. */
-const fileFlags = ["save", "junit"] as const;
-
 /**
  * Searches for the questions of a file with each variant of the settings and measures the results.
  * Throws gate if a condition of --fail-if holds, and partial if searches failed.
@@ -101,10 +98,14 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   });
   yield report;
   // Written after the report is printed, so that a full disk does not cost it.
-  await writeFiles(input, context, {
-    save: () => `${JSON.stringify(report.data)}\n`,
-    junit: () => junitText(`kb eval ${kb.name}`, junitCases(results)),
-  });
+  for (const [flag, path, text] of [
+    ["--save", input.save, () => `${JSON.stringify(report.data)}\n`],
+    ["--junit", input.junit, () => junitText(`kb eval ${kb.name}`, junitCases(results))],
+  ] as const) {
+    if (path === undefined) continue;
+    await writeOutput(flag, path, text(), context.host);
+    await context.notice(`wrote ${path}`);
+  }
 
   const failed =
     failedGate(conditionResults) ??
@@ -112,20 +113,6 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const incomplete = failedSearches(results);
   if (failed && incomplete) await context.notice(incomplete.message);
   if (failed ?? incomplete) throw failed ?? incomplete;
-}
-
-/** Writes the texts whose flag names a file. */
-async function writeFiles(
-  input: EvalInput,
-  { host, notice }: Context,
-  texts: Readonly<Record<(typeof fileFlags)[number], () => string>>,
-): Promise<void> {
-  for (const flag of fileFlags) {
-    const path = input[flag];
-    if (path === undefined) continue;
-    await writeOutput(`--${flag}`, path, texts[flag](), host);
-    await notice(`wrote ${path}`);
-  }
 }
 
 async function baselineOf({ baseline }: EvalInput, host: Host) {

@@ -69,7 +69,10 @@ async function* tune(
   const winner = finding?.verdict === "better" ? finding.winner : undefined;
   const isSearch = winner !== undefined && winner.rule === undefined;
   const applied = isSearch && input.apply === true && problems.length === 0;
-  if (applied) await changeSearch(dataset_id, winner, context);
+  const retrieval_model = winner?.settings as InputOf<
+    typeof updateKnowledgeBase
+  >["retrieval_model"];
+  if (applied) await context.api.call(updateKnowledgeBase, { dataset_id, retrieval_model });
   const removed = await removeBases(await openWritten(), context).catch((error: unknown) => {
     if (context.signal.aborted) throw error;
     problems.push(`${basesStay}: ${reasonOf(error)}`);
@@ -208,11 +211,6 @@ function trialOf(
   };
   return searchTrial(setup, journal, context);
 }
-
-type SearchSettings = InputOf<typeof updateKnowledgeBase>["retrieval_model"];
-
-const changeSearch = (dataset_id: string, { settings }: Arm, { api }: Context) =>
-  api.call(updateKnowledgeBase, { dataset_id, retrieval_model: settings as SearchSettings });
 
 /** Writes the knowledge base with the settings of an arm as a file for `kb apply`. */
 async function saveFile(
