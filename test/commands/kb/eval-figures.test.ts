@@ -12,7 +12,10 @@ describe("metrics", () => {
   // ranks: 3 2 3 0 0 1 2 2 3 0; with log2 of the rank + 1: 3/1 + 2/1.58496 + 3/2 + 1/2.80735 + 2/3 + 2/3.16993 + 3/3.32193
   test("nDCG of grades", () => {
     const grades = [3, 2, 3, 0, 0, 1, 2, 2, 3, 0];
-    const { "ndcg@10": ndcg } = metricsOf({ grades, judged: grades, threshold: 1 }, [10]);
+    const { "ndcg@10": ndcg } = metricsOf(
+      { grades, judged: grades, places: [], threshold: 1 },
+      [10],
+    );
     // best order 3 3 3 2 2 2 1: 3 + 1.89279 + 1.5 + 0.86135 + 0.77371 + 0.71241 + 0.33333 = 9.07359; found 8.31875
     expect(ndcg).toBeCloseTo(8.318_753 / 9.073_596, 5);
   });
@@ -25,7 +28,10 @@ describe("metrics", () => {
       const grades = Array.from({ length: below(8) }, () => (below(3) === 0 ? null : below(4)));
       const notFound = Array.from({ length: below(4) }, () => below(4));
       const judged = [...grades.filter((grade) => grade !== null), ...notFound];
-      const figures = metricsOf({ grades, judged, threshold }, [1, 3, 10]);
+      const isRelevant = (grade: number | null) => (grade ?? 0) >= threshold;
+      const found = grades.flatMap((grade, index) => (isRelevant(grade) ? [index + 1] : []));
+      const places = [...found, ...notFound.filter(isRelevant).map(() => Infinity)];
+      const figures = metricsOf({ grades, judged, places, threshold }, [1, 3, 10]);
       expect(figures).toMatchObject(byDefinition(grades, judged, threshold));
     }
   });
@@ -97,10 +103,12 @@ test("a bootstrap interval holds the mean of its values, and is a point for equa
 });
 
 test.each([
-  // Half of 40 questions differ by ±1: variance 20/39 = 0.51282; 7.8490 × 0.51282 / 0.05² = 1610.04
-  [Array.from({ length: 40 }, (_, index) => [1, 0, -1, 0][index % 4] ?? 0), 0.05, 1611],
+  // Half of 40 questions differ by ±1: variance 20/39 = 0.51282; (1.6449 + 0.8416)² × 0.51282 / 0.05² = 1268.2
+  [Array.from({ length: 40 }, (_, index) => [1, 0, -1, 0][index % 4] ?? 0), 0.05, 1269],
+  // One of ten comparisons: (2.5758 + 0.8416)² × 0.51282 / 0.05² = 2395.7
+  [Array.from({ length: 40 }, (_, index) => [1, 0, -1, 0][index % 4] ?? 0), 0.005, 2396],
   [[0.2, 0.2], 0.05, null],
   [[0.2], 0.05, null],
-])("questions needed", (differences, difference, wanted) => {
-  expect(neededQuestions(differences, difference)).toBe(wanted);
+])("questions needed", (differences, level, wanted) => {
+  expect(neededQuestions(differences, 0.05, level)).toBe(wanted);
 });

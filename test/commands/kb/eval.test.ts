@@ -316,6 +316,16 @@ test.each([
   expect(out).toContain(`# identical results for every question: ${labels.join(", ")}\n`);
 });
 
+test("settings that find other chunks of the same documents are not called identical", async () => {
+  const server = await searchServer(({ retrieval_model: { search_method } }) => [
+    ["a.md", search_method === "full_text_search" ? "30 days of leave" : "Nothing."],
+  ]);
+  const question = lines({ question: "q", passages: ["30 days of leave"] });
+  const axis = "search_method=semantic_search,full_text_search";
+  const { data } = await server.evaluated([question, "--matrix", axis]);
+  expect(data).toMatchObject({ identical: [] });
+});
+
 test("other settings of a matrix are sent in the format of the server", async () => {
   const server = await searchServer(() => []);
   const sent = async (axis: string, search_method: string) => {
@@ -767,6 +777,13 @@ describe("a baseline", () => {
     ["worse for all", ["b.md", "a.md"], [], 14, "ndcg@5 worse -0.36907"],
     ["not found with less chunks", [], ["--top-k", "4"], 0, ""],
     ["the same", ["a.md"], ["--strict"], 0, ""],
+    [
+      "nothing to compare",
+      ["a.md"],
+      ["--strict", "--matrix", "top_k=5,6"],
+      14,
+      "top_k=5 mrr not comparable",
+    ],
   ])("of eight questions: %s", async (name, chunks, flags, exit, said) => {
     const path = join(folder, `${name}.json`);
     const old = await searchServer(() => ["a.md"]);
@@ -788,8 +805,8 @@ describe("a baseline", () => {
     expect(data?.comparisons).toMatchObject([
       { questions: 8, difference: -0.184535, p: 0.0625, verdict: "cannot be told" },
     ]);
-    // Their differences have a variance of 0.03891: (1.96 + 0.8416)² × 0.03891 / 0.1² = 30.5
-    expect(data?.comparisons[0]?.needed.at(-1)).toEqual({ difference: 0.1, questions: 31 });
+    // Their differences have a variance of 0.03891: (1.6449 + 0.8416)² × 0.03891 / 0.1² = 24.06
+    expect(data?.comparisons[0]?.needed.at(-1)).toEqual({ difference: 0.1, questions: 25 });
     expect(await (await now()).run([...line, "--strict"])).toMatchObject({
       exit: 14,
       err: expect.stringContaining("ndcg@5 cannot be told -0.184535"),
@@ -1051,6 +1068,19 @@ describe("judgements", () => {
         ["a.md", half],
       ],
       { rank: 1, figures: { map: 1, "precision@5": 0.2, "ndcg@5": 1 } },
+    ],
+    // However large chunks are: one chunk with two of three passages has found two.
+    [
+      "two passages in one chunk",
+      { passages: [passage, "Sick leave is paid.", "Unpaid leave needs a reason."] },
+      [["a.md", `${passage} Sick leave is paid.`]],
+      { missing: ["Unpaid leave needs a reason."], figures: { "recall@1": 0.666667, map: 0.5 } },
+    ],
+    [
+      "all passages in one chunk",
+      { passages: [passage, "Sick leave is paid."] },
+      [["a.md", `${passage} Sick leave is paid.`]],
+      { missing: [], figures: { "recall@1": 1, "ndcg@1": 1, map: 1 } },
     ],
     ["RAGAS", { user_input: "q", reference_contexts: [passage] }, [["a.md", half]], { rank: 1 }],
     [

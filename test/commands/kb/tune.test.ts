@@ -3,6 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
+import { afterAppend } from "../../lib/after-append.ts";
 import { hintedCommands } from "../../lib/hinted.ts";
 import { root } from "../../lib/paths.ts";
 import { testSandbox } from "../../lib/sandbox.ts";
@@ -129,6 +130,69 @@ test("a longer list of the same search is not better at the same length of conte
   expect((JSON.parse(out) as Tuned).verdict).not.toBe("better");
 });
 
+test("settings are not applied over others, nor after failed searches; what failed is sent again", async () => {
+  const { cli, done, folder, sandbox } = server;
+  const line = ["kb", "tune", "Staff", questions, "--yes", "--apply", "-o", "json"];
+  const settings = async () =>
+    (await done(["kb", "show", "Staff", "--jq", ".retrieval_model_dict"])).out;
+  const today = await settings();
+  const change = (model: object) =>
+    done(["kb", "update", "Staff", "--retrieval-model", JSON.stringify(model)]);
+  const others = { ...(JSON.parse(today) as object), top_k: 7 };
+  let searched = 0;
+  const meanwhile = afterAppend((text) =>
+    text.includes('"list":') && searched++ === 0 ? change(others) : undefined,
+  );
+  const changed = await cli(line, { folder, ...meanwhile });
+  expect(changed).toMatchObject({ exit: 10, out: expect.stringContaining('"applied":false') });
+  expect(changed.err).toContain("the knowledge base was changed while it was searched");
+  expect(JSON.parse(await settings())).toEqual(others);
+  await change(JSON.parse(today) as object);
+  sandbox.setFaults([parseFault("POST */retrieve status=500 skip=40 times=2")]);
+  const failed = await cli([...line, "--max-requests", "93"], { folder });
+  sandbox.setFaults([]);
+  expect(failed).toMatchObject({ exit: 10, out: expect.stringContaining('"verdict":"better"') });
+  expect(failed.err).toContain("2 searches failed and do not count");
+  expect(await settings()).toBe(today);
+  const before = searches(server);
+  const { out } = await done(
+    line.filter((word) => word !== "--apply"),
+    { folder },
+  );
+  expect(JSON.parse(out)).toMatchObject({ verdict: "better" });
+  expect(searches(server) - before).toBe(2);
+});
+
+test("nothing is sent after the minutes, not even by what waited for a knowledge base", async () => {
+  const { done, folder, written } = server;
+  const arms = await written("arms.yml", "- { max_tokens: [110, 210] }\n");
+  const limits = ["--max-requests", "7", "--max-minutes", "60"];
+  const line = ["kb", "tune", "Staff", questions, "--arms", arms, ...limits, "--yes", "-o", "json"];
+  let ms = 0;
+  const late = afterAppend((text) => text.includes('"filled"') && (ms = 3_600_000));
+  const from = server.seen.length;
+  const { out } = await done(line, { folder, ...late, elapsed: () => ms });
+  expect(JSON.parse(out)).toMatchObject({ verdict: "cannot be told", searches: 1 });
+  const sent = server.seen.slice(from).filter(({ path }) => /create-by|retrieve/.test(path));
+  // One search with today's settings, and the 14 documents of the first knowledge base.
+  expect(sent).toHaveLength(15);
+});
+
+test("a report is given though temporary knowledge bases cannot be removed; the same line removes them", async () => {
+  const { cli, done, folder, sandbox, written } = server;
+  const arms = await written("arms.yml", "- { max_tokens: 120 }\n");
+  const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--max-requests", "6", "--yes"];
+  const before = await names(server);
+  sandbox.setFaults([parseFault("DELETE * status=403")]);
+  const kept = await cli(line, { folder });
+  sandbox.setFaults([]);
+  expect(kept).toMatchObject({ exit: 10, out: expect.stringContaining("# Staff: ") });
+  expect(kept.err).toContain("temporary knowledge bases stay until the next kb tune");
+  const sent = searches(server);
+  expect((await done(line, { folder })).out).toBe(kept.out);
+  expect([searches(server), await names(server)]).toEqual([sent, before]);
+});
+
 test("tuning the handbook proves weights, applies them, and then keeps them", async () => {
   const { done, folder } = server;
   const world = { folder };
@@ -204,7 +268,12 @@ test("chunking is tried in temporary knowledge bases, and applied by a file", as
   const before = await names(other);
   const saved = join(folder, "tuned.yml");
   const line = ["kb", "tune", "Staff", file, "--arms", arms, "--level", "0.2", "--save", saved];
+  expect((await done([...line.slice(0, -2), "--yes"], { folder })).out).toContain(
+    "the same command with --save",
+  );
+  const sent = other.seen.length;
   const { out, err } = await done([...line, "--yes", "-o", "json"], { folder });
+  expect(other.seen.slice(sent).every(({ method }) => method === "GET")).toBe(true);
   expect(JSON.parse(out)).toMatchObject({
     questions: { tune: 4, proof: 8 },
     verdict: "better",

@@ -35,7 +35,7 @@ export interface SettingsComparison {
   /** Corrected for the number of comparisons. */
   readonly p: number | null;
   readonly verdict: EvalVerdict;
-  /** Questions that tell a difference of so many points in 80 of 100 cases. */
+  /** Questions that tell a difference of so many points in 80 of 100 cases, whatever the other comparisons say. */
   readonly needed: readonly { readonly difference: number; readonly questions: number | null }[];
 }
 
@@ -91,6 +91,7 @@ export function comparePairs(
     return { before, now, name, changes, isComparable, test: randomizationTest(changes) };
   });
   const open = compared.filter(({ isComparable }) => isComparable);
+  const ownLevel = level / open.length / (sides === "both" ? 2 : 1);
   const tails =
     sides === "both"
       ? [holm(open.map(({ test }) => test.either))]
@@ -117,7 +118,7 @@ export function comparePairs(
       verdict: isTold ? told : undecided,
       needed: differences.map((difference) => ({
         difference,
-        questions: neededQuestions(changes, difference),
+        questions: neededQuestions(changes, difference, ownLevel),
       })),
     };
   });

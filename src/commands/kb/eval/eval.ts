@@ -26,7 +26,7 @@ import type { Question } from "./questions.ts";
 import type { RatingRules } from "./rating.ts";
 import { evaluationReport, junitCases } from "./report.ts";
 import { ratedAnswer, searchRecords, searchGroups } from "./search.ts";
-import type { FoundRecords, QuestionResult, SearchGroup, VariantResult } from "./search.ts";
+import type { FoundRecords, SearchGroup, VariantResult } from "./search.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { evalParams } from "./command.ts";
 
@@ -34,9 +34,6 @@ type EvalInput = Input<typeof evalParams>;
 
 /** Settings that have a flag of their own. */
 const settingFlags = ["search_method", "top_k", "score_threshold"] as const;
-
-/** Flags that name a file to write. */
-const fileFlags = ["save", "junit"] as const;
 
 /**
  * Searches for the questions of a file with each variant of the settings and measures the results.
@@ -73,10 +70,10 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
     (result) => baseline && compareWithBaseline(result, baseline, results.length === 1),
   );
   const { measure, level = DEFAULT_LEVEL } = input;
-  const pairs = results.flatMap((result, index) => {
-    const earlier = compared[index]?.earlier;
-    return earlier ? [[earlier, measured(result)] as const] : [];
-  });
+  const unknown = { label: baseline?.file ?? "", topK: undefined, figures: new Map() };
+  const pairs = results.map(
+    (result, index) => [compared[index]?.earlier ?? unknown, measured(result)] as const,
+  );
   const comparisons = baseline
     ? comparePairs(pairs, { measure, level, sides: "one" })
     : compareMatrix(results, { measure, level });
@@ -101,10 +98,14 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   });
   yield report;
   // Written after the report is printed, so that a full disk does not cost it.
-  await writeFiles(input, context, {
-    save: () => `${JSON.stringify(report.data)}\n`,
-    junit: () => junitText(`kb eval ${kb.name}`, junitCases(results)),
-  });
+  for (const [flag, path, text] of [
+    ["--save", input.save, () => `${JSON.stringify(report.data)}\n`],
+    ["--junit", input.junit, () => junitText(`kb eval ${kb.name}`, junitCases(results))],
+  ] as const) {
+    if (path === undefined) continue;
+    await writeOutput(flag, path, text(), context.host);
+    await context.notice(`wrote ${path}`);
+  }
 
   const failed =
     failedGate(conditionResults) ??
@@ -112,20 +113,6 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const incomplete = failedSearches(results);
   if (failed && incomplete) await context.notice(incomplete.message);
   if (failed ?? incomplete) throw failed ?? incomplete;
-}
-
-/** Writes the texts whose flag names a file. */
-async function writeFiles(
-  input: EvalInput,
-  { host, notice }: Context,
-  texts: Readonly<Record<(typeof fileFlags)[number], () => string>>,
-): Promise<void> {
-  for (const flag of fileFlags) {
-    const path = input[flag];
-    if (path === undefined) continue;
-    await writeOutput(`--${flag}`, path, texts[flag](), host);
-    await notice(`wrote ${path}`);
-  }
 }
 
 async function baselineOf({ baseline }: EvalInput, host: Host) {
@@ -220,24 +207,18 @@ async function evaluateGroups(
       const answers = [...found].map(([question, searched]) =>
         ratedAnswer(question, take(searched), { ...rules, ks }),
       );
-      const records = [...found].map(
-        ([question, searched]) => [question, take(searched).records] as const,
-      );
-      const result = resultOf(variant, ks, answers);
-      results.set(variant, { ...result, records: new Map(isPage ? records : []) });
+      const successful = answers.filter(({ error }) => error === null);
+      results.set(variant, {
+        variant,
+        ks,
+        answers,
+        figures: averageMetrics(successful, ks),
+        failed: answers.length - successful.length,
+        records: new Map(isPage ? [...found].map(([key, each]) => [key, take(each).records]) : []),
+      });
     }
   }
   return results;
-}
-
-function resultOf(
-  variant: SearchVariant,
-  ks: readonly number[],
-  answers: readonly QuestionResult[],
-): Omit<VariantResult, "records"> {
-  const successful = answers.filter(({ error }) => error === null);
-  const figures = averageMetrics(successful, ks);
-  return { variant, ks, answers, figures, failed: answers.length - successful.length };
 }
 
 /** The error for settings that are worse than before, or may be; undefined if there are none. */

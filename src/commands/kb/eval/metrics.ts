@@ -7,8 +7,10 @@ import { percentile } from "../../../lib/numbers.ts";
 export interface Ranking {
   /** The grade of each rank; null where nothing was judged, which counts as 0. */
   readonly grades: readonly (number | null)[];
-  /** The grades of all that was judged, found or not. */
+  /** The grades of all that was judged, found or not; a chunk with several passages has one. */
   readonly judged: readonly number[];
+  /** The ranks from 1 of all that is relevant, Infinity if not found; passages of one chunk have the same. */
+  readonly places: readonly number[];
   /** The least grade that is relevant, where relevance is yes or no. */
   readonly threshold: number;
 }
@@ -25,7 +27,7 @@ export type Metrics = Readonly<Record<string, number | null>>;
  */
 const cutoffMetrics = {
   /** Share of what is relevant that is among the first k. */
-  recall: (ranking, k) => share(hits(ranking, k), relevantCount(ranking)),
+  recall: ({ places }, k) => share(places.filter((rank) => rank <= k).length, places.length),
   /** Share of the first k that are relevant. */
   precision: (ranking, k) => hits(ranking, k) / k,
   /** 1 if any of the first k is relevant. */
@@ -50,9 +52,6 @@ const isRelevant = (grade: number | null, { threshold }: Ranking): boolean =>
 const hits = (ranking: Ranking, k: number): number =>
   ranking.grades.slice(0, k).filter((grade) => isRelevant(grade, ranking)).length;
 
-const relevantCount = (ranking: Ranking): number =>
-  ranking.judged.filter((grade) => isRelevant(grade, ranking)).length;
-
 const gain = (grades: readonly (number | null)[], k: number): number =>
   grades
     .slice(0, k)
@@ -71,7 +70,7 @@ function averagePrecision(ranking: Ranking): number {
   );
   return share(
     precisions.reduce((sum, each) => sum + each, 0),
-    relevantCount(ranking),
+    ranking.judged.filter((grade) => isRelevant(grade, ranking)).length,
   );
 }
 

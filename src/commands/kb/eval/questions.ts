@@ -89,12 +89,11 @@ export async function parseQuestions(
       qrels,
     });
     if (!question) continue;
-    const row = { line };
     const other = byKey.get(question.key);
     if (other) {
       const duplicate = question.id === null ? "duplicate question" : `duplicate id ${question.id}`;
       throw unreadable(
-        `${name} line ${row.line}`,
+        place,
         `${duplicate}, first on line ${other.line}`,
         "questions must differ in their id, or in their text if they have none",
       );

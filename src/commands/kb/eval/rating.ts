@@ -33,12 +33,17 @@ export function rateRecords(
   const { documents, texts, passages, grades: written } = question;
   const ranked = passages.length > 0 ? records.map(itemOf) : rankDocuments(records);
   const judged: number[] = [];
+  const places: number[] = [];
   const missing: string[] = [];
   const judge = (label: string, grade: number, items: readonly RankedItem[]) => {
     const [best, ...others] = items;
     if (!best && grade >= threshold) missing.push(label);
-    judged.push(grade);
-    if (best) best.grade = Math.max(best.grade ?? 0, grade);
+    if (grade >= threshold) places.push(best ? ranked.indexOf(best) + 1 : Infinity);
+    // What holds several has one rank, with the best of their grades.
+    if (best?.grade) judged.splice(judged.indexOf(best.grade), 1);
+    const own = Math.max(best?.grade ?? 0, grade);
+    judged.push(own);
+    if (best) best.grade = own;
     // Found before: it adds nothing.
     for (const other of others) other.grade ??= 0;
   };
@@ -66,7 +71,7 @@ export function rateRecords(
     if (!containing.some(({ grade }) => grade !== null && grade >= threshold))
       judge(text, Math.max(1, threshold), containing.slice(0, 1));
   }
-  const ranking: Ranking = { grades: ranked.map(({ grade }) => grade), judged, threshold };
+  const ranking: Ranking = { grades: ranked.map(({ grade }) => grade), judged, places, threshold };
   return {
     /** Rank of the first that is relevant, from 1. */
     rank: firstRank(ranking),

@@ -136,10 +136,15 @@ function best(name: string, results: readonly VariantResult[]): string[] {
 const hasOneTopK = (results: readonly VariantResult[]): boolean =>
   new Set(results.map(({ variant }) => variant.topK)).size === 1;
 
-/** Labels of variants that found the same documents in the same order for every question. */
+/** Variants that found documents in the same order, of the same length and judgements, for every question. */
 function identical(results: readonly VariantResult[]): VariantResult[][] {
   const found = ({ answers }: VariantResult) =>
-    JSON.stringify(answers.map((answer) => answer.found.map(({ document }) => document)));
+    JSON.stringify(
+      answers.map(({ found: items, characters, missing, error }) => [
+        items.map(({ id, relevant }) => [id, relevant]),
+        [characters, missing, error],
+      ]),
+    );
   const searched = results.filter(({ answers, failed }) => failed < answers.length);
   return [...groupBy(searched, found).values()].filter(({ length }) => length > 1);
 }

@@ -1,4 +1,5 @@
 import { seededRandom } from "../../../lib/random.ts";
+import { quantile } from "../../wf/test/verdict/index.ts";
 
 /** The number of samples; the p-value of a real difference is then at least 1 in 10,000. */
 const SAMPLES = 9_999;
@@ -9,7 +10,7 @@ const MAX_EXACT = 13;
 /** Differences of sums that are equal but for their last digits. */
 const TINY = 1e-9;
 
-/** The interval that holds the true mean with 95 % confidence, as far as the questions are a sample. */
+/** The interval that holds 95 % of the means of samples; of few questions, the true mean less often. */
 export interface MeanInterval {
   readonly low: number;
   readonly high: number;
@@ -74,17 +75,18 @@ export function randomizationTest(differences: readonly number[]): PairedTest {
   return { difference, lower: p(lower), higher: p(higher), either: p(either) };
 }
 
-/** The quantiles of the standard normal distribution for a two-sided level of 5 % and a power of 80 %. */
-const [LEVEL_Z, POWER_Z] = [1.96, 0.8416];
-
 /**
- * The number of questions with which a mean difference is found in 80 of 100 cases, at a level of 5 %, where
- * single differences vary as these do. Null if they do not vary.
+ * The number of questions with which a mean difference is found in 80 of 100 cases, by a test in its direction that
+ * alone is wrong with a chance of `level`, where single differences vary as these do. Null if they do not vary.
  */
-export function neededQuestions(differences: readonly number[], difference: number): number | null {
+export function neededQuestions(
+  differences: readonly number[],
+  difference: number,
+  level: number,
+): number | null {
   const mean = differences.reduce((sum, each) => sum + each, 0) / differences.length;
   const squares = differences.reduce((sum, each) => sum + (each - mean) ** 2, 0);
   const variance = differences.length < 2 ? 0 : squares / (differences.length - 1);
   if (variance === 0) return null;
-  return Math.ceil(((LEVEL_Z + POWER_Z) ** 2 * variance) / difference ** 2);
+  return Math.ceil(((quantile(level) + quantile(0.2)) ** 2 * variance) / difference ** 2);
 }

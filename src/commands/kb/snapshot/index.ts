@@ -6,5 +6,5 @@ export { importBundle, sourceDocuments } from "./import.ts";
 export { notImportable } from "./difference-page.ts";
 export type { KbDifference } from "./difference-page.ts";
 export { bundleSide, differenceNote, differencesOf, kbSide } from "./verify.ts";
-export { readManifest, writeManifest } from "./bundle.ts";
+export { readManifest } from "./bundle.ts";
 export { exportBundle } from "./export.ts";

@@ -151,10 +151,10 @@ function verdictOf(comparison: SettingsComparison | undefined): TuneFinding<unkn
 }
 
 /**
- * The choice can be wrong, too: with a quarter more questions than the proof alone needs, a real difference is
+ * The choice can be wrong, too: with so many times the questions that the proof alone needs, a real difference is
  * chosen and proven in 4 of 5 cases (`npm run prove -- tuning`).
  */
-const FOR_CHOICE = 1.25;
+const FOR_CHOICE = 1.6;
 
 /** Questions of both parts with which differences would be found; null where that cannot be calculated. */
 export const neededInAll = (

@@ -151,7 +151,11 @@ function reasons({ plan, input, finding, applied }: Tuning): string[] {
     const rule = JSON.stringify(winner.rule);
     return [
       `its documents have to be split and indexed again with the rule ${rule}`,
-      ...(input.save === undefined ? ["add --save tuned.yml for a file for kb apply"] : []),
+      ...(input.save === undefined
+        ? [
+            "the same command with --save tuned.yml writes a file for kb apply, and sends no search again",
+          ]
+        : []),
     ];
   }
   const model = { "retrieval-model": JSON.stringify(winner.settings) };

@@ -10,7 +10,7 @@ import { createKb, planSettings } from "../changes/index.ts";
 import { sendableRule } from "../documents/index.ts";
 import { findKb } from "../knowledge/index.ts";
 import { embeddingModel } from "../models/index.ts";
-import { exportBundle, importBundle, readManifest, writeManifest } from "../snapshot/index.ts";
+import { exportBundle, importBundle, readManifest } from "../snapshot/index.ts";
 
 /** A temporary knowledge base in the journal: its name before it is created, then its ID, then that it is filled. */
 interface NotedBase {
@@ -54,10 +54,14 @@ export async function removeBases(journal: Journal, context: Context): Promise<n
   return removed;
 }
 
-/** Directory of the documents that temporary knowledge bases are filled with. */
-export async function bundleOf(dataset_id: string, { api, host }: Context): Promise<string> {
+/**
+ * Where interrupted tunings of a knowledge base are found, whatever they tried, and the directory of the documents
+ * that temporary knowledge bases are filled with.
+ */
+export async function tunePaths(dataset_id: string, { api, host }: Context) {
   const key = sha256([await api.baseUrl(), dataset_id].join("\n")).slice(0, 32);
-  return join(host.directories.cache, "tunes", key);
+  const { state, cache } = host.directories;
+  return { journal: join(state, `tune-${key}.jsonl`), bundle: join(cache, "tunes", key) };
 }
 
 /**
@@ -74,28 +78,26 @@ export async function temporaryBase(
   const known = [...notedBases(journal).values()].find(({ base }) => base.includes(key));
   const existing = known && (await idOf(known, context));
   if (existing !== undefined && known?.filled) return existing;
-  const directory = await bundleOf(dataset_id, context);
+  const { bundle: directory } = await tunePaths(dataset_id, context);
   const quiet = { ...context, notice: () => Promise.resolve(), summary: () => {} };
   await context.host.files.makeDirectory(join(directory, ".."), 0o700);
-  for await (const _row of exportBundle({ dataset_id, directory }, quiet)) {
+  for await (const _row of exportBundle({ dataset_id, directory, no_chunks: true }, quiet)) {
     // progress is shown
   }
-  const manifest = await readManifest(directory, context.host.files);
-  if (!manifest) throw refused(`${directory} was removed meanwhile`, "run the same command again");
-  const { state } = manifest;
+  const exported = await readManifest(directory, context.host.files);
+  if (!exported) throw refused(`${directory} was removed meanwhile`, "run the same command again");
+  const { state } = exported;
   const form = rule.mode === "hierarchical" ? "hierarchical_model" : "text_model";
   const doc_form = state.settings.doc_form === "qa_model" ? "qa_model" : form;
   const documents = state.documents.map((document) => ({ ...document, rule: "tune" }));
-  await writeManifest(
-    directory,
-    {
-      ...manifest,
-      state: { ...state, settings: { ...state.settings, doc_form }, documents },
-      rules: { tune: sendableRule(rule) },
-    },
-    context.host.files,
-  );
-  const base = known?.base ?? `tune ${key} ${Math.floor(context.host.now().getTime() / 1000)}`;
+  const manifest = {
+    ...exported,
+    state: { ...state, settings: { ...state.settings, doc_form }, documents },
+    rules: { tune: sendableRule(rule) },
+  };
+  // No other machine has this name, so that an empty knowledge base of it is ours.
+  const nonce = Math.floor(context.host.random() * 2 ** 40).toString(36);
+  const base = known?.base ?? `tune ${key} ${nonce}`;
   let id = existing;
   if (id === undefined) {
     const { indexing_technique, embedding_model, retrieval_model } = state.settings;
@@ -115,7 +117,7 @@ export async function temporaryBase(
   }
   let why: string | null = null;
   try {
-    for await (const { action, note } of importBundle({ directory, into: id }, quiet))
+    for await (const { action, note } of importBundle({ directory, into: id, manifest }, quiet))
       if (action === "failed") why ??= note;
   } catch (error) {
     throw error instanceof CliError && why !== null

@@ -42,8 +42,8 @@ export interface TrialSetup {
   /** Name of the figure of `ratedAnswer`, and the least relevant grade. */
   readonly figure: string;
   readonly threshold: number;
-  /** Time at which no further search is sent, as `host.elapsed` counts. */
-  readonly until: number;
+  /** Throws TimeOver if less than so many milliseconds are left. */
+  readonly requireTime: (ms: number) => void;
   readonly waitsForLimit: boolean;
   /** How often a search is repeated; a budget counts every one (default: that of the client). */
   readonly retries: number | undefined;
@@ -119,8 +119,9 @@ export function searchTrial(setup: TrialSetup, journal: Journal, context: Contex
     const { settings, members } = lists[list] as SearchGroup;
     const question = questions.get(key) as Question;
     const { elapsed } = context.host;
-    if (elapsed() + slowest >= setup.until) throw new TimeOver();
+    setup.requireTime(slowest);
     const { dataset_id, expected } = await baseOf(members[0]?.variant as Arm);
+    setup.requireTime(slowest); // it may have been filled for an hour
     const start = elapsed();
     const route = { dataset_id, send };
     const found = await searchRecords(question, settings, route, { ...context, api });

@@ -1,17 +1,15 @@
-import { join } from "node:path";
-import { CliError } from "../../../errors.ts";
+import { CliError, reasonOf } from "../../../errors.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted } from "../../../lib/text.ts";
-import { updateKnowledgeBase } from "../../../operations/knowledge.ts";
+import { getKnowledgeBase, updateKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { lockJournal, prepareOutputs, writeOutput } from "../../task/files.ts";
-import type { LockedJournal } from "../../task/files.ts";
 import { kbFileOf, kbFileText } from "../declarative/index.ts";
 import { countedDocuments, readKb, sendableRule, storedFile } from "../documents/index.ts";
 import { DEFAULT_LEVEL, resolveExpected } from "../eval/index.ts";
@@ -21,23 +19,24 @@ import type { TuneFinding } from "./halving.ts";
 import { costText, formOf, planTuning } from "./plan.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
 import { planReport, tuningReport } from "./report.ts";
-import { bundleOf, removeBases, temporaryBase } from "./temporary.ts";
+import { removeBases, temporaryBase, tunePaths } from "./temporary.ts";
 import { ALL, searchTrial, TimeOver } from "./trial.ts";
 import type { SearchedBase, SearchTrial } from "./trial.ts";
 
 /**
  * Finds better settings and proves them. Searches are in a journal until the report is printed, so that the
- * same command continues after a kill. Throws partial if searches failed.
+ * same command continues after a kill. Throws partial, and applies nothing, if searches failed or the knowledge
+ * base was changed meanwhile.
  */
 export async function* run(input: TuneInput, context: Context): AsyncGenerator<Report> {
   await prepareOutputs({ save: input.save }, context.host);
   const plan = await planTuning(input, context);
-  const path = await journalPath(input.dataset_id, context);
+  const { journal: path } = await tunePaths(input.dataset_id, context);
   if (context.options.dryRun) return yield planReport(plan);
   const busy = "another command is tuning this knowledge base";
   const locked = await lockJournal(path, busy, context.host);
   try {
-    yield* tune(input, plan, { path, locked }, context);
+    yield* tune(input, plan, () => openJournal(path, locked.files), context);
   } finally {
     locked.release();
   }
@@ -46,68 +45,78 @@ export async function* run(input: TuneInput, context: Context): AsyncGenerator<R
 async function* tune(
   input: TuneInput,
   plan: TunePlan,
-  { path, locked }: { readonly path: string; readonly locked: LockedJournal },
+  openWritten: () => Promise<Journal>,
   context: Context,
 ): AsyncGenerator<Report> {
   const { dataset_id, save } = input;
-  const cost = costText(plan);
-  await context.notice(`tuning ${plan.kb.name}: ${cost}`);
+  await context.notice(`tuning ${plan.kb.name}: ${costText(plan)}`);
+  const key = await keyOf(plan, input, context);
   await context.confirm(`Tune ${plan.kb.name}?`, { declined: "nothing was sent" });
-  const journal = await openTuning(path, plan, { input, files: locked.files }, context);
+  const journal = await openTuning(key, openWritten, context);
   const trial = trialOf(input, plan, journal, context);
   const found = await search(input, plan, trial, context).catch(async (error: unknown) => {
-    const stay = "temporary knowledge bases stay until the next kb tune of this knowledge base";
-    if (journal.entries.some(({ base }) => base !== undefined)) await context.notice(stay);
+    const { entries } = await openWritten();
+    if (entries.some(({ base }) => base !== undefined)) await context.notice(basesStay);
     throw error;
   });
-  await removeBases(journal, context);
-  await context.host.files.remove(await bundleOf(dataset_id, context));
+  const [failure, ...others] = trial.failed();
+  const count = counted(others.length + 1, "search", "searches");
+  const problems = [
+    ...(failure === undefined ? [] : [`${count} failed and do not count: ${failure}`]),
+    ...(found.key === key ? [] : ["the knowledge base was changed while it was searched"]),
+  ];
   const { finding } = found;
   const winner = finding?.verdict === "better" ? finding.winner : undefined;
-  const applied = winner !== undefined && input.apply === true && winner.rule === undefined;
-  if (applied) await changeSearch(dataset_id, winner, context);
+  const isSearch = winner !== undefined && winner.rule === undefined;
+  const applied = isSearch && input.apply === true && problems.length === 0;
+  const retrieval_model = winner?.settings as InputOf<
+    typeof updateKnowledgeBase
+  >["retrieval_model"];
+  if (applied) await context.api.call(updateKnowledgeBase, { dataset_id, retrieval_model });
+  const removed = await removeBases(await openWritten(), context).catch((error: unknown) => {
+    if (context.signal.aborted) throw error;
+    problems.push(`${basesStay}: ${reasonOf(error)}`);
+  });
+  await context.host.files.remove((await tunePaths(dataset_id, context)).bundle);
   yield tuningReport({ plan, input, ...found, trial, applied });
-  // With more minutes, the same command continues.
-  if (finding) context.afterOutput(() => journal.remove());
   if (winner && save !== undefined) await saveFile(save, plan.kb, winner, context);
-  const [failure] = trial.failed();
-  if (failure === undefined) return;
-  const count = counted(trial.failed().length, "search", "searches");
-  throw new CliError("partial", `${count} failed and do not count: ${failure}`, { isResult: true });
+  // Searches before a change do not belong to those after it.
+  if (found.key !== key && removed !== undefined) await journal.remove();
+  if (problems.length > 0)
+    throw new CliError("partial", problems.join("; "), {
+      isResult: true,
+      hint: applied ? undefined : "run the same command again",
+    });
+  // With more minutes, or to save a rule, the same command continues.
+  const isOver = winner === undefined || isSearch || save !== undefined;
+  if (finding && isOver) context.afterOutput(() => journal.remove());
 }
 
-/** Chooses and proves; without a finding if the minutes were over. */
-async function search(
-  input: TuneInput,
-  { arms, parts }: TunePlan,
-  trial: SearchTrial,
-  context: Context,
-): Promise<{ readonly finding: TuneFinding<Arm> | undefined; readonly characters: number }> {
+const basesStay = "temporary knowledge bases stay until the next kb tune of this knowledge base";
+
+/** Chooses and proves, without a finding if the minutes were over; `key` is that of the tuning afterwards. */
+async function search(input: TuneInput, plan: TunePlan, trial: SearchTrial, context: Context) {
+  const { parts, arms } = plan;
   const [today, ...others] = arms;
   let characters = 0;
+  let finding: TuneFinding<Arm> | undefined;
   try {
     await trial.measure([today], parts.tune);
     characters = trial.figuresOf(today, parts.tune, Infinity).characters ?? 0;
     trial.limitContext(characters);
     const { level = DEFAULT_LEVEL } = input;
-    const finding = await findAndProve({ arms: others, today, parts }, trial, level);
-    return { finding, characters };
+    finding = await findAndProve({ arms: others, today, parts }, trial, level);
   } catch (error) {
     if (!(error instanceof TimeOver) || context.signal.aborted) throw error;
-    return { finding: undefined, characters };
   }
+  return { finding, characters, key: await keyOf(plan, input, context) };
 }
 
-/**
- * The journal of this tuning. One of another tuning of the same knowledge base was interrupted: its temporary
- * knowledge bases are removed.
- */
-async function openTuning(
-  path: string,
-  plan: TunePlan,
-  { input, files }: { readonly input: TuneInput; readonly files: LockedJournal["files"] },
-  context: Context,
-): Promise<Journal> {
+/** Identifies a tuning: what searches find depends on this, and on nothing that is changed meanwhile. */
+async function keyOf(plan: TunePlan, input: TuneInput, context: Context): Promise<string> {
+  const { retrieval_model_dict } = await context.api.call(getKnowledgeBase, {
+    dataset_id: plan.kb.id,
+  });
   const documents: unknown[] = [];
   for await (const document of countedDocuments(plan.kb.id, context))
     documents.push([document.id, storedFile(document), document.display_status]);
@@ -117,11 +126,22 @@ async function openTuning(
     question,
     [...question.grades],
   ]);
-  const rules = [measure, relevant_from, document_field];
-  const hash = sha256(JSON.stringify([plan.arms, questions, documents, rules]));
-  const earlier = growing(await openJournal(path, files));
+  const rules = [measure, relevant_from, document_field, retrieval_model_dict];
+  return sha256(JSON.stringify([plan.arms, questions, documents, rules]));
+}
+
+/**
+ * The journal of this tuning. One of another tuning of the same knowledge base was interrupted: its temporary
+ * knowledge bases are removed.
+ */
+async function openTuning(
+  plan: string,
+  openWritten: () => Promise<Journal>,
+  context: Context,
+): Promise<Journal> {
+  const earlier = await openWritten();
   const [first] = earlier.entries;
-  if (first?.["plan"] === hash) {
+  if (first?.["plan"] === plan) {
     const count = earlier.entries.filter(({ list }) => list !== undefined).length;
     await context.notice(`continuing: ${counted(count, "search", "searches")} are recorded`);
     return earlier;
@@ -134,28 +154,9 @@ async function openTuning(
         `removed ${counted(removed, "temporary knowledge base")} of an interrupted tuning`,
       );
   }
-  const journal = growing(await openJournal(path, files));
-  await journal.append([{ plan: hash }]);
+  const journal = await openWritten();
+  await journal.append([{ plan }]);
   return journal;
-}
-
-/** A journal whose entries include what this command appends. */
-function growing(journal: Journal): Journal {
-  const entries = [...journal.entries];
-  return {
-    ...journal,
-    entries,
-    append(added) {
-      for (const entry of added) entries.push(entry as Readonly<Record<string, unknown>>);
-      return journal.append(added);
-    },
-  };
-}
-
-/** Where interrupted tunings of a knowledge base are found, whatever they tried. */
-async function journalPath(dataset_id: string, { api, host }: Context): Promise<string> {
-  const key = sha256([await api.baseUrl(), dataset_id].join("\n")).slice(0, 32);
-  return join(host.directories.state, `tune-${key}.jsonl`);
 }
 
 function trialOf(
@@ -166,6 +167,11 @@ function trialOf(
 ): SearchTrial {
   const { dataset_id, measure = "recall", max_minutes, max_requests } = input;
   const place = { dataset_id, file, allowMissing: input.allow_missing === true };
+  const { elapsed } = context.host;
+  const until = max_minutes === undefined ? Infinity : elapsed() + max_minutes * 60_000;
+  const requireTime = (ms: number) => {
+    if (elapsed() + ms >= until) throw new TimeOver();
+  };
   const bases = new Map<string, Promise<SearchedBase>>();
   const named = { ...place, field: input.document_field };
   let last = Promise.resolve("");
@@ -179,7 +185,10 @@ function trialOf(
       id: undefined,
     });
     // One after the other: they are filled from one directory.
-    last = last.then(() => temporaryBase(dataset_id, rule, journal, context));
+    last = last.then(() => {
+      requireTime(0);
+      return temporaryBase(dataset_id, rule, journal, context);
+    });
     return { dataset_id: await last, expected: copied };
   };
   const baseOf = (arm: Arm) => {
@@ -196,17 +205,12 @@ function trialOf(
     baseOf,
     figure: measure === "map" || measure === "mrr" ? measure : `${measure}@${ALL}`,
     threshold: input.relevant_from ?? 1,
-    until: max_minutes === undefined ? Infinity : context.host.elapsed() + max_minutes * 60_000,
+    requireTime,
     waitsForLimit: input.wait_for_limit === true,
     retries: max_requests === undefined ? undefined : 0,
   };
   return searchTrial(setup, journal, context);
 }
-
-type SearchSettings = InputOf<typeof updateKnowledgeBase>["retrieval_model"];
-
-const changeSearch = (dataset_id: string, { settings }: Arm, { api }: Context) =>
-  api.call(updateKnowledgeBase, { dataset_id, retrieval_model: settings as SearchSettings });
 
 /** Writes the knowledge base with the settings of an arm as a file for `kb apply`. */
 async function saveFile(

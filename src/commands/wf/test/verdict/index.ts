@@ -1,6 +1,6 @@
 export { verdictOf, verdicts } from "./flaky.ts";
 export type { FlakyVerdict, Observation } from "./flaky.ts";
-export { neededDesign, suitePower, testPower } from "./power.ts";
+export { neededDesign, quantile, suitePower, testPower } from "./power.ts";
 export type { Design } from "./power.ts";
 export { countRepeats, mayBeCached } from "./repeats.ts";
 export { holm, medianInterval, NORMAL_95, passRate, signTest } from "./statistics.ts";

@@ -71,7 +71,7 @@ export function neededDesign(
 }
 
 /** The number below which a standard normal one lies with this chance, to 1e-6. */
-function quantile(chance: number): number {
+export function quantile(chance: number): number {
   let [low, high] = [-40, 40];
   while (high - low > 1e-6) {
     const middle = (low + high) / 2;
