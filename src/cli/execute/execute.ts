@@ -16,6 +16,7 @@ import { checkedLine } from "../parse/input.ts";
 import { optionsFor, styleFor } from "../parse/options.ts";
 import type { Options } from "../parse/options.ts";
 import type { ParsedLine } from "../parse/parser.ts";
+import { changedKb } from "../parse/shared-flags.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import {
   emptyText,
@@ -117,11 +118,10 @@ async function perform(
 
   const { counter } = context;
   const finishes = command.effect !== "reads" || command.task?.runsToEnd === true;
+  const own = () => commandValues({ command, input, extra, session, options, counter });
   const source =
     valuesOf?.(session) ??
-    (await recorded(session, input, () =>
-      commandValues({ command, input, extra, session, options, counter }),
-    ));
+    (changedKb(command) === undefined ? own() : await recorded(session, input, own));
   const values = verdict.values(finishes ? drainOnStop(source) : source);
   const succeeds = reportsSuccess(command, style, host) && !dryRun;
   // On a terminal, the sentence has all that a create returns by default.

@@ -224,7 +224,7 @@ async function withChosen(command: Command, input: Values, { context }: Session)
   const { chosen } = rulesOf(command) ?? {};
   if (!chosen) return input;
   const { param } = chosen;
-  const value = await chosen.choose(input[param], context);
+  const value = await chosen.choose(input[param], chosen, context);
   return { ...input, [param]: command.params[param]?.many ? [value].flat() : value };
 }
 

@@ -33,8 +33,11 @@ export interface ChosenArgument {
   readonly param: string;
   /** What help says of it: `last is the newest`. */
   readonly help: string;
+  /** The command, for hints, and which things it takes. */
+  readonly command: string;
+  readonly kind: "any" | "running" | "traced";
   /** The value in place of the typed one, or of none. Throws usage if it is missing and no prompt is possible. */
-  choose(typed: unknown, context: Context): Promise<unknown>;
+  choose(typed: unknown, chosen: ChosenArgument, context: Context): Promise<unknown>;
 }
 
 /**

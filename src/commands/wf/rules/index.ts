@@ -1,17 +1,15 @@
 import { own } from "../../../lib/json.ts";
 import type { FileInput } from "../../../operations/operation.ts";
-import type { CommandRules } from "../../task/command-rules.ts";
-import type { RunKind } from "../runs/index.ts";
+import type { ChosenArgument, CommandRules } from "../../task/command-rules.ts";
 
 /** A run by `last`, or asked for on a terminal. */
-const run = (command: string, kind: RunKind = "any", param = "workflow_run_id"): CommandRules => ({
-  chosen: {
-    param,
-    help: "last is the newest; a terminal asks for it",
-    choose: async (typed, context) =>
-      (await import("../runs/index.ts")).chooseRun(typed, { kind, command }, context),
-  },
-});
+const aRun = {
+  param: "workflow_run_id",
+  kind: "any",
+  help: "last is the newest; a terminal asks for it",
+  choose: async (typed, chosen, context) =>
+    (await import("../runs/index.ts")).chooseRun(typed, chosen, context),
+} satisfies Omit<ChosenArgument, "command">;
 
 /** The five types of audio that the server accepts, by name, whatever the content is (server §18). */
 const audioTypes: Readonly<Record<string, string>> = {
@@ -24,12 +22,16 @@ const audioTypes: Readonly<Record<string, string>> = {
 
 /** What the commands of applications that are one request do besides. */
 export const wfRules: Readonly<Record<string, CommandRules>> = {
-  "wf show": run("wf show"),
-  "wf retry": run("wf retry"),
-  "wf wait": run("wf wait"),
-  "wf events": run("wf events"),
-  "wf stop": run("wf stop", "running", "task_id"),
-  "wf timeline": run("wf timeline", "traced", "run"),
+  "wf show": { chosen: { ...aRun, command: "wf show" } },
+  "wf retry": { chosen: { ...aRun, command: "wf retry" } },
+  "wf wait": { chosen: { ...aRun, command: "wf wait" } },
+  "wf events": { chosen: { ...aRun, command: "wf events" } },
+  "wf stop": {
+    chosen: { ...aRun, command: "wf stop", kind: "running", param: "task_id" },
+  },
+  "wf timeline": {
+    chosen: { ...aRun, command: "wf timeline", kind: "traced", param: "run" },
+  },
   "wf audio transcribe": {
     async fill({ resolved }) {
       const known = await resolved();

@@ -45,7 +45,7 @@ const filters = {
 } satisfies Readonly<Record<string, RunFilter>>;
 
 /** Runs of any kind, those that can be stopped, or those whose nodes can be known. */
-export type RunKind = keyof typeof filters;
+type RunKind = keyof typeof filters;
 
 const isActive = (status: string): boolean => !isEnded(status) && status !== "paused";
 

@@ -10,5 +10,4 @@ export {
 export type { RunState, NodeFailure } from "./run-state.ts";
 export { waitForRun } from "./wait.ts";
 export { chooseRun } from "./choose-run.ts";
-export type { RunKind } from "./choose-run.ts";
 export { inputsIn, shownInput } from "./run-inputs.ts";
