@@ -319,8 +319,11 @@ async function synced(): Promise<void> {
   const folder = join(home, "synced");
   await rm(folder, { recursive: true, force: true });
   await done("pull", name, "--output-file", join(folder, ".kb.yaml"));
-  for (const file of ["a.md", "b.md"]) await writeFile(join(folder, file), `Text of ${file}`);
-  await done("sync", name, folder);
+  // One after the other: of two documents for one path, check names the newer.
+  for (const file of ["a.md", "b.md"]) {
+    await writeFile(join(folder, file), `Text of ${file}`);
+    await done("sync", name, folder);
+  }
 }
 
 /** Changes marks, which no command does. */
