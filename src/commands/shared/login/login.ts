@@ -14,12 +14,11 @@ import { commandLine } from "../../../lib/command-line.ts";
 import { signsFor } from "../../../lib/environment.ts";
 import { own } from "../../../lib/json.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { readServer } from "./key-check.ts";
-import { findKey, validName } from "./login-key.ts";
+import { readServer } from "./index.ts";
+import { findKey, validName, askUntilAccepted } from "./login-key.ts";
 import type { Found, LoginInput, SignIn } from "./login-key.ts";
-import { requireSameServer, withProfile } from "./profile-change.ts";
-import type { ProfileRow } from "./profile-row.ts";
-import { askUntilAccepted } from "./prompt.ts";
+import { requireSameServer, withProfile } from "./profile.ts";
+import type { ProfileRow } from "./profile.ts";
 
 /** `login`: checks an address and a key, and stores them as a profile. */
 export const login = {

@@ -12,7 +12,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { errorResult, structuredResult, withToolCalls } from "./results.ts";
 import type { ToolCallOf } from "./results.ts";
 import { DEFAULT_ROWS, inputSchemaOf, isGivenByCaller, shownFields } from "./schema.ts";
-import type { ClientRequest, OfferedTool } from "./tool.ts";
+import type { ClientRequest, OfferedTool } from "./schema.ts";
 
 /** What clients may do beside reading. */
 export interface Permissions {

@@ -20,7 +20,7 @@ import { version } from "../../../lib/version.ts";
 import { mapTexts } from "../../../redact/text.ts";
 import { errorResult } from "./results.ts";
 import type { ToolCallOf } from "./results.ts";
-import type { ClientRequest, Offer, OfferedTool } from "./tool.ts";
+import type { ClientRequest, Offer, OfferedTool } from "./schema.ts";
 
 /** What the servers of one process share. */
 export interface ServerSetting {
