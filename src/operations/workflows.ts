@@ -1,4 +1,5 @@
 import { commandLine } from "../lib/command-line.ts";
+import type { Checked } from "./operation.ts";
 import {
   body,
   events,
@@ -56,39 +57,6 @@ export interface WorkflowRun extends AnyRun {
 interface BlockingRun {
   readonly workflow_run_id: string;
   readonly data: AnyRun & { readonly paused_nodes?: readonly string[] };
-}
-
-/** An entry of the log. Its ID is not that of the run, which is null once purged (server §12). */
-export interface WorkflowLog {
-  readonly id: string;
-  readonly workflow_run: {
-    readonly id: string;
-    /** When the version that ran was published. */
-    readonly version: string | null;
-    readonly status: RunStatus | null;
-    readonly triggered_from: string | null;
-    readonly error: string | null;
-    /** Seconds. */
-    readonly elapsed_time: number | null;
-    readonly total_tokens: number | null;
-    readonly total_steps: number | null;
-    readonly created_at: number | null;
-    readonly finished_at: number | null;
-    readonly exceptions_count: number | null;
-  } | null;
-  readonly created_from: string;
-  readonly created_by_account: {
-    readonly id: string;
-    readonly name: string;
-    readonly email: string;
-  } | null;
-  readonly created_by_end_user: {
-    readonly id: string;
-    readonly type: string;
-    readonly is_anonymous: boolean;
-    readonly session_id: string;
-  } | null;
-  readonly created_at: number;
 }
 
 /** The inputs of a run: those of its application, or those that the server adds, `sys.files` and others. */
@@ -250,6 +218,28 @@ export const streamRunEvents = wfOperation({
   since: "1.14.0",
 });
 
+const logFields = {
+  id: "id",
+  created_at: "time",
+  "workflow_run?": {
+    id: "id",
+    "status?": "text",
+    "error?": "text",
+    "version?": "text",
+    "elapsed_time?": "number",
+    "total_tokens?": "number",
+    "total_steps?": "number",
+    "created_at?": "time",
+    "finished_at?": "time",
+    "exceptions_count?": "number",
+  },
+  "created_by_account?": { email: "text" },
+  "created_by_end_user?": { session_id: "text" },
+} as const;
+
+/** An entry of the log. Its ID is not that of the run, which is null once purged (server §12). */
+export type WorkflowLog = Checked<typeof logFields>;
+
 export const listWorkflowLogs = wfOperation({
   id: "getWorkflowLogs",
   action: "list runs",
@@ -272,24 +262,7 @@ export const listWorkflowLogs = wfOperation({
     }),
   },
   returns: withFields(
-    {
-      id: "id",
-      created_at: "time",
-      "workflow_run?": {
-        id: "id",
-        "status?": "text",
-        "error?": "text",
-        "version?": "text",
-        "elapsed_time?": "number",
-        "total_tokens?": "number",
-        "total_steps?": "number",
-        "created_at?": "time",
-        "finished_at?": "time",
-        "exceptions_count?": "number",
-      },
-      "created_by_account?": { email: "text" },
-      "created_by_end_user?": { session_id: "text" },
-    },
+    logFields,
     withNamePath(
       "workflow_run.id",
       page<WorkflowLog>(

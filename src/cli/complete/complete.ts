@@ -4,7 +4,7 @@ import { own } from "../../lib/json.ts";
 import { isUuid } from "../../lib/text.ts";
 import type { Noun, Param } from "../../operations/operation.ts";
 import { formats } from "../../output/style.ts";
-import { topicNames } from "../help/topic-names.ts";
+import { topicNames } from "../help/groups.ts";
 import { flagOf, placeholder, startsWith } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagHelp, sharedFlags, sharedFlagsOf } from "../parse/shared-flags.ts";

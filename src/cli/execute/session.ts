@@ -190,7 +190,7 @@ function messagesOf(
   { names }: RequestLog,
 ): Pick<Context, "trace" | "notice" | "promptLine"> {
   const promptLine = async (text: string) => {
-    const { inScope } = await import("../errors/line-scope.ts");
+    const { inScope } = await import("../errors/error-text.ts");
     await writeLine(await inScope(text, { globals, names }), host);
   };
   return {

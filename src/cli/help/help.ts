@@ -8,10 +8,9 @@ import { rulesOf } from "../parse/command-list.ts";
 import { isNegatable, isRequired, usageOf } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 import { ownFlags, sharedFlagGroups, takesEach } from "../parse/shared-flags.ts";
-import { commandGroups, groupPurposes } from "./groups.ts";
+import { commandGroups, groupPurposes, topicNames } from "./groups.ts";
 import { MAX_WIDTH, renderPage, wrapCommand, wrapWords } from "./layout.ts";
 import type { HelpBlock, HelpRow } from "./layout.ts";
-import { topicNames } from "./topic-names.ts";
 
 /** How a help page is rendered. */
 export interface HelpStyle {

@@ -3,7 +3,7 @@ import type { Host } from "../../host/host.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import type { Command } from "../parse/command.ts";
 import { helpFor } from "./help.ts";
-import { topicNames } from "./topic-names.ts";
+import { topicNames } from "./groups.ts";
 import { commandLine } from "../../lib/command-line.ts";
 
 /** Shows what -h or --help requests. */

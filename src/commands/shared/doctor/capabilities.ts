@@ -11,7 +11,7 @@ import { listDocuments } from "../../../operations/documents.ts";
 import { operations } from "../../../operations/index.ts";
 import { listKnowledgeBases } from "../../../operations/knowledge.ts";
 import { listMetadataFields } from "../../../operations/metadata.ts";
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import { methodAndPath } from "../../../operations/operation.ts";
 import type { AnyOperation } from "../../../operations/operation.ts";
 import { listTags } from "../../../operations/tags.ts";
