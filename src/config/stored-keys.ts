@@ -49,7 +49,6 @@ function checkProfileFile(source: string, host: Host): void {
   throw usage(`the key command of ${source} was not run, because ${why}`, risk.hint);
 }
 
-/** Limit of the output of a key command. */
 const MAX_COMMAND_OUTPUT = 64 * 1024;
 
 /** Runs a key command and returns the key that it prints; throws auth if it prints none. The signal of the host ends it. */
@@ -73,7 +72,6 @@ export async function runKeyCommand(command: string, source: string, host: Host)
   throw keyError(`printed no key (exit code ${exit})`);
 }
 
-/** The result of a keyring call, or why it failed. */
 interface KeyringResult<T> {
   readonly value?: T;
   readonly problem?: string;

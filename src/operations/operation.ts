@@ -65,7 +65,6 @@ interface ParamOptions {
   readonly isOutputPath?: true;
   /** A JSON value that is read from a file, which may be YAML: the flag has its path, `-` for stdin. */
   readonly fromFile?: true;
-  /** Shape of a JSON value. */
   readonly shape?: Shape;
   /** Adds a flag `--<name>-file PATH` that reads the text from a file, `-` for stdin. */
   readonly orFile?: true;
@@ -248,7 +247,6 @@ export interface Operation<
   P extends Params = Params,
   R extends Returns<never> = Returns<never>,
 > extends KeylessOperation<P, R> {
-  /** The kind of API key. */
   readonly key: "dataset" | "app";
 }
 

@@ -23,7 +23,6 @@ import {
 
 const datasourceTypes = ["local_file", "online_document", "website_crawl", "online_drive"] as const;
 
-/** A data source of a pipeline, with its stored credentials. */
 interface DatasourcePlugin {
   readonly credentials: readonly { readonly name: string }[];
 }

@@ -1,4 +1,5 @@
 import { commandLine } from "../lib/command-line.ts";
+import { isObject, jsonOrText } from "../lib/json.ts";
 import type { Checked } from "./operation.ts";
 import {
   body,
@@ -33,10 +34,8 @@ export type RunStatus =
   | "paused"
   | "scheduled";
 
-/** Values by name. */
 type Variables = Readonly<Record<string, unknown>>;
 
-/** Fields of every response about a run. */
 interface AnyRun {
   readonly id: string;
   readonly status: RunStatus;
@@ -62,21 +61,11 @@ interface BlockingRun {
 /** The inputs of a run: those of its application, or those that the server adds, `sys.files` and others. */
 function inputsOf(run: WorkflowRun, of: "application" | "system"): unknown {
   const isSystem = of === "system";
-  const inputs = parsed(run.inputs);
-  if (typeof inputs !== "object" || inputs === null || Array.isArray(inputs))
-    return isSystem ? null : inputs;
+  const inputs = run.inputs === null ? null : jsonOrText(run.inputs);
+  if (!isObject(inputs)) return isSystem ? null : inputs;
   const own = Object.entries(inputs).filter(([name]) => name.startsWith("sys.") === isSystem);
   return Object.fromEntries(own);
 }
-
-/** The value of JSON text; any other text unchanged. */
-const parsed = (text: string | null): unknown => {
-  try {
-    return text === null ? null : JSON.parse(text);
-  } catch {
-    return text;
-  }
-};
 
 const inputs = body.json("Values of the application's inputs by name", {
   required,

@@ -78,7 +78,6 @@ export async function executeBatch(
   );
 }
 
-/** Sends the operation of a command once per row of a file. */
 async function* eachRow(
   { row, typed }: { readonly row: AnyOperation; readonly typed: RowSteps<Values>["typed"] },
   file: BatchFile,
@@ -240,7 +239,6 @@ const rowContext = (context: Context, yes: boolean): Context => ({
         ),
 });
 
-/** Rows with resolved names, and what checks them. */
 interface RowsToPrepare {
   readonly file: BatchFile;
   readonly ready: () => AsyncIterable<BatchRow<Values>>;

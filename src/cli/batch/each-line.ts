@@ -57,7 +57,6 @@ export interface RowSteps<T> extends Omit<
   readonly command: Command;
   /** Values of the command line, for all rows. */
   readonly typed: Readonly<Record<string, TypedLine>>;
-  /** Further fields of the body of each row. */
   readonly extra?: Values | undefined;
   /** Columns that are no arguments. */
   readonly isOther?: ((column: string) => boolean) | undefined;
@@ -131,7 +130,6 @@ const withoutStdin = (host: Host): Host => ({
 /** Names the rows of a file once it has seen all of them. */
 interface RowNames {
   see(input: Values): void;
-  /** Adds the names of rows to their outcomes. */
   withNames(results: AsyncIterable<RowResult<unknown, RowOutcome>>): AsyncGenerator<NamedOutcome>;
 }
 
@@ -169,10 +167,8 @@ function rowNames({ positionals, params }: Command): RowNames {
 /** With more distinct names than this, the whole list is read instead of one search per name. */
 const MAX_KEYWORD_LOOKUPS = 20;
 
-/** What resolving the rows of a file needs. */
 interface RowsToResolve {
   readonly command: Command;
-  /** Name of the file, for errors. */
   readonly file: string;
   readonly checked: ReadRows;
   readonly names: NamesOfRows;
@@ -251,7 +247,6 @@ function rowsError(
   });
 }
 
-/** The names in the rows of a file. */
 interface NamesOfRows {
   see(input: Values): void;
   /** Lookups for the names of one row; all rows share the lists that are read. */

@@ -26,7 +26,6 @@ interface ColumnTarget {
   readonly file: boolean;
 }
 
-/** A file of rows, and what the command line gives for all of them. */
 interface RowsToCheck {
   readonly command: Command;
   readonly file: BatchFile;
@@ -105,7 +104,6 @@ function columnTargets({ command, file, isOther }: RowsToCheck): Map<string, Col
   return targets;
 }
 
-/** The shared values with the checked cells of one row. */
 async function rowInput(
   row: FileRow,
   shared: Values,

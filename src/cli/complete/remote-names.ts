@@ -13,14 +13,12 @@ import { listings } from "../resolve/listings.ts";
 import { lookupOf } from "../resolve/resolve-input.ts";
 import { resolveName } from "../resolve/resolve-names.ts";
 
-/** The names to complete. */
 interface NameQuery {
   readonly command: Command;
   /** Flags of the command line, long form, with their values. */
   readonly flags: ReadonlyMap<string, string>;
   /** The knowledge base they belong to, name or ID. */
   readonly within: string | undefined;
-  /** The typed prefix. */
   readonly typed: string;
 }
 

@@ -18,9 +18,9 @@ import type { Globals, SharedFlag } from "../parse/shared-flags.ts";
 import type { RequestLog } from "../trace/request-log.ts";
 import { mapCommands } from "../../lib/command-line.ts";
 import { commandsOf } from "../parse/command-list.ts";
+import { startsWith } from "../parse/command.ts";
 import type { Command } from "../parse/command.ts";
 
-/** How errors are printed. */
 interface ErrorStyle {
   readonly json: boolean;
   readonly color: boolean;
@@ -112,7 +112,6 @@ function candidateLines(details: unknown): string[] {
     .map((candidate) => `  ${Object.values(candidate).map(String).join("  ")}`);
 }
 
-/** The command line that failed. */
 interface FailedLine {
   readonly argv: readonly string[];
   /** Empty if the line cannot be parsed. */
@@ -238,7 +237,7 @@ function entered(word: string, names: LineScope["names"]): string {
 /** The command that the first words name; the longest, as `wf logs export` starts with `wf logs`. */
 const commandNamed = (words: readonly string[], commands: readonly Command[]) =>
   commands
-    .filter((command) => command.words.every((word, index) => words[index] === word))
+    .filter((command) => startsWith(words, command.words))
     .sort((a, b) => b.words.length - a.words.length)[0];
 
 function missingFlags(

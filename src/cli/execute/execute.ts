@@ -162,7 +162,6 @@ function returnsOf(command: Command, input: Values, format: string | undefined):
   return itemsOf(command, input).length < 2 ? command.returns : itemOutcomes;
 }
 
-/** Prints the values, or writes them to --output-file. */
 async function print(
   { command, typed, options: { globals }, host, context }: Session,
   {

@@ -21,7 +21,6 @@ import type { Attempt, RequestLog } from "../trace/request-log.ts";
 import type { WireTrace } from "../trace/wire-log.ts";
 import { withPrefix } from "./command-texts.ts";
 
-/** What the requests of a command line depend on. */
 interface ClientLine extends Pick<Context, "trace" | "notice"> {
   readonly command: Command;
   readonly options: Options;
@@ -185,7 +184,6 @@ function withKnownMeaning(error: CliError, row: AnyOperation, input: Values): Cl
   return new ApiError(known.kind, message, response, { ...info, code: known.kind, hint });
 }
 
-/** Sends a request and adds the attempt to the log. */
 async function logRequests(
   log: RequestLog,
   { request }: OutgoingRequest,

@@ -124,7 +124,6 @@ export function itemsOf(command: Command, input: Values): readonly unknown[] {
   return command.row && Array.isArray(values) ? values : [];
 }
 
-/** Sends one request per item; yields the outcome of each. */
 async function* itemValues(run: CheckedCommand, row: AnyOperation): AsyncGenerator<unknown> {
   const { input, session } = run;
   const { command, options } = session;
@@ -172,7 +171,6 @@ export function idOf(returns: Returns<never>, response: unknown): string | undef
   return typeof id === "string" ? id : undefined;
 }
 
-/** Do two items have the same IDs? */
 const isSameItem = (one: object, other: object): boolean =>
   "ids" in one && "ids" in other && JSON.stringify(one.ids) === JSON.stringify(other.ids);
 

@@ -193,7 +193,6 @@ function withArgumentNames(error: CliError, command: Command): CliError {
   return error.kind === "usage" ? error.with({}, renamed(error.message)) : error;
 }
 
-/** The call that a command line stands for. */
 function callOf(words: readonly string[], commands: readonly Command[]): CommandCall | undefined {
   let parsed: ReturnType<typeof parseLine>;
   try {

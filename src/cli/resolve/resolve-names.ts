@@ -62,13 +62,11 @@ interface Wanted {
   readonly prefix: string | undefined;
   /** Is it the name of a file, in which `∕` (U+2215) stands for `/`? */
   readonly isFile: boolean;
-  /** Is the last part of a path enough? */
   readonly byBase: boolean;
   /** Is the list read once more, by a keyword without slashes? */
   readonly anySlash?: true;
 }
 
-/** The objects that match, and the names that were read. */
 interface Found {
   readonly matches: readonly Listed[];
   readonly names: readonly string[];
@@ -241,7 +239,6 @@ export async function objectOf(
   return lookup.one(row, { ...scopeOf(listing, known), [param]: resolved.id });
 }
 
-/** Characters of a name in an error. */
 const MAX_NAME = 100;
 
 /** The error for `id:` with a text that is not an ID. */

@@ -29,7 +29,6 @@ interface CheckResult {
   readonly result: "ok" | "warning" | "problem";
   readonly found: string;
   readonly next: string | null;
-  /** Kind of failure, for a problem. */
   readonly kind?: FailureKind;
 }
 
@@ -153,7 +152,6 @@ async function trySettings(flags: TargetFlags, host: Host): Promise<Settings | C
   }
 }
 
-/** Tests whether the API responds. */
 async function* checkServer(baseUrl: string, context: Context): AsyncGenerator<CheckResult> {
   const start = context.host.elapsed();
   const server = await readServer(baseUrl, context).catch((error: unknown) => {

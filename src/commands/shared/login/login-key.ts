@@ -141,7 +141,6 @@ function notStored(error: unknown): unknown {
   });
 }
 
-/** The kind of key that a command line asks for. */
 const kindFor = ({ options }: Context): KeyKind =>
   options.program === "wf" || options.flags.app !== undefined ? "app" : "dataset";
 
@@ -201,7 +200,6 @@ async function examineBoundKey(
   return `opens only some knowledge bases and cannot list them; name them with ${later}`;
 }
 
-/** A question that is asked until its reply is accepted. */
 interface Question<T> {
   /** The question without its default and colon. */
   readonly text: string;
@@ -238,7 +236,6 @@ export async function askUntilAccepted<T>(
   }
 }
 
-/** Says what is wrong, and what to do about it. */
 async function tellProblem(
   { message, info }: CliError,
   { host, promptLine }: Context,

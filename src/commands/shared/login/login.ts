@@ -48,7 +48,6 @@ const withoutRetries = (context: Context): Context => ({
   api: context.api.with({ retries: 0 }),
 });
 
-/** Checks the command line, and finds the server and the profile. */
 async function begin(input: LoginInput, context: Context): Promise<SignIn> {
   const typedName = input.name ?? context.options.flags.profile;
   if (typedName !== undefined) checkProfileName(typedName);
@@ -86,7 +85,6 @@ function checkProfileName(name: string): void {
   );
 }
 
-/** The fields of the profile that flags set. */
 const fieldsOf = (
   { user, format, mark_read_only }: LoginInput,
   { options: { flags } }: Context,
@@ -129,7 +127,6 @@ async function advise(
 
 /** What is known about the server of a sign-in, besides the command line. */
 interface KnownServer {
-  /** Base URL of the profile. */
   readonly known: string | undefined;
   /** Base URL of the default profile, which is the default at the prompt. */
   readonly usual: string | undefined;

@@ -85,7 +85,6 @@ export const removeProfile = {
   },
 };
 
-/** A stored profile. Throws not-found. */
 function findProfile(store: ProfileStore, name: string, { options }: Context): Profile {
   const profile = own(store.profiles, name);
   if (profile) return profile;
@@ -175,7 +174,6 @@ const withoutKey = (profile: Profile): Profile =>
     Object.entries(profile).filter(([field]) => !/^key(_command|_in)?$/.test(field)),
   );
 
-/** Stores a key in the keyring if possible, otherwise in the profile file. */
 async function storeNewKey(
   { field, value, inFile }: NewKey,
   owner: KeyOwner,

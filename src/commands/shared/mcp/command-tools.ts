@@ -56,7 +56,6 @@ export const isPermitted = (command: CallableCommand, { write, delete: deletes }
 const effectOf = ({ effect, sends }: CallableCommand): CallableCommand["effect"] =>
   sends.some(({ destructive }) => destructive) ? "destroys" : effect;
 
-/** What a client may assume of a call. */
 function annotationsOf(command: CallableCommand): ToolAnnotations {
   const effect = effectOf(command);
   const [row] = command.sends;

@@ -19,7 +19,6 @@ const PATH = "/mcp";
 /** Sessions of clients of older versions of the protocol; the oldest one ends for a further one. */
 const MAX_SESSIONS = 64;
 
-/** An address of this machine. */
 interface Loopback {
   readonly host: string;
   readonly port: number;

@@ -19,7 +19,6 @@ type Schema = Readonly<Record<string, unknown>>;
 export const DEFAULT_ROWS = 20;
 export const MAX_ROWS = 100;
 
-/** Further arguments of tools that list something. */
 const paging = {
   page: { type: "integer", minimum: 1, description: "Page of the list (default 1)" },
   limit: {

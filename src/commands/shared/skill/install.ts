@@ -20,7 +20,6 @@ const pages: Readonly<Record<string, string>> = {
   "references/patterns.md": patterns,
 };
 
-/** What became of a file of the skill. */
 interface WrittenPage {
   readonly file: string;
   readonly action: "written" | "unchanged";
