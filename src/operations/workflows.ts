@@ -34,28 +34,17 @@ export type RunStatus =
   | "paused"
   | "scheduled";
 
-type Variables = Readonly<Record<string, unknown>>;
-
-interface AnyRun {
+/** A run as stored by the server. */
+export interface WorkflowRun {
   readonly id: string;
   readonly status: RunStatus;
   readonly error: string | null;
-}
-
-/** A run as stored by the server. */
-export interface WorkflowRun extends AnyRun {
   /** JSON text, with the `sys.` variables that the server added. */
   readonly inputs: string | null;
   /** Empty while the run is active; JSON text from servers such as 1.12.1. */
-  readonly outputs: Variables | string | null;
+  readonly outputs: Readonly<Record<string, unknown>> | string | null;
   /** In seconds; only of the last segment if the run was resumed (server §13). */
   readonly elapsed_time: number | null;
-}
-
-/** Blocking response of a run. The request succeeds for failed and paused runs, too (server §13). */
-interface BlockingRun {
-  readonly workflow_run_id: string;
-  readonly data: AnyRun & { readonly paused_nodes?: readonly string[] };
 }
 
 /** The inputs of a run: those of its application, or those that the server adds, `sys.files` and others. */
@@ -105,13 +94,14 @@ const chosen = {
   },
 } as const;
 
+// The request succeeds for failed and paused runs, too (server §13).
 const waiting = {
   ...blocking,
   returns: withFields(
     { workflow_run_id: "id", data: { status: "text", "error?": "text" } },
     withNamePath(
       "workflow_run_id",
-      record<BlockingRun>(
+      record<{ readonly data: { readonly paused_nodes?: readonly string[] } }>(
         ...within(
           "data",
           "status outputs error elapsed=elapsed_time:seconds tokens=total_tokens:count",
