@@ -75,10 +75,11 @@ function argumentSchema({ param, many }: CommandArgument): Schema {
   return { type: "array", items, ...limits, description };
 }
 
-/** A parameter of which the limits of a text may be left to others. */
-type LimitedParam = Omit<Param, "length"> & { readonly length?: Param["length"] | undefined };
+/** A parameter, or a part of a JSON value, by what limits it; the length of a list is not that of its items. */
+type Limited = { readonly [K in Limit]?: Param[K] | undefined } & { readonly kind: Param["kind"] };
+type Limit = "choices" | "range" | "length" | "shape" | "listed";
 
-function valueSchema({ kind, choices, range, length, shape, listed }: LimitedParam): Schema {
+function valueSchema({ kind, choices, range, length, shape, listed }: Limited): Schema {
   const limits = range && { minimum: range[0], maximum: range[1] };
   switch (kind) {
     case "flag":
@@ -102,19 +103,8 @@ function valueSchema({ kind, choices, range, length, shape, listed }: LimitedPar
 
 function shapeSchema(shape: Shape): Schema {
   switch (shape.kind) {
-    case "any":
-      return {};
-    case "flag":
-      return { type: "boolean" };
-    case "number":
-      return { type: "number" };
-    case "integer":
-      return {
-        type: "integer",
-        ...(shape.range && { minimum: shape.range[0], maximum: shape.range[1] }),
-      };
     case "text":
-      return { type: "string", ...(shape.choices && { enum: shape.choices }) };
+      return valueSchema({ kind: shape.choices ? "choice" : "text", choices: shape.choices });
     case "list":
       return {
         type: "array",
@@ -123,6 +113,10 @@ function shapeSchema(shape: Shape): Schema {
       };
     case "object":
       return fieldsSchema(shape.fields ?? {});
+    case "integer":
+      return valueSchema(shape);
+    default:
+      return shape.kind === "any" ? {} : valueSchema({ kind: shape.kind });
   }
 }
 
