@@ -72,21 +72,16 @@ export async function runKeyCommand(command: string, source: string, host: Host)
   throw keyError(`printed no key (exit code ${exit})`);
 }
 
-interface KeyringResult<T> {
-  readonly value?: T;
-  readonly problem?: string;
-}
-
 /**
  * Calls the keyring for the entry of a key. Its name contains the base URL and the path of the
  * profile file: a key is never found for another server, nor by a profile of the same name in
- * another file. Throws only if interrupted.
+ * another file. Gives its result, or why it failed; throws only if interrupted.
  */
 async function callKeyring<T>(
   { profile, baseUrl, app }: KeyOwner,
   host: Host,
   call: (keyring: Keyring, entry: string) => Promise<T>,
-): Promise<KeyringResult<T>> {
+): Promise<{ readonly value?: T; readonly problem?: string }> {
   if (isOn(host.env["KB_NO_KEYRING"])) return { problem: "KB_NO_KEYRING is set" };
   const application = app === undefined ? [] : [`application ${app}`];
   const file = resolve(host.cwd, profilePath(host));

@@ -82,18 +82,12 @@ export function wholeNumber(label: string, text: string, min: number, max: numbe
   return value;
 }
 
-interface StyleSources {
-  /** The format of the settings, used if the command supports it. */
-  readonly output: string | undefined;
-  readonly formulas?: Formulas;
-}
-
-/** The style of the output. Throws usage. */
+/** The style of the output; the format of the settings is used if the command supports it. Throws usage. */
 export function styleFor(
   globals: Globals,
   host: Host,
   returns: Returns<never>,
-  { output, formulas }: StyleSources,
+  { output, formulas }: { readonly output: string | undefined; readonly formulas?: Formulas },
 ): Style {
   const format = formatFor(globals, output, returns);
   // The default format of a pipe is not meant for spreadsheets.

@@ -43,7 +43,10 @@ export async function resolveName(
   }
   const isFile = noun === "document";
   const wanted = { name, prefix, isFile, byBase: isFile && lookup.effect === "reads" };
-  const { matches, names } = await find(noun, wanted, known, lookup);
+  const { matches, names } =
+    noun === "run"
+      ? await findRun(prefix ?? "", lookup)
+      : await findListed(listing, wanted, known, lookup);
   const [only] = matches;
   if (only === undefined) throw await unknownName(noun, text, { known, names, lookup });
   if (matches.length > 1) throw ambiguousText(listing, text, matches);
@@ -70,16 +73,6 @@ interface Wanted {
 interface Found {
   readonly matches: readonly Listed[];
   readonly names: readonly string[];
-}
-
-function find(
-  noun: Noun | ListedNoun,
-  wanted: Wanted,
-  known: Values,
-  lookup: Lookup,
-): Promise<Found> {
-  if (noun === "run") return findRun(wanted.prefix ?? "", lookup);
-  return findListed(listings[noun], wanted, known, lookup);
 }
 
 /**
@@ -137,11 +130,11 @@ async function findRun(prefix: string, lookup: Lookup): Promise<Found> {
   const matching = (ids: readonly unknown[]) =>
     ids.map(String).filter((id) => id.toLowerCase().startsWith(prefix));
   const followed = matching(await lookup.followedRuns());
-  const logs = await lookup.one(listings.run.row, {}).catch((error: unknown) => {
+  const logs = await wholeList(listings.run.row, {}, lookup).catch((error: unknown) => {
     if (followed.length === 0) throw error;
     return []; // the key may not open the log
   });
-  const logged = Array.isArray(logs) ? logs.map((row) => valueAt(row, "workflow_run.id")) : [];
+  const logged = logs.map((row) => valueAt(row, "workflow_run.id"));
   const ids = new Set([...followed, ...matching(logged)]);
   return { matches: [...ids].map((id) => ({ id })), names: [] };
 }
@@ -306,8 +299,9 @@ async function firstNames(
 ): Promise<readonly string[]> {
   if (!listing.keyword) return [];
   try {
-    const rows = await lookup.one(listing.row, { ...scopeOf(listing, known), ...listing.fixed });
-    const names = (Array.isArray(rows) ? rows : []).map((row) => isObject(row) && row["name"]);
+    const query = { ...scopeOf(listing, known), ...listing.fixed };
+    const rows = await wholeList(listing.row, query, lookup);
+    const names = rows.map((row) => isObject(row) && row["name"]);
     return names.filter((name) => typeof name === "string");
   } catch (error) {
     if (error instanceof ApiError) return []; // the error is that the name is unknown

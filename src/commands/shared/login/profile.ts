@@ -227,25 +227,11 @@ async function deleteFromKeyring(owner: KeyOwner, { host, notice }: Context): Pr
   );
 }
 
-/** A profile in output: of keys only where they are stored. */
-export interface ProfileRow {
-  readonly name: string;
-  readonly default: boolean;
-  readonly base_url: string | null;
-  readonly key: string | null;
-  readonly apps: Readonly<Record<string, string>>;
-  readonly default_app: string | null;
-  readonly user: string | null;
-  readonly output: string | null;
-  readonly read_only: boolean;
-  /** Null if it is that of the API without its path. */
-  readonly console_url: string | null;
-  /** IDs by name, if the key opens only these. */
-  readonly knowledge_bases: Readonly<Record<string, string>>;
-}
-
 /** A profile as it is printed. */
-export function profileRow(name: string, profile: Profile, store: ProfileStore): ProfileRow {
+export type ProfileRow = ReturnType<typeof profileRow>;
+
+/** What is printed of a profile: of keys only where they are stored. */
+function profileRow(name: string, profile: Profile, store: ProfileStore) {
   const place = name === sandboxProfile ? "(built-in)" : "in the profile file";
   return {
     name,
@@ -259,7 +245,9 @@ export function profileRow(name: string, profile: Profile, store: ProfileStore):
     user: profile.user ?? null,
     output: profile.output ?? null,
     read_only: profile.read_only ?? false,
+    // Null if it is that of the API without its path.
     console_url: profile.console_url ?? null,
+    // IDs by name, if the key opens only these.
     knowledge_bases: profile.knowledge_bases ?? {},
   };
 }

@@ -107,12 +107,8 @@ async function callCommand(
   );
 }
 
-interface RequestedPage {
-  readonly page: number;
-  readonly limit: number;
-}
-
-const pageOf = (values: Readonly<Record<string, unknown>>): RequestedPage => ({
+type RequestedPage = ReturnType<typeof pageOf>;
+const pageOf = (values: Readonly<Record<string, unknown>>) => ({
   page: Number(own(values, "page") ?? 1),
   limit: Number(own(values, "limit") ?? DEFAULT_ROWS),
 });
