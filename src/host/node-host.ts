@@ -52,7 +52,6 @@ export function nodeHost(): RawHost {
   };
 }
 
-/** Reads stdin until it ends or a signal arrives. */
 async function* stdinBytes(signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const stop = () => process.stdin.destroy(abortError(signal));
   signal.addEventListener("abort", stop, { once: true });
@@ -167,7 +166,6 @@ const escape = "\u001b[";
 const enter = `${escape}?1049h${escape}?25l`;
 const leave = `${escape}?25h${escape}?1049l`;
 
-/** Takes over the terminal of stdin and stdout until `leave`, or the end of the process. */
 async function openFullScreen(): Promise<FullScreen> {
   const { emitKeypressEvents } = await import("node:readline");
   const { stdin, stdout } = process;

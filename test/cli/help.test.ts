@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { commandGroups } from "../../src/cli/help/groups.ts";
-import { topicNames } from "../../src/cli/help/topic-names.ts";
+import { commandGroups, topicNames } from "../../src/cli/help/groups.ts";
 import { logFields } from "../../src/commands/wf/logs/filters.ts";
 import { figureKinds } from "../../src/commands/wf/stats/fields.ts";
 import { operations } from "../../src/operations/index.ts";

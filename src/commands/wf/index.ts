@@ -4,11 +4,9 @@ import type { Context, Feature } from "../task/command-spec.ts";
 /** What `wf` can do. */
 export const workflowFeatures: readonly Feature[] = [
   rows("form", () => import("../../operations/forms.ts")),
-  rows("file", () => import("../../operations/files.ts")),
-  rows("conversation message feedback", () => import("../../operations/chats.ts")),
-  rows("text", () => import("../../operations/completions.ts")),
+  rows("file audio", () => import("../../operations/files.ts")),
+  rows("conversation message feedback text", () => import("../../operations/chats.ts")),
   rows("app user", () => import("../../operations/apps.ts")),
-  rows("audio", () => import("../../operations/audio.ts")),
   rows("annotation", () => import("../../operations/annotations.ts")),
   tasks("run retry show", () => import("./run/command.ts"), {
     workflowRun: () => import("./run/run.ts"),

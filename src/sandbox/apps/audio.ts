@@ -1,4 +1,4 @@
-import type * as operations from "../../operations/audio.ts";
+import type * as operations from "../../operations/files.ts";
 import { raise, HttpError, WorkerFailure } from "../protocol/errors.ts";
 import { atLeast } from "../../lib/version.ts";
 import { Marks } from "../models/marks.ts";
@@ -13,7 +13,7 @@ const MAX_AUDIO = 30 * 1024 * 1024;
 const AUDIO_TYPES = ["audio/mp3", "audio/m4a", "audio/wav", "audio/amr", "audio/mpga"];
 
 /** Speech to text and text to speech, in applications of every mode. */
-export const audioHandlers: AppHandlers<typeof operations> = {
+export const audioHandlers = {
   transcribeAudio(context, _input, call) {
     const { features } = requireApp(call);
     const isNew = atLeast(call.version, "1.16.0"); // has codes of its own (server §18)
@@ -50,7 +50,7 @@ export const audioHandlers: AppHandlers<typeof operations> = {
       throw error instanceof ModelError ? new WorkerFailure() : error;
     }
   },
-};
+} satisfies Partial<AppHandlers<typeof operations>>;
 
 const SAMPLE_RATE = 8000;
 const SECONDS_PER_WORD = 0.1;

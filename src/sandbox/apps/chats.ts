@@ -1,5 +1,4 @@
 import * as chats from "../../operations/chats.ts";
-import * as completions from "../../operations/completions.ts";
 import { raise, HttpError } from "../protocol/errors.ts";
 import type { Reply } from "../protocol/handler.ts";
 import type { StoredEndUser, StoredRun } from "./records/runs-store.ts";
@@ -85,7 +84,7 @@ export const messageHandlers = {
   },
 } satisfies Partial<AppHandlers<typeof chats>>;
 
-export const completionHandlers: AppHandlers<typeof completions> = {
+export const completionHandlers = {
   createCompletion(context, input, call) {
     const user = requireUser(input);
     const app = requireApp(call, "completion");
@@ -100,7 +99,7 @@ export const completionHandlers: AppHandlers<typeof completions> = {
     stopAnswer(context, context.records.endUser(app, user), input.task_id);
     return { json: { result: "success" } };
   },
-};
+} satisfies Partial<AppHandlers<typeof chats>>;
 
 /** Stores a message and the run that replies to it. */
 function addMessage(

@@ -16,7 +16,7 @@ const MAX_UPLOAD: Readonly<Record<string, number>> = { image: 10, audio: 50, vid
 const MAX_OTHER_UPLOAD = 15;
 
 /** Upload and preview of files for runs and messages. */
-export const fileHandlers: AppHandlers<typeof operations> = {
+export const fileHandlers = {
   uploadFile({ records }, input, call) {
     const app = requireApp(call).name;
     const uploaded = call.files.get("file");
@@ -53,7 +53,7 @@ export const fileHandlers: AppHandlers<typeof operations> = {
       },
     };
   },
-};
+} satisfies Partial<AppHandlers<typeof operations>>;
 
 /** The values of a file for its shapes. */
 function fileValues(file: StoredFile, origin = "") {

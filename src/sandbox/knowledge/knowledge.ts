@@ -18,7 +18,7 @@ import { pipelineHandlers } from "./pipeline.ts";
 import { openRetrieve } from "./retrieval/retrieve.ts";
 import { tagHandlers } from "./tags.ts";
 import { knowledgeRows } from "../../operations/index.ts";
-import type * as operations from "../../operations/models.ts";
+import type * as operations from "../../operations/pipeline.ts";
 import { own } from "../../lib/json.ts";
 import { atLeast } from "../../lib/version.ts";
 import {
@@ -81,7 +81,7 @@ const OTHER_NAMES: Readonly<Record<string, ModelKind>> = {
 };
 
 /** Models by kind; an empty list if the server has none. */
-const modelHandlers: KnowledgeHandlers<typeof operations> = {
+const modelHandlers = {
   listModels({ model, models }, _input, call) {
     const type = call.path["model_type"] ?? "";
     const isNew = atLeast(call.version, "1.16.0");
@@ -94,7 +94,7 @@ const modelHandlers: KnowledgeHandlers<typeof operations> = {
     const entries = catalogOf(kind).filter((entry) => !models.disabled.has(entry.model));
     return { json: { data: [providerResponse(kind, entries, call.origin)] } };
   },
-};
+} satisfies Partial<KnowledgeHandlers<typeof operations>>;
 
 /** The only provider with credentials; others are not listed (server §17). */
 function providerResponse(kind: ModelKind, entries: readonly ModelEntry[], origin: string) {

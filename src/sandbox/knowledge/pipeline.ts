@@ -23,7 +23,7 @@ import {
 import { runDraft } from "./pipelines/execute.ts";
 
 /** Pipelines: their data sources, and runs. */
-export const pipelineHandlers: KnowledgeHandlers<typeof operations> = {
+export const pipelineHandlers = {
   listDatasourcePlugins(_context, { dataset_id }, call) {
     checkFlag(call, "is_published", "DatasourcePluginsQuery");
     const { nodes, variables } = requirePipeline(dataset_id);
@@ -76,7 +76,7 @@ export const pipelineHandlers: KnowledgeHandlers<typeof operations> = {
     const stored = context.files.find({ id: file_id }) ?? {};
     return { status: 201, json: toResponse("pipeline_file", stored) };
   },
-};
+} satisfies Partial<KnowledgeHandlers<typeof operations>>;
 
 const requirePipeline = (dataset_id: string): Pipeline =>
   findPipeline(dataset_id) ?? raise(knowledgeError("pipeline missing"));

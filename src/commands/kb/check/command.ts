@@ -5,7 +5,7 @@ import {
   listKnowledgeBases,
   searchKnowledgeBase,
 } from "../../../operations/knowledge.ts";
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import { list, local, onTerminal, withNamePath } from "../../../operations/operation.ts";
 import { task } from "../../task/command-spec.ts";
 import { problemFigureNames } from "./figures.ts";

@@ -1,6 +1,6 @@
 import { listDocuments } from "../../../operations/documents.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import { local, report } from "../../../operations/operation.ts";
 import { dataset_id, retrievalShape } from "../../../operations/shared.ts";
 import { task } from "../../task/command-spec.ts";

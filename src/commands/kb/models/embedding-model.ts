@@ -2,7 +2,7 @@ import { type CliError, usage, notFound, refused } from "../../../errors.ts";
 import { isObject, valueAt, withoutNulls } from "../../../lib/json.ts";
 import { getKnowledgeBase, updateKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { modelName, modelsNamed } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";

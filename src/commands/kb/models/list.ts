@@ -1,6 +1,6 @@
 import { ApiError } from "../../../errors.ts";
-import { listModels } from "../../../operations/models.ts";
-import type { ModelProvider } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
+import type { ModelProvider } from "../../../operations/pipeline.ts";
 import { modelTypes } from "../../../operations/shared.ts";
 import type { Context } from "../../task/command-spec.ts";
 

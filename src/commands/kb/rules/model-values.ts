@@ -2,7 +2,7 @@ import { notFound, refused, usage } from "../../../errors.ts";
 import { isProvider, modelName, modelsNamed } from "../../../lib/model-names.ts";
 import { shortened } from "../../../lib/text.ts";
 import { updateKnowledgeBase } from "../../../operations/knowledge.ts";
-import { listModels } from "../../../operations/models.ts";
+import { listModels } from "../../../operations/pipeline.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import type { Filling } from "../../task/command-rules.ts";
 import type { Context } from "../../task/command-spec.ts";

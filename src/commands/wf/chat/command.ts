@@ -5,8 +5,9 @@ import {
   sendMessage,
   sendMessageBlocking,
   stopMessage,
+  createCompletion,
+  createCompletionBlocking,
 } from "../../../operations/chats.ts";
-import { createCompletion, createCompletionBlocking } from "../../../operations/completions.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import { getForm, submitForm } from "../../../operations/forms.ts";
 import { events, local, pastEvents, textChunks } from "../../../operations/operation.ts";

@@ -114,12 +114,12 @@ export async function noticeTimes(
 
 /** Whether the run of this row has ended. A purged or unknown run does not change any more. */
 export const hasEnded = ({ workflow_run: run }: WorkflowLog): boolean =>
-  !run || run.status === null || isEnded(run.status) || run.finished_at !== null;
+  !run?.status || isEnded(run.status) || run.finished_at !== null;
 
 /** The fields needed to find a log row again. */
 export interface KnownLog {
   readonly id: string;
-  readonly workflow_run: { readonly id: string } | null;
+  readonly workflow_run?: { readonly id: string } | null | undefined;
   readonly created_at: number;
 }
 

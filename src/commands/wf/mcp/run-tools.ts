@@ -1,8 +1,7 @@
 import type { CallToolResult, InputRequiredResult } from "@modelcontextprotocol/server";
 import { isObject, own } from "../../../lib/json.ts";
 import { getForm } from "../../../operations/forms.ts";
-import { sendMessage } from "../../../operations/chats.ts";
-import { createCompletion } from "../../../operations/completions.ts";
+import { sendMessage, createCompletion } from "../../../operations/chats.ts";
 import { asText } from "../../../operations/operation.ts";
 import { getWorkflowRun, runWorkflow } from "../../../operations/workflows.ts";
 import { raiseOutcome } from "../../../runs/outcome.ts";

@@ -1,6 +1,5 @@
 import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
-import { listMessages, sendMessage } from "../../../operations/chats.ts";
-import { createCompletion } from "../../../operations/completions.ts";
+import { listMessages, sendMessage, createCompletion } from "../../../operations/chats.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import { uploadFile } from "../../../operations/files.ts";
 import {
