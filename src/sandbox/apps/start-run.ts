@@ -3,7 +3,7 @@ import type { Reply } from "../protocol/handler.ts";
 import { HttpError, statusError } from "../protocol/errors.ts";
 import { dataLine } from "../protocol/response.ts";
 import type { StoredAnnotation, StoredEndUser, StoredRun } from "./records/runs-store.ts";
-import type { AppDefinition } from "./definitions/app-definitions.ts";
+import { type AppDefinition, nodesOf } from "./definitions/app-definitions.ts";
 import {
   type AppContext,
   closing,
@@ -12,7 +12,6 @@ import {
   type AppCall,
 } from "./context.ts";
 import { endEvents, eventStream, type StreamRules } from "./run/event-stream.ts";
-import { nodesOf } from "./definitions/node-types.ts";
 import { PING, liveLine, messageMetadata } from "./records/run-events.ts";
 import { citationsOfAnswer } from "./records/citations.ts";
 import { fillShape } from "./records/shapes.ts";

@@ -2,14 +2,13 @@ import { isObject } from "../../lib/json.ts";
 import { atLeast } from "../../lib/version.ts";
 import { toSeconds } from "../protocol/ids.ts";
 import type { StoredEndUser, StoredMessage } from "./records/runs-store.ts";
-import type { AppDefinition } from "./definitions/app-definitions.ts";
+import type { AppDefinition, ModelConfig } from "./definitions/app-definitions.ts";
 import type { AppContext, AppCall } from "./context.ts";
 import { findConversation, openConversation } from "./conversations.ts";
 import { dataLine } from "../protocol/response.ts";
 import { appError } from "./records/shapes.ts";
 import type { RunEvent } from "../protocol/fill.ts";
 import { fileLookup, type FileLookup, resolveFile, validateInputs } from "./inputs.ts";
-import type { ModelConfig } from "./definitions/app-features.ts";
 
 /** A message to a basic application, as sent. */
 export interface SentMessage {

@@ -14,7 +14,7 @@ import { spaced } from "../protocol/response.ts";
 import { findAnnotation } from "./annotations.ts";
 import type { AppContext } from "./context.ts";
 import { nameConversation } from "./conversations.ts";
-import type { Tool } from "./definitions/app-features.ts";
+import type { Tool } from "./definitions/app-definitions.ts";
 import { citationsOf, citationsOfAnswer } from "./records/citations.ts";
 import type { Citation, RunStore, StoredAnnotation, StoredThought } from "./records/runs-store.ts";
 import { fillShape, messageEvent } from "./records/shapes.ts";

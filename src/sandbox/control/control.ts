@@ -1,6 +1,5 @@
 /** Routes to watch and control a running sandbox; they need no key, and faults do not affect them. */
-import { healthPage } from "./health-page.ts";
-import type { Health } from "./health-page.ts";
+import { healthPage, type Health } from "./health-page.ts";
 import { isObject, tryParseJson } from "../../lib/json.ts";
 import { type Faults, matchesRequest, parseFault } from "../protocol/faults.ts";
 import { type Clock, pathOf, type ReceivedRequest } from "../protocol/handler.ts";

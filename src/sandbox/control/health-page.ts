@@ -1,7 +1,6 @@
 import css from "../../lib/page/page.css?raw";
 import { paletteCss } from "../../lib/page/palette.ts";
-import { plainResponse } from "../protocol/response.ts";
-import type { SandboxResponse } from "../protocol/response.ts";
+import { plainResponse, type SandboxResponse } from "../protocol/response.ts";
 
 /** The state of a sandbox. */
 export interface Health {

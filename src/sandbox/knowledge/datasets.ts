@@ -22,7 +22,7 @@ import {
   dropVectors,
 } from "./indexing/embedding.ts";
 import { builtInFields, fieldResponse, documentMetadata } from "./records/metadata-values.ts";
-import { runtimeFields } from "./pipelines/definitions.ts";
+import { runtimeFields } from "./pipelines/pipelines.ts";
 import { knowledgeError, segmentResponse, toResponse, withDefaults } from "./records/responses.ts";
 import {
   type SearchSettings,

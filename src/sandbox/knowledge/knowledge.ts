@@ -13,7 +13,7 @@ import { documentHandlers } from "./documents.ts";
 import { advanceIndexing } from "./indexing/indexing.ts";
 import { fileResponse, readUpload } from "./records/knowledge-files.ts";
 import { metadataHandlers } from "./metadata.ts";
-import { addPipelineBases } from "./pipelines/definitions.ts";
+import { addPipelineBases } from "./pipelines/pipelines.ts";
 import { pipelineHandlers } from "./pipeline.ts";
 import { openRetrieve } from "./retrieval/retrieve.ts";
 import { tagHandlers } from "./tags.ts";

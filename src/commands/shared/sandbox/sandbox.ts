@@ -28,7 +28,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
   const directory = dataDirectory(input, host);
   const applications = await readAppFiles(input.app_file ?? [], host, {
-    ...(await import("../../../sandbox/apps/definitions/given-apps.ts")),
+    ...(await import("../../../sandbox/apps/definitions/applications.ts")),
     ...(await import("../../../sandbox/apps/definitions/read-rules.ts")),
   });
   if (directory !== null) await host.files.makeDirectory(directory, 0o700);

@@ -5,9 +5,8 @@ import { isErrorKind, modelErrorKinds } from "../../models/model-error.ts";
 import type { RuleAnswer } from "../../models/rule-model.ts";
 import { countTokens } from "../../models/tokens.ts";
 import { PROVIDER } from "../../models/catalog.ts";
-import { type AppDefinition, defineApp } from "./app-definitions.ts";
-import type { AnyNode } from "./node-types.ts";
-import { answerNode, chatflow, endNode, startNode, workflow } from "./own-plain-apps.ts";
+import { type AnyNode, type AppDefinition, defineApp } from "./app-definitions.ts";
+import { answerNode, chatflow, endNode, node, startNode, workflow } from "./own-plain-apps.ts";
 import { type AnswerRules, folded, type QuestionPattern, ruleModes } from "./answer-rules.ts";
 
 /** The keys and indexes that lead to a value. */
@@ -224,7 +223,7 @@ function appOfRules(name: string, file: ReturnType<typeof readFile>, rules: Answ
   const fields = inputs.map((input) => ({ ...field(input), type: "paragraph" }) as const);
   const nodes: AnyNode[] = [
     startNode("start", ...fields),
-    { id: "model", type: "llm", title: "Model", model, prompt_template },
+    node("model", "llm", "Model", { model, prompt_template }),
     mode === "workflow"
       ? endNode("end", { text: ["model", "text"] })
       : answerNode("end", "Answer", "{{#model.text#}}"),

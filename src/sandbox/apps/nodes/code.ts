@@ -1,6 +1,6 @@
 import { outputText, variableAt } from "../records/templates.ts";
 import { type NodeContext, type NodeResult, result, wait } from "./node.ts";
-import type { NodeOf } from "../definitions/node-types.ts";
+import type { NodeOf } from "../definitions/app-definitions.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -25,7 +25,7 @@ import {
   result,
   wait,
 } from "./node.ts";
-import type { AnyNode, ErrorHandling, NodeType, NodeOf } from "../definitions/node-types.ts";
+import type { AnyNode, ErrorHandling, NodeType, NodeOf } from "../definitions/app-definitions.ts";
 import { HttpError } from "../../protocol/errors.ts";
 import { ModelError } from "../../models/model-error.ts";
 import { zeroUsage } from "../../models/tokens.ts";

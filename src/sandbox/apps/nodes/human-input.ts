@@ -4,7 +4,7 @@ import { submission } from "../records/run-events.ts";
 import { runEvent } from "../../protocol/fill.ts";
 import { renderTemplate } from "../records/templates.ts";
 import { type NodeContext, type Outcome, result, type RunContext } from "./node.ts";
-import type { NodeOf } from "../definitions/node-types.ts";
+import type { NodeOf } from "../definitions/app-definitions.ts";
 
 /** Opens a form and waits for it; once it is submitted or expired, the node ends. */
 export function executeHumanInput(context: NodeContext, node: NodeOf<"human-input">): Outcome {

@@ -1,7 +1,7 @@
 import { compares } from "../../protocol/comparisons.ts";
 import { variableAt } from "../records/templates.ts";
 import { type NodeContext, type NodeResult, result } from "./node.ts";
-import type { NodeOf, Condition } from "../definitions/node-types.ts";
+import type { NodeOf, Condition } from "../definitions/app-definitions.ts";
 import type { Variables } from "../records/runs-store.ts";
 
 /** Takes the branch of the first case that holds; otherwise the branch `false`. */

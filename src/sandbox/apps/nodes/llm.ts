@@ -5,7 +5,7 @@ import { ModelError } from "../../models/model-error.ts";
 import { atLeast } from "../../../lib/version.ts";
 import { tokenize } from "../../models/words.ts";
 import { outputText, renderTemplate, variableAt } from "../records/templates.ts";
-import type { NodeOf, Selector } from "../definitions/node-types.ts";
+import type { NodeOf, Selector } from "../definitions/app-definitions.ts";
 import examples from "./classifier-prompts.json" with { type: "json" };
 import { modelFailure, type NodeContext, type NodeResult, result } from "./node.ts";
 

@@ -2,7 +2,7 @@
 import { atLeast } from "../../../lib/version.ts";
 import { addUsage, type Usage, zeroUsage } from "../../models/tokens.ts";
 import { runEvent } from "../../protocol/fill.ts";
-import type { AnyNode, NodeOf } from "../definitions/node-types.ts";
+import type { AnyNode, NodeOf } from "../definitions/app-definitions.ts";
 import { roundsEvent } from "../records/shapes.ts";
 import { variableAt } from "../records/templates.ts";
 import { holds, joined } from "./if-else.ts";

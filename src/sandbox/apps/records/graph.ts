@@ -1,5 +1,5 @@
 import type { StoredRun } from "./runs-store.ts";
-import type { AnyNode, Edge } from "../definitions/node-types.ts";
+import type { AnyNode, Edge } from "../definitions/app-definitions.ts";
 
 /** The nodes and edges of an application. */
 export interface Graph {

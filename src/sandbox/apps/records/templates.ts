@@ -1,7 +1,7 @@
 import { isObject, own } from "../../../lib/json.ts";
 import { pythonText } from "../../protocol/validation.ts";
 import type { Variables } from "./runs-store.ts";
-import type { Selector } from "../definitions/node-types.ts";
+import type { Selector } from "../definitions/app-definitions.ts";
 
 /** The value of a selector; undefined as long as there is none. */
 export function valueAtSelector(variables: Variables, [node, name, ...path]: Selector): unknown {

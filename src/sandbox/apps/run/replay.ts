@@ -2,7 +2,7 @@
 import { isObject } from "../../../lib/json.ts";
 import type { StoredRun } from "../records/runs-store.ts";
 import { newExecution, type RunContext } from "../nodes/node.ts";
-import type { RecordingEvent } from "../definitions/given-apps.ts";
+import type { RecordingEvent } from "../definitions/app-definitions.ts";
 import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import type { StoredRun } from "../records/runs-store.ts";
 import { atLeast } from "../../../lib/version.ts";
 import { type Graph, isNodeDone, isSkipped, isTaken } from "../records/graph.ts";
-import type { AnyNode, Edge, NodeOf, NodeType, Selector } from "../definitions/node-types.ts";
+import type { AnyNode, Edge, NodeOf, NodeType, Selector } from "../definitions/app-definitions.ts";
 import { outputText, templateParts, valueAtSelector } from "../records/templates.ts";
 
 /** Sends a text; the selector tells which variable, or which node, it comes from. */

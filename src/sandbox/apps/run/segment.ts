@@ -1,8 +1,7 @@
 import { addUsage } from "../../models/tokens.ts";
 import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 import { atLeast } from "../../../lib/version.ts";
-import type { AppDefinition } from "../definitions/app-definitions.ts";
-import { type AnyNode, nodesOf } from "../definitions/node-types.ts";
+import { type AppDefinition, type AnyNode, nodesOf } from "../definitions/app-definitions.ts";
 import { executeNode } from "../nodes/execute.ts";
 import {
   completeNode,

@@ -12,7 +12,7 @@ import type { ProcessRule } from "../../../splitting/rule.ts";
 import { splitIntoChunks, type TextChunk } from "../../../splitting/split.ts";
 import { knowledgeError } from "../records/responses.ts";
 import { ModelError } from "../../models/model-error.ts";
-import { canRun, pipelineChunks } from "../pipelines/execute.ts";
+import { canRun, pipelineChunks } from "../pipelines/pipelines.ts";
 import { addChildren, addSegment, embedSegment } from "./segments.ts";
 import { isHighQuality, requireCredentials, checkDimensions } from "./embedding.ts";
 import { textParts } from "../records/knowledge-files.ts";
