@@ -1,7 +1,7 @@
+import { once } from "node:events";
 import { atLeast } from "../../lib/version.ts";
 import type { Reply } from "../protocol/handler.ts";
-import { HttpError, statusError } from "../protocol/errors.ts";
-import { dataLine } from "../protocol/response.ts";
+import { HttpError, statusError, dataLine } from "../protocol/response.ts";
 import type { StoredAnnotation, StoredEndUser, StoredRun } from "./records/runs-store.ts";
 import { type AppDefinition, nodesOf } from "./definitions/app-definitions.ts";
 import {
@@ -11,19 +11,17 @@ import {
   requireNodeModels,
   type AppCall,
 } from "./context.ts";
-import { endEvents, eventStream, type StreamRules } from "./run/event-stream.ts";
-import { PING, liveLine, messageMetadata } from "./records/run-events.ts";
-import { citationsOfAnswer } from "./records/citations.ts";
-import { fillShape } from "./records/shapes.ts";
+import { endEvents, streamLines, type StreamRules } from "./run/event-stream.ts";
+import { PING, liveLine, messageMetadata, outputText } from "./records/run-events.ts";
+import { citationsOfAnswer, fillShape } from "./records/shapes.ts";
 import { type RunEvent, runEvent } from "../protocol/fill.ts";
 import { isObject } from "../../lib/json.ts";
-import type { RuleAnswer } from "../models/rule-model.ts";
+import type { SentMessage } from "./turn.ts";
+import type { RuleAnswer } from "../models/language-model.ts";
 import { fileLookup, validateInputs } from "./inputs.ts";
-import { outputText } from "./records/templates.ts";
 
 /** A request that starts a run. */
 interface Start {
-  readonly app: AppDefinition;
   readonly user: string;
   readonly inputs: unknown;
   /** Stores the run with the validated inputs; throws HttpError if another field is invalid. */
@@ -39,7 +37,8 @@ type Inputs = Readonly<Record<string, unknown>>;
 /** Validates the inputs, starts the run, and streams its events or waits until it ends or pauses. */
 export async function startRun(context: AppContext, call: AppCall, start: Start): Promise<Reply> {
   const { records, engine } = context;
-  const { app, user, inputs, add, respond } = start;
+  const { user, inputs, add, respond } = start;
+  const { app } = call;
   requireNodeModels(context, app);
   let run: StoredRun;
   try {
@@ -70,8 +69,10 @@ export function streamRun(
   const { version, plan } = call;
   const subscription = context.channels.subscribe(runId, version, plan.lose);
   const closesAtOnce = !atLeast(version, "1.13.0") || atLeast(version, "1.15.0");
-  const all = { ...rules, closesAtOnce };
-  return eventStream(subscription, all, context.clock, closing(context, call));
+  const signal = closing(context, call);
+  // A generator that was never started does not run its `finally` block.
+  signal.addEventListener("abort", () => subscription.close("disconnected"), { once: true });
+  return streamLines(subscription, { ...rules, closesAtOnce }, context.clock, signal);
 }
 
 interface NewRun {
@@ -96,7 +97,11 @@ export function storeRun(
   const id = records.newId();
   const { id: end_user_id, session_id } = endUser;
   const { query, dialogue, files = [], conversation } = chat ?? {};
-  const drawn = drawAnswer(context, app, { query, inputs, conversation_id: conversation?.id });
+  const drawn = drawAnswer(context, app, {
+    query: query ?? "",
+    inputs,
+    conversation_id: conversation?.id,
+  });
   const system = { app: app.name, user: session_id, id, query, dialogue, files };
   const starts = nodesOf(app, "start").map((node) => [node.id, inputs] as const);
   return records.runs.insert({
@@ -139,7 +144,7 @@ export function storeRun(
  */
 function rejectedStart(
   error: unknown,
-  { app, inputs }: Start,
+  { inputs }: Start,
   call: AppCall,
   context: AppContext,
 ): Reply {
@@ -150,7 +155,7 @@ function rejectedStart(
     const first = [dataLine({ event: "error", message: error.message, status: 500 })];
     return { stream: streamRun(context, call, id, { first, endsOn: endEvents.never }) };
   }
-  const run = { id, task_id: id, app: app.name, inputs };
+  const run = { id, task_id: id, app: call.app.name, inputs };
   return { stream: knownLines([PING, ...unstartedRun(run, error.message, context.records.now())]) };
 }
 
@@ -166,10 +171,11 @@ function unstartedRun(
   const run = { id, app, ...counts, ...withoutUser, ...ended };
   const { data: started } = runEvent("workflow_started", { run, inputs, since, reason: "initial" });
   const { data: finished } = runEvent("workflow_finished", { run, since });
-  const line = (event: string, data: object) =>
-    dataLine({ event, task_id, workflow_run_id: id, data });
-  const end = line("workflow_finished", { ...finished, created_by: {} });
-  return [line("workflow_started", { ...started }), end];
+  const envelope = { task_id, workflow_run_id: id };
+  return [
+    dataLine({ event: "workflow_started", ...envelope, data: started }),
+    dataLine({ event: "workflow_finished", ...envelope, data: { ...finished, created_by: {} } }),
+  ];
 }
 
 /** A stream of lines that are known. */
@@ -208,27 +214,17 @@ function replyWithAnnotation(
 /** A stream that sends these lines, and then nothing until the client leaves (server §18). */
 async function* endless(lines: readonly string[], left: AbortSignal): AsyncGenerator<string> {
   yield* lines;
-  if (left.aborted) return;
-  await new Promise((resolve) => left.addEventListener("abort", resolve, { once: true }));
-}
-
-/** A request to an application. */
-interface Asked {
-  /** The message of a chat; undefined or empty where the inputs are the question. */
-  readonly query: string | undefined;
-  readonly inputs: unknown;
-  /** Undefined for the first message. */
-  readonly conversation_id?: string | undefined;
+  if (!left.aborted) await once(left, "abort");
 }
 
 /**
- * Draws what an application with rules answers; undefined for any other application. Throws HttpError
- * if the answer is a status.
+ * Draws what an application with rules answers; undefined for any other application. Without a message the
+ * inputs are the question. Throws HttpError if the answer is a status.
  */
 export function drawAnswer(
   { draws, records }: AppContext,
   app: AppDefinition,
-  { query, inputs: sent, conversation_id }: Asked,
+  { query, inputs: sent, conversation_id }: SentMessage,
 ): RuleAnswer | undefined {
   if (!app.rules) return undefined;
   const inputs = isObject(sent) ? sent : {};

@@ -4,9 +4,9 @@ import {
   type Prompt,
   type TextModel,
   wholeReply,
+  type RuleAnswer,
 } from "../models/language-model.ts";
-import { ModelError, unlessModelFails } from "../models/model-error.ts";
-import type { RuleAnswer } from "../models/rule-model.ts";
+import { ModelError, unlessModelFails } from "../models/marks.ts";
 import { addUsage, noUsage, type Usage, zeroUsage } from "../models/tokens.ts";
 import type { RunEvent } from "../protocol/fill.ts";
 import { account } from "../protocol/ids.ts";
@@ -15,10 +15,9 @@ import { findAnnotation } from "./annotations.ts";
 import type { AppContext } from "./context.ts";
 import { nameConversation } from "./conversations.ts";
 import type { Tool } from "./definitions/app-definitions.ts";
-import { citationsOf, citationsOfAnswer } from "./records/citations.ts";
+import { citationsOf, citationsOfAnswer, fillShape, messageEvent } from "./records/shapes.ts";
 import type { Citation, RunStore, StoredAnnotation, StoredThought } from "./records/runs-store.ts";
-import { fillShape, messageEvent } from "./records/shapes.ts";
-import { outputText } from "./records/templates.ts";
+import { outputText } from "./records/run-events.ts";
 import { messageFiles } from "./inputs.ts";
 import type { Turn } from "./turn.ts";
 
@@ -183,12 +182,9 @@ function saveAnswer(context: AppContext, { message, names }: Turn, answer: Answe
   const { id, conversation_id, query } = message;
   const { text, citations, thoughts, usage = null, error } = answer;
   records.store.transaction(() => {
-    records.messages.update(
-      { id },
-      error
-        ? { status: "error", error: error.message }
-        : { answer: text.trim(), citations, thoughts, usage },
-    );
+    const written = { answer: text.trim(), citations, thoughts, usage };
+    const failed = error && ({ status: "error", error: error.message } as const);
+    records.messages.update({ id }, failed ?? written);
     records.conversations.update({ id: conversation_id }, { updated_at: records.now() });
     if (names && !error) nameConversation(context, conversation_id, query);
   });
@@ -204,11 +200,7 @@ async function* callTools(records: RunStore, writing: Writing): AsyncGenerator<R
     const reply = yield* sendPieces(writing, "agent_message", round, () => thoughtEvent(thought));
     const tool = endRound(writing, reply);
     thought.thought = thought.answer = reply.text;
-    if (tool) {
-      thought.tool = tool.tool_name;
-      thought.tool_labels = { [tool.tool_name]: tool.sandbox.label };
-      thought.tool_input = spaced({ [tool.tool_name]: {} });
-    }
+    if (tool) noteCall(thought, tool, spaced({ [tool.tool_name]: {} }));
     yield thoughtEvent(thought);
     if (!tool) return;
     observation = tool.sandbox.output;
@@ -270,9 +262,7 @@ async function* workAsAgent(records: RunStore, writing: Writing): AsyncGenerator
       return;
     }
     const call = newThought(records, writing);
-    call.tool = tool.tool_name;
-    call.tool_labels = { [tool.tool_name]: tool.sandbox.label };
-    call.tool_input = "{}";
+    noteCall(call, tool, "{}");
     yield thoughtEvent(call);
     yield thoughtEvent(call);
     observation = call.observation = tool.sandbox.output;
@@ -340,6 +330,12 @@ function newThought(records: RunStore, { answer: { thoughts } }: Writing): Store
   };
   thoughts.push(thought);
   return thought;
+}
+
+function noteCall(thought: StoredThought, { tool_name, sandbox }: Tool, input: string): void {
+  thought.tool = tool_name;
+  thought.tool_labels = { [tool_name]: sandbox.label };
+  thought.tool_input = input;
 }
 
 const thoughtEvent = (thought: StoredThought): RunEvent =>

@@ -8,7 +8,7 @@ import { LanguageModel } from "../models/language-model.ts";
 import { openModelAccess } from "../models/catalog.ts";
 import { idSource } from "../protocol/ids.ts";
 import { openStore, type Store } from "../storage/sqlite.ts";
-import { authorize, createRouter } from "./router.ts";
+import { authorize, createRouter, parseRequest } from "./request.ts";
 import type { FaultPlan, Fault } from "../protocol/faults.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { atLeast } from "../../lib/version.ts";
@@ -19,9 +19,8 @@ import {
   pathOf,
   type ReceivedRequest,
 } from "../protocol/handler.ts";
-import { HttpError } from "../protocol/errors.ts";
-import { parseRequest } from "./request-body.ts";
 import {
+  HttpError,
   jsonResponse,
   redirectResponse,
   routeNotFound,
@@ -122,7 +121,7 @@ export class Backend {
     }
     // The input was built from the handler's row.
     const reply = await handler.handle(input as never, {
-      app,
+      app: app as AppDefinition, // undefined for knowledge, where no handler reads it
       version,
       plainMetadata: plan["plain-metadata"] || !atLeast(version, "1.13.0"),
       plan,

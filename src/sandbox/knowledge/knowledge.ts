@@ -1,5 +1,5 @@
 import { type Call, type Handler, bindHandlers } from "../protocol/handler.ts";
-import { HttpError } from "../protocol/errors.ts";
+import { HttpError } from "../protocol/response.ts";
 import {
   createContext,
   getDataset,

@@ -1,9 +1,8 @@
 import type * as operations from "../../operations/pipeline.ts";
 import { valueAt } from "../../lib/json.ts";
-import { noFileUploaded, raise } from "../protocol/errors.ts";
+import { noFileUploaded, raise, dataLine } from "../protocol/response.ts";
 import { type Clock } from "../protocol/handler.ts";
-import { checkFlag } from "../protocol/page-params.ts";
-import { dataLine } from "../protocol/response.ts";
+import { checkFlagParam } from "../protocol/validation.ts";
 import {
   type DocumentSource,
   getDataset,
@@ -25,7 +24,7 @@ import {
 /** Pipelines: their data sources, and runs. */
 export const pipelineHandlers: KnowledgeHandlers<typeof operations> = {
   listDatasourcePlugins(_context, { dataset_id }, call) {
-    checkFlag(call, "is_published", "DatasourcePluginsQuery");
+    checkFlagParam(call, "is_published", "DatasourcePluginsQuery");
     const { source, variable } = requirePipeline(dataset_id);
     const isOwn = variable.belong_to_node_id === source.id;
     const required = variable.default_value === null;

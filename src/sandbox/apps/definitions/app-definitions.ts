@@ -20,7 +20,6 @@ export interface InputField {
   readonly options?: readonly string[];
 }
 
-/** A feature that can be switched on. */
 interface Switch {
   readonly enabled: boolean;
 }
@@ -79,7 +78,6 @@ export interface ModelConfig extends AppFeatures {
  */
 export type Selector = readonly [node: string, name: string, ...path: string[]];
 
-/** A variable of a node with its source. */
 interface NodeVariable {
   readonly variable: string;
   readonly value_selector: Selector;
@@ -92,7 +90,6 @@ export interface Condition {
   readonly value: unknown;
 }
 
-/** A model with its provider. */
 interface ModelChoice {
   readonly provider: string;
   readonly name: string;

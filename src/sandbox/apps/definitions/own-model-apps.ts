@@ -40,7 +40,6 @@ const modelNode = (
     ...more,
   });
 
-/** Searches all knowledge bases. */
 const searchNode = (query_variable_selector: Selector) =>
   node("search", "knowledge-retrieval", "Search", {
     query_variable_selector,

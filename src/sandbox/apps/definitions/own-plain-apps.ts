@@ -108,7 +108,6 @@ const documents = (...allowed_file_upload_methods: readonly string[]) => ({
   allowed_file_upload_methods,
 });
 
-/** One of each kind. */
 const everyInput: readonly InputField[] = [
   { variable: "name", label: "Name", type: "text-input", required: true, max_length: 20 },
   { variable: "text", label: "Text", type: "paragraph", max_length: 400 },

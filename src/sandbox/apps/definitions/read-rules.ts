@@ -1,8 +1,8 @@
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseDuration } from "../../../lib/numbers.ts";
 import { isObject, own } from "../../../lib/json.ts";
-import { isErrorKind, modelErrorKinds } from "../../models/model-error.ts";
-import type { RuleAnswer } from "../../models/rule-model.ts";
+import { isErrorKind, modelErrorKinds } from "../../models/marks.ts";
+import type { RuleAnswer } from "../../models/language-model.ts";
 import { countTokens } from "../../models/tokens.ts";
 import { PROVIDER } from "../../models/catalog.ts";
 import { type AnyNode, type AppDefinition, defineApp } from "./app-definitions.ts";
@@ -25,7 +25,6 @@ class RuleMistake extends Error {
 /** Reads a value in a file of rules; throws RuleMistake for one of another kind. */
 type ReadValue<T> = (value: unknown, path: RulePath) => T;
 
-/** The readers of the keys of a mapping. */
 type ReadKeys<T> = { readonly [Key in keyof T]-?: ReadValue<T[Key]> };
 
 /** A mapping with these keys, each of them optional. */
@@ -48,7 +47,6 @@ function unknownKey(key: string, names: readonly string[]): string {
   return `unknown key ${JSON.stringify(key)} (${help})`;
 }
 
-/** A list with at least one item. */
 const listOf =
   <T>(item: ReadValue<T>): ReadValue<readonly T[]> =>
   (value, path) => {
@@ -78,7 +76,6 @@ const oneOfWords =
     throw new RuleMistake(path, `expected one of ${words.join(", ")}`);
   };
 
-/** A duration in ms. */
 const durationText: ReadValue<number> = (value, path) => {
   const ms = typeof value === "string" ? parseDuration(value) : undefined;
   if (ms !== undefined) return ms;
@@ -148,7 +145,6 @@ const readRule = mapping({
   ...answerKeys,
 });
 
-/** A file of rules. */
 const readFile = mapping({
   description: plainText,
   mode: oneOfWords(ruleModes),

@@ -9,7 +9,7 @@ import type {
 } from "../records/runs-store.ts";
 import type { Retrieve } from "../../knowledge/retrieval/retrieve.ts";
 import type { TextModel } from "../../models/language-model.ts";
-import type { ModelError } from "../../models/model-error.ts";
+import type { ModelError } from "../../models/marks.ts";
 import type { Usage } from "../../models/tokens.ts";
 import type {
   AppDefinition,

@@ -12,10 +12,15 @@ import {
   type Outcome,
   type RunContext,
 } from "../nodes/node.ts";
-import { readyNodes } from "../records/graph.ts";
-import { messageMetadata, pauseEvents, reachedOutputs, shownForms } from "../records/run-events.ts";
+import {
+  readyNodes,
+  outputText,
+  messageMetadata,
+  pauseEvents,
+  reachedOutputs,
+  shownForms,
+} from "../records/run-events.ts";
 import type { Execution, StoredForm, StoredRun } from "../records/runs-store.ts";
-import { outputText } from "../records/templates.ts";
 import { replayRun } from "./replay.ts";
 import { ResponseStream } from "./response-stream.ts";
 
@@ -57,11 +62,7 @@ export async function runSegment(context: RunContext, reason: SegmentReason): Pr
 }
 
 /** Ends a run, saves it and publishes its last events; returns `workflow_finished`. */
-export function endRun(
-  context: RunContext,
-  status: StoredRun["status"],
-  error: string | null,
-): RunEvent {
+export function endRun(context: RunContext, status: Status, error: string | null): RunEvent {
   const { run, records, version, startedAt, publish } = context;
   closeRun(context, run, status, error);
   records.saveSegment(run, status === "failed" ? "error" : "normal");
@@ -95,12 +96,9 @@ export function stopRun(context: RunContext, mode: StopMode): RunEvent {
   return event;
 }
 
-function closeRun(
-  context: RunContext,
-  run: StoredRun,
-  status: StoredRun["status"],
-  error: string | null,
-): void {
+type Status = StoredRun["status"];
+
+function closeRun(context: RunContext, run: StoredRun, status: Status, error: string | null): void {
   run.status = status;
   run.error = error;
   run.outputs = error === null ? runOutputs(context) : {};
@@ -127,11 +125,8 @@ async function pauseRun(context: RunContext, forms: readonly StoredForm[]): Prom
   records.saveSegment(run, "paused");
   for (const form of forms) context.watchForm(form);
   const elapsed = (records.now() - since) / 1000;
-  const events = pauseEvents(run, shownForms(context.app, forms), version, {
-    since,
-    elapsed,
-    outputs: {},
-  });
+  const shown = shownForms(context.app, forms);
+  const events = pauseEvents(run, shown, version, { since, elapsed, outputs: {} });
   for (const event of events) publish(event);
   return events.at(-1) as RunEvent; // workflow_paused
 }
@@ -152,9 +147,7 @@ interface Step {
 }
 
 /** A node that ended, or waits for a form. */
-interface StepEnd extends Step {
-  readonly outcome: Outcome;
-}
+type StepEnd = Step & { readonly outcome: Outcome };
 
 /**
  * Executes the nodes of a run that may begin, and those after them. Branches run side by side. The

@@ -1,5 +1,5 @@
 /** The pipelines of the sandbox, and their runs for one file or page. */
-import { HttpError, raise } from "../../protocol/errors.ts";
+import { HttpError, raise } from "../../protocol/response.ts";
 import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 import { account, fixedId, signedQuery, tenantId } from "../../protocol/ids.ts";
 import { PROVIDER } from "../../models/catalog.ts";
@@ -9,7 +9,6 @@ import { knowledgeError, toResponse, withDefaults } from "../records/responses.t
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** What a node reported. */
 interface NodeResult {
   readonly inputs: Values;
   readonly outputs: Values;
@@ -20,7 +19,6 @@ interface NodeResult {
   readonly files?: readonly object[];
 }
 
-/** A run while its nodes are executed. */
 interface PipelineRun {
   readonly context: KnowledgeContext;
   readonly source: DocumentSource;
@@ -142,7 +140,6 @@ const indexing = {
 /** The form of the documents of all pipelines. */
 export const CHUNK_STRUCTURE = "text_model";
 
-/** The last node of each pipeline. */
 const indexer: PipelineNode = {
   id: "k",
   type: "knowledge-index",
