@@ -27,9 +27,17 @@ import {
 import { messageMetadata } from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 import type { RunEvent } from "../protocol/fill.ts";
-import { storeRun, startRun, drawAnswer } from "./start-run.ts";
+import {
+  storeRun,
+  startRun,
+  drawAnswer,
+  conversationOf,
+  openTurn,
+  type SentMessage,
+  type Turn,
+  turnLine,
+} from "./start-run.ts";
 import { ruleModel } from "../models/language-model.ts";
-import { conversationOf, openTurn, type SentMessage, type Turn, turnLine } from "./turn.ts";
 import { fileLookup, resolveFile } from "./inputs.ts";
 import { newAnswer, writeAnswer } from "./write-answer.ts";
 

@@ -19,7 +19,7 @@ import { citationsOf, citationsOfAnswer, fillShape, messageEvent } from "./recor
 import type { Citation, RunStore, StoredAnnotation, StoredThought } from "./records/runs-store.ts";
 import { outputText } from "./records/run-events.ts";
 import { messageFiles } from "./inputs.ts";
-import type { Turn } from "./turn.ts";
+import type { Turn } from "./start-run.ts";
 
 /** The answer to a message while it is written. */
 interface Answer {
