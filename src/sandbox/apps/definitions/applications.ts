@@ -94,9 +94,10 @@ export function readExport(value: unknown, name: string): AppDefinition {
 /** Reports whether a node is a note on the canvas. */
 const isNote = ({ data }: Readonly<Record<string, unknown>>) => isObject(data) && !data["type"];
 
-function readNode({ id, parentId, data }: Readonly<Record<string, unknown>>): AnyNode {
+function readNode({ data, ...outer }: Readonly<Record<string, unknown>>): AnyNode {
   const node = objectAt(data, "the data of a node");
   const { type, title } = node;
+  const { id } = outer;
   const place = `node ${JSON.stringify(title ?? id)}`;
   const needed = own(neededFields, String(type));
   if (needed === undefined)
@@ -106,7 +107,7 @@ function readNode({ id, parentId, data }: Readonly<Record<string, unknown>>): An
   }
   const missing = needed.split(" ").filter((field) => field !== "" && !Object.hasOwn(node, field));
   if (missing.length > 0) throw new Error(`${place}: it needs ${missing.join(", ")}`);
-  return { id, ...(parentId !== undefined && { parentId }), ...node } as unknown as AnyNode; // it has all fields
+  return { ...outer, ...node } as unknown as AnyNode; // it has all fields
 }
 
 function objectAt(value: unknown, place: string): Record<string, unknown> {
