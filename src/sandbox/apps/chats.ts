@@ -7,7 +7,6 @@ import { unlessModelFails } from "../models/marks.ts";
 import { findAnnotation } from "./annotations.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import {
-  type AppContext,
   requireApp,
   requireChat,
   requireUser,
@@ -15,9 +14,8 @@ import {
   closing,
   isStreaming,
   requireModel,
-  type AppHandlers,
-  type AppCall,
 } from "./context.ts";
+import type { AppContext, AppHandlers, AppCall } from "./context.ts";
 import {
   nameConversation,
   openConversation,
@@ -27,16 +25,8 @@ import {
 import { messageMetadata } from "./records/run-events.ts";
 import { fillShape, appError } from "./records/shapes.ts";
 import type { RunEvent } from "../protocol/fill.ts";
-import {
-  storeRun,
-  startRun,
-  drawAnswer,
-  conversationOf,
-  openTurn,
-  type SentMessage,
-  type Turn,
-  turnLine,
-} from "./start-run.ts";
+import { storeRun, startRun, drawAnswer, conversationOf, openTurn, turnLine } from "./start-run.ts";
+import type { SentMessage, Turn } from "./start-run.ts";
 import { ruleModel } from "../models/language-model.ts";
 import { fileLookup, resolveFile } from "./inputs.ts";
 import { newAnswer, writeAnswer } from "./write-answer.ts";

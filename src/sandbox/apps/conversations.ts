@@ -14,13 +14,8 @@ import type {
 } from "./records/runs-store.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
 import { storedCitations, fillShape, appError } from "./records/shapes.ts";
-import {
-  type AppContext,
-  requireChat,
-  requireVariables,
-  type AppHandlers,
-  type AppCall,
-} from "./context.ts";
+import { requireChat, requireVariables } from "./context.ts";
+import type { AppContext, AppHandlers, AppCall } from "./context.ts";
 import { shownForms, submission, typeName } from "./records/run-events.ts";
 import { messageFiles } from "./inputs.ts";
 import { runEvent } from "../protocol/fill.ts";

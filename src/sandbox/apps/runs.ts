@@ -8,14 +8,8 @@ import { toSeconds, workflowId } from "../protocol/ids.ts";
 import type { StoredRun, RunStore } from "./records/runs-store.ts";
 import type { SqlValue } from "../storage/sqlite.ts";
 import type { AppDefinition } from "./definitions/app-definitions.ts";
-import {
-  type AppContext,
-  requireApp,
-  requireUser,
-  stopMode,
-  type AppHandlers,
-  type AppCall,
-} from "./context.ts";
+import { requireApp, requireUser, stopMode } from "./context.ts";
+import type { AppContext, AppHandlers, AppCall } from "./context.ts";
 import { endEvents } from "./run/event-stream.ts";
 import {
   isNodeDone,

@@ -9,13 +9,8 @@ import type {
   StoredMessage,
 } from "./records/runs-store.ts";
 import { type AppDefinition, nodesOf, type ModelConfig } from "./definitions/app-definitions.ts";
-import {
-  type AppContext,
-  closing,
-  isStreaming,
-  requireNodeModels,
-  type AppCall,
-} from "./context.ts";
+import { closing, isStreaming, requireNodeModels } from "./context.ts";
+import type { AppContext, AppCall } from "./context.ts";
 import { endEvents, streamLines, type StreamRules } from "./run/event-stream.ts";
 import { PING, liveLine, messageMetadata, outputText } from "./records/run-events.ts";
 import { citationsOfAnswer, fillShape, appError } from "./records/shapes.ts";

@@ -1,11 +1,6 @@
 import type { Passage } from "../knowledge/retrieval/retrieve.ts";
-import {
-  type Completion,
-  type Prompt,
-  type TextModel,
-  wholeReply,
-  type RuleAnswer,
-} from "../models/language-model.ts";
+import { wholeReply } from "../models/language-model.ts";
+import type { Completion, Prompt, TextModel, RuleAnswer } from "../models/language-model.ts";
 import { ModelError, unlessModelFails } from "../models/marks.ts";
 import { addUsage, noUsage, type Usage, zeroUsage } from "../models/tokens.ts";
 import type { RunEvent } from "../protocol/fill.ts";

@@ -12,13 +12,8 @@ import { authorize, createRouter, parseRequest } from "./request.ts";
 import type { FaultPlan, Fault } from "../protocol/faults.ts";
 import { seededRandom } from "../../lib/random.ts";
 import { atLeast } from "../../lib/version.ts";
-import {
-  type Clock,
-  type Handler,
-  type Reply,
-  pathOf,
-  type ReceivedRequest,
-} from "../protocol/handler.ts";
+import { pathOf } from "../protocol/handler.ts";
+import type { Clock, Handler, Reply, ReceivedRequest } from "../protocol/handler.ts";
 import {
   HttpError,
   jsonResponse,

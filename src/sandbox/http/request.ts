@@ -6,13 +6,8 @@ import { HttpError, internalServerError, invalidParam } from "../protocol/respon
 import { KNOWLEDGE_KEY } from "../protocol/ids.ts";
 import { isObject } from "../../lib/json.ts";
 import type { ReceivedFile, ReceivedPart, ReceivedRequest } from "../protocol/handler.ts";
-import {
-  type Rule,
-  type ValidationProblem,
-  validationError,
-  validate,
-  validateFields,
-} from "../protocol/validation.ts";
+import { validationError, validate, validateFields } from "../protocol/validation.ts";
+import type { Rule, ValidationProblem } from "../protocol/validation.ts";
 import data from "./request-models.json" with { type: "json" };
 
 /** Placeholders that accept any text; all others must be UUIDs (server §2). */

@@ -4,15 +4,8 @@ import { type LockOwner, takeLock } from "../../host/lock.ts";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import {
-  ControlError,
-  type Controlled,
-  controlResponse,
-  isControl,
-  RequestHistory,
-  type RequestRecord,
-  type Health,
-} from "../control/control.ts";
+import { ControlError, controlResponse, isControl, RequestHistory } from "../control/control.ts";
+import type { Controlled, RequestRecord, Health } from "../control/control.ts";
 import type { ModelAccess } from "../models/catalog.ts";
 import { appKey, KNOWLEDGE_KEY } from "../protocol/ids.ts";
 import { type HostNames, originOf, receive, Connections, sendResponse } from "./exchange.ts";

@@ -8,14 +8,8 @@ import { HttpError, internalServerError, raise } from "../protocol/response.ts";
 import { atLeast } from "../../lib/version.ts";
 import type { Call } from "../protocol/handler.ts";
 import { account } from "../protocol/ids.ts";
-import {
-  numberParam,
-  pageFields,
-  type PageParams,
-  parsePage,
-  validationError,
-  type ValidationProblem,
-} from "../protocol/validation.ts";
+import { numberParam, pageFields, parsePage, validationError } from "../protocol/validation.ts";
+import type { PageParams, ValidationProblem } from "../protocol/validation.ts";
 import {
   indexTableOf,
   indexWords,
@@ -29,15 +23,14 @@ import {
   indexSegmentWords,
   remakeChildren,
 } from "./indexing/segments.ts";
-import {
-  type ChildChunkRow,
-  type DatasetRow,
-  type DocumentRow,
-  getDataset,
-  type KnowledgeContext,
-  type KnowledgeHandlers,
-  requireDocument,
-  type SegmentRow,
+import { getDataset, requireDocument } from "./records/knowledge-store.ts";
+import type {
+  ChildChunkRow,
+  DatasetRow,
+  DocumentRow,
+  KnowledgeContext,
+  KnowledgeHandlers,
+  SegmentRow,
 } from "./records/knowledge-store.ts";
 import { knowledgeError, segmentResponse, toResponse } from "./records/responses.ts";
 

@@ -7,12 +7,8 @@ import { atLeast } from "../../lib/version.ts";
 import type { Call } from "../protocol/handler.ts";
 import { checkFlagParam, pageFields, parsePage } from "../protocol/validation.ts";
 import { account } from "../protocol/ids.ts";
-import {
-  type DatasetRow,
-  getDataset,
-  type KnowledgeContext,
-  type KnowledgeHandlers,
-} from "./records/knowledge-store.ts";
+import { getDataset } from "./records/knowledge-store.ts";
+import type { DatasetRow, KnowledgeContext, KnowledgeHandlers } from "./records/knowledge-store.ts";
 import {
   chooseEmbedding,
   isAvailable,

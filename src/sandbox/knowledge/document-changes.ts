@@ -1,11 +1,5 @@
-import {
-  type DatasetRow,
-  type DocumentRow,
-  getDataset,
-  requireDocument,
-  type KnowledgeContext,
-  latestRule,
-} from "./records/knowledge-store.ts";
+import { getDataset, requireDocument, latestRule } from "./records/knowledge-store.ts";
+import type { DatasetRow, DocumentRow, KnowledgeContext } from "./records/knowledge-store.ts";
 import type { Changes, NewRow } from "../storage/table.ts";
 import { chooseEmbedding, type EmbeddingChoice } from "./indexing/segments.ts";
 import type { FileContent } from "./records/knowledge-files.ts";

@@ -5,24 +5,22 @@ import { internalServerError, noFileUploaded, type HttpError } from "../protocol
 import { atLeast } from "../../lib/version.ts";
 import type { Call, Reply } from "../protocol/handler.ts";
 import { pageFields, parsePage, validationError, valueError } from "../protocol/validation.ts";
-import {
-  type DatasetRow,
-  type DocumentRow,
-  getDataset,
-  requireDocument,
-  type KnowledgeContext,
-  type KnowledgeHandlers,
+import { getDataset, requireDocument } from "./records/knowledge-store.ts";
+import type {
+  DatasetRow,
+  DocumentRow,
+  KnowledgeContext,
+  KnowledgeHandlers,
 } from "./records/knowledge-store.ts";
 import {
   createDocument,
-  type ProcessingOptions,
   updateDocument,
-  type DetailPart,
   DISPLAY_STATUS,
   documentDetail,
   documentResponse,
   indexingResponse,
 } from "./document-changes.ts";
+import type { ProcessingOptions, DetailPart } from "./document-changes.ts";
 import {
   addText,
   addUpload,

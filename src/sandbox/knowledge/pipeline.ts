@@ -14,12 +14,11 @@ import { addUpload, onlyFile, rejectedFile } from "./records/knowledge-files.ts"
 import { knowledgeError, toResponse } from "./records/responses.ts";
 import {
   CHUNK_STRUCTURE,
-  type Datasource,
   DATASOURCE_TYPES,
   findPipeline,
-  type Pipeline,
   runDraft,
 } from "./pipelines/pipelines.ts";
+import type { Datasource, Pipeline } from "./pipelines/pipelines.ts";
 
 /** Pipelines: their data sources, and runs. */
 export const pipelineHandlers: KnowledgeHandlers<typeof operations> = {

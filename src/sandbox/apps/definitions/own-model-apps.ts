@@ -1,13 +1,7 @@
 /** The sandbox's own applications that ask its model, and the one that judges answers. */
 import { PROVIDER } from "../../models/catalog.ts";
-import {
-  type AppDefinition,
-  defineApp,
-  type ModelConfig,
-  type NodeData,
-  type Selector,
-  type Tool,
-} from "./app-definitions.ts";
+import { defineApp } from "./app-definitions.ts";
+import type { AppDefinition, ModelConfig, NodeData, Selector, Tool } from "./app-definitions.ts";
 import {
   answerNode,
   chatflow,

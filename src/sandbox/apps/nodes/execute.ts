@@ -14,17 +14,8 @@ import type { Execution, StoredForm } from "../records/runs-store.ts";
 import { executeCode, executeTemplate, executeRequest } from "./code.ts";
 import { executeBranch, executeIteration, executeLoop } from "./loops.ts";
 import { executeClassifier, executeModel } from "./llm.ts";
-import {
-  completeNode,
-  type Execute,
-  type Executor,
-  type NodeContext,
-  type NodeResult,
-  type Outcome,
-  result,
-  wait,
-  type RunContext,
-} from "./node.ts";
+import { completeNode, result, wait } from "./node.ts";
+import type { Execute, Executor, NodeContext, NodeResult, Outcome, RunContext } from "./node.ts";
 import type { AnyNode, ErrorHandling, NodeType, NodeOf } from "../definitions/app-definitions.ts";
 import { HttpError } from "../../protocol/response.ts";
 import { ModelError } from "../../models/marks.ts";

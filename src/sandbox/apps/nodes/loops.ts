@@ -5,15 +5,8 @@ import { runEvent } from "../../protocol/fill.ts";
 import type { AnyNode, NodeOf, Condition } from "../definitions/app-definitions.ts";
 import { roundsEvent } from "../records/shapes.ts";
 import { variableAt } from "../records/run-events.ts";
-import {
-  completeNode,
-  type Container,
-  newExecution,
-  type NodeContext,
-  type NodeResult,
-  result,
-  secondsSince,
-} from "./node.ts";
+import { completeNode, newExecution, result, secondsSince } from "./node.ts";
+import type { Container, NodeContext, NodeResult } from "./node.ts";
 import { compares } from "../../protocol/comparisons.ts";
 import type { Variables } from "../records/runs-store.ts";
 

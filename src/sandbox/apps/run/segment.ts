@@ -3,15 +3,8 @@ import { type RunEvent, runEvent } from "../../protocol/fill.ts";
 import { atLeast } from "../../../lib/version.ts";
 import { type AppDefinition, type AnyNode, nodesOf } from "../definitions/app-definitions.ts";
 import { executeNode } from "../nodes/execute.ts";
-import {
-  completeNode,
-  isContainer,
-  newExecution,
-  type NodeContext,
-  type NodeResult,
-  type Outcome,
-  type RunContext,
-} from "../nodes/node.ts";
+import { completeNode, isContainer, newExecution } from "../nodes/node.ts";
+import type { NodeContext, NodeResult, Outcome, RunContext } from "../nodes/node.ts";
 import {
   readyNodes,
   outputText,

@@ -1,14 +1,13 @@
 import { countCharacters } from "../../../lib/text.ts";
 import { countTokens } from "../../models/tokens.ts";
 import { extractKeywords, embed, tokenize } from "../../models/words.ts";
-import {
-  type DatasetRow,
-  type KnowledgeContext,
-  type SegmentRow,
-  type ChildChunkRow,
-  type DocumentRow,
-  getDataset,
-  WORD_TABLES,
+import { getDataset, WORD_TABLES } from "../records/knowledge-store.ts";
+import type {
+  DatasetRow,
+  KnowledgeContext,
+  SegmentRow,
+  ChildChunkRow,
+  DocumentRow,
 } from "../records/knowledge-store.ts";
 import { splitChildren } from "../../../splitting/split.ts";
 import { invalidParam } from "../../protocol/response.ts";
