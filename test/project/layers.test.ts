@@ -233,7 +233,6 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   "commands/conditions/claims.ts": ["vm"], // a time limit for regular expressions
   "commands/shared/mcp/http.ts": ["http"], // a server
   "lib/thread.ts": ["worker_threads", "sea"], // a thread for code that may not end
-  "sandbox/protocol/errors.ts": ["http"], // the words of statuses
   "sandbox/protocol/response.ts": ["http"], // the words of statuses
   "sandbox/http/server.ts": ["http", "fs"], // a server; removes the lock directory of a killed SQLite
 };

@@ -28,7 +28,7 @@ export async function* run(input: SandboxInput, context: Context): AsyncGenerato
   const faults = (input.fault ?? []).map((text) => faultOf(text, parseFault));
   const directory = dataDirectory(input, host);
   const readers = {
-    ...(await import("../../../sandbox/apps/definitions/given-apps.ts")),
+    ...(await import("../../../sandbox/apps/definitions/applications.ts")),
     ...(await import("../../../sandbox/apps/definitions/read-rules.ts")),
   };
   const applications = await Promise.all(
