@@ -111,7 +111,7 @@ const client = defineConfig({
   platform: "node",
   plugins: [replacedModules],
   output: {
-    dir: "dist/client",
+    dir: "library/client",
     format: "esm",
     entryFileNames: "[name].mjs",
     chunkFileNames: "[name]-[hash].mjs",
