@@ -7,8 +7,8 @@ import { prepare, root } from "./prepare.mjs";
 
 prepare();
 
-const [markdown, skill, llms, suites] = await imported(
-  ...["markdown", "skill", "llms", "suites"].map((name) => `reference/${name}`),
+const [markdown, skill, llms, suites, library] = await imported(
+  ...["markdown", "skill", "llms", "suites", "library"].map((name) => `reference/${name}`),
 );
 const docs = join(root, "docs");
 writeFileSync(join(docs, "reference.md"), await markdown.referencePage());
@@ -18,3 +18,4 @@ writeFileSync(join(docs, "llms.txt"), llms.llmsPage(root));
 const suitesPage = join(docs, "test-suites.md");
 writeFileSync(suitesPage, suites.withSuiteKeys(readFileSync(suitesPage, "utf8")));
 writeFileSync(join(root, "examples", "suite.schema.json"), suites.schemaFile());
+writeFileSync(join(root, "types", "operations.d.ts"), library.operationTypes());

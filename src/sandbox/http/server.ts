@@ -39,7 +39,11 @@ export interface Sandbox {
   readonly appKeys: Readonly<Record<string, string>>;
   /** Which models are disabled, and which providers have no credentials. */
   readonly models: ModelAccess;
+  /** The last requests. */
+  readonly requests: RequestHistory;
   stop(): Promise<void>;
+  /** Returns to the state at the start; throws ControlError if the data are kept. */
+  reset(): Promise<void>;
   /** Replaces all faults. */
   setFaults(faults: readonly Fault[]): void;
 }
