@@ -3,7 +3,7 @@ import { clientHost } from "../host/client-host.ts";
 import { parseYaml } from "../lib/formats/yaml.ts";
 import { isObject } from "../lib/json.ts";
 import { recordedServers } from "../lib/version.ts";
-import { readExport, readRecording } from "../sandbox/apps/definitions/given-apps.ts";
+import { readExport, readRecording } from "../sandbox/apps/definitions/applications.ts";
 import { readAnswerRules } from "../sandbox/apps/definitions/read-rules.ts";
 import { startSandbox as start } from "../sandbox/http/server.ts";
 import { parseFault } from "../sandbox/protocol/faults.ts";

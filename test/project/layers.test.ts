@@ -42,7 +42,16 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "lib",
     "errors",
   ],
-  library: ["operations", "api", "host/client-host", "config/profiles", "redact", "sandbox", "errors", "lib"],
+  library: [
+    "operations",
+    "api",
+    "host/client-host",
+    "config/profiles",
+    "redact",
+    "sandbox",
+    "errors",
+    "lib",
+  ],
   main: ["cli", "host"],
 };
 /** What a feature may import beside its room. */
