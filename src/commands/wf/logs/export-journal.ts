@@ -3,40 +3,38 @@ import { CliError, diskProblem, usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { isObject } from "../../../lib/json.ts";
+import type { ExportBase, ExportTarget } from "./export-target.ts";
 import type { KnownLog } from "./query.ts";
 
-const noCounts = {
-  rows: 0,
-  read: 0,
-  refetched: 0,
-  missing: 0,
-  /** Rows written before their run had ended. */
-  running: 0,
-  /** Rows whose run had no details. */
-  undetailed: 0,
-  /** Waiting runs that left the log. */
-  gone: 0,
-};
-type Counts = typeof noCounts;
-
 /** The progress of an export with one more piece of the log. */
-export interface ExportStep extends Readonly<Counts> {
-  /** Unix second up to which the log is read. */
-  readonly until?: number;
-  /** Unix second from which reading continues into the past; null at the end. */
-  readonly next?: number | null;
+export interface ExportStep {
+  readonly rows: number;
+  readonly read: number;
+  readonly refetched: number;
+  readonly missing: number;
+  /** Rows written before their run had ended. */
+  readonly running: number;
+  /** Rows whose run had no details. */
+  readonly undetailed: number;
+  /** Waiting runs that left the log. */
+  readonly gone: number;
   readonly recent: readonly string[];
   readonly waiting: readonly KnownLog[];
   /** IDs of rows in the previous state that are no longer waiting. */
   readonly settled: readonly string[];
+  /** Unix second up to which the log is read. */
+  readonly until?: number;
+  /** Unix second from which reading continues into the past; null at the end. */
+  readonly next?: number | null;
 }
 
+const noCounts = { rows: 0, read: 0, refetched: 0, missing: 0, running: 0, undetailed: 0, gone: 0 };
 const noProgress: ExportStep = { ...noCounts, recent: [], waiting: [], settled: [] };
 
 /** Counts add up, lists grow, and times are replaced. */
 function addSteps(done: ExportStep, step: Partial<ExportStep>): ExportStep {
   const sum = { ...done, ...step };
-  for (const name of Object.keys(noCounts) as (keyof Counts)[])
+  for (const name of Object.keys(noCounts) as (keyof typeof noCounts)[])
     sum[name] = done[name] + (step[name] ?? 0);
   const { recent = [], waiting = [], settled = [] } = step;
   return {
@@ -55,13 +53,9 @@ export interface ExportEnding {
   readonly summary: Readonly<Record<string, unknown>>;
 }
 
-/** Temporary files of an unfinished export. */
-export interface ExportFiles {
-  /** The rows so far. */
-  readonly part: string;
-  readonly journal: string;
-  /** The file that the rows are appended to, and its size. */
-  readonly base: { readonly path: string; readonly bytes: number } | undefined;
+/** Where the rows of an export go. */
+export interface ExportFiles extends Pick<ExportTarget, "part" | "journal"> {
+  readonly base: ExportBase;
   /** The header of a file without a base. */
   readonly head: string;
 }
@@ -81,7 +75,7 @@ const FLUSH_MS = 5000;
 
 /** Locks the target, also against other containers. Throws `usage` while another export holds it. */
 export async function lockTarget(
-  { journal }: Pick<ExportFiles, "journal">,
+  { journal }: ExportTarget,
   { files, process }: Host,
 ): Promise<() => void> {
   const lock = await onDisk(journal, async () => {
@@ -98,7 +92,10 @@ export function findLeftover({ entries }: Journal): LeftoverExport | undefined {
   if (begun < 0) return undefined;
   const lines = entries.slice(begun);
   // The journal is written by this program only.
-  const flushes = lines.filter(({ bytes }) => typeof bytes === "number") as unknown as Flush[];
+  const flushes = lines.filter(({ bytes }) => typeof bytes === "number") as unknown as readonly {
+    readonly bytes: number;
+    readonly step: ExportStep;
+  }[];
   const ending = lines.findLast((entry) => isObject(entry["ending"]))?.["ending"];
   return {
     start: lines[0]?.["begun"],
@@ -106,19 +103,6 @@ export function findLeftover({ entries }: Journal): LeftoverExport | undefined {
     done: flushes.map(({ step }) => step).reduce(addSteps, noProgress),
     ending: ending as ExportEnding | undefined,
   };
-}
-
-/** A line of the journal after rows were written. */
-interface Flush {
-  /** Size of the file including them. */
-  readonly bytes: number;
-  readonly step: ExportStep;
-}
-
-interface ExportStart {
-  /** What is exported, for the journal. */
-  readonly start: unknown;
-  readonly resumed: LeftoverExport | undefined;
 }
 
 /**
@@ -162,7 +146,10 @@ export class ExportJournal {
   static async open(
     place: ExportFiles,
     journal: Journal,
-    { start, resumed: left }: ExportStart,
+    {
+      start,
+      resumed: left,
+    }: { readonly start: unknown; readonly resumed: LeftoverExport | undefined },
     host: Host,
   ): Promise<ExportJournal> {
     const { files } = host;
@@ -201,7 +188,7 @@ export class ExportJournal {
         this.bytes += Buffer.byteLength(all);
       });
     }
-    await this.record({ bytes: this.bytes, step: this.step } satisfies Flush);
+    await this.record({ bytes: this.bytes, step: this.step });
     this.text = "";
     this.step = noProgress;
     this.flushedAt = this.host.elapsed();
@@ -232,7 +219,7 @@ export class ExportJournal {
  * rows, nor rows that the next export would write again.
  */
 export async function completeExport(
-  { part, journal }: Pick<ExportFiles, "part" | "journal">,
+  { part, journal }: Pick<ExportTarget, "part" | "journal">,
   { file, state }: ExportEnding,
   { files }: Host,
 ): Promise<void> {

@@ -1,15 +1,15 @@
 import type { CallOptions } from "../../../api/calls.ts";
 import { localClock } from "../../../lib/numbers.ts";
 import { secondsIn, timeOf } from "../../../api/time-windows.ts";
-import { CliError, usage } from "../../../errors.ts";
+import { ApiError, CliError, usage } from "../../../errors.ts";
 import { readColumns } from "../../../operations/operation.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { getWorkflowRun, listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog, WorkflowRun } from "../../../operations/workflows.ts";
 import { parseCondition, readForm, runForms } from "../../conditions/index.ts";
 import type { ConditionField, Scope } from "../../conditions/index.ts";
-import { isSentStatus, logFields, statusFilter } from "./filters.ts";
-import type { LogFilters } from "./filters.ts";
+import { isSentStatus, logFields, statusFilter } from "./command.ts";
+import type { LogFilters } from "./command.ts";
 import { isEnded } from "../../../runs/status.ts";
 import type { Context } from "../../task/command-spec.ts";
 
@@ -37,19 +37,14 @@ export function logQuery(
   input: LogFilters,
   { changing }: { readonly changing: boolean } = { changing: false },
 ): LogQuery {
-  const {
-    where = [],
-    keyword,
-    created_by_end_user_session_id: endUser,
-    created_by_account,
-  } = input;
-  const tests: ((log: WorkflowLog) => boolean)[] = where
-    .map((text) => parseCondition("--where", text, logScope))
-    .map(
-      ({ evaluate }) =>
-        (log) =>
-          evaluate(log).passed === true,
-    );
+  const { where = [], keyword, created_by_account } = input;
+  const endUser = input.created_by_end_user_session_id;
+  const conditions = where.map((text) => parseCondition("--where", text, logScope));
+  const tests = conditions.map(
+    ({ evaluate }) =>
+      (log: WorkflowLog): boolean =>
+        evaluate(log).passed === true,
+  );
   const status = statusFilter(input);
   const sentStatus = !changing && isSentStatus(status) ? status : undefined;
   if (status !== sentStatus) tests.push((log) => log.workflow_run?.status === status);
@@ -116,6 +111,13 @@ export async function noticeTimes(
 export const hasEnded = ({ workflow_run: run }: WorkflowLog): boolean =>
   !run || run.status === null || isEnded(run.status) || run.finished_at !== null;
 
+/** Whether a later request may succeed. */
+export function isTransient(error: unknown): error is CliError {
+  if (!(error instanceof CliError)) return false;
+  if (error.info.retryable === true) return true;
+  return error instanceof ApiError ? error.response.status >= 500 : error.kind === "network";
+}
+
 /** The fields needed to find a log row again. */
 export interface KnownLog {
   readonly id: string;
@@ -157,16 +159,14 @@ export async function runDetail(
 /** The columns of `wf logs`, in their order. */
 export const logColumns = readColumns(listWorkflowLogs.returns.columns);
 
-const logField = (name: keyof typeof logFields): ConditionField<WorkflowLog> => {
-  const column = logColumns.find(({ label }) => label === name);
-  return {
-    kind: logFields[name],
-    read: (log) => ({ value: column?.value(log) ?? undefined, missing: "differs", actual: "" }),
-  };
-};
-
 const fields = Object.fromEntries(
-  Object.keys(logFields).map((name) => [name, logField(name as keyof typeof logFields)]),
+  Object.entries(logFields).map(([name, kind]) => {
+    const column = logColumns.find(({ label }) => label === name);
+    const valueOf = (log: WorkflowLog) => column?.value(log) ?? undefined;
+    const read = (log: WorkflowLog) =>
+      ({ value: valueOf(log), missing: "differs", actual: "" }) as const;
+    return [name, { kind, read }];
+  }),
 ) as Readonly<Record<keyof typeof logFields, ConditionField<WorkflowLog>>>; // a field for each key
 
 /** What conditions of --where can be about: the columns of a row. */
