@@ -4,11 +4,11 @@ import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Plot, ReportPage, Section, Tile } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { applicationOf } from "../app/index.ts";
+import { figureKinds, figureNames } from "./command.ts";
+import type { FigureName } from "./command.ts";
+import { formatChange, formatFigure, formatPercent } from "./data.ts";
 import type { StatsData } from "./data.ts";
-import { figureKinds, figureNames, formatChange, formatFigure, formatPercent } from "./fields.ts";
-import type { FigureName } from "./fields.ts";
-import { titleOf, withoutEmpty } from "./screen.ts";
-import { sectionsOf } from "./tables.ts";
+import { sectionsOf, titleOf, withoutEmpty } from "./tables.ts";
 
 /** The page of `wf stats`. Runs of the server are named with their application, if it tells its name. */
 export async function statsPage(
