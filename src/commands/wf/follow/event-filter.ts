@@ -56,11 +56,6 @@ export class Deduplicator {
     return key === undefined || this.addOnce(...key);
   }
 
-  /** Returns whether a node with this ID was started before it was first resumed. */
-  wasStarted(id: string): boolean {
-    return this.seen.get("node_started")?.has(id) ?? false;
-  }
-
   private resume(): void {
     for (const node of this.pausedNodes) this.resumed.set(node, (this.resumed.get(node) ?? 0) + 1);
     this.pausedNodes = [];
@@ -152,7 +147,6 @@ interface FilterOptions {
   readonly snapshot: boolean;
 }
 
-/** What is new in a batch. */
 interface FilteredBatch {
   readonly newEvents: readonly ServerEvent[];
   /** Set if an event ended the run. */
@@ -185,7 +179,7 @@ export class EventFilter {
   private readonly options: FilterOptions;
   private readonly counts: FollowCounts;
   private readonly deduplicator = new Deduplicator();
-  private readonly nodes = new NodeTracker((id) => this.deduplicator.wasStarted(id));
+  private readonly nodes = new NodeTracker();
   private readonly text: TextGaps;
   /** Forms announced since the run started or was resumed. */
   private forms: Form[] = [];
@@ -297,26 +291,20 @@ export class EventFilter {
  * (server §15.3).
  */
 export class NodeTracker {
-  private readonly running = new Set<unknown>();
+  /** Whether each node that was ever started is running. */
+  private readonly running = new Map<string, boolean>();
   private readonly failures: { readonly title: string; readonly error: string }[] = [];
   private hasUnknownEnd = false;
-  private readonly wasStarted: (id: string) => boolean;
-
-  /** @param wasStarted Whether a node with this ID was ever started, for `hasLostEvent`. */
-  constructor(wasStarted: (id: string) => boolean = () => true) {
-    this.wasStarted = wasStarted;
-  }
 
   add({ event, fields }: ServerEvent): void {
     if (event === "text_chunk") return; // most events
     const { id = "" } = fields;
-    if (event === "node_started") {
-      this.running.add(id);
-    } else if (event === "node_finished") {
-      if (!this.running.delete(id) && !this.wasStarted(id)) this.hasUnknownEnd = true;
-      const { status, title = fields.node_id ?? "", error = "" } = fields;
-      if (status === "failed") this.failures.push({ title, error });
-    }
+    if (event === "node_started") this.running.set(id, true);
+    if (event !== "node_finished") return;
+    const { status, title = fields.node_id ?? "", error = "" } = fields;
+    this.hasUnknownEnd ||= !this.running.has(id);
+    if (this.running.has(id)) this.running.set(id, false);
+    if (status === "failed") this.failures.push({ title, error });
   }
 
   /** Returns the node with the error of the run, or else the last that failed. */
@@ -327,7 +315,6 @@ export class NodeTracker {
   /** Returns whether an event was lost, given the event that ends the run. */
   hasLostEvent({ fields: { status } }: ServerEvent): boolean {
     // In a failed or stopped run, running nodes never get an end.
-    const completed = isSuccess(status);
-    return this.hasUnknownEnd || (completed && this.running.size > 0);
+    return this.hasUnknownEnd || (isSuccess(status) && [...this.running.values()].includes(true));
   }
 }

@@ -13,11 +13,12 @@ import {
   explainError,
   explainFormError,
   noRunId,
+  openStream,
   reasonToReconnect,
+  recordedEnd,
   streamLost,
   withResumeHint,
-} from "./follow-errors.ts";
-import { openStream, recordedEnd } from "./open-stream.ts";
+} from "./open-stream.ts";
 import type { EventStream } from "./open-stream.ts";
 import { watchSilence } from "./silence.ts";
 import type { SilenceWatch } from "./silence.ts";
