@@ -74,8 +74,8 @@ export const workflowFeatures: readonly Feature[] = [
     replyStatus: async () => (await import("./annotations/reply.ts")).status,
   }),
   tasks("app open", () => import("./app/command.ts"), {
-    appInfo: () => import("./app/info.ts"),
-    workflowOpen: () => import("./app/open.ts"),
+    appInfo: async () => (await import("./app/application.ts")).info,
+    workflowOpen: () => import("./app/application.ts"),
   }),
   tasks("mcp", () => import("./mcp/command.ts"), {
     wfMcp: () => import("./mcp/mcp.ts"),

@@ -1,7 +1,6 @@
 import { serverEvent, eventFields } from "../../../lib/server-event.ts";
 import type { ServerEvent, EventFields } from "../../../lib/server-event.ts";
-import { finalOutcome, formIn } from "../../../runs/outcome.ts";
-import { isSuccess } from "../../../runs/status.ts";
+import { finalOutcome, formIn, isSuccess } from "../../../runs/outcome.ts";
 import type { Form, RunOutcome } from "../../../runs/outcome.ts";
 import { TextGaps } from "./text-gaps.ts";
 

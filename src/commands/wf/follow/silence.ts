@@ -17,14 +17,8 @@ interface SilenceOptions {
   readonly report: (seconds: number) => Promise<void>;
 }
 
-/** The watch of a stream. */
-export interface SilenceWatch {
-  /** Call when events arrived, while they are processed. */
-  readonly pause: () => void;
-  /** Call when waiting for the next event. */
-  readonly resume: () => void;
-  readonly stop: () => void;
-}
+/** The watch of a stream: call `pause` while events are processed, `resume` to wait for the next one. */
+export type SilenceWatch = ReturnType<typeof watchSilence>;
 
 /**
  * Watches a stream for silence. Pings are no sign of life: on some servers, a listener that leaves a
@@ -38,21 +32,15 @@ export interface SilenceWatch {
  * silenced stream misses comes with a snapshot when the server closes it after five minutes, or with
  * the end of the run; either way a gap is announced.
  */
-export function watchSilence(
-  { contradiction, leave, report }: SilenceOptions,
-  host: Host,
-): SilenceWatch {
+export function watchSilence({ contradiction, leave, report }: SilenceOptions, host: Host) {
   const stopped = new AbortController();
   const { signal } = stopped;
   let lastEventAt = host.elapsed();
   let isPaused = false;
   let wake = () => {};
   const watch = async (): Promise<void> => {
-    let since = lastEventAt;
-    let interval = FIRST_CHECK;
-    let checkAt = since + interval;
-    let suspected = false;
-    let noticeAfter = FIRST_NOTICE;
+    let since = NaN;
+    let [interval, checkAt, suspected, noticeAfter] = [0, 0, false, 0];
     while (!signal.aborted) {
       if (isPaused) await new Promise<void>((resolve) => (wake = resolve));
       if (lastEventAt !== since) {
@@ -82,7 +70,9 @@ export function watchSilence(
   // Fails only when the stream is closed or the process is interrupted, which the stream reports.
   watch().catch(() => {});
   return {
-    pause: () => (isPaused = true),
+    pause() {
+      isPaused = true;
+    },
     resume() {
       isPaused = false;
       lastEventAt = host.elapsed();

@@ -11,11 +11,9 @@ import type { Choice } from "../../task/ask.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { formFields, checkValues, parseAssignments, requireFiles } from "./fields.ts";
 import type { Field } from "./fields.ts";
-import { formAnswerer } from "./pauses.ts";
-import type { AnswerPause, SubmitOne } from "./pauses.ts";
-import { printForm } from "./open-forms.ts";
-import { checkAndSubmitForm, requireAction } from "./submission.ts";
-import type { Submission, SubmittedForm } from "./submission.ts";
+import { printForm } from "./list.ts";
+import { checkAndSubmitForm, formAnswerer, requireAction } from "./submission.ts";
+import type { AnswerPause, Submission, SubmitOne, SubmittedForm } from "./submission.ts";
 
 /** What is known of a submission before the dialog. */
 type KnownValues = Omit<Submission, "action"> & { readonly action?: string | undefined };

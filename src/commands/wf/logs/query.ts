@@ -10,7 +10,7 @@ import { parseCondition, readForm, runForms } from "../../conditions/index.ts";
 import type { ConditionField, Scope } from "../../conditions/index.ts";
 import { isSentStatus, logFields, statusFilter } from "./command.ts";
 import type { LogFilters } from "./command.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { isEnded } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 
 /** Seconds by which a run may appear late in the log; the next read starts that much earlier. */

@@ -4,7 +4,7 @@ import { define, isObject } from "../../../lib/json.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { getWorkflowRun } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { isEnded } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { Field } from "../forms/index.ts";
 import { inputsIn, shownInput } from "../runs/index.ts";

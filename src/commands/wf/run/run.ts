@@ -14,8 +14,7 @@ import {
   runWorkflowByIdBlocking,
 } from "../../../operations/workflows.ts";
 import type { WorkflowRun as RunRecord } from "../../../operations/workflows.ts";
-import { outcomeOf, raiseOutcome } from "../../../runs/outcome.ts";
-import { isSuccess } from "../../../runs/status.ts";
+import { isSuccess, outcomeOf, raiseOutcome } from "../../../runs/outcome.ts";
 import { asEvents } from "../../task/command-spec.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { evaluate, readExpectations } from "../expect/index.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { CallOptions } from "../../../api/calls.ts";
 import { getWorkflowRun } from "../../../operations/workflows.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { isEnded } from "../../../runs/outcome.ts";
 import type { RunOutcome } from "../../../runs/outcome.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { attempt, isObject, tryParseJson } from "../../../lib/json.ts";

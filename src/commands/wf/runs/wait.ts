@@ -1,8 +1,7 @@
 import { CliError } from "../../../errors.ts";
 import { backoff, delays } from "../../../lib/backoff.ts";
 import type { WorkflowRun } from "../../../operations/workflows.ts";
-import { raiseOutcome } from "../../../runs/outcome.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { isEnded, raiseOutcome } from "../../../runs/outcome.ts";
 import { outdatedNotice, readRunState } from "./run-state.ts";
 import type { RunState } from "./run-state.ts";
 import type { Context } from "../../task/command-spec.ts";

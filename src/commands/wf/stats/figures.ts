@@ -1,6 +1,6 @@
 import { percentile, sum } from "../../../lib/numbers.ts";
 import { shortened } from "../../../lib/text.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { isEnded } from "../../../runs/outcome.ts";
 import type { LoggedRun } from "../logs/index.ts";
 import type { FigureName, Grouping } from "./command.ts";
 

@@ -1,6 +1,6 @@
 import { percentile } from "../../../lib/numbers.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
-import { isEnded } from "../../../runs/status.ts";
+import { isEnded } from "../../../runs/outcome.ts";
 import type { Form } from "../../../runs/outcome.ts";
 import type { NodeRun, RunTrace } from "../../../runs/trace.ts";
 import { loggedRun } from "../logs/index.ts";
