@@ -19,7 +19,7 @@ export const workflowFeatures: readonly Feature[] = [
     workflowEvents: () => import("./events/events.ts"),
   }),
   tasks("wait stop chat", () => import("./runs/command.ts"), {
-    workflowWait: () => import("./runs/wait.ts"),
+    workflowWait: async () => (await import("./runs/run-state.ts")).wait,
     workflowStop: () => import("./runs/stop.ts"),
     stopReply: async () => (await import("./runs/stop.ts")).chatStop,
   }),
@@ -49,7 +49,7 @@ export const workflowFeatures: readonly Feature[] = [
     testAccept: () => import("./test/review/accept.ts"),
   }),
   tasks("form", () => import("./forms/command.ts"), {
-    formSubmit: () => import("./forms/submit.ts"),
+    formSubmit: () => import("./forms/dialog.ts"),
     formList: () => import("./forms/list.ts"),
   }),
   tasks("logs", () => import("./logs/command.ts"), {

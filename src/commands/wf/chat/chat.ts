@@ -11,7 +11,7 @@ import { printCitations, raiseReply, warnAboutConversation } from "./send.ts";
 import { startStream } from "../follow/index.ts";
 import {
   appFields,
-  askField,
+  askFields,
   assignedInputs,
   parseAssignments,
   promptsForForms,
@@ -65,8 +65,7 @@ async function* firstInputs(
     ({ variable, required }) => required && !Object.hasOwn(given, variable),
   );
   if (missing.length > 0) await requireKind("chat", context);
-  const asked: string[] = [];
-  for (const field of missing) asked.push(...(await askField(field, context)));
+  const asked = await askFields(missing, context);
   return uploadInputFiles(parseAssignments(asked, fields, given), context);
 }
 

@@ -69,8 +69,14 @@ function rememberRun(context: Context): EventStage {
   };
   return {
     async batch(batch) {
-      if (!isSaved) isSaved = await saveTask(batch, context);
       for (const event of batch) {
+        // Events of an ended run and some snapshots have the run ID instead, which stops nothing
+        // (server §13).
+        const { workflow_run_id: run, task_id: task } = event.fields;
+        if (!isSaved && run !== undefined && task !== undefined && task !== run) {
+          isSaved = true;
+          await saveRun(run, { task }, context);
+        }
         if (isForm(event) && event.fields.form_token) tokens.add(event.fields.form_token);
         await savePause(event);
       }
@@ -92,19 +98,6 @@ function rememberRun(context: Context): EventStage {
       return batch;
     },
   };
-}
-
-/** Saves the task ID of a run if one of the events names it; returns whether one does. */
-async function saveTask(batch: Batch, context: Context): Promise<boolean> {
-  for (const { fields } of batch) {
-    const { workflow_run_id: run, task_id: task } = fields;
-    // Events of an ended run and some snapshots have the run ID instead, which stops nothing
-    // (server §13).
-    if (run === undefined || task === undefined || task === run) continue;
-    await saveRun(run, { task }, context);
-    return true;
-  }
-  return false;
 }
 
 /** Nodes of a run whose failures are saved, and characters of each error. */

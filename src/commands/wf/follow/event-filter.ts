@@ -146,16 +146,6 @@ interface FilterOptions {
   readonly snapshot: boolean;
 }
 
-interface FilteredBatch {
-  readonly newEvents: readonly ServerEvent[];
-  /** Set if an event ended the run. */
-  readonly outcome?: RunOutcome | undefined;
-  /** Set if the batch holds a pause, new or not. */
-  readonly pause?: RunOutcome | undefined;
-  /** Whether an `error` event ended the stream. */
-  readonly failed: boolean;
-}
-
 /**
  * Merges the connections of a run into one sequence of events: drops events sent again, and marks
  * where some may be missing.
@@ -206,12 +196,18 @@ export class EventFilter {
     this.isPaused = false;
   }
 
-  /** Returns what is new in a batch, up to the event that ends the run. */
-  filterBatch(batch: readonly ServerEvent[]): FilteredBatch {
+  /**
+   * Returns what is new in a batch, up to the event that ends the run with an outcome or its stream with
+   * an error, and the pause if the batch holds one, new or not.
+   */
+  filterBatch(batch: readonly ServerEvent[]) {
     this.runId ??= batch.find(({ fields }) => fields.workflow_run_id)?.fields.workflow_run_id;
     const newEvents: ServerEvent[] = [];
+    let outcome: RunOutcome | undefined;
     let pause: RunOutcome | undefined;
+    let failed = false;
     for (const event of batch) {
+      if (outcome || failed) break;
       this.trackForms(event);
       if (this.isPaused) pause = this.withDetails(finalOutcome(event, false));
       if (!this.deduplicator.isNew(event)) {
@@ -223,14 +219,13 @@ export class EventFilter {
       this.counts.events++;
       this.text.add(event);
       this.nodes.add(event);
-      const outcome = this.withDetails(finalOutcome(event, this.options.throughPauses));
+      outcome = this.withDetails(finalOutcome(event, this.options.throughPauses));
       if (outcome && event.event === "workflow_finished") newEvents.push(...this.missing(event));
       newEvents.push(event);
       this.lastKind = event.event;
-      if (outcome) return { newEvents, outcome, pause, failed: false };
-      if (event.event === "error") return { newEvents, pause, failed: true };
+      failed = event.event === "error";
     }
-    return { newEvents, pause, failed: false };
+    return { newEvents, outcome, pause, failed };
   }
 
   private trackForms({ event, fields }: ServerEvent): void {

@@ -1,4 +1,4 @@
-export { askField, promptsForForms, withoutChoices } from "./dialog.ts";
+export { askFields, promptsForForms, withoutChoices } from "./dialog.ts";
 export {
   appFields,
   checkValues,
@@ -17,5 +17,5 @@ export {
   requireAction,
   submitWithAnswers,
 } from "./submission.ts";
-export type { AnswerPause, FormAnswer } from "./submission.ts";
+export type { AnswerPause, FormAnswer, Submission } from "./submission.ts";
 export { assignedInput } from "./command.ts";

@@ -20,7 +20,10 @@ import type { formListParams, ListedForm } from "./command.ts";
 /** Seconds for which a run waits for its form by default (server §14). */
 const WEEK = 7 * 86_400;
 
-/** Lists the forms that wait, and says which of them cannot be seen. */
+/**
+ * Lists the forms that wait, and says which of them cannot be seen: a run whose form cannot be read has a
+ * row without a node. Throws `partial` at the end if the log is incomplete.
+ */
 export async function* run(
   input: Input<typeof formListParams>,
   context: Context,
@@ -29,11 +32,16 @@ export async function* run(
   const since = secondsIn(input.created_at__after, Math.ceil) ?? now - WEEK;
   let count = 0;
   let unreadable = 0;
-  for await (const form of openForms(since, context)) {
-    count++;
-    if (form.node === null) unreadable++;
-    yield { ...form, status: form.expires !== null && form.expires <= now ? "expired" : null };
+  const { runs, incomplete } = await findPausedRuns(since, context);
+  const reading = mapConcurrent(runs, context.api.limitConcurrency(), ([run, log]) =>
+    readForms(run, log, now, context),
+  );
+  for await (const forms of reading) {
+    count += forms.length;
+    unreadable += forms.filter(({ node }) => node === null).length;
+    yield* forms;
   }
+  if (incomplete) throw incomplete;
   const { notice } = context;
   if (unreadable > 0)
     await notice(
@@ -48,24 +56,8 @@ export async function* run(
     await notice("only runs of the last 7 days were read; --since reads older ones");
 }
 
-type OpenForm = Omit<ListedForm, "status">;
-
 /** ms to wait for the pause in the events of a paused run. */
 const MAX_READ = 60_000;
-
-/**
- * The forms that wait: those of the paused runs in the log since a Unix second, and of runs that were
- * paused when they were last followed on this machine. A run whose form cannot be read has a row
- * without a node. Throws what requests throw, and `partial` at the end if the log is incomplete.
- */
-async function* openForms(since: number, context: Context): AsyncGenerator<OpenForm> {
-  const { runs, incomplete } = await findPausedRuns(since, context);
-  const forms = mapConcurrent(runs, context.api.limitConcurrency(), ([run, log]) =>
-    readForms(run, log, context),
-  );
-  for await (const each of forms) yield* each;
-  if (incomplete) throw incomplete;
-}
 
 /**
  * The forms that a run is waiting for, as its events announce them; none if it is not paused. `user` is
@@ -105,7 +97,10 @@ async function readPause(
   return [];
 }
 
-/** The runs that may be paused, with their rows of the log; others were paused when last seen here. */
+/**
+ * The runs that may be paused: with their rows those in the log since a Unix second, and those that were
+ * paused when they were last followed on this machine. Throws what requests throw.
+ */
 async function findPausedRuns(since: number, context: Context) {
   const runs = new Map<string, WorkflowLog | undefined>();
   let incomplete: CliError | undefined;
@@ -126,25 +121,27 @@ async function findPausedRuns(since: number, context: Context) {
 async function readForms(
   run: string,
   log: WorkflowLog | undefined,
+  now: number,
   context: Context,
-): Promise<readonly OpenForm[]> {
+): Promise<readonly ListedForm[]> {
   // Only the end user that started a run may read its events.
   const user = log?.created_by_end_user?.session_id;
   const by = user ?? log?.created_by_account?.email ?? null;
   try {
     const pause = await readPause(run, context, user);
     if (!log && pause.length === 0) await saveRun(run, { paused: false }, context);
-    return pause.map((fields) => ({
-      node: fields.node_title ?? fields.node_id ?? null,
+    return pause.map(({ node_title, node_id, expiration_time: expires = null, form_token }) => ({
+      node: node_title ?? node_id ?? null,
       run,
       by,
-      expires: fields.expiration_time ?? null,
-      token: fields.form_token ?? null,
+      expires,
+      token: form_token ?? null,
+      status: expires !== null && expires <= now ? "expired" : null,
     }));
   } catch (error) {
     if (!(error instanceof CliError) || error.kind !== "not-found") throw error;
     // A run that was followed here may belong to another application or end user.
-    return log ? [{ node: null, run, by, expires: null, token: null }] : [];
+    return log ? [{ node: null, run, by, expires: null, token: null, status: null }] : [];
   }
 }
 

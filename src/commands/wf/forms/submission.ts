@@ -95,20 +95,14 @@ async function sendOnce(body: SubmittedForm, context: Context): Promise<void> {
   }
 }
 
+const readFormState = (form_token: string, { api }: Context) =>
+  api.call(getForm, { form_token }).then(
+    () => "open",
+    (error: unknown) => (isAlreadySubmitted(error) ? "submitted" : "unknown"),
+  );
+
 const isAlreadySubmitted = (error: unknown): boolean =>
   error instanceof ApiError && error.response.serverCode === "human_input_form_submitted";
-
-async function readFormState(
-  form_token: string,
-  context: Context,
-): Promise<"open" | "submitted" | "unknown"> {
-  try {
-    await context.api.call(getForm, { form_token });
-    return "open";
-  } catch (error) {
-    return isAlreadySubmitted(error) ? "submitted" : "unknown";
-  }
-}
 
 /** Submits one of these forms; returns which, or why none was submitted (empty: by choice). */
 export type SubmitOne = (open: readonly Form[]) => Promise<{ readonly token: string } | string>;

@@ -128,17 +128,12 @@ export class ExportJournal {
   private step = noProgress;
   private flushedAt: number;
 
-  private constructor(
-    place: ExportFiles,
-    journal: Journal,
-    { bytes, done }: Pick<LeftoverExport, "bytes" | "done">,
-    host: Host,
-  ) {
+  private constructor(place: ExportFiles, journal: Journal, host: Host) {
     this.place = place;
     this.journal = journal;
     this.host = host;
-    this.bytes = bytes;
-    this.done = done;
+    this.done = noProgress;
+    this.bytes = place.base?.bytes ?? 0;
     this.flushedAt = host.elapsed();
   }
 
@@ -153,18 +148,21 @@ export class ExportJournal {
     host: Host,
   ): Promise<ExportJournal> {
     const { files } = host;
-    const { part, base: { bytes: base } = { bytes: 0 } } = place;
+    const { part } = place;
+    const opened = new ExportJournal(place, journal, host);
+    const base = opened.bytes;
     const size = (await files.stat(part))?.size ?? 0;
-    const isComplete = left?.bytes === base || (left && left.bytes > base && size >= left.bytes);
-    const { bytes, done } = isComplete ? left : { bytes: base, done: noProgress };
+    const isComplete = left && (left.bytes === base || (left.bytes > base && size >= left.bytes));
+    if (isComplete) [opened.bytes, opened.done] = [left.bytes, left.done];
+    const { bytes } = opened;
     await onDisk(part, () => (bytes === base ? files.remove(part) : files.truncate(part, bytes)));
     if (!isComplete) {
       await onDisk(place.journal, async () => {
         await journal.remove();
-        await journal.append([{ begun: start, bytes, step: done }]);
+        await journal.append([{ begun: start, bytes, step: noProgress }]);
       });
     }
-    return new ExportJournal(place, journal, { bytes, done }, host);
+    return opened;
   }
 
   /** Adds lines and their progress. They are on disk after the next flush. */

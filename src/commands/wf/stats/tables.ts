@@ -51,12 +51,7 @@ function figuresSection(data: StatsData, notes: readonly string[]): Section {
     name,
     formatAmount(name, figures[name]),
     unitOf(name),
-    ...(before
-      ? [
-          formatAmount(name, before.figures[name]),
-          formatChange(name, figures[name], before.figures[name]),
-        ]
-      : []),
+    ...beforeCells(data, name, formatAmount),
     sparkline(name),
   ]);
   return {
@@ -72,6 +67,16 @@ function figuresSection(data: StatsData, notes: readonly string[]): Section {
     notes,
   };
 }
+
+/** A figure of the time before, and its change; none if there was nothing to compare with. */
+export const beforeCells = (
+  { figures, before }: StatsData,
+  name: FigureName,
+  format: (name: FigureName, value: number | null) => Cell,
+): Cell[] =>
+  before
+    ? [format(name, before.figures[name]), formatChange(name, figures[name], before.figures[name])]
+    : [];
 
 const statusSection = ({ figures: { runs }, statuses }: StatsData): Section => ({
   title: "By status",

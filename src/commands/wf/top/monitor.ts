@@ -101,15 +101,8 @@ export class RunMonitor {
   }
 
   readonly #readLog = async (): Promise<void> => {
-    const context = this.context;
-    const logs = await context.api.call(
-      listWorkflowLogs,
-      {},
-      {
-        signal: this.#signal,
-        ...(this.#hasRead && { retries: 0 }),
-      },
-    );
+    const options = { signal: this.#signal, ...(this.#hasRead && { retries: 0 }) };
+    const logs = await this.context.api.call(listWorkflowLogs, {}, options);
     const isFirst = !this.#hasRead;
     this.#hasRead = true;
     await this.#add(logs);
@@ -190,7 +183,7 @@ export class RunMonitor {
   }
 
   async #watch(run: TopRun): Promise<void> {
-    const context = this.context;
+    const { context } = this;
     const watched = new WatchedRun(run.status);
     this.#watched.set(run.id, watched);
     const input = {
