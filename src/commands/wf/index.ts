@@ -19,7 +19,7 @@ export const workflowFeatures: readonly Feature[] = [
     workflowEvents: () => import("./events/events.ts"),
   }),
   tasks("wait stop chat", () => import("./runs/command.ts"), {
-    workflowWait: async () => (await import("./runs/run-state.ts")).wait,
+    workflowWait: async () => (await import("./runs/run-state.ts")).runWait,
     workflowStop: () => import("./runs/stop.ts"),
     stopReply: async () => (await import("./runs/stop.ts")).chatStop,
   }),

@@ -276,7 +276,6 @@ export function blockingFailure(error: unknown): unknown {
   });
 }
 
-/** Fields that the events of a reply share. */
 const sharedFields = [
   "task_id",
   "message_id",

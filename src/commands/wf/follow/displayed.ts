@@ -70,13 +70,7 @@ function rememberRun(context: Context): EventStage {
   return {
     async batch(batch) {
       for (const event of batch) {
-        // Events of an ended run and some snapshots have the run ID instead, which stops nothing
-        // (server §13).
-        const { workflow_run_id: run, task_id: task } = event.fields;
-        if (!isSaved && run !== undefined && task !== undefined && task !== run) {
-          isSaved = true;
-          await saveRun(run, { task }, context);
-        }
+        isSaved ||= await saveTask(event, context);
         if (isForm(event) && event.fields.form_token) tokens.add(event.fields.form_token);
         await savePause(event);
       }
@@ -98,6 +92,15 @@ function rememberRun(context: Context): EventStage {
       return batch;
     },
   };
+}
+
+/** Saves the task ID of a run if the event names it; returns whether it does. */
+async function saveTask({ fields }: ServerEvent, context: Context): Promise<boolean> {
+  const { workflow_run_id: run, task_id: task } = fields;
+  // Events of an ended run and some snapshots have the run ID instead, which stops nothing (server §13).
+  if (run === undefined || task === undefined || task === run) return false;
+  await saveRun(run, { task }, context);
+  return true;
 }
 
 /** Nodes of a run whose failures are saved, and characters of each error. */

@@ -122,21 +122,9 @@ const formIdsOf = ({ reasons = [] }: EventFields): string =>
     .sort()
     .join(",");
 
-/** Counters that are updated while a run is followed. */
-export interface FollowCounts {
-  events: number;
-  reconnects: number;
-  /** Events sent again after a reconnect. */
-  repeats: number;
-  gaps: number;
-}
-
-export const newFollowCounts = (): FollowCounts => ({
-  events: 0,
-  reconnects: 0,
-  repeats: 0,
-  gaps: 0,
-});
+/** Counters that are updated while a run is followed; repeats are events sent again after a reconnect. */
+export const newFollowCounts = () => ({ events: 0, reconnects: 0, repeats: 0, gaps: 0 });
+export type FollowCounts = ReturnType<typeof newFollowCounts>;
 
 interface FilterOptions {
   /** Whether the run may have sent events before the first one seen. */

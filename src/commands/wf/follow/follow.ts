@@ -17,11 +17,10 @@ import {
   reasonToReconnect,
   recordedEnd,
   streamLost,
+  watchSilence,
   withResumeHint,
 } from "./open-stream.ts";
-import type { EventStream } from "./open-stream.ts";
-import { watchSilence } from "./silence.ts";
-import type { SilenceWatch } from "./silence.ts";
+import type { EventStream, SilenceWatch } from "./open-stream.ts";
 
 export interface FollowOptions {
   /** ID of the run; by default taken from the first event of `first`. */
@@ -66,7 +65,6 @@ export const followRun = (
   counts: FollowCounts = newFollowCounts(),
 ): EventBatches<FollowResult> => new RunFollower(options, context, counts).follow();
 
-/** One connection to the event stream. */
 interface Connection {
   hasNewEvents: boolean;
   /** Why the connection ended. */

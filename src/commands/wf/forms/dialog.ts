@@ -276,7 +276,6 @@ function shortened(text: string): string {
   return start === text ? text : `${start} …`;
 }
 
-/** The kind of a value, for a prompt. */
 function kindOf({ control, max }: Field): string {
   if (control === "number") return "number";
   if (control === "checkbox") return "yes or no";
@@ -295,7 +294,6 @@ function assignment(field: Field, typed: string): string {
   return `${variable}=${typed}`;
 }
 
-/** The assignments if they are valid, or what is wrong with them. */
 async function checked(
   field: Field,
   assignments: readonly string[],

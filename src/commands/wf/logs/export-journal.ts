@@ -60,15 +60,6 @@ export interface ExportFiles extends Pick<ExportTarget, "part" | "journal"> {
   readonly head: string;
 }
 
-/** An unfinished export of an earlier command, from its journal. */
-export interface LeftoverExport {
-  /** The settings at its start. */
-  readonly start: unknown;
-  readonly bytes: number;
-  readonly done: ExportStep;
-  readonly ending: ExportEnding | undefined;
-}
-
 /** Characters and ms after which lines are flushed; flushing each page would take longer. */
 const FLUSH_LENGTH = 1024 * 1024;
 const FLUSH_MS = 5000;
@@ -86,8 +77,11 @@ export async function lockTarget(
   throw usage(`another export is writing to this target (${lock.heldBy})`, lock.next);
 }
 
+/** An unfinished export of an earlier command: the settings at its start, and what it did. */
+export type LeftoverExport = NonNullable<ReturnType<typeof findLeftover>>;
+
 /** The unfinished export in a journal; undefined without one. */
-export function findLeftover({ entries }: Journal): LeftoverExport | undefined {
+export function findLeftover({ entries }: Journal) {
   const begun = entries.findLastIndex((entry) => "begun" in entry);
   if (begun < 0) return undefined;
   const lines = entries.slice(begun);

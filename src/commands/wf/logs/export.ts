@@ -162,7 +162,6 @@ async function begin(
   return { ...setting, ...known, concurrency, lines, journal };
 }
 
-/** Puts the file and the state in place. */
 async function finish(whole: Export) {
   const { input, context, target, state, base, journal } = whole;
   const { done } = journal;

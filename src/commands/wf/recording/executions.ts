@@ -4,23 +4,11 @@ import type { Cell, Detail, Heading, Section, Tone } from "../../../output/repor
 import { eachSpan } from "../../../runs/spans.ts";
 import type { Span } from "../../../runs/spans.ts";
 
-/** One or several executions of a node. Times are in ms. */
-export interface Executions {
-  readonly spans: readonly Span[];
-  readonly runs: number;
-  /** `succeeded`, or `198 succeeded, 2 failed` for different states. */
-  readonly state: string;
-  readonly tone: Tone;
-  readonly start: number;
-  readonly end: number;
-  /** The sum over all of them, as are the retries and tokens. */
-  readonly took: number;
-  readonly retries: number;
-  readonly tokens: number | undefined;
-}
+/** One or several executions of a node. */
+export type Executions = ReturnType<typeof summaryOf>;
 
-/** Sums up executions of a node, at least one. */
-export function summaryOf(spans: readonly Span[]): Executions {
+/** Sums up executions of a node, at least one: their states, sums of times in ms, retries and tokens. */
+export function summaryOf(spans: readonly Span[]) {
   const sum = (of: (span: Span) => number) => spans.reduce((total, span) => total + of(span), 0);
   const hasTokens = spans.some(({ tokens }) => tokens !== undefined);
   return {
@@ -45,13 +33,14 @@ const tones: Readonly<Record<string, Tone>> = {
 /** The tone of a status; anything but an end is a warning. */
 export const toneOf = (status: string): Tone => own(tones, status) ?? "warn";
 
-function stateOf(spans: readonly Span[]): Pick<Executions, "state" | "tone"> {
+/** `succeeded`, or `198 succeeded, 2 failed` for different states. */
+function stateOf(spans: readonly Span[]) {
   const byStatus = groupBy(spans, ({ status }) => status);
   const states = [...byStatus.keys()];
   const counts = [...byStatus].map(([status, all]) => `${all.length} ${status}`);
   const state = states.length === 1 ? (states[0] ?? "") : counts.join(", ");
   const found = states.map(toneOf);
-  const tone = (["bad", "warn"] as const).find((each) => found.includes(each)) ?? "good";
+  const tone: Tone = (["bad", "warn"] as const).find((each) => found.includes(each)) ?? "good";
   return { state, tone };
 }
 
@@ -117,12 +106,7 @@ export interface NodeSide extends Executions {
 }
 
 /** A node of both runs or of one of them. */
-export interface NodePair {
-  readonly node: string;
-  readonly nodeId: string;
-  readonly a: NodeSide | undefined;
-  readonly b: NodeSide | undefined;
-}
+export type NodePair = ReturnType<typeof pairNodes>[number];
 
 /**
  * Pairs the nodes of two runs in the order of the first. Nodes only in the second follow the shared
@@ -133,7 +117,7 @@ export interface NodePair {
  *                                      Fetch  a b
  *                                      End    a -
  */
-export function pairNodes(a: readonly Span[], b: readonly Span[]): readonly NodePair[] {
+export function pairNodes(a: readonly Span[], b: readonly Span[]) {
   const ids = new Set([...eachSpan(a)].map(([{ nodeId }]) => nodeId));
   const sharesIds = [...eachSpan(b)].some(([{ nodeId }]) => ids.has(nodeId));
   const keyOf = ({ nodeId, title }: Span) => (sharesIds ? nodeId : title);

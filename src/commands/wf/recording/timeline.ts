@@ -1,7 +1,7 @@
 import { groupBy } from "../../../lib/collect.ts";
 import type { Span, Spans } from "../../../runs/spans.ts";
 import { nodeDetails, summaryOf, tableOf, toneOf } from "./executions.ts";
-import type { Executions, SectionColumn } from "./executions.ts";
+import type { SectionColumn } from "./executions.ts";
 import { counted, shortened } from "../../../lib/text.ts";
 import { formatDuration } from "../../../lib/numbers.ts";
 import { CliError } from "../../../errors.ts";
@@ -170,12 +170,7 @@ function longestNote({ top, length }: Spans): string | undefined {
 }
 
 /** A row of a waterfall: one execution of a node, or all of them in a loop. */
-interface TimelineRow extends Executions {
-  /** Number of loops and iterations around it. */
-  readonly depth: number;
-  /** Title of the node, with its round (`#2 Sort`) or how often it ran (`200× Sort`). */
-  readonly label: string;
-}
+type TimelineRow = ReturnType<typeof rowOf>;
 
 /** Maximum number of rounds that are shown one by one. */
 const MAX_ROUNDS = 5;
@@ -210,7 +205,8 @@ const byNode = (spans: readonly Span[]) => [...groupBy(spans, ({ nodeId }) => no
 const rowLabel = ({ title, round }: Span): string =>
   round === undefined ? title : `#${round} ${title}`;
 
-function rowOf(executions: readonly Span[], depth: number): TimelineRow {
+/** With the title of the node, and its round (`#2 Sort`) or how often it ran (`200× Sort`). */
+function rowOf(executions: readonly Span[], depth: number) {
   const [label = ""] = executions.map(rowLabel);
   const many = `${executions.length}× ${executions[0]?.title}`;
   return { depth, label: executions.length > 1 ? many : label, ...summaryOf(executions) };

@@ -55,7 +55,7 @@ interface WaitInput {
 }
 
 /** `wf wait`: waits for the end of a run or a pause, yields its record, and throws its outcome. */
-export const wait = {
+export const runWait = {
   async *run(input: WaitInput, context: Context): AsyncGenerator<WorkflowRun> {
     const { workflow_run_id } = input;
     const state = await waitForRun(input, context);

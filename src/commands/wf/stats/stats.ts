@@ -79,7 +79,6 @@ function requestedUnit(by: NonNullable<StatsInput["by"]>): Unit | undefined {
   return unit;
 }
 
-/** Notes on missing and approximate data. */
 const notesOn = (
   { runs, untimed }: StatsCounts,
   { from }: StatsInput,

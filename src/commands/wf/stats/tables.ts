@@ -89,7 +89,6 @@ const statusSection = ({ figures: { runs }, statuses }: StatsData): Section => (
   ]),
 });
 
-/** The table of the periods. */
 function periodSection({ periods }: Pick<StatsData, "periods">): Section {
   const { unit, time_zone, rows } = periods;
   const maxRuns = Math.max(1, ...rows.map(({ runs }) => runs));
@@ -119,7 +118,6 @@ function periodSection({ periods }: Pick<StatsData, "periods">): Section {
 const secondsCell = (seconds: number | null): Cell =>
   seconds === null ? null : formatSeconds(seconds);
 
-/** A cell about failed runs. */
 const redUnlessZero = (cell: string | number | null, failedRuns: number): Cell =>
   failedRuns === 0 || cell === null ? cell : { text: String(cell), tone: "bad" };
 
@@ -145,7 +143,6 @@ function errorSection(errors: StatsData["errors"]): Section {
   };
 }
 
-/** The table of the groups by one field. */
 function groupSection(by: Grouping, data: StatsData["by"][string]): Section {
   const share = shareIn(data);
   return {
