@@ -154,14 +154,14 @@ function withStopHint(error: CliError, { reply }: ReplyPrinter, context: Context
   const parts = [
     continues && "the reply continues on the server",
     continues && task && `stop it with ${commandLine("wf chat stop", [task], { user })}`,
-    !continues && (reply.id("message_id") === undefined ? mayBeSent : withoutAnswer),
+    !continues &&
+      (reply.id("message_id") === undefined
+        ? "the message may have reached the server"
+        : "the server stores the message without its answer"),
     conversation && `continue the conversation with ${continueCommand(conversation, context)}`,
   ];
   return error.with({ sideEffect: undefined, hint: parts.filter(Boolean).join("; ") });
 }
-
-const mayBeSent = "the message may have reached the server";
-const withoutAnswer = "the server stores the message without its answer";
 
 const continueCommand = (conversation_id: string, { options }: Context): string =>
   commandLine("wf chat", [], {

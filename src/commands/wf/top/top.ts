@@ -88,11 +88,8 @@ class Dashboard {
       for (;;) {
         // The selection stays with its run when others appear above it.
         const selected = this.#selected()?.id;
-        this.#view = {
-          ...this.#view,
-          selected,
-          follows: this.#view.follows && selected !== undefined,
-        };
+        const follows = this.#view.follows && selected !== undefined;
+        this.#view = { ...this.#view, selected, follows };
         this.#monitor.prefer(selected);
         yield this.#frame();
         const pressed = await this.#change(key);
