@@ -17,7 +17,7 @@ export const workflowFeatures: readonly Feature[] = [
     workflowEvents: () => import("./events/events.ts"),
   }),
   tasks("wait stop chat", () => import("./runs/command.ts"), {
-    workflowWait: () => import("./runs/wait.ts"),
+    workflowWait: async () => (await import("./runs/run-state.ts")).runWait,
     workflowStop: () => import("./runs/stop.ts"),
     stopReply: async () => (await import("./runs/stop.ts")).chatStop,
   }),
@@ -47,7 +47,7 @@ export const workflowFeatures: readonly Feature[] = [
     testAccept: () => import("./test/review/accept.ts"),
   }),
   tasks("form", () => import("./forms/command.ts"), {
-    formSubmit: () => import("./forms/submit.ts"),
+    formSubmit: () => import("./forms/dialog.ts"),
     formList: () => import("./forms/list.ts"),
   }),
   tasks("logs", () => import("./logs/command.ts"), {
@@ -72,8 +72,8 @@ export const workflowFeatures: readonly Feature[] = [
     replyStatus: async () => (await import("./annotations/reply.ts")).status,
   }),
   tasks("app open", () => import("./app/command.ts"), {
-    appInfo: () => import("./app/info.ts"),
-    workflowOpen: () => import("./app/open.ts"),
+    appInfo: async () => (await import("./app/application.ts")).info,
+    workflowOpen: () => import("./app/application.ts"),
   }),
   tasks("mcp", () => import("./mcp/command.ts"), {
     wfMcp: () => import("./mcp/mcp.ts"),

@@ -4,7 +4,6 @@ import type { InputOf } from "../../../operations/operation.ts";
 import { noticeRowCount } from "../../task/row-count-notice.ts";
 import type { Context } from "../../task/command-spec.ts";
 
-/** Input of `wf conversation variables`. */
 type Input = InputOf<typeof listConversationVariables> & {
   readonly variable_name?: string | undefined;
 };

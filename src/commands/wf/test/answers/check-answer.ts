@@ -1,4 +1,4 @@
-import { isSuccess } from "../../../../runs/status.ts";
+import { isSuccess } from "../../../../runs/outcome.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import {
   checkExpectation,

@@ -1,6 +1,6 @@
 import { CliError, usage } from "../../../../errors.ts";
 import { getAppParameters } from "../../../../operations/apps.ts";
-import { isSuccess } from "../../../../runs/status.ts";
+import { isSuccess } from "../../../../runs/outcome.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { quoted, runFields } from "../../expect/index.ts";

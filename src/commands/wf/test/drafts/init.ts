@@ -9,7 +9,7 @@ import { getAppInfo } from "../../../../operations/apps.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../../operations/workflows.ts";
 import type { WorkflowRun } from "../../../../operations/workflows.ts";
-import { isSuccess } from "../../../../runs/status.ts";
+import { isSuccess } from "../../../../runs/outcome.ts";
 import { textOfOutputs } from "../../../../runs/text.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { askChoice } from "../../../task/ask.ts";
