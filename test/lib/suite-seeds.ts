@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { compareSuites, doubtfulTests } from "../../src/commands/wf/test/comparison.ts";
 import { testResult } from "../../src/commands/wf/test/results.ts";
-import type { TestRun } from "../../src/commands/wf/test/run-tests.ts";
+import type { TestRun } from "../../src/commands/wf/test/answers/index.ts";
 import { RuleDraws } from "../../src/sandbox/apps/definitions/answer-rules.ts";
 import { readApplications } from "../../src/sandbox/apps/definitions/applications.ts";
 import { readAnswerRules } from "../../src/sandbox/apps/definitions/read-rules.ts";

@@ -70,8 +70,7 @@ export async function prepareConclusion(input: ResultInput, context: Context): P
       const compared = earlier && compareSuites(counting, earlier, { level, confirm });
       const file = selection.against ?? baseline?.file ?? "";
       const turns = tests.flatMap(({ results }) => results.flatMap((each) => each.turns));
-      const isJudged = turns.some(({ judge }) => judge);
-      const judges = isJudged ? await calibrationNotes(turns, context) : [];
+      const judges = await calibrationNotes(turns, context);
       const run: SuiteRun = {
         ...outcome,
         level,
@@ -130,7 +129,7 @@ function comparedWith(
     tests: baseline.tests.filter(isMine),
     isInterleaved: false,
     history: history
-      .filter((each) => each.data["server"] === selection.server && results(each) !== own)
+      .filter((each) => each.selection.server === selection.server && results(each) !== own)
       .map((each) => each.tests),
     skipped: new Set([...skipped.map(testNameOf), ...excused]),
   };
@@ -144,7 +143,7 @@ const undecidedText = (names: readonly string[]): string =>
 
 /** The error of suites that used too much; undefined if none did. */
 function budgetError({ tests, selection }: SuiteOutcome): CliError | undefined {
-  const over = overBudget(tests, selection.suites);
+  const over = overBudget(tests, selection);
   return over.length > 0
     ? gateError(`over budget: ${over.join(", ")}`, { budget: over })
     : undefined;

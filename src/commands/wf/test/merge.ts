@@ -12,7 +12,6 @@ import { prepareConclusion } from "./conclude.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import { haveTexts, notResults, readSavedResults } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
-import { numberIn, savedSuites, textIn } from "./saved-run.ts";
 
 /** A saved run of one shard; that of all tests is the only shard. */
 interface SavedShard extends SuiteOutcome {
@@ -110,7 +109,7 @@ function interleaved(shards: readonly (readonly TestResult[])[]): TestResult[] {
 }
 
 /** Throws usage for a file that --save has not written as it is. */
-function savedShard({ file, data, tests, old }: SavedResults): SavedShard {
+function savedShard({ file, data, selection, tests, old }: SavedResults): SavedShard {
   const { suites, only, repeat, server, skipped_tests, stopped } = data;
   const isWhole =
     haveTexts(suites, "name", "sha256") &&
@@ -123,17 +122,7 @@ function savedShard({ file, data, tests, old }: SavedResults): SavedShard {
   return {
     file,
     shard,
-    selection: {
-      suites: savedSuites(suites),
-      only: only.map(String),
-      failed_from: textIn(data["failed_from"]),
-      first: numberIn(data["first"]),
-      repeat,
-      confirm: numberIn(data["confirm"]),
-      against: textIn(data["against"]),
-      server,
-      shard,
-    },
+    selection: { ...selection, shard },
     skipped: skipped_tests,
     tests,
     old,

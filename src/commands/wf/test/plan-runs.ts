@@ -3,14 +3,10 @@ import { commandLine, shellQuote } from "../../../lib/command-line.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { isUuid } from "../../../lib/text.ts";
-import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { openAsker, openChecker, openSearches } from "./answers/index.ts";
-import type { CheckAnswer, Asker, Searches } from "./answers/index.ts";
-import type { Suite, SuiteBudget, SuiteTest } from "./file/index.ts";
-
-/** `old`: what --against names; `new`: what is tested. */
-export type TestSide = "old" | "new";
+import type { Asker, CheckAnswer, Searches, TestRun, TestSelection } from "./answers/index.ts";
+import type { Suite, SuiteTest } from "./file/index.ts";
 
 /** One run of a test to do. */
 export interface PlannedRun {
@@ -18,35 +14,13 @@ export interface PlannedRun {
   readonly test: SuiteTest;
   /** Number of the repeat, from 1; those that confirm continue the numbers. */
   readonly repeat: number;
-  readonly side: TestSide;
+  /** `old`: of what --against names; `new`: of what is tested. */
+  readonly side: TestRun["side"];
   /** Whether the test is asked again because it had failed. */
   readonly confirms: boolean;
   readonly asker: Asker;
   readonly checkAnswer: CheckAnswer;
   readonly searches: Searches;
-}
-
-/** Which tests results belong to: shards of the same selection can be merged. */
-export interface TestSelection {
-  readonly suites: readonly {
-    readonly name: string;
-    readonly sha256: string;
-    readonly budget?: SuiteBudget | undefined;
-  }[];
-  /** Words of `--only`. */
-  readonly only: readonly string[];
-  /** File of `--failed-from`. */
-  readonly failed_from: string | null;
-  /** Number of `--first`; null for all. */
-  readonly first: number | null;
-  readonly repeat: number;
-  /** How often a test is asked again that misses what it passed; null without anything to compare with. */
-  readonly confirm: number | null;
-  /** Application, version or profile of --against. */
-  readonly against: string | null;
-  /** Base URL. */
-  readonly server: string;
-  readonly shard: Shard | null;
 }
 
 /** The name of a test that is not run, and of its suite. */

@@ -4,10 +4,9 @@ import { percentile } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, shortened } from "../../../lib/text.ts";
 import type { LiveItem, LiveItems, ProgressStep, TextLine } from "../../../output/report-model.ts";
-import type { PassRule, Quarantine } from "./file/index.ts";
 import { testNameOf } from "./plan-runs.ts";
-import type { PlannedRun, SkippedTest, TestSelection } from "./plan-runs.ts";
-import type { TestRun } from "./run-tests.ts";
+import type { PlannedRun, SkippedTest } from "./plan-runs.ts";
+import type { TestRun, TestSelection } from "./answers/index.ts";
 import { passRate } from "./verdict/index.ts";
 import type { PassRate, Passes } from "./verdict/index.ts";
 
@@ -88,7 +87,7 @@ export const isJudged = (run: TestRun): boolean => hasPassed(run) || run.status 
 function statusOf(
   runs: readonly TestRun[],
   rate: PassRate | null,
-  { rate: share, lower_bound }: PassRule = { rate: 1, lower_bound: 0 },
+  { rate: share, lower_bound }: TestRun["pass"] = { rate: 1, lower_bound: 0 },
 ): TestResult["status"] {
   if (runs.some(({ status }) => status === "error")) return "error";
   if (!rate) return "not run";
@@ -244,7 +243,7 @@ interface Quarantined {
   readonly notes: readonly string[];
 }
 
-const isOpen = ({ until }: Quarantine, now: Date): boolean =>
+const isOpen = ({ until }: NonNullable<TestRun["quarantine"]>, now: Date): boolean =>
   now.toISOString().slice(0, until.length) <= until;
 
 /** Whether a run does not decide at a time. */

@@ -2,7 +2,7 @@ import { groupBy } from "../../../lib/collect.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import { questionsIn, questionsOf } from "./run-tests.ts";
-import type { TestRun } from "./run-tests.ts";
+import type { TestRun } from "./answers/index.ts";
 import { readSavedResults } from "./saved-results.ts";
 import { judgedAgain } from "./score.ts";
 
@@ -16,8 +16,8 @@ export interface Reuse {
 
 /** Reads the results whose answers are taken: those of the same server and application to the same questions. */
 export async function openReuse(file: string, context: Context): Promise<Reuse> {
-  const { tests, data } = await readSavedResults("--reuse ", file, context.host);
-  const isHere = data["server"] === (await context.api.baseUrl());
+  const { tests, selection } = await readSavedResults("--reuse ", file, context.host);
+  const isHere = selection.server === (await context.api.baseUrl());
   const all = isHere ? tests.flatMap(({ results }) => results) : [];
   const stored = groupBy(all, ({ app, turns }) => `${app} ${questionsOf(turns)}`);
   let taken = 0;

@@ -22,7 +22,7 @@ import type { Reuse } from "./reuse.ts";
 import { openRunJournal } from "./run-journal.ts";
 import type { RunJournal } from "./run-journal.ts";
 import { runTest, testNotRun } from "./run-tests.ts";
-import type { TestRun } from "./run-tests.ts";
+import type { TestRun } from "./answers/index.ts";
 import { readFailedTests } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
 

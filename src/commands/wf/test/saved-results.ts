@@ -6,12 +6,14 @@ import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { readInput } from "../../task/files.ts";
 import { testResult } from "./results.ts";
 import type { TestResult } from "./results.ts";
-import { savedRun, statuses } from "./saved-run.ts";
+import { statuses, storedRun, storedSelection } from "./answers/index.ts";
+import type { TestSelection } from "./answers/index.ts";
 
 /** The content of a file that --save has written. */
 export interface SavedResults {
   readonly file: string;
   readonly data: Readonly<Record<string, unknown>>;
+  readonly selection: TestSelection;
   readonly tests: readonly TestResult[];
   /** The same tests of what --against named. */
   readonly old: readonly TestResult[] | undefined;
@@ -26,8 +28,13 @@ export async function readSavedResults(
   const data = tryParseJson(new TextDecoder().decode(await readInput(file, host, label)));
   if (!isObject(data) || data["wf_test"] !== 1) throw notResults(file);
   const { tests, old = null } = data;
-  const savedOld = old === null ? undefined : savedTests(old, file);
-  return { file, data, tests: savedTests(tests, file), old: savedOld };
+  return {
+    file,
+    data,
+    selection: storedSelection(data),
+    tests: savedTests(tests, file),
+    old: old === null ? undefined : savedTests(old, file),
+  };
 }
 
 function savedTests(tests: unknown, file: string): TestResult[] {
@@ -35,7 +42,11 @@ function savedTests(tests: unknown, file: string): TestResult[] {
   return tests.map((saved) => {
     const { results }: Fields = saved;
     if (!haveTexts(results, "status") || !results.every(isRun)) throw notResults(file);
-    return { ...testResult(saved.name, results.map(savedRun)), path: saved.path, test: saved.test };
+    return {
+      ...testResult(saved.name, results.map(storedRun)),
+      path: saved.path,
+      test: saved.test,
+    };
   });
 }
 

@@ -3,7 +3,6 @@ import { requireNear } from "../../../host/safe-path.ts";
 import { usage } from "../../../errors.ts";
 import type { CliError } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
-import { isObject } from "../../../lib/json.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
@@ -14,10 +13,9 @@ import {
   nameIn,
   openChecker,
   storedAnswer,
-  storedChunks,
   sumOf,
 } from "./answers/index.ts";
-import type { CheckAnswer, SuiteAnswer, TurnCheck } from "./answers/index.ts";
+import type { CheckAnswer, SuiteAnswer, TestRun, TurnCheck } from "./answers/index.ts";
 import type { testScoreParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { filesIn, judgesOf, readSuite } from "./file/index.ts";
@@ -27,7 +25,6 @@ import { requireAllowed, selectTests } from "./plan-runs.ts";
 import { testResults } from "./results.ts";
 import type { TestResult } from "./results.ts";
 import { askedTurn, judgedChecks, questionsIn, questionsOf } from "./run-tests.ts";
-import type { TestRun } from "./run-tests.ts";
 import { readSavedResults } from "./saved-results.ts";
 
 /** A stored run of a test, and what its answers are checked with. */
@@ -49,7 +46,6 @@ export async function* run(
   const { host, notice, options } = context;
   const { conclude } = await prepareConclusion(input, context);
   const saved = await readSavedResults("", input.results, host);
-  const { repeat, server } = saved.data;
   const all: Suite[] = [];
   for (const path of input.suite ?? new Set(saved.tests.map((test) => test.path)))
     all.push(await readSuite(path, host.files));
@@ -57,10 +53,10 @@ export async function* run(
     only: [],
     failed_from: null,
     first: null,
-    repeat: typeof repeat === "number" ? repeat : 1,
+    repeat: saved.selection.repeat,
     confirm: null,
     against: null,
-    server: typeof server === "string" ? server : "",
+    server: saved.selection.server,
     shard: null,
   });
   const { allowFiles: allowed } = options.flags;
@@ -191,12 +187,12 @@ const undecided = ({ expectations }: SuiteTurn, { trace }: SuiteAnswer): Readonl
     ),
   );
 
-/** What the search of a test has found: searches are not repeated. A file may have anything in `found`. */
+/** What the search of a test has found: searches are not repeated. */
 function storedSearch({ search, context }: SuiteTest, stored: TestRun) {
-  const { query, top, names: known, chunks: found } = isObject(stored.found) ? stored.found : {};
-  const [chunks, nameOf] = [storedChunks(found), nameIn(isObject(known) ? known : {})];
+  const { found } = stored;
+  const [chunks, nameOf] = [found?.chunks ?? [], nameIn(found?.names ?? {})];
   const isChanged =
-    search && query !== undefined && (query !== search.query || top !== (search.top ?? null));
+    search && found && (found.query !== search.query || found.top !== (search.top ?? null));
   const names = search ? [...search.documents, ...search.texts] : [];
   const items = names.map((name) => itemChecks(name, search?.kb ?? ""));
   const kept = items.map((names) => stored.checks.find(({ check }) => names.includes(check)));

@@ -12,7 +12,7 @@ import type {
 import { openWordDiff } from "../../../lib/word-diff.ts";
 import type { WordDiff } from "../../../lib/word-diff.ts";
 import type { TestResult } from "./results.ts";
-import type { TestRun } from "./run-tests.ts";
+import type { TestRun } from "./answers/index.ts";
 import { testTable, notable, notesOf, passedText, rowsOf, testColumns } from "./suite-report.ts";
 import type { SuiteRun, TestRow } from "./suite-report.ts";
 import { observations, testHistories } from "./test-history.ts";
@@ -108,19 +108,10 @@ function runTiles(runs: readonly TestRun[]): Tile[] {
   ];
 }
 
-/** This run as one of a history. */
-const asResults = ({ tests, selection, at }: SuiteRun) => ({
-  file: "",
-  data: { suites: selection.suites, server: selection.server },
-  tests,
-  old: undefined,
-  at,
-});
-
 /** What the history, with this run, says about each test; nothing without earlier results. */
 function historiesOf(run: SuiteRun): ReadonlyMap<string, TestHistory> {
   if (run.history.length === 0) return new Map();
-  const found = [...run.history, asResults(run)].flatMap(observations);
+  const found = [...run.history, run].flatMap(observations);
   return new Map(testHistories(found).map((each) => [each.name, each]));
 }
 
@@ -130,8 +121,8 @@ function historyPlots(run: SuiteRun): Plot[] {
   const appsOf = (tests: readonly TestResult[]) =>
     namesOf(tests.flatMap(({ results }) => results.map(({ app }) => app)).toSorted());
   const apps = appsOf(run.tests);
-  const points = [...run.history, asResults(run)]
-    .filter(({ data }) => data["server"] === run.selection.server)
+  const points = [...run.history, run]
+    .filter(({ selection }) => selection.server === run.selection.server)
     .map(({ at, tests }) => ({ at, tests: tests.filter(({ name }) => names.has(name)) }))
     .filter(({ tests }) => appsOf(tests) === apps)
     .map(({ at, tests }) => ({

@@ -187,7 +187,7 @@ export function notesOf(run: SuiteRun): string[] {
     ...notes,
     ...judgeNote(tests),
     ...judges,
-    ...overBudget(tests, selection.suites).map((text) => `over budget: ${text}`),
+    ...overBudget(tests, selection).map((text) => `over budget: ${text}`),
     ...(baseline ? comparisonNotes(baseline.compared, level) : []),
   ];
 }

@@ -5,7 +5,7 @@ import type { Cell, Detail } from "../../../output/report-model.ts";
 import type { WordDiff } from "../../../lib/word-diff.ts";
 import { isJudged } from "./results.ts";
 import type { TestResult } from "./results.ts";
-import type { AskedTurn, TestRun } from "./run-tests.ts";
+import type { AskedTurn, TestRun } from "./answers/index.ts";
 
 /** Different answers of a test that a page shows. */
 const MAX_ANSWERS = 5;

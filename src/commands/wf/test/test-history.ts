@@ -1,18 +1,21 @@
 import { groupBy } from "../../../lib/collect.ts";
 import type { DatedResults } from "./history.ts";
 import { isJudged } from "./results.ts";
-import { savedSuites } from "./saved-run.ts";
 import { passRate, verdictOf } from "./verdict/index.ts";
 import type { Observation } from "./verdict/index.ts";
 
 /** The runs of a file that were judged, with the names of their tests; answers of --reuse are those of other runs. */
-export function observations({ at, data, tests }: DatedResults) {
-  const versions = new Map(savedSuites(data["suites"]).map(({ name, sha256 }) => [name, sha256]));
+export function observations({
+  at,
+  selection,
+  tests,
+}: Pick<DatedResults, "at" | "selection" | "tests">) {
+  const versions = new Map(selection.suites.map(({ name, sha256 }) => [name, sha256]));
   return tests.flatMap(({ name, suite, results }) =>
     results
       .filter((run) => isJudged(run) && !run.reused)
       .map(({ status, app }) => {
-        const version = JSON.stringify([versions.get(suite), data["server"], app]);
+        const version = JSON.stringify([versions.get(suite), selection.server, app]);
         return { name, at, version, passed: status === "passed" };
       }),
   );

@@ -12,31 +12,15 @@ import { openComparison } from "./compare-answer.ts";
 import type { AnswerComparison } from "./compare-answer.ts";
 import { openJudges } from "./judge.ts";
 import type { Judge, JudgedAnswer, Judgement } from "./judge.ts";
-import type { CheckKind, Suite, SuiteSupport, SuiteTurn } from "../file/index.ts";
+import type { Suite, SuiteSupport, SuiteTurn } from "../file/index.ts";
 import { needsText } from "../file/index.ts";
 import { openSchema } from "./check-schema.ts";
 import { runProgram } from "./run-program.ts";
 import { counted, firstNames } from "../../../../lib/text.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
 import { atLeastOf, checkContext } from "./check-context.ts";
+import type { AnswerCheck } from "./stored-run.ts";
 import { supportedSentences } from "./supported.ts";
-
-/** What is expected of an answer, and whether it met that. */
-export interface AnswerCheck {
-  readonly kind: CheckKind;
-  readonly check: string;
-  readonly passed: boolean;
-  /** The actual state, on one line. */
-  readonly actual: string;
-  /** From 0 to 1: how similar the answer is, or what its judge gave it. */
-  readonly score?: number | undefined;
-}
-
-/** A check of the answer to one of the turns. */
-export interface TurnCheck extends AnswerCheck {
-  /** From 1. */
-  readonly turn: number;
-}
 
 /** The checks of an answer. */
 interface CheckedAnswer {

@@ -8,8 +8,7 @@ import { isObject, tryParseJson } from "../../../../lib/json.ts";
 import { readEach, valueReader } from "../../expect/index.ts";
 import { keysAt, nestedLevel } from "./keys.ts";
 import type { SuiteKeyType } from "./key-types.ts";
-import { keysHint } from "./turns.ts";
-import { readValues } from "./values.ts";
+import { keysHint, readValues } from "./values.ts";
 import type { SuiteValues } from "./values.ts";
 
 /** A column: a key of a test, or as in `judge.criteria` a key of the mapping there. */
