@@ -16,12 +16,11 @@ import { addToHistory, prepareHistory, readHistory } from "./history.ts";
 import type { DatedResults } from "./history.ts";
 import { overBudget } from "./run-tests.ts";
 import { testNameOf } from "./plan-runs.ts";
-import { quarantined } from "./results.ts";
-import { problemsOf } from "./results.ts";
+import { problemsOf, quarantined } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import { readSavedResults } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
-import { passedText, suiteReport } from "./suite-report.ts";
+import { passedText, suiteReport, verdictText } from "./suite-report.ts";
 import type { SuiteRun } from "./suite-report.ts";
 import { groupBy } from "../../../lib/collect.ts";
 import { sum } from "../../../lib/numbers.ts";
@@ -68,6 +67,7 @@ export async function prepareConclusion(input: ResultInput, context: Context): P
       });
       const confirm = selection.confirm ?? 0;
       const compared = earlier && compareSuites(counting, earlier, { level, confirm });
+      const failures = failuresOf(counting, compared, input);
       const file = selection.against ?? baseline?.file ?? "";
       const turns = tests.flatMap(({ results }) => results.flatMap((each) => each.turns));
       const judges = await calibrationNotes(turns, context);
@@ -86,14 +86,14 @@ export async function prepareConclusion(input: ResultInput, context: Context): P
         await writeOutput("--save", save, `${JSON.stringify(report.data)}\n`, host);
       if (history !== undefined) await addToHistory(history, report.data, context);
       if (junit !== undefined) {
-        const cases = junitSuitesOf(outcome, excused);
+        const cases = junitSuitesOf(outcome, { excused, compared, failures });
         await writeOutput("--junit", junit, junitSuites("wf test", cases), host);
       }
       await onWritten?.();
       const error =
         stopped?.with({ outputFirst: true }) ??
         unjudgedError([...counting, ...(outcome.old ?? [])]) ??
-        verdictError(counting, compared, input) ??
+        verdictError(failures) ??
         budgetError(outcome);
       if (error) throw error;
       const open = compared ? namesOf(compared, "undecided") : [];
@@ -159,12 +159,14 @@ function unjudgedError(tests: readonly TestResult[]): CliError | undefined {
   });
 }
 
-/** The error of a run of tests whose answers were judged; undefined if nothing is wrong. */
-function verdictError(
+type Failures = ReturnType<typeof failuresOf>;
+
+/** What is wrong with a run of tests whose answers were judged: names of tests, and the suite as a whole. */
+function failuresOf(
   tests: readonly TestResult[],
   compared: SuiteComparison | undefined,
   { strict, allow_removed: allowRemoved }: ResultInput,
-): CliError | undefined {
+) {
   const isNew = new Set(compared && namesOf(compared, "new"));
   const failed = tests
     .filter(({ name, status }) => status === "failed" && (!compared || isNew.has(name)))
@@ -172,12 +174,19 @@ function verdictError(
   const broken = compared ? namesOf(compared, "broken") : [];
   const open = compared && strict ? namesOf(compared, "undecided") : [];
   const removed = allowRemoved ? [] : (compared?.removed ?? []);
+  const worse = compared?.isWorse ? `the suite is worse: ${suiteText(compared)}` : undefined;
+  return { worse, broken, failed, open, removed };
+}
+
+const REMOVED = "removed since the baseline (--allow-removed)";
+
+function verdictError({ worse, broken, failed, open, removed }: Failures): CliError | undefined {
   const reasons = [
-    ...(compared?.isWorse === true ? [`the suite is worse: ${suiteText(compared)}`] : []),
+    ...(worse === undefined ? [] : [worse]),
     ...named(broken, "broke"),
     ...named(failed, "failed"),
     ...(open.length > 0 ? [undecidedText(open)] : []),
-    ...named(removed, "removed since the baseline (--allow-removed)"),
+    ...named(removed, REMOVED),
   ];
   if (reasons.length === 0) return undefined;
   return gateError(reasons.join("; "), { tests: [...broken, ...failed, ...open, ...removed] });
@@ -188,37 +197,68 @@ const named = (names: readonly string[], what: string): string[] =>
   names.length === 0 ? [] : [`${counted(names.length, "test")} ${what}: ${firstNames(names)}`];
 
 /**
- * The suites with one case for each test; its time is that of all repeats. Those in quarantine are
- * skipped. Of shards, the first one has the tests that were skipped.
+ * The suites with one case for each test; its time is that of all repeats. Failures are those of the exit code:
+ * what a comparison lets pass is skipped, as are tests in quarantine, and what is wrong beside the tests has cases
+ * of its own. Of shards, the first one has the tests that were skipped.
  */
 function junitSuitesOf(
-  { tests, skipped, selection }: SuiteOutcome,
-  excused: ReadonlySet<string>,
+  { tests, old = [], skipped, selection }: SuiteOutcome,
+  {
+    excused,
+    compared,
+    failures: { worse, broken, failed, open, removed },
+  }: {
+    readonly excused: ReadonlySet<string>;
+    readonly compared: SuiteComparison | undefined;
+    readonly failures: Failures;
+  },
 ): JUnitSuite[] {
   const left = (selection.shard?.index ?? 1) === 1 ? skipped : [];
+  const fails = new Set([...broken, ...failed, ...open]);
+  const verdicts = new Map(compared?.tests.map(({ name, verdict }) => [name, verdict]));
+  const unjudged = old.filter(({ errors }) => errors > 0);
+  const suite = "comparison";
   const cases = [
-    ...tests.map((test) =>
-      excused.has(test.name)
-        ? { suite: test.suite, name: test.test, skipped: true }
-        : { suite: test.suite, ...junitCase(test) },
-    ),
-    ...left.map(({ suite, test }) => ({ suite, name: test, skipped: true })),
+    ...tests.map((test) => {
+      if (excused.has(test.name)) return { suite: test.suite, name: test.test, skipped: true };
+      const how = { fails: fails.has(test.name), verdict: verdicts.get(test.name) };
+      return { suite: test.suite, ...junitCase(test, how) };
+    }),
+    ...left.map((each) => ({ suite: each.suite, name: each.test, skipped: true })),
+    ...(compared ? [{ suite, name: "the suite as a whole", failure: worse }] : []),
+    ...removed.map((name) => ({ suite, name, failure: REMOVED })),
+    ...unjudged.map(({ name, results }) => ({
+      suite,
+      name: `${name} (old)`,
+      error: problemText(results),
+    })),
+    ...overBudget(tests, selection).map((failure) => ({
+      suite: "budget",
+      name: "budget",
+      failure,
+    })),
   ];
-  return [...groupBy(cases, ({ suite }) => suite)].map(([name, all]) => ({ name, cases: all }));
+  return [...groupBy(cases, (each) => each.suite)].map(([name, all]) => ({ name, cases: all }));
 }
 
-function junitCase({ test, status, results }: TestResult): JUnitCase {
-  const seconds = sum(results.map(({ seconds: each }) => each ?? 0));
-  const problems = problemsOf(results).map(({ check, actual, recordings }) => {
-    const problem = check === undefined ? actual : `${check}: ${actual}`;
-    return [problem, ...recordings.map((file) => `recording: ${file}`)].join("\n");
-  });
-  const text = problems.join("\n") || status;
-  return {
-    name: test,
-    seconds,
-    ...(status === "failed" && { failure: text }),
-    ...(status === "error" && { error: text }),
-    ...(status === "not run" && { skipped: true }),
-  };
+function junitCase(
+  { test, status, results }: TestResult,
+  { fails, verdict }: { readonly fails: boolean; readonly verdict: Verdict | undefined },
+): JUnitCase {
+  const own = { name: test, seconds: sum(results.map(({ seconds }) => seconds ?? 0)) };
+  const problem = problemText(results) || status;
+  const text = verdict === undefined ? problem : `${verdictText(verdict)}: ${problem}`;
+  if (status === "error") return { ...own, error: problem };
+  if (fails) return { ...own, failure: text };
+  if (status === "passed") return own;
+  return { ...own, skipped: status === "not run" || text };
 }
+
+/** The unmet expectations of a test, a line each with what was there instead, and the recordings. */
+const problemText = (results: TestResult["results"]): string =>
+  problemsOf(results)
+    .map(({ check, actual, recordings }) => {
+      const problem = check === undefined ? actual : `${check}: ${actual}`;
+      return [problem, ...recordings.map((file) => `recording: ${file}`)].join("\n");
+    })
+    .join("\n");

@@ -79,7 +79,8 @@ const tones: Readonly<Record<string, Tone>> = {
 
 const toned = (word: string, text = word): Cell => ({ text, tone: tones[word] ?? "dim" });
 
-const verdictText = (verdict: Verdict): string =>
+/** A verdict in words. */
+export const verdictText = (verdict: Verdict): string =>
   ({ undecided: "cannot be told", failing: "fails as before" })[String(verdict)] ?? verdict;
 
 /** A column of the table of tests, and whether these tests have it. */
