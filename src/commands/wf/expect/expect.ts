@@ -6,9 +6,13 @@ import { RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutput, writeOutput } from "../../task/files.ts";
 import type { FollowResult } from "../follow/index.ts";
-import type { expectParams } from "./params.ts";
 import { traceEvents } from "./run-scope.ts";
 import type { CheckedExpectation, Expectation } from "./run-scope.ts";
+import { relative, resolve } from "node:path";
+import type { Host } from "../../../host/host.ts";
+import { junitText } from "../../../lib/formats/junit.ts";
+import { signsFor } from "../../../lib/environment.ts";
+import { local } from "../../../operations/operation.ts";
 
 const loadChecks = () => import("./run-scope.ts");
 
@@ -130,7 +134,6 @@ async function printResults(
   context: Context,
 ): Promise<void> {
   const { host } = context;
-  const { annotations, checkLines } = await import("./report.ts");
   for (const line of checkLines(checked, host.env)) await context.notice(line);
   if (host.env["GITHUB_ACTIONS"] !== "true") return;
   for (const line of annotations(checked, host)) await host.stderr.write(`${line}\n`);
@@ -158,9 +161,71 @@ async function writeJunit(
   { host }: Context,
 ): Promise<CliError | undefined> {
   if (junit === undefined) return undefined;
-  const { junitOf } = await import("./report.ts");
   return writeOutput("--junit", junit, junitOf(suite, checked), host).then(
     () => undefined,
     (error: CliError) => error,
   );
 }
+
+/** One line per check for the terminal: `✓ ok      run succeeded: it ended as succeeded`. */
+function checkLines(checked: readonly CheckedExpectation[], env: Host["env"]): string[] {
+  const { pass, fail } = signsFor(env);
+  return checked.map(({ name, result: { passed, actual } }) => {
+    const verdict = passed ? `${pass}ok    ` : `${fail}failed`;
+    return `${verdict}  ${name}: ${actual}`;
+  });
+}
+
+/** The checks as JUnit XML. */
+const junitOf = (suite: string, checked: readonly CheckedExpectation[]): string =>
+  junitText(
+    suite,
+    checked.map(({ name, result: { passed, actual, seconds } }) => ({
+      name,
+      seconds,
+      failure: passed ? undefined : actual,
+    })),
+  );
+
+/**
+ * Failed checks as workflow commands of GitHub Actions, which shows them at their line of the file. A
+ * runner also reads them from stderr.
+ */
+function annotations(
+  checked: readonly CheckedExpectation[],
+  { env, cwd }: Pick<Host, "env" | "cwd">,
+): string[] {
+  return checked
+    .filter(({ result }) => !result.passed)
+    .map(({ name, from, result }) => {
+      const place = from && {
+        file: relative(env["GITHUB_WORKSPACE"] || cwd, resolve(cwd, from.path)),
+        line: String(from.line),
+      };
+      const properties = Object.entries({ title: "Expectation not met", ...place })
+        .map(([key, value]) => `${key}=${property(value)}`)
+        .join(",");
+      return `::error ${properties}::${data(`${name}: ${result.actual}`)}`;
+    });
+}
+
+// Results have no control characters, but names of checks and files may.
+const data = (text: string): string =>
+  text
+    .replaceAll("%", "%25")
+    .replaceAll("\r", "%0D")
+    .replaceAll("\n", "%0A")
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, "\u{fffd}");
+
+const property = (text: string): string => data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+
+/** Parameters of every command that follows a run. */
+export const expectParams = {
+  expect: local.text("Expected result, see `wf help conditions`", {
+    placeholder: "condition",
+    many: true,
+  }),
+  junit: local.text("JUnit report of the expectations", {
+    isOutputPath: true,
+  }),
+} as const;

@@ -9,17 +9,14 @@ import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { gateError } from "../expect/index.ts";
 import { calibrationNotes } from "./answers/index.ts";
 import type { resultParams } from "./command.ts";
-import { suiteText } from "./comparison-notes.ts";
-import { compareSuites } from "./comparison.ts";
+import { suiteText, compareSuites } from "./comparison.ts";
 import type { ComparedWith, SuiteComparison, Verdict } from "./comparison.ts";
-import { addToHistory, prepareHistory, readHistory } from "./history.ts";
-import type { DatedResults } from "./history.ts";
+import { addToHistory, prepareHistory, readHistory, readSavedResults } from "./saved-results.ts";
+import type { DatedResults, SavedResults } from "./saved-results.ts";
 import { overBudget } from "./run-tests.ts";
 import { testNameOf } from "./plan-runs.ts";
 import { problemsOf, quarantined } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
-import { readSavedResults } from "./saved-results.ts";
-import type { SavedResults } from "./saved-results.ts";
 import { passedText, suiteReport, verdictText } from "./suite-report.ts";
 import type { SuiteRun } from "./suite-report.ts";
 import { groupBy } from "../../../lib/collect.ts";
@@ -254,7 +251,7 @@ function junitCase(
   return { ...own, skipped: status === "not run" || text };
 }
 
-/** The unmet expectations of a test, a line each with what was there instead, and the recordings. */
+/** The unmet expectations of a test, a line each with the actual state, and the recordings. */
 const problemText = (results: TestResult["results"]): string =>
   problemsOf(results)
     .map(({ check, actual, recordings }) => {

@@ -15,8 +15,8 @@ import type { TestResult } from "./results.ts";
 import type { TestRun } from "./answers/index.ts";
 import { testTable, notable, notesOf, passedText, rowsOf, testColumns } from "./suite-report.ts";
 import type { SuiteRun, TestRow } from "./suite-report.ts";
-import { observations, testHistories } from "./test-history.ts";
-import type { TestHistory } from "./test-history.ts";
+import { observations, testHistories } from "./flaky.ts";
+import type { TestHistory } from "./flaky.ts";
 import { testDetails } from "./test-details.ts";
 
 /** The page of a run of suites: its figures, the course of its history, and the tests, those that failed first. */

@@ -1,7 +1,7 @@
 export { answerText, openAsker, stopsSuite } from "./ask.ts";
 export type { Asker, SuiteAnswer } from "./ask.ts";
 export { calibrationNotes, saveCalibration } from "./calibrations.ts";
-export { checkContext } from "./check-context.ts";
+export { checkContext } from "./check-chunks.ts";
 export { openChecker, sumOf } from "./check-answer.ts";
 export type { CheckAnswer } from "./check-answer.ts";
 export { compareWords } from "./compare-answer.ts";

@@ -149,7 +149,7 @@ export type FoundChunks = NonNullable<TestRun["found"]>;
 /** A run of results or of a journal, with all that runs have today; of nothing, one that was not run. */
 export const storedRun = (run: unknown): TestRun => readFields(runReaders, run);
 
-/** Results have these fields about what was run. */
+/** Fields of results about the selected tests. */
 const selectionReaders = {
   suites: listOf(
     mapping({

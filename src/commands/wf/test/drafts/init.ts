@@ -22,9 +22,8 @@ import { suiteSources } from "./command.ts";
 import type { testInitParams } from "./command.ts";
 import { collectDrafts, questionDraft } from "./draft.ts";
 import type { DraftOrReason, DraftedTests, NamedDraft } from "./draft.ts";
-import { feedbackDrafts } from "./from-feedback.ts";
+import { feedbackDrafts, rowDrafts } from "./from-feedback.ts";
 import { promptfooDrafts } from "./from-promptfoo.ts";
-import { rowDrafts } from "./from-rows.ts";
 
 type InitFlags = Input<typeof testInitParams>;
 type SuiteSource = NonNullable<InitFlags["from"]>;

@@ -6,14 +6,13 @@ import type { Judgement } from "../answers/index.ts";
 import { passRate } from "../index.ts";
 import { agreementOf, bestThreshold, biasesOf, kappaOf } from "./agreement.ts";
 import type { Agreement, Kappa } from "./agreement.ts";
-import type { LabelledAnswer } from "./labels.ts";
 
 /** Ways to give an answer to its judge, which should make no difference. */
 export type JudgedWay = "usual" | "reversed" | "padded";
 
 /** What a judge said about an answer, by the way it was given. */
 export interface JudgedRow {
-  readonly row: LabelledAnswer;
+  readonly row: { readonly id: string; readonly isGood: boolean };
   readonly said: Readonly<Partial<Record<JudgedWay, Judgement>>>;
 }
 

@@ -10,7 +10,7 @@ import type { testReviewParams } from "./command.ts";
 import { readSuite } from "../file/index.ts";
 import { changedAnswers, restOf } from "./changed-answers.ts";
 import type { ChangedAnswer, ReviewedAnswers } from "./changed-answers.ts";
-import { writeAnswers } from "./write-answers.ts";
+import { writeAnswers } from "./accept.ts";
 
 /** Shows changed answers; on a terminal, prompts for each whether it becomes the expected one. */
 export async function* run(
