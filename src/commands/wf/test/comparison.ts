@@ -15,7 +15,7 @@ import {
   testPower,
   totalPasses,
 } from "./verdict/index.ts";
-import type { Interval, Passes, SuiteVerdict, TestPair, VerdictOptions } from "./verdict/index.ts";
+import type { SuiteVerdict, TestPair, VerdictOptions } from "./verdict/index.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 
 /**
@@ -34,41 +34,11 @@ export type Verdict =
   | "passes"
   | "new";
 
-/** A test and what became of it. */
-export interface TestComparison {
-  readonly name: string;
-  readonly verdict: Verdict;
-  /** The corrected chance of its fresh runs where nothing has changed; null if it was not asked again. */
-  readonly p: number | null;
-  readonly before: Passes | null;
-  /** The name that it had before; null for the same one. */
-  readonly renamed: string | null;
-}
-
-/** A figure of the tests that have it on both sides. */
-export interface Shift {
-  /** Median over the tests of the median of their runs. */
-  readonly before: number;
-  readonly now: number;
-  /** Of the ratio of now to before; null unless both were asked in turn. */
-  readonly ratio: Interval | null;
-}
-
-/** What keeps two runs at different times apart from two applications. */
-export type TimesBasis = "interleaved" | "history" | "assumed";
-
 /** A run of suites compared with an earlier one. */
-export interface SuiteComparison extends Omit<SuiteVerdict, "tests" | "times"> {
-  /** In the order of the tests that were run. */
-  readonly tests: readonly TestComparison[];
-  /** Names of tests that only the earlier run has. */
-  readonly removed: readonly string[];
-  /** Tests whose repeats gave the same answer, which counts once. */
-  readonly reduced: number;
-  readonly times: TimesBasis;
-  readonly seconds: Shift | null;
-  readonly tokens: Shift | null;
-}
+export type SuiteComparison = ReturnType<typeof compareSuites>;
+
+/** A test and what became of it. */
+export type TestComparison = SuiteComparison["tests"][number];
 
 /** What a run is compared with. */
 export interface ComparedWith {
@@ -86,7 +56,7 @@ export function compareSuites(
   now: readonly TestResult[],
   earlier: ComparedWith,
   options: VerdictOptions,
-): SuiteComparison {
+) {
   const matched = matchTests(now, earlier);
   const tested = countedPairs(now, matched, earlier).filter(
     ({ pair }) => pair.before.runs > 0 && pair.now.runs > 0,
@@ -96,41 +66,48 @@ export function compareSuites(
     options,
   );
   const compared = new Map(
-    tested.map((each, index): [string, TestComparison] => {
-      const { after, before, pair } = each;
-      const judged = verdict.tests[index];
-      const renamed = before.name === after.name ? null : before.name;
-      const own = { p: judged?.pWorse ?? null, before: pair.asked, renamed };
-      return [after.name, { name: after.name, verdict: verdictOf(each, judged), ...own }];
-    }),
+    tested.map((each, index) => [each.after.name, comparisonOf(each, verdict.tests[index])]),
   );
-  const unpaired = { verdict: "new", p: null, before: null, renamed: null } as const;
   const used = new Set([...matched.values()].map(({ name }) => name));
   const isGone = ({ name }: TestResult) => !used.has(name) && !earlier.skipped.has(name);
   return {
     ...verdict,
+    /** In the order of the tests that were run. */
     tests: now.map(({ name }) => compared.get(name) ?? { name, ...unpaired }),
+    /** Names of tests that only the earlier run has. */
     removed: earlier.tests.filter(isGone).map(({ name }) => name),
+    /** Tests whose repeats gave the same answer, which counts once. */
     reduced: tested.filter(({ isReduced }) => isReduced).length,
-    times: earlier.isInterleaved ? "interleaved" : verdict.times,
+    /** What keeps two runs at different times apart from two applications. */
+    times: earlier.isInterleaved ? ("interleaved" as const) : verdict.times,
     seconds: shiftOf(tested, "seconds", earlier.isInterleaved),
     tokens: shiftOf(tested, "tokens", earlier.isInterleaved),
   };
 }
 
-/** A test before and after, with what counts of its runs. */
-interface CountedPair {
-  readonly after: TestResult;
-  readonly before: TestResult;
-  readonly pair: TestPair;
-  readonly isReduced: boolean;
+/** A test that only this run has. */
+const unpaired = { verdict: "new" as Verdict, p: null, before: null, renamed: null };
+
+/** The verdict with the corrected chance of the fresh runs, null if it was not asked again, and the former name. */
+function comparisonOf(each: CountedPair, judged: SuiteVerdict["tests"][number] | undefined) {
+  const { after, before, pair } = each;
+  return {
+    name: after.name,
+    verdict: verdictOf(each, judged),
+    p: judged?.pWorse ?? null,
+    before: pair.asked,
+    renamed: before.name === after.name ? null : before.name,
+  };
 }
+
+/** A test before and after, with what counts of its runs. */
+type CountedPair = ReturnType<typeof countedPairs>[number];
 
 function countedPairs(
   now: readonly TestResult[],
   matched: ReadonlyMap<string, TestResult>,
   { history, isInterleaved }: ComparedWith,
-): CountedPair[] {
+) {
   const paired = now.filter(({ name }) => matched.has(name));
   const ofNow = counter(paired);
   const ofBefore = counter(paired.flatMap(({ name }) => matched.get(name) ?? []));
@@ -146,7 +123,7 @@ function countedPairs(
       const same = byName.get(after.name);
       return same ? [count(same).planned] : [];
     });
-    const pair = {
+    const pair: TestPair = {
       before: theirs.planned,
       asked: isInterleaved ? totalPasses([theirs.planned, theirs.fresh]) : theirs.planned,
       now: mine.planned,
@@ -253,11 +230,12 @@ function isAlike(before: TestResult, now: TestResult): boolean {
 /** The chance with which the interval of a ratio misses the true one. */
 const RATIO_LEVEL = 0.05;
 
+/** The medians of a figure; of their ratio an interval if both were asked in turn. */
 function shiftOf(
   tested: readonly CountedPair[],
   figure: "seconds" | "tokens",
   isInterleaved: boolean,
-): Shift | null {
+) {
   const known = tested.flatMap(({ before, after }) => {
     const [earlier, now] = [before[figure], after[figure]];
     return earlier === null || now === null ? [] : [{ before: earlier, now }];
@@ -324,7 +302,7 @@ function neededNote(compared: SuiteComparison, level: number): string[] {
   ];
 }
 
-const timesTexts: Readonly<Record<TimesBasis, string>> = {
+const timesTexts: Readonly<Record<SuiteComparison["times"], string>> = {
   interleaved: "as both were asked in turn",
   history: "with the differences between earlier runs",
   assumed:
@@ -332,7 +310,11 @@ const timesTexts: Readonly<Record<TimesBasis, string>> = {
 };
 
 /** Which figure has moved; a claim only where both were asked in turn. */
-function shiftNote(name: string, shift: Shift | null, text: (value: number) => string): string[] {
+function shiftNote(
+  name: string,
+  shift: ReturnType<typeof shiftOf>,
+  text: (value: number) => string,
+): string[] {
   if (!shift) return [];
   const { before, now, ratio } = shift;
   const medians = `median ${name}: ${text(now)}, ${text(before)} before`;

@@ -26,19 +26,8 @@ type ResultInput = Input<typeof resultParams>;
 
 const DEFAULT_LEVEL = 0.05;
 
-/** What is compared and written at the end of a run of tests. */
-export interface Conclusion {
-  /** The earlier run of --baseline. */
-  readonly baseline: SavedResults | undefined;
-  /**
-   * Yields the report, writes the files and calls `onWritten`. Throws what ended the run, otherwise `partial` if a
-   * test could not be judged, and otherwise `gate` if one failed; with an earlier run, if that comparison fails.
-   */
-  conclude(outcome: SuiteOutcome, onWritten?: () => Promise<void>): AsyncGenerator<Report>;
-}
-
 /** Reads what is compared and prepares the files to write, before anything is asked. */
-export async function prepareConclusion(input: ResultInput, context: Context): Promise<Conclusion> {
+export async function prepareConclusion(input: ResultInput, context: Context) {
   const { level: whole = DEFAULT_LEVEL, save, junit, history } = input;
   const { host } = context;
   const baseline =
@@ -51,8 +40,16 @@ export async function prepareConclusion(input: ResultInput, context: Context): P
     if (history !== undefined) await prepareHistory(history, context);
   }
   return {
+    /** The earlier run of --baseline. */
     baseline,
-    async *conclude(outcome, onWritten) {
+    /**
+     * Yields the report, writes the files and calls `onWritten`. Throws what ended the run, otherwise `partial` if a
+     * test could not be judged, and otherwise `gate` if one failed; with an earlier run, if that comparison fails.
+     */
+    async *conclude(
+      outcome: SuiteOutcome,
+      onWritten?: () => Promise<void>,
+    ): AsyncGenerator<Report> {
       const { tests, selection, stopped } = outcome;
       const { excused, notes } = quarantined(tests, host.now());
       const counting = tests.filter(({ name }) => !excused.has(name));

@@ -10,7 +10,7 @@ import type { testFlakyParams } from "./command.ts";
 import { historyOf } from "./saved-results.ts";
 import type { DatedResults } from "./saved-results.ts";
 import { isJudged } from "./results.ts";
-import { passRate } from "./verdict/index.ts";
+import { intervalText, passRate } from "./verdict/index.ts";
 
 /** Reports which tests of a history are flaky. Throws `usage` if it has no results. */
 export async function* run(
@@ -75,7 +75,7 @@ function flakyReport(
           { text: test.verdict, tone: tones[test.verdict] },
           test.name,
           `${test.passes}/${test.runs}`,
-          test.rate && `${percent(test.rate.low)}–${percent(test.rate.high)} %`,
+          test.rate && intervalText(test.rate),
           test.last,
           dateOf(test.last_failure),
           dateOf(test.since),
@@ -85,8 +85,6 @@ function flakyReport(
     ],
   };
 }
-
-const percent = (share: number): number => Math.round(share * 100);
 
 /** The runs of a file that were judged, with the names of their tests; answers of --reuse are those of other runs. */
 export function observations({

@@ -30,12 +30,7 @@ export interface SkippedTest {
 }
 
 /** Suites with those of their tests that are run. */
-export interface SelectedSuites {
-  readonly suites: readonly Suite[];
-  readonly selection: TestSelection;
-  /** Tests that `skip`, `only` or the command line leaves out, in all shards. */
-  readonly skipped: readonly SkippedTest[];
-}
+export type SelectedSuites = ReturnType<typeof selectTests>;
 
 /** The name of a test in results: unique among all suites. */
 export const testNameOf = (run: { readonly suite: string; readonly test: string }): string =>
@@ -49,10 +44,11 @@ export function selectTests(
   all: readonly Suite[],
   choice: Omit<TestSelection, "suites">,
   failed?: ReadonlySet<string>,
-): SelectedSuites {
+) {
   const { only, shard, first } = choice;
   const chosen =
     only.length > 0 ? new Set(only.flatMap((word) => namedTests(word, all))) : undefined;
+  /** Tests that `skip`, `only` or the command line leaves out, in all shards. */
   const skipped: SkippedTest[] = [];
   let index = 0;
   let room = first ?? Infinity;
@@ -106,11 +102,7 @@ function selectedTests(tests: readonly SuiteTest[]): readonly SuiteTest[] {
 }
 
 /** The runs of the selected tests, and those that come when tests are asked again. */
-export interface RunPlan {
-  readonly runs: readonly PlannedRun[];
-  /** So many more runs of these tests, by the names that results have. */
-  again(names: ReadonlySet<string>, times: number): PlannedRun[];
-}
+export type RunPlan = Awaited<ReturnType<typeof planRuns>>;
 
 /**
  * The runs of the selected tests, each repeat after the other. With --against, old and new are asked in turn, and
@@ -120,7 +112,7 @@ export async function planRuns(
   suites: readonly Suite[],
   { repeat, against }: Pick<TestSelection, "repeat" | "against">,
   context: Context,
-): Promise<RunPlan> {
+) {
   const tests: Omit<PlannedRun, "repeat" | "side" | "confirms">[] = [];
   const old = against === null ? undefined : oldSide(against, context);
   const oldAskers = new Map<Suite, Asker>();
@@ -149,7 +141,8 @@ export async function planRuns(
   const repeats = ({ test }: { readonly test: SuiteTest }) => test.repeat ?? repeat;
   return {
     runs: tests.flatMap((each, index) => planned(index, 1, repeats(each), false)),
-    again: (names, times) =>
+    /** So many more runs of these tests, by the names that results have. */
+    again: (names: ReadonlySet<string>, times: number): PlannedRun[] =>
       tests.flatMap((each, index) => {
         const name = testNameOf({ suite: each.suite.name, test: each.test.name });
         return names.has(name) ? planned(index, repeats(each) + 1, times, true) : [];

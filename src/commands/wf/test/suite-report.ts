@@ -8,6 +8,7 @@ import type { DatedResults } from "./saved-results.ts";
 import { overBudget } from "./run-tests.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
+import { intervalText } from "./verdict/index.ts";
 import type { Passes } from "./verdict/index.ts";
 
 /** What is reported about a run of suites. */
@@ -108,7 +109,7 @@ export function testColumns({ tests, baseline }: SuiteRun): TestColumn[] {
     {
       heading: { ...right("95 %"), minor: true },
       ...repeated,
-      cell: ({ test }) => intervalText(test),
+      cell: ({ test }) => test.rate && intervalText(test.rate),
     },
     {
       heading: right("score"),
@@ -220,13 +221,6 @@ const withRows = ({ title = "", notes = [], ...table }: Section): Section => ({
   title,
   notes,
 });
-
-/** `77–97 %`: the interval that holds the true share of passes. */
-function intervalText({ rate }: TestResult): string | null {
-  if (!rate) return null;
-  const percent = (share: number) => Math.round(share * 100);
-  return `${percent(rate.low)}–${percent(rate.high)} %`;
-}
 
 /** Passed tests above which a comment folds them. */
 const MAX_PASSED = 30;

@@ -23,15 +23,6 @@ import { dirname } from "node:path";
 import { reasonOf } from "../../../../errors.ts";
 import { isObject } from "../../../../lib/json.ts";
 
-/** The checks of an answer. */
-interface CheckedAnswer {
-  readonly checks: readonly AnswerCheck[];
-  /** Why the answer cannot be judged; null if it can. */
-  readonly error: string | null;
-  /** Tokens of its judge; null without one. */
-  readonly judgeTokens: number | null;
-}
-
 /** What is known beside an answer. */
 export interface AnswerBackground {
   /** Chunks that the search of the test found. */
@@ -42,17 +33,16 @@ export interface AnswerBackground {
   readonly turns: readonly object[];
 }
 
-/** Compares an answer with all that its turn expects, and asks its judges. */
-export type CheckAnswer = (
-  answer: SuiteAnswer,
-  turn: SuiteTurn,
-  background: AnswerBackground,
-) => Promise<CheckedAnswer>;
+/**
+ * Compares an answer with all that its turn expects, and asks its judges: gives the checks, why the answer cannot
+ * be judged, and the tokens of judges.
+ */
+export type CheckAnswer = Awaited<ReturnType<typeof openChecker>>;
 
 type Pause = () => Promise<void>;
 
 /** Opens judges and prepares comparisons. Throws `usage` for a turn that no answer can be checked against. */
-export async function openChecker(suite: Suite, context: Context): Promise<CheckAnswer> {
+export async function openChecker(suite: Suite, context: Context) {
   const comparisons = new Map<SuiteTurn, AnswerComparison>();
   const schemas = new Map<SuiteTurn, Awaited<ReturnType<typeof openSchema>>>();
   const compiled = new Map<string, Awaited<ReturnType<typeof openSchema>>>();
@@ -75,7 +65,11 @@ export async function openChecker(suite: Suite, context: Context): Promise<Check
     await new Promise((resolve) => setImmediate(resolve));
     if (context.signal.aborted) throw context.abortError();
   };
-  return async (answer, turn, { found, nameOf, turns }) => {
+  return async (
+    answer: SuiteAnswer,
+    turn: SuiteTurn,
+    { found, nameOf, turns }: AnswerBackground,
+  ) => {
     const error = unjudged(answer, turn);
     if (error !== null) return { checks: [], error, judgeTokens: null };
     const checks = await checkedConditions(answer, turn, pause);

@@ -1,4 +1,4 @@
-export { holm, medianInterval, NORMAL_95, passRate, signTest } from "./statistics.ts";
+export { holm, intervalText, medianInterval, NORMAL_95, passRate, signTest } from "./statistics.ts";
 export type { Interval, Passes, PassRate } from "./statistics.ts";
 export {
   countRepeats,

@@ -31,28 +31,6 @@ export interface VerdictOptions {
   readonly confirm: number;
 }
 
-/** What is said about a test. */
-export interface PairVerdict {
-  /** The corrected chance of so few passes where nothing has changed; null if it was not tested. */
-  readonly pWorse: number | null;
-  readonly pBetter: number | null;
-  readonly isBroken: boolean;
-  readonly isFixed: boolean;
-}
-
-/** What is said about a suite and its tests. */
-export interface SuiteVerdict {
-  /** The chance that all tests together have so few passes now where nothing has changed. */
-  readonly p: number;
-  readonly isWorse: boolean;
-  readonly before: Passes;
-  readonly now: Passes;
-  /** Whether earlier runs tell what another time changes, or that is assumed to be nothing. */
-  readonly times: "history" | "assumed";
-  /** In the order given. */
-  readonly tests: readonly PairVerdict[];
-}
-
 /** Runs of a history from which the difference between two times can be estimated. */
 export const MIN_HISTORY = 5;
 
@@ -63,23 +41,29 @@ export const MIN_HISTORY = 5;
 export const isDoubtful = ({ before, now }: Pick<TestPair, "before" | "now">): boolean =>
   now.passes < now.runs && before.passes > 0;
 
+/** What is said about a suite and its tests. */
+export type SuiteVerdict = ReturnType<typeof judgeSuite>;
+
 /**
  * Compares the passes of tests with those of an earlier run. Where nothing has changed, anything is called
  * worse or broken at most as often as the level says: half of it is for the suite as a whole, half for single
  * tests, of which only fresh runs count. What is called fixed has half the level for itself.
  */
-export function judgeSuite(pairs: readonly TestPair[], options: VerdictOptions): SuiteVerdict {
+export function judgeSuite(pairs: readonly TestPair[], options: VerdictOptions) {
   const half = options.level / 2;
   const times = timesOf(pairs);
   const p = Math.max(fewerInAll(pairs), times?.p ?? 0);
   const worse = correctedAmong(pairs.map((pair) => worseTail(pair, options, times)));
   const better = correctedAmong(pairs.map(betterTail));
   return {
+    /** The chance that all tests together have so few passes now where nothing has changed. */
     p,
     isWorse: p <= half,
     before: totalPasses(pairs.map(({ before }) => before)),
     now: totalPasses(pairs.map(({ now }) => now)),
-    times: times ? "history" : "assumed",
+    /** Whether earlier runs tell what another time changes, or that is assumed to be nothing. */
+    times: times ? ("history" as const) : ("assumed" as const),
+    /** In the order given: the corrected chances of so few or so many passes, null if it was not tested. */
     tests: pairs.map((_, index) => {
       const [pWorse, pBetter] = [worse[index] ?? null, better[index] ?? null];
       return {
@@ -93,7 +77,7 @@ export function judgeSuite(pairs: readonly TestPair[], options: VerdictOptions):
 }
 
 /** The exact test of a doubtful test; undefined if it was not asked again. */
-function worseTail(pair: TestPair, { confirm }: VerdictOptions, times: Times | undefined) {
+function worseTail(pair: TestPair, { confirm }: VerdictOptions, times: Times) {
   const decisive = confirm > 0 ? pair.fresh : pair.now;
   if (!isDoubtful(pair) || decisive.runs === 0) return undefined;
   return fisherFewer(times ? totalPasses(pair.earlier) : pair.asked, decisive, times?.odds);
@@ -112,15 +96,10 @@ function correctedAmong(tails: readonly (Tail | undefined)[]): (number | null)[]
 }
 
 /** What earlier runs tell about the difference that another time makes without a change. */
-interface Times {
-  /** The chance of so few passes by what earlier times gave. */
-  readonly p: number;
-  /** By which ratio the odds of a pass may be lower at a bad time. */
-  readonly odds: number;
-}
+type Times = ReturnType<typeof timesOf>;
 
 /** Undefined if there are too few earlier runs. */
-function timesOf(pairs: readonly TestPair[]): Times | undefined {
+function timesOf(pairs: readonly TestPair[]) {
   const count = Math.max(0, ...pairs.map(({ earlier }) => earlier.length));
   if (count <= MIN_HISTORY) return undefined;
   const known = pairs.filter((pair) => pair.earlier.length === count);
@@ -134,6 +113,7 @@ function timesOf(pairs: readonly TestPair[]): Times | undefined {
   const now = logOdds(totalPasses(known.map((pair) => pair.now)));
   const sure = now < mean ? 0 : 1;
   const p = error === 0 ? sure : studentBelow((now - mean) / error, count - 1);
+  // By this ratio the odds of a pass may be lower at a bad time.
   return { p, odds: Math.exp(-2 * error) };
 }
 
@@ -157,16 +137,6 @@ export interface CountedRun {
   readonly confirms: boolean;
   /** Whether an annotation reply answered it, which answers alike each time. */
   readonly annotated: boolean;
-}
-
-/** How often a test passed, where repeats that tell nothing new do not count. */
-export interface CountedRepeats {
-  /** In the runs that were planned. */
-  readonly planned: Passes;
-  /** In those that were asked again because one had failed. */
-  readonly fresh: Passes;
-  /** Whether runs with the same answer were counted once. */
-  readonly isReduced: boolean;
 }
 
 /** Characters of an answer from which on a model that is asked twice hardly gives the same one. */
@@ -194,7 +164,7 @@ const isModelAnswer = (run: CountedRun): boolean =>
  * Counts the runs of a test. Runs with the same answer, byte for byte, count as one where an annotation reply or
  * a cache can be the cause, and as no fresh one if a planned run had that answer already.
  */
-export function countRepeats(runs: readonly CountedRun[], isCached: boolean): CountedRepeats {
+export function countRepeats(runs: readonly CountedRun[], isCached: boolean) {
   const judged = runs.filter(isJudged);
   const planned = judged.filter(({ confirms }) => !confirms);
   const fresh = judged.filter(({ confirms }) => confirms);
