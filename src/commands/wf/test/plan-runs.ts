@@ -1,11 +1,13 @@
 import { usage } from "../../../errors.ts";
-import { commandLine, shellQuote } from "../../../lib/command-line.ts";
+import { requireNear } from "../../../host/safe-path.ts";
+import { shellQuote } from "../../../lib/command-line.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { isUuid } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { openAsker, openChecker, openSearches } from "./answers/index.ts";
 import type { Asker, CheckAnswer, Searches, TestRun, TestSelection } from "./answers/index.ts";
+import { filesIn, readSuite } from "./file/index.ts";
 import type { Suite, SuiteTest } from "./file/index.ts";
 
 /** One run of a test to do. */
@@ -40,7 +42,7 @@ export const testNameOf = (run: { readonly suite: string; readonly test: string 
  * Selects the tests to run, and of these the share of a shard: every so many, in the order of the suites.
  * Throws `usage` for a word of --only that no test has.
  */
-export function selectTests(
+function selectTests(
   all: readonly Suite[],
   choice: Omit<TestSelection, "suites">,
   failed?: ReadonlySet<string>,
@@ -159,25 +161,39 @@ function oldSide(against: string, context: Context) {
   return { suite: { app: against }, context };
 }
 
-/** What the line of a command says that runs or judges tests. */
-type AllowingLine = { readonly allow_run?: boolean | undefined } & (
-  | { readonly suites: readonly string[] }
-  | { readonly results: string; readonly suite?: readonly string[] | undefined }
-);
+/** What a command says about programs, and its line with --allow-run. */
+interface AllowingLine {
+  readonly allow_run?: boolean | undefined;
+  readonly allowing: string;
+}
 
-/** Throws `usage` if a suite names a program, unless `line` has --allow-run. */
-export function requireAllowed(suites: readonly Suite[], line: AllowingLine): void {
+/**
+ * Reads suites and selects their tests. Throws `usage` as both do, for a file that a suite must not name, and for a
+ * program without --allow-run.
+ */
+export async function readSelected(
+  paths: Iterable<string>,
+  choice: Omit<TestSelection, "suites">,
+  { failed, ...line }: AllowingLine & { readonly failed?: ReadonlySet<string> | undefined },
+  { host, options }: Context,
+): Promise<SelectedSuites> {
+  const all: Suite[] = [];
+  for (const path of paths) all.push(await readSuite(path, host.files));
+  const selected = selectTests(all, choice, failed);
+  const { allowFiles: allowed } = options.flags;
+  for (const suite of selected.suites)
+    for (const path of filesIn(suite)) await requireNear(path, { file: suite.path, allowed }, host);
+  requireAllowed(selected.suites, line);
+  return selected;
+}
+
+function requireAllowed(suites: readonly Suite[], line: AllowingLine): void {
   const turns = suites.flatMap(({ tests }) => tests.flatMap((test) => test.turns));
   const program = turns.flatMap((turn) => turn.program ?? [])[0];
   if (!program || line.allow_run) return;
   const { from, words } = program;
-  const flags = { "allow-run": true } as const;
-  const allowed =
-    "suites" in line
-      ? commandLine("wf test run", line.suites, flags)
-      : commandLine("wf test score", [line.results], { suite: line.suite, ...flags });
   throw usage(
     `${from.path} line ${from.line}: check runs the program ${words.map(shellQuote).join(" ")}, which needs --allow-run`,
-    `read the program, then run ${allowed}`,
+    `read the program, then run ${line.allowing}`,
   );
 }

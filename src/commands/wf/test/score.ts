@@ -1,7 +1,7 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { requireNear } from "../../../host/safe-path.ts";
 import { usage } from "../../../errors.ts";
 import type { CliError } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { firstNames } from "../../../lib/text.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -13,20 +13,20 @@ import {
   nameIn,
   openChecker,
   storedAnswer,
+  storedSelection,
   sumOf,
 } from "./answers/index.ts";
 import type { CheckAnswer, SuiteAnswer, TestRun, TurnCheck } from "./answers/index.ts";
 import type { testScoreParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
-import { filesIn, judgesOf, readSuite } from "./file/index.ts";
+import { judgesOf } from "./file/index.ts";
 import { askedTurn, checkLimits, judgedChecks, questionsIn, questionsOf } from "./run-tests.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "./file/index.ts";
-import { requireAllowed, selectTests } from "./plan-runs.ts";
+import { readSelected } from "./plan-runs.ts";
+import type { PlannedRun } from "./plan-runs.ts";
 import { testResults } from "./results.ts";
 import type { TestResult } from "./results.ts";
 import { readSavedResults } from "./saved-results.ts";
-import { groupBy } from "../../../lib/collect.ts";
-import type { PlannedRun } from "./plan-runs.ts";
 
 /** A stored run of a test, and what its answers are checked with. */
 interface StoredRun {
@@ -47,25 +47,15 @@ export async function* run(
   const { host, notice, options } = context;
   const { conclude } = await prepareConclusion(input, context);
   const saved = await readSavedResults("", input.results, host);
-  const all: Suite[] = [];
-  for (const path of input.suite ?? new Set(saved.tests.map((test) => test.path)))
-    all.push(await readSuite(path, host.files));
-  const selected = selectTests(all, {
-    only: [],
-    failed_from: null,
-    first: null,
-    repeat: saved.selection.repeat,
-    confirm: null,
-    against: null,
-    server: saved.selection.server,
-    shard: null,
-  });
-  const { allowFiles: allowed } = options.flags;
-  for (const suite of selected.suites)
-    for (const path of filesIn(suite)) await requireNear(path, { file: suite.path, allowed }, host);
-  requireAllowed(selected.suites, input);
+  const { suites: _, ...none } = storedSelection({});
+  const { repeat, server } = saved.selection;
+  const flags = { suite: input.suite, "allow-run": true } as const;
+  const allowing = commandLine("wf test score", [input.results], flags);
+  const line = { allow_run: input.allow_run, allowing };
+  const paths = input.suite ?? new Set(saved.tests.map((test) => test.path));
+  const selected = await readSelected(paths, { ...none, repeat, server }, line, context);
   const { runs, skipped, unused } = await storedRuns(selected.suites, saved.tests, context);
-  const old = withoutAnswers(input.results, all);
+  const old = withoutAnswers(input.results, selected.suites);
   if (saved.tests.length === 0) throw old;
   if (runs.length === 0) throw usage(`no test of these suites is in ${input.results}`);
   for (const { stored, test } of runs)

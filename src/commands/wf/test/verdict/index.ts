@@ -1,5 +1,5 @@
 export { holm, intervalText, medianInterval, NORMAL_95, passRate, signTest } from "./statistics.ts";
-export type { Interval, Passes, PassRate } from "./statistics.ts";
+export type { Passes, PassRate } from "./statistics.ts";
 export {
   countRepeats,
   isDoubtful,
