@@ -17,16 +17,6 @@ export type YamlNode = Node;
 /** Reads what each key that a mapping may have contains. */
 export type Keys<T> = Readonly<Record<string, (value: Node) => T[]>>;
 
-/** A YAML file with expectations. */
-interface NodesOfFile {
-  readonly nodes: YamlNodes;
-  /** Null for an empty file. */
-  readonly contents: Node | null;
-  readonly text: string;
-  /** The error for a problem of the whole file. */
-  error(problem: string): CliError;
-}
-
 /** Reads each of several parts. Throws the first mistake, with all others in its details. */
 export function readEach<Part, T>(parts: readonly Part[], read: (part: Part) => T[]): T[] {
   const mistakes: CliError[] = [];
@@ -53,7 +43,7 @@ export async function readYamlNodes(
   path: string,
   files: Files,
   about: { readonly label: string; readonly hint: string; readonly keysHint: string },
-): Promise<NodesOfFile> {
+) {
   const text = await contentOf(path, files, about);
   const place = (line: number) => `${path} line ${line}`;
   const fail = (line: number, problem: string) =>
@@ -61,8 +51,11 @@ export async function readYamlNodes(
   const yaml = await parseYaml(text, { strict: true });
   if ("problem" in yaml) throw fail(yaml.line, yaml.problem);
   const nodes = yamlNodes({ path, place, hint: about.keysHint }, yaml, await import("yaml"));
+  /** The error for a problem of the whole file. */
   const error = (problem: string) => fail(1, problem);
-  return { nodes, contents: yaml.document.contents, text, error };
+  // An empty file has no contents.
+  const contents: Node | null = yaml.document.contents;
+  return { nodes, contents, text, error };
 }
 
 /** The place of a value outside YAML: a cell of a row. */

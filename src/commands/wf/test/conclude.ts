@@ -11,7 +11,7 @@ import { calibrationNotes } from "./answers/index.ts";
 import type { resultParams } from "./command.ts";
 import { suiteText, compareSuites } from "./comparison.ts";
 import type { ComparedWith, SuiteComparison, Verdict } from "./comparison.ts";
-import { addToHistory, prepareHistory, readHistory, readSavedResults } from "./saved-results.ts";
+import { addToHistory, prepareHistory, historyOf, readSavedResults } from "./saved-results.ts";
 import type { DatedResults, SavedResults } from "./saved-results.ts";
 import { overBudget } from "./run-tests.ts";
 import { testNameOf } from "./plan-runs.ts";
@@ -19,12 +19,15 @@ import { problemsOf, quarantined } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
 import { passedText, suiteReport, verdictText } from "./suite-report.ts";
 import type { SuiteRun } from "./suite-report.ts";
-import { groupBy } from "../../../lib/collect.ts";
+import { collect, groupBy } from "../../../lib/collect.ts";
 import { sum } from "../../../lib/numbers.ts";
 
 type ResultInput = Input<typeof resultParams>;
 
 const DEFAULT_LEVEL = 0.05;
+
+/** Results that a comparison reads: more tell hardly more of the differences between times. */
+const MAX_COMPARED = 20;
 
 /** Reads what is compared and prepares the files to write, before anything is asked. */
 export async function prepareConclusion(input: ResultInput, context: Context) {
@@ -34,7 +37,8 @@ export async function prepareConclusion(input: ResultInput, context: Context) {
     input.baseline === undefined
       ? undefined
       : await readSavedResults("--baseline ", input.baseline, host);
-  const earlierRuns = history === undefined ? [] : await readHistory(history, context);
+  const earlierRuns =
+    history === undefined ? [] : await collect(historyOf(history, context, MAX_COMPARED));
   if (!context.options.dryRun) {
     await prepareOutputs({ save, junit }, host);
     if (history !== undefined) await prepareHistory(history, context);
@@ -55,10 +59,7 @@ export async function prepareConclusion(input: ResultInput, context: Context) {
       const counting = tests.filter(({ name }) => !excused.has(name));
       // All shards together have the level.
       const level = whole / (selection.shard?.count ?? 1);
-      const earlier = comparedWith({ ...outcome, tests: counting }, excused, {
-        baseline,
-        history: earlierRuns,
-      });
+      const earlier = comparedWith({ ...outcome, tests: counting }, excused, baseline, earlierRuns);
       const confirm = selection.confirm ?? 0;
       const compared = earlier && compareSuites(counting, earlier, { level, confirm });
       const failures = failuresOf(counting, compared, input);
@@ -101,13 +102,8 @@ export async function prepareConclusion(input: ResultInput, context: Context) {
 function comparedWith(
   { tests, old, skipped, selection }: SuiteOutcome,
   excused: ReadonlySet<string>,
-  {
-    baseline,
-    history,
-  }: {
-    readonly baseline: SavedResults | undefined;
-    readonly history: readonly DatedResults[];
-  },
+  baseline: SavedResults | undefined,
+  history: readonly DatedResults[],
 ): ComparedWith | undefined {
   const names = new Set(tests.map(({ name }) => name));
   if (old) {

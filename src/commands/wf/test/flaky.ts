@@ -152,12 +152,10 @@ export interface Observation {
  */
 export const verdicts = ["flaky", "unclear", "broken", "failing", "fixed", "passing"] as const;
 
-/** A verdict with what it rests on. */
-export interface FlakyVerdict {
+/** A verdict: since when a test is broken or fixed, and how often the result changed from one run to the next. */
+interface FlakyVerdict {
   readonly verdict: (typeof verdicts)[number];
-  /** Since when a test is broken or fixed. */
   readonly since: Date | null;
-  /** How often the result changed from one run to the next. */
   readonly switches: number;
 }
 

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { CliError, usage } from "../../../errors.ts";
-import { collect } from "../../../lib/collect.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
@@ -92,15 +91,6 @@ const MAX_RESULTS = 200;
 const ownName = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-[0-9a-f]{12}\.json$/;
 
 type HistoryContext = Pick<Context, "host" | "notice">;
-
-/** Results that a comparison reads: more tell hardly more of the differences between times. */
-const MAX_COMPARED = 20;
-
-/** The last 20 results of a history at once. */
-export const readHistory = (
-  directory: string,
-  context: HistoryContext,
-): Promise<readonly DatedResults[]> => collect(historyOf(directory, context, MAX_COMPARED));
 
 /**
  * Reads the last 200 results of a directory that `--history` has written, one after the other: each may be

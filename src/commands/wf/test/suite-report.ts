@@ -85,55 +85,38 @@ export const verdictText = (verdict: Verdict): string =>
   ({ undecided: "cannot be told", failing: "fails as before" })[String(verdict)] ?? verdict;
 
 /** A column of the table of tests, and whether these tests have it. */
-export interface TestColumn {
-  readonly heading: Heading;
-  readonly isShown: boolean;
-  readonly cell: (row: TestRow) => Cell;
-}
+export type TestColumn = ReturnType<typeof column>;
+
+const column = (heading: Heading, isShown: boolean, cell: (row: TestRow) => Cell) => ({
+  heading,
+  isShown,
+  cell,
+});
+
+const minor = (heading: Heading): Heading => ({ ...heading, minor: true });
 
 /** The columns that tell about tests, in order. */
 export function testColumns({ tests, baseline }: SuiteRun): TestColumn[] {
   const hasRepeats = tests.some(({ results }) => results.length > 1);
-  const hasFresh = baseline !== undefined && tests.some(({ fresh }) => fresh);
-  const always = { isShown: true };
-  const repeated = { isShown: hasRepeats };
-  const compares = { isShown: baseline !== undefined };
+  const hasScores = tests.some(({ score }) => score !== null);
+  const compares = baseline !== undefined;
+  const hasFresh = compares && tests.some(({ fresh }) => fresh);
+  const verdictCell = (verdict: Verdict) => toned(verdict, verdictText(verdict));
   return [
-    { heading: left("result"), ...always, cell: ({ test }) => toned(test.status) },
-    { heading: literal("test"), ...always, cell: ({ test }) => test.name },
-    {
-      heading: right("passes"),
-      ...repeated,
-      cell: ({ test }) => `${test.passes}/${test.runs}`,
-    },
-    {
-      heading: { ...right("95 %"), minor: true },
-      ...repeated,
-      cell: ({ test }) => test.rate && intervalText(test.rate),
-    },
-    {
-      heading: right("score"),
-      isShown: tests.some(({ score }) => score !== null),
-      cell: ({ test }) => test.score?.toFixed(2) ?? null,
-    },
-    {
-      heading: { ...right("time"), minor: true },
-      ...always,
-      cell: ({ test }) => (test.seconds === null ? null : `${test.seconds.toFixed(1)} s`),
-    },
-    { heading: { ...right("tokens"), minor: true }, ...always, cell: ({ test }) => test.tokens },
-    {
-      heading: right("before"),
-      ...compares,
-      cell: ({ compared }) => shareText(compared?.before),
-    },
-    { heading: right("again"), isShown: hasFresh, cell: ({ test }) => shareText(test.fresh) },
-    {
-      heading: left("verdict"),
-      ...compares,
-      cell: ({ compared }) =>
-        compared ? toned(compared.verdict, verdictText(compared.verdict)) : null,
-    },
+    column(left("result"), true, ({ test }) => toned(test.status)),
+    column(literal("test"), true, ({ test }) => test.name),
+    column(right("passes"), hasRepeats, ({ test }) => `${test.passes}/${test.runs}`),
+    column(minor(right("95 %")), hasRepeats, ({ test }) => test.rate && intervalText(test.rate)),
+    column(right("score"), hasScores, ({ test }) => test.score?.toFixed(2) ?? null),
+    column(minor(right("time")), true, ({ test: { seconds } }) =>
+      seconds === null ? null : `${seconds.toFixed(1)} s`,
+    ),
+    column(minor(right("tokens")), true, ({ test }) => test.tokens),
+    column(right("before"), compares, ({ compared }) => shareText(compared?.before)),
+    column(right("again"), hasFresh, ({ test }) => shareText(test.fresh)),
+    column(left("verdict"), compares, ({ compared }) =>
+      compared ? verdictCell(compared.verdict) : null,
+    ),
   ];
 }
 

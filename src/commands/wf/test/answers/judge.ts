@@ -87,10 +87,7 @@ export async function openJudges(
 }
 
 /** A judge and the inputs of its form. */
-interface OpenJudge {
-  readonly app: SuiteApp;
-  readonly fields: readonly Field[];
-}
+type OpenJudge = Awaited<ReturnType<typeof openJudge>>;
 
 async function askOnce(
   name: string,

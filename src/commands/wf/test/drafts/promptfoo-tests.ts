@@ -1,15 +1,10 @@
 import { isObject, own } from "../../../../lib/json.ts";
+import type { Input } from "../../../../operations/operation.ts";
+import type { testInitParams } from "./command.ts";
 import type { DraftOrReason, DraftTurn } from "./draft.ts";
 
-/** What the flags say about variables and assertions. */
-export interface PromptfooChoices {
-  /** The variable that is the question, or `prompt` for the first prompt. */
-  readonly query?: string | undefined;
-  /** Input of a workflow that gets the question. */
-  readonly input?: string | undefined;
-  /** Application that judges. */
-  readonly judge?: string | undefined;
-}
+/** What the flags say: the variable that is the question, the input that gets it, and who judges. */
+export type PromptfooChoices = Pick<Input<typeof testInitParams>, "query" | "input" | "judge">;
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -14,23 +14,11 @@ import { asText } from "../../../../operations/operation.ts";
 import { MAX_YAML_SIZE } from "../../expect/index.ts";
 import { isRowFile } from "../file/index.ts";
 
-/** What became of the answer of a test. */
-interface AcceptedRow {
-  readonly test: string;
-  readonly result: "accepted" | "acceptable" | "skipped";
-  readonly reason: string | null;
-  readonly file: string;
-  readonly line: number;
-}
-
 /**
  * Writes changed answers into their suites as the expected ones. Throws `usage`, before anything is
  * written, if that is impossible for a test that is named.
  */
-export async function* run(
-  input: Input<typeof testAcceptParams>,
-  context: Context,
-): AsyncGenerator<AcceptedRow> {
+export async function* run(input: Input<typeof testAcceptParams>, context: Context) {
   const { results, test: tests = [], all = false, dry_run: dryRun = false } = input;
   if (all === tests.length > 0)
     throw usage(
