@@ -16,14 +16,8 @@ import { local } from "../../../operations/operation.ts";
 
 const loadChecks = () => import("./run-scope.ts");
 
-/** The expectations about a run, and where to report their results. */
-export interface Expectations {
-  /** Name of the suite in JUnit XML. */
-  readonly suite: string;
-  readonly checks: readonly Expectation[];
-  /** File for JUnit XML. */
-  readonly junit: string | undefined;
-}
+/** The expectations about a run, the name of their suite, and the file for JUnit XML. */
+export type Expectations = Awaited<ReturnType<typeof readExpectations>>;
 
 /**
  * Reads sentences and files of expectations. Throws `usage`, before anything is sent, for invalid ones
@@ -32,7 +26,7 @@ export interface Expectations {
 export async function readExpectations(
   { expect: args = [], junit }: Input<typeof expectParams>,
   { host }: Context,
-): Promise<Expectations> {
+) {
   const checks: Expectation[] = [];
   const names: string[] = [];
   for (const arg of args) {

@@ -58,21 +58,11 @@ export async function readYamlNodes(
   return { nodes, contents, text, error };
 }
 
-/** The place of a value outside YAML: a cell of a row. */
-interface ValuePlace {
-  readonly path: string;
-  readonly line: number;
-  /** For messages, such as `a.csv row 3 (line 4), column b`. */
-  readonly place: string;
-  readonly keysHint: string;
-}
-
-/** Makes nodes of JSON values, so that they are read like parts of a YAML file. */
+/** Makes nodes of JSON values, such as cells of rows, so that they are read like parts of a YAML file. */
 export async function valueReader() {
   const yaml = await import("yaml");
-  return (value: unknown, { path, line, place, keysHint }: ValuePlace) => {
+  return (value: unknown, line: number, source: YamlPlace) => {
     const document = new yaml.Document(value, { aliasDuplicateObjects: false });
-    const source = { path, place: () => place, hint: keysHint };
     const nodes = yamlNodes(source, { document, lineAt: () => line }, yaml);
     return { nodes, root: document.contents ?? document.createNode(null) };
   };

@@ -198,22 +198,24 @@ function storedSearch({ search, context }: SuiteTest, stored: TestRun) {
 }
 
 /** Takes the answers of an earlier run instead of asking, each at most once. */
-export interface Reuse {
-  /** The run as its suite judges it now; undefined if it must be asked. Throws as checks do. */
-  take(run: PlannedRun): Promise<TestRun | undefined>;
-  /** How many answers were taken. */
-  readonly taken: number;
-}
+export type Reuse = Awaited<ReturnType<typeof openReuse>>;
 
 /** Reads the results whose answers are taken: those of the same server and application to the same questions. */
-export async function openReuse(file: string, context: Context): Promise<Reuse> {
+export async function openReuse(file: string, context: Context) {
   const { tests, selection } = await readSavedResults("--reuse ", file, context.host);
   const isHere = selection.server === (await context.api.baseUrl());
   const all = isHere ? tests.flatMap(({ results }) => results) : [];
   const stored = groupBy(all, ({ app, turns }) => `${app} ${questionsOf(turns)}`);
   let taken = 0;
   return {
-    async take({ suite, test, repeat, asker, checkAnswer }) {
+    /** The run as its suite judges it now; undefined if it must be asked. Throws as checks do. */
+    async take({
+      suite,
+      test,
+      repeat,
+      asker,
+      checkAnswer,
+    }: PlannedRun): Promise<TestRun | undefined> {
       const own = `${asker.app} ${questionsIn(test)}`;
       const next = test.turns.length > 0 ? stored.get(own)?.shift() : undefined;
       if (!next) return undefined;
@@ -222,6 +224,7 @@ export async function openReuse(file: string, context: Context): Promise<Reuse> 
       taken++;
       return { ...run, repeat, side: "new", confirms: false };
     },
+    /** How many answers were taken. */
     get taken() {
       return taken;
     },

@@ -72,39 +72,27 @@ function testTiles({ tests, skipped, baseline }: SuiteRun): Tile[] {
 /** What all runs of the tests took together. */
 function runTiles(runs: readonly TestRun[]): Tile[] {
   const asked = runs.filter(({ status }) => status !== "not run");
-  const known = (values: readonly (number | null)[]) => values.filter((value) => value !== null);
-  const seconds = known(asked.map((each) => each.seconds));
-  const tokens = known(asked.map((each) => each.tokens));
-  const judges = sum(known(asked.map(({ judge_tokens }) => judge_tokens)));
-  const p95 = percentile(Float64Array.from(seconds).sort(), 95);
-  const unknown = (values: readonly unknown[]) =>
-    values.length === asked.length
+  const known = (figure: "seconds" | "tokens" | "judge_tokens") =>
+    asked.flatMap((each) => each[figure] ?? []);
+  const tile = (
+    label: string,
+    values: readonly number[],
+    shown: typeof groupDigits,
+    more: string[],
+  ) => {
+    const unknown = `of ${values.length} of ${counted(asked.length, "run")}`;
+    const notes = [...(values.length === asked.length ? [] : [unknown]), ...more];
+    return values.length === 0
       ? []
-      : [`of ${values.length} of ${counted(asked.length, "run")}`];
-  const note = (...texts: readonly string[]) => (texts.length > 0 ? texts.join(", ") : undefined);
+      : [{ label, value: shown(sum(values)), note: notes.join(", ") || undefined }];
+  };
+  const [seconds, judges] = [known("seconds"), sum(known("judge_tokens"))];
+  const p95 = percentile(Float64Array.from(seconds).sort(), 95) ?? 0;
+  const ofJudges = judges > 0 ? [`judges ${groupDigits(judges)}`] : [];
   return [
     { label: "runs", value: groupDigits(asked.length) },
-    ...(p95 === null
-      ? []
-      : [
-          {
-            label: "time of all runs",
-            value: formatSeconds(sum(seconds)),
-            note: note(...unknown(seconds), `p95 ${formatSeconds(p95)}`),
-          },
-        ]),
-    ...(tokens.length === 0
-      ? []
-      : [
-          {
-            label: "tokens of all runs",
-            value: groupDigits(sum(tokens)),
-            note: note(
-              ...unknown(tokens),
-              ...(judges > 0 ? [`judges ${groupDigits(judges)}`] : []),
-            ),
-          },
-        ]),
+    ...tile("time of all runs", seconds, formatSeconds, [`p95 ${formatSeconds(p95)}`]),
+    ...tile("tokens of all runs", known("tokens"), groupDigits, ofJudges),
   ];
 }
 
