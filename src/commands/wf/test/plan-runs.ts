@@ -168,18 +168,19 @@ interface AllowingLine {
 }
 
 /**
- * Reads suites and selects their tests. Throws `usage` as both do, for a file that a suite must not name, and for a
+ * Reads suites and selects their tests; the server is that of the command unless it is known. Throws `usage` as both do, for a file that a suite must not name, and for a
  * program without --allow-run.
  */
 export async function readSelected(
   paths: Iterable<string>,
-  choice: Omit<TestSelection, "suites">,
+  choice: Omit<TestSelection, "suites" | "server"> & { readonly server: string | undefined },
   { failed, ...line }: AllowingLine & { readonly failed?: ReadonlySet<string> | undefined },
-  { host, options }: Context,
+  { api, host, options }: Context,
 ): Promise<SelectedSuites> {
   const all: Suite[] = [];
   for (const path of paths) all.push(await readSuite(path, host.files));
-  const selected = selectTests(all, choice, failed);
+  const server = choice.server ?? (await api.baseUrl());
+  const selected = selectTests(all, { ...choice, server }, failed);
   const { allowFiles: allowed } = options.flags;
   for (const suite of selected.suites)
     for (const path of filesIn(suite)) await requireNear(path, { file: suite.path, allowed }, host);

@@ -106,13 +106,12 @@ async function* runAgain(
 
 /** The tests of the command line. Throws usage if there are none, unless the shard has none. */
 async function readSelection(input: TestRunInput, context: Context): Promise<SelectedSuites> {
-  const { host, notice, api } = context;
+  const { host, notice } = context;
   const { suites: paths, only = [], failed_from, first, repeat = 1, shard: share } = input;
   const { baseline, against = null, confirm = DEFAULT_CONFIRM } = input;
   requireComparison(input);
   const failed = failed_from === undefined ? undefined : await readFailedTests(failed_from, host);
   const shard = parseShard(share, host.env) ?? null;
-  const server = await api.baseUrl();
   const choice = {
     only,
     failed_from: failed_from ?? null,
@@ -120,7 +119,7 @@ async function readSelection(input: TestRunInput, context: Context): Promise<Sel
     repeat,
     confirm: baseline === undefined && against === null ? null : confirm,
     against,
-    server,
+    server: undefined,
     shard,
   };
   const allowing = commandLine("wf test run", paths, { "allow-run": true });
