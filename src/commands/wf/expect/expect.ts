@@ -1,20 +1,26 @@
+import { relative, resolve } from "node:path";
 import type { EventStage } from "../../../api/sse.ts";
 import type { CliError } from "../../../errors.ts";
+import type { Host } from "../../../host/host.ts";
+import { signsFor } from "../../../lib/environment.ts";
+import { junitText } from "../../../lib/formats/junit.ts";
+import { local } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { endingOf, raiseOutcome } from "../../../runs/outcome.ts";
 import { RunTrace } from "../../../runs/trace.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutput, writeOutput } from "../../task/files.ts";
 import type { FollowResult } from "../follow/index.ts";
-import { traceEvents } from "./run-scope.ts";
+import {
+  checkExpectation,
+  gateError,
+  namedEnds,
+  notMet,
+  parseExpectation,
+  runSucceeded,
+  traceEvents,
+} from "./run-scope.ts";
 import type { CheckedExpectation, Expectation } from "./run-scope.ts";
-import { relative, resolve } from "node:path";
-import type { Host } from "../../../host/host.ts";
-import { junitText } from "../../../lib/formats/junit.ts";
-import { signsFor } from "../../../lib/environment.ts";
-import { local } from "../../../operations/operation.ts";
-
-const loadChecks = () => import("./run-scope.ts");
 
 /** The expectations about a run, the name of their suite, and the file for JUnit XML. */
 export type Expectations = Awaited<ReturnType<typeof readExpectations>>;
@@ -35,10 +41,7 @@ export async function readExpectations(
       const file = await readExpectFile(arg, host.files);
       checks.push(...file.checks);
       if (file.name !== undefined) names.push(file.name);
-    } else {
-      const { parseExpectation } = await loadChecks();
-      checks.push(parseExpectation(arg, "--expect"));
-    }
+    } else checks.push(parseExpectation(arg, "--expect"));
   }
   if (junit !== undefined) await prepareOutput(`--junit ${junit}`, junit, host);
   return { suite: names.join(", ") || "expectations", checks, junit };
@@ -78,7 +81,6 @@ export function evaluate<Result extends FollowResult>(
       // Unchecked expectations must not pass.
       const why = "the output was not read to its end";
       await reportUnchecked(expectations, why, context);
-      const { gateError } = await loadChecks();
       if (expectations.checks.length > 0)
         throw gateError(`the expectations were not checked: ${why}`);
     },
@@ -98,7 +100,6 @@ async function expectationReport(
 ): Promise<void> {
   const raise = () => raiseOutcome(runId, outcome, context.notice);
   if (!isRequested(expectations)) return raise();
-  const { checkExpectation, namedEnds, notMet, runSucceeded } = await loadChecks();
   const end = endingOf(outcome);
   const expectedEnds = expectations.checks.flatMap(namedEnds);
   if (end === "paused" && !expectedEnds.includes("paused")) {
@@ -139,7 +140,6 @@ async function reportUnchecked(
   why: string,
   context: Context,
 ): Promise<void> {
-  const { runSucceeded } = await loadChecks();
   const result = { passed: false, actual: `not checked: ${why}` };
   const checks = expectations.checks.length > 0 ? expectations.checks : [runSucceeded];
   const checked = checks.map((each) => ({ ...each, result }));

@@ -3,8 +3,8 @@ import { CliError, usage } from "../../../errors.ts";
 import type { Files } from "../../../host/host.ts";
 import { didYouMean } from "../../../lib/did-you-mean.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
-import { decodeUtf8 } from "../../../lib/text.ts";
 import { own, valueAt } from "../../../lib/json.ts";
+import { decodeUtf8 } from "../../../lib/text.ts";
 import { parseExpectation } from "./run-scope.ts";
 import type { Expectation } from "./run-scope.ts";
 

@@ -1,5 +1,6 @@
 import { groupBy } from "../../../lib/collect.ts";
 import { percentile, sum } from "../../../lib/numbers.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { compareWords } from "./answers/index.ts";
 import { usualSimilarity } from "./file/index.ts";
 import type { TestResult } from "./results.ts";
@@ -16,7 +17,6 @@ import {
   totalPasses,
 } from "./verdict/index.ts";
 import type { SuiteVerdict, TestPair, VerdictOptions } from "./verdict/index.ts";
-import { counted, firstNames } from "../../../lib/text.ts";
 
 /**
  * How a test compares with an earlier run: `broken` and `fixed` passed less or more often than chance explains;

@@ -1,26 +1,26 @@
 import { CliError } from "../../../errors.ts";
-import type { Input } from "../../../operations/operation.ts";
+import { collect, groupBy } from "../../../lib/collect.ts";
 import { junitSuites } from "../../../lib/formats/junit.ts";
 import type { JUnitCase, JUnitSuite } from "../../../lib/formats/junit.ts";
+import { sum } from "../../../lib/numbers.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
+import type { Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { gateError } from "../expect/index.ts";
 import { calibrationNotes } from "./answers/index.ts";
 import type { resultParams } from "./command.ts";
-import { suiteText, compareSuites } from "./comparison.ts";
+import { compareSuites, suiteText } from "./comparison.ts";
 import type { ComparedWith, SuiteComparison, Verdict } from "./comparison.ts";
-import { addToHistory, prepareHistory, historyOf, readSavedResults } from "./saved-results.ts";
-import type { DatedResults, SavedResults } from "./saved-results.ts";
-import { overBudget } from "./run-tests.ts";
 import { testNameOf } from "./plan-runs.ts";
 import { problemsOf, quarantined } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
+import { overBudget } from "./run-tests.ts";
+import { addToHistory, historyOf, prepareHistory, readSavedResults } from "./saved-results.ts";
+import type { DatedResults, SavedResults } from "./saved-results.ts";
 import { passedText, suiteReport, verdictText } from "./suite-report.ts";
 import type { SuiteRun } from "./suite-report.ts";
-import { collect, groupBy } from "../../../lib/collect.ts";
-import { sum } from "../../../lib/numbers.ts";
 
 type ResultInput = Input<typeof resultParams>;
 

@@ -7,9 +7,9 @@ import { left, literal, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Tone } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { testFlakyParams } from "./command.ts";
+import { isJudged } from "./results.ts";
 import { historyOf } from "./saved-results.ts";
 import type { DatedResults } from "./saved-results.ts";
-import { isJudged } from "./results.ts";
 import { intervalText, passRate } from "./verdict/index.ts";
 
 /** Reports which tests of a history are flaky. Throws `usage` if it has no results. */

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { safePath } from "../../../host/safe-path.ts";
 import { CliError, diskProblem, reasonOf, usage } from "../../../errors.ts";
+import { safePath } from "../../../host/safe-path.ts";
 import type { ServerEvent } from "../../../lib/server-event.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { RunTrace } from "../../../runs/trace.ts";

@@ -4,9 +4,9 @@ import { percentile } from "../../../lib/numbers.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, shortened } from "../../../lib/text.ts";
 import type { LiveItem, LiveItems, ProgressStep, TextLine } from "../../../output/report-model.ts";
+import type { TestRun, TestSelection } from "./answers/index.ts";
 import { testNameOf } from "./plan-runs.ts";
 import type { PlannedRun, SkippedTest } from "./plan-runs.ts";
-import type { TestRun, TestSelection } from "./answers/index.ts";
 import { passRate } from "./verdict/index.ts";
 import type { PassRate } from "./verdict/index.ts";
 

@@ -7,11 +7,11 @@ import { isObject } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { lockJournal, unlockedJournal } from "../../task/files.ts";
+import { storedRun } from "./answers/index.ts";
+import type { TestRun } from "./answers/index.ts";
 import { filesIn, judgesOf } from "./file/index.ts";
 import type { PlannedRun } from "./plan-runs.ts";
-import type { TestRun } from "./answers/index.ts";
 import { isJudged } from "./results.ts";
-import { storedRun } from "./answers/index.ts";
 
 /** Results of runs on disk, so that the same command continues after a kill and asks nothing twice. */
 export type RunJournal = Awaited<ReturnType<typeof openRunJournal>>;

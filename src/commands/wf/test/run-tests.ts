@@ -1,4 +1,8 @@
 import { CliError } from "../../../errors.ts";
+import { sum } from "../../../lib/numbers.ts";
+import { isNumber } from "../../../lib/server-event.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
+import { counted } from "../../../lib/text.ts";
 import { runFields } from "../expect/index.ts";
 import {
   answerText,
@@ -19,10 +23,6 @@ import type {
 } from "./answers/index.ts";
 import type { SuiteTest, SuiteTurn } from "./file/index.ts";
 import type { Tape } from "./keep-recordings.ts";
-import { isNumber } from "../../../lib/server-event.ts";
-import type { ServerEvent } from "../../../lib/server-event.ts";
-import { sum } from "../../../lib/numbers.ts";
-import { counted } from "../../../lib/text.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 
 const blank = ({ suite, test, repeat, side, confirms, asker: { app } }: PlannedRun) => {

@@ -6,6 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { ReportStep } from "../../../output/report-model.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
+import type { TestRun } from "./answers/index.ts";
 import type { testRunParams } from "./command.ts";
 import { doubtfulTests } from "./comparison.ts";
 import { prepareConclusion } from "./conclude.ts";
@@ -14,14 +15,13 @@ import type { Keeper } from "./keep-recordings.ts";
 import { planRuns, readSelected, testNameOf } from "./plan-runs.ts";
 import type { PlannedRun, RunPlan, SelectedSuites } from "./plan-runs.ts";
 import { isExcused, TestBoard, testResults } from "./results.ts";
-import { openReuse } from "./score.ts";
-import type { Reuse } from "./score.ts";
 import { openRunJournal } from "./run-journal.ts";
 import type { RunJournal } from "./run-journal.ts";
 import { runTest, testNotRun } from "./run-tests.ts";
-import type { TestRun } from "./answers/index.ts";
 import { readFailedTests } from "./saved-results.ts";
 import type { SavedResults } from "./saved-results.ts";
+import { openReuse } from "./score.ts";
+import type { Reuse } from "./score.ts";
 
 type TestRunInput = Input<typeof testRunParams>;
 

@@ -1,16 +1,16 @@
 import { join } from "node:path";
 import { CliError, usage } from "../../../errors.ts";
+import type { Host } from "../../../host/host.ts";
+import { commandLine } from "../../../lib/command-line.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { counted, firstNames } from "../../../lib/text.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { prepareOutput, readInput, writeOutput } from "../../task/files.ts";
-import type { Host } from "../../../host/host.ts";
-import { commandLine } from "../../../lib/command-line.ts";
-import { testResult } from "./results.ts";
-import type { TestResult } from "./results.ts";
 import { statuses, storedRun, storedSelection } from "./answers/index.ts";
 import type { TestSelection } from "./answers/index.ts";
+import { testResult } from "./results.ts";
+import type { TestResult } from "./results.ts";
 
 /** The content of a file that --save has written. */
 export interface SavedResults {

@@ -20,12 +20,12 @@ import type { CheckAnswer, SuiteAnswer, TestRun, TurnCheck } from "./answers/ind
 import type { testScoreParams } from "./command.ts";
 import { prepareConclusion } from "./conclude.ts";
 import { judgesOf } from "./file/index.ts";
-import { askedTurn, checkLimits, judgedChecks, questionsIn, questionsOf } from "./run-tests.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "./file/index.ts";
 import { readSelected } from "./plan-runs.ts";
 import type { PlannedRun } from "./plan-runs.ts";
 import { testResults } from "./results.ts";
 import type { TestResult } from "./results.ts";
+import { askedTurn, checkLimits, judgedChecks, questionsIn, questionsOf } from "./run-tests.ts";
 import { readSavedResults } from "./saved-results.ts";
 
 /** A stored run of a test, and what its answers are checked with. */

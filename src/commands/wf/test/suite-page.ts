@@ -1,6 +1,8 @@
 import { formatSeconds, groupDigits, percentile, sum } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
-import { literal, left, right } from "../../../output/report-model.ts";
+import { openWordDiff } from "../../../lib/word-diff.ts";
+import type { WordDiff } from "../../../lib/word-diff.ts";
+import { left, literal, right } from "../../../output/report-model.ts";
 import type {
   Cell,
   Plot,
@@ -9,14 +11,12 @@ import type {
   Section,
   Tile,
 } from "../../../output/report-model.ts";
-import { openWordDiff } from "../../../lib/word-diff.ts";
-import type { WordDiff } from "../../../lib/word-diff.ts";
-import type { TestResult } from "./results.ts";
 import type { TestRun } from "./answers/index.ts";
-import { testTable, notable, notesOf, passedText, rowsOf, testColumns } from "./suite-report.ts";
-import type { SuiteRun, TestRow } from "./suite-report.ts";
 import { observations, testHistories } from "./flaky.ts";
 import type { TestHistory } from "./flaky.ts";
+import type { TestResult } from "./results.ts";
+import { notable, notesOf, passedText, rowsOf, testColumns, testTable } from "./suite-report.ts";
+import type { SuiteRun, TestRow } from "./suite-report.ts";
 import { testDetails } from "./test-details.ts";
 
 /** The page of a run of suites: its figures, the course of its history, and the tests, those that failed first. */

@@ -4,10 +4,10 @@ import { left, literal, noTable, right } from "../../../output/report-model.ts";
 import type { Cell, Heading, Report, Section, Tone } from "../../../output/report-model.ts";
 import { comparisonNotes, neededFor } from "./comparison.ts";
 import type { SuiteComparison, TestComparison, Verdict } from "./comparison.ts";
-import type { DatedResults } from "./saved-results.ts";
-import { overBudget } from "./run-tests.ts";
 import { problemsOf } from "./results.ts";
 import type { SuiteOutcome, TestResult } from "./results.ts";
+import { overBudget } from "./run-tests.ts";
+import type { DatedResults } from "./saved-results.ts";
 import { intervalText } from "./verdict/index.ts";
 import type { Passes } from "./verdict/index.ts";
 

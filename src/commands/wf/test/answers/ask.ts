@@ -12,10 +12,10 @@ import type { RunOutcome } from "../../../../runs/outcome.ts";
 import { citedChunks, RunTrace } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { isChatMode } from "../../app/index.ts";
+import { isModelLimit, ReplyPrinter } from "../../chat/index.ts";
 import { runFields, traceEvents } from "../../expect/index.ts";
 import { followDisplayed, startStream } from "../../follow/index.ts";
 import { assignedInputs } from "../../forms/index.ts";
-import { isModelLimit, ReplyPrinter } from "../../chat/index.ts";
 import { needsText } from "../file/index.ts";
 import type { Suite, SuiteTurn } from "../file/index.ts";
 

@@ -1,4 +1,9 @@
+import { dirname } from "node:path";
+import { reasonOf } from "../../../../errors.ts";
+import { isObject } from "../../../../lib/json.ts";
+import { counted, firstNames } from "../../../../lib/text.ts";
 import { isSuccess } from "../../../../runs/status.ts";
+import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import {
   checkExpectation,
@@ -7,21 +12,16 @@ import {
   runFields,
   runSucceeded,
 } from "../../expect/index.ts";
+import { needsText } from "../file/index.ts";
+import type { Suite, SuiteProgram, SuiteSupport, SuiteTurn } from "../file/index.ts";
 import type { SuiteAnswer } from "./ask.ts";
+import { atLeastOf, checkContext, supportedSentences } from "./check-chunks.ts";
+import { openSchema } from "./check-schema.ts";
 import { onlyJsonIn, openComparison } from "./compare-answer.ts";
 import type { AnswerComparison } from "./compare-answer.ts";
 import { openJudges } from "./judge.ts";
 import type { Judge, JudgedAnswer, Judgement } from "./judge.ts";
-import type { Suite, SuiteProgram, SuiteSupport, SuiteTurn } from "../file/index.ts";
-import { needsText } from "../file/index.ts";
-import { openSchema } from "./check-schema.ts";
-import { counted, firstNames } from "../../../../lib/text.ts";
-import type { CitedChunk } from "../../../../runs/trace.ts";
-import { atLeastOf, checkContext, supportedSentences } from "./check-chunks.ts";
 import type { AnswerCheck } from "./stored-run.ts";
-import { dirname } from "node:path";
-import { reasonOf } from "../../../../errors.ts";
-import { isObject } from "../../../../lib/json.ts";
 
 /** What is known beside an answer. */
 export interface AnswerBackground {

@@ -1,7 +1,7 @@
 import { firstNames } from "../../../../lib/text.ts";
+import { segmentsOf } from "../../../../lib/words.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { SuiteContext, SuiteSupport } from "../file/index.ts";
-import { segmentsOf } from "../../../../lib/words.ts";
 import { factsIn, hasFacts } from "./facts.ts";
 
 /** A share as checks show it: `at least 1 of` would mean one. */

@@ -1,11 +1,11 @@
 import { own } from "../../../../lib/json.ts";
 import { firstNames } from "../../../../lib/text.ts";
-import type { Context } from "../../../task/command-spec.ts";
 import { openQuestionSearch } from "../../../kb/eval/index.ts";
 import type { SearchedItem, SearchedQuestion } from "../../../kb/eval/index.ts";
+import type { Context } from "../../../task/command-spec.ts";
+import type { Suite, SuiteSearch, SuiteTest } from "../file/index.ts";
 import type { SuiteAnswer } from "./ask.ts";
 import { checkContext } from "./check-chunks.ts";
-import type { Suite, SuiteSearch, SuiteTest } from "../file/index.ts";
 import type { FoundChunks, TurnCheck } from "./stored-run.ts";
 
 /** Searches for the question of a test, once for all its repeats. */

@@ -227,7 +227,7 @@ const rubric = /^(llm-rubric|model-graded-closedqa)$/;
 const factuality = /^(model-graded-)?factuality$/;
 
 /** Types that a cell of a table may name; any other text there is an expected answer. */
-export const isAssertionType = (type: string): boolean =>
+const isAssertionType = (type: string): boolean =>
   Object.hasOwn(conditions, type) ||
   /^(similar|levenshtein|cost|javascript|fn|eval|python|webhook|file)$/.test(type) ||
   rubric.test(type) ||

@@ -1,5 +1,8 @@
 import { mapConcurrent } from "../../../../api/concurrent-map.ts";
 import { CliError, reasonOf, usage } from "../../../../errors.ts";
+import type { Files } from "../../../../host/host.ts";
+import { rowPlace, unreadable } from "../../../../lib/formats/rows-file.ts";
+import type { FileRow } from "../../../../lib/formats/rows-file.ts";
 import { counted, firstNames } from "../../../../lib/text.ts";
 import { getAppInfo } from "../../../../operations/apps.ts";
 import type { Input } from "../../../../operations/operation.ts";
@@ -7,16 +10,13 @@ import type { Report } from "../../../../output/report-model.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { prepareOutputs, writeOutput } from "../../../task/files.ts";
 import { isChatMode } from "../../app/index.ts";
+import { readEach } from "../../expect/index.ts";
 import { openJudges, saveCalibration } from "../answers/index.ts";
 import type { Judgement } from "../answers/index.ts";
+import { rowsInFile } from "../file/index.ts";
 import { calibrationReport, noteOf } from "./calibration-report.ts";
 import type { JudgedRow, JudgedWay } from "./calibration-report.ts";
 import type { testCalibrateParams } from "./command.ts";
-import { readEach } from "../../expect/index.ts";
-import type { Files } from "../../../../host/host.ts";
-import { rowPlace, unreadable } from "../../../../lib/formats/rows-file.ts";
-import type { FileRow } from "../../../../lib/formats/rows-file.ts";
-import { rowsInFile } from "../file/index.ts";
 
 /**
  * Has a judge mark answers that people have marked, and reports how well it agrees with them. Throws

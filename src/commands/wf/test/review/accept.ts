@@ -1,18 +1,18 @@
 import { CliError, reasonOf, usage } from "../../../../errors.ts";
-import { counted } from "../../../../lib/text.ts";
-import type { Input } from "../../../../operations/operation.ts";
-import type { Context } from "../../../task/command-spec.ts";
-import type { testAcceptParams } from "./command.ts";
-import { changedAnswers, restOf } from "./changed-answers.ts";
-import type { ChangedAnswer } from "./changed-answers.ts";
 import { csvLines } from "../../../../lib/formats/csv.ts";
 import { readRowFile } from "../../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../../lib/formats/rows-file.ts";
 import { editYaml } from "../../../../lib/formats/yaml-edit.ts";
 import { isObject, tryParseJson } from "../../../../lib/json.ts";
+import { counted } from "../../../../lib/text.ts";
 import { asText } from "../../../../operations/operation.ts";
+import type { Input } from "../../../../operations/operation.ts";
+import type { Context } from "../../../task/command-spec.ts";
 import { MAX_YAML_SIZE } from "../../expect/index.ts";
 import { isRowFile } from "../file/index.ts";
+import { changedAnswers, restOf } from "./changed-answers.ts";
+import type { ChangedAnswer } from "./changed-answers.ts";
+import type { testAcceptParams } from "./command.ts";
 
 /**
  * Writes changed answers into their suites as the expected ones. Throws `usage`, before anything is

@@ -4,10 +4,10 @@ import { groupBy } from "../../../../lib/collect.ts";
 import { counted } from "../../../../lib/text.ts";
 import type { Input } from "../../../../operations/operation.ts";
 import type { Context } from "../../../task/command-spec.ts";
-import { questionsIn, questionsOf, isJudged, readSavedResults } from "../index.ts";
-import type { TestResult } from "../index.ts";
 import { readSuite } from "../file/index.ts";
 import type { Suite, SuiteTest, SuiteTurn } from "../file/index.ts";
+import { isJudged, questionsIn, questionsOf, readSavedResults } from "../index.ts";
+import type { TestResult } from "../index.ts";
 import type { testReviewParams } from "./command.ts";
 
 /** An answer of a test that differs from the expected ones. */

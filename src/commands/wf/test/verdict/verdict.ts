@@ -1,3 +1,4 @@
+import { groupBy } from "../../../../lib/collect.ts";
 import { sum } from "../../../../lib/numbers.ts";
 import {
   binomial,
@@ -8,7 +9,6 @@ import {
   studentBelow,
 } from "./statistics.ts";
 import type { Passes, Tail } from "./statistics.ts";
-import { groupBy } from "../../../../lib/collect.ts";
 
 /** What two runs of one test gave. */
 export interface TestPair {

@@ -1,16 +1,16 @@
 import { CliError } from "../../../../errors.ts";
 import type { FailureKind } from "../../../../errors.ts";
 import { collect, groupBy } from "../../../../lib/collect.ts";
+import { readRowFile, unreadable } from "../../../../lib/formats/rows-file.ts";
+import { tryParseJson } from "../../../../lib/json.ts";
 import { getEndUser } from "../../../../operations/apps.ts";
 import { listFeedback, listMessages } from "../../../../operations/chats.ts";
 import type { Feedback, Message } from "../../../../operations/chats.ts";
 import type { Context } from "../../../task/command-spec.ts";
+import { readInput } from "../../../task/files.ts";
 import { requireKind } from "../../app/index.ts";
 import { draftTurn, questionDraft } from "./draft.ts";
 import type { DraftOrReason } from "./draft.ts";
-import { readRowFile, unreadable } from "../../../../lib/formats/rows-file.ts";
-import { tryParseJson } from "../../../../lib/json.ts";
-import { readInput } from "../../../task/files.ts";
 
 /**
  * Messages with a like and without a dislike; those before them in their conversation are earlier
