@@ -65,7 +65,8 @@ export async function prepareConclusion(input: ResultInput, context: Context) {
       const failures = failuresOf(counting, compared, input);
       const file = selection.against ?? baseline?.file ?? "";
       const turns = tests.flatMap(({ results }) => results.flatMap((each) => each.turns));
-      const judges = await calibrationNotes(turns, context);
+      const isJudged = turns.some(({ judge }) => judge);
+      const judges = isJudged ? await calibrationNotes(turns, context) : [];
       const run: SuiteRun = {
         ...outcome,
         level,
