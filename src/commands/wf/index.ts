@@ -31,6 +31,7 @@ export const workflowFeatures: readonly Feature[] = [
     testMerge: () => import("./test/merge.ts"),
     testPlan: () => import("./test/plan.ts"),
     testScore: () => import("./test/score.ts"),
+    testFlaky: () => import("./test/flaky.ts"),
     testSchema: () => import("./test/file/schema.ts"),
   }),
   tasks("test", () => import("./test/drafts/command.ts"), {
@@ -38,9 +39,6 @@ export const workflowFeatures: readonly Feature[] = [
   }),
   tasks("test", () => import("./test/judging/command.ts"), {
     testCalibrate: () => import("./test/judging/calibrate.ts"),
-  }),
-  tasks("test", () => import("./test/flaky/command.ts"), {
-    testFlaky: () => import("./test/flaky/flaky.ts"),
   }),
   tasks("test", () => import("./test/review/command.ts"), {
     testReview: () => import("./test/review/review.ts"),

@@ -11,10 +11,10 @@ import type { RunOutcome } from "../../../../runs/outcome.ts";
 import { citedChunks, RunTrace } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { isChatMode } from "../../app/index.ts";
+import { isModelLimit, ReplyPrinter } from "../../chat/index.ts";
 import { runFields, traceEvents } from "../../expect/index.ts";
 import { followDisplayed, startStream } from "../../follow/index.ts";
 import { assignedInputs } from "../../forms/index.ts";
-import { isModelLimit, ReplyPrinter } from "../../chat/index.ts";
 import { needsText } from "../file/index.ts";
 import type { Suite, SuiteTurn } from "../file/index.ts";
 
@@ -62,21 +62,13 @@ interface Question {
 const MAX_REPEATS = 3;
 
 /** An application that is asked. */
-export interface SuiteApp {
-  /** As the server calls it. */
-  readonly name: string;
-  readonly mode: string;
-  readonly isChat: boolean;
-  readonly context: Context;
-  /** Asks, as an asker does. */
-  send(question: Question, conversation?: string): Promise<SuiteAnswer>;
-}
+export type SuiteApp = Awaited<ReturnType<typeof openApp>>;
 
 /** Opens an application by its name in the profile, or that of the command line. */
 export async function openApp(
   { app, user, version }: Pick<Suite, "app" | "user" | "version">,
   common: Context,
-): Promise<SuiteApp> {
+) {
   const context = common.with({ app, user });
   const { mode = "", name = "" } = await context.api.call(getAppInfo, {});
   const isChat = isChatMode(mode);
@@ -84,7 +76,7 @@ export async function openApp(
     throw usage(
       `application ${JSON.stringify(name)} has mode ${mode}, which has no versions of a workflow`,
     );
-  const sendOnce: SuiteApp["send"] = async ({ query, inputs, onEvents }, conversation) => {
+  const sendOnce = async ({ query, inputs, onEvents }: Question, conversation?: string) => {
     if (mode === "workflow") {
       const first =
         version === undefined
@@ -110,7 +102,8 @@ export async function openApp(
     mode,
     isChat,
     context,
-    async send(question, conversation) {
+    /** Asks, as an asker does. */
+    async send(question: Question, conversation?: string): Promise<SuiteAnswer> {
       // A continued conversation would hold the question twice.
       const repeats = conversation === undefined && refused < MAX_REPEATS ? MAX_REPEATS : 0;
       let answer = await sendOnce(question, conversation);

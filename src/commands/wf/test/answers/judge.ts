@@ -1,4 +1,7 @@
 import { CliError, usage } from "../../../../errors.ts";
+import { isObject } from "../../../../lib/json.ts";
+import { sum } from "../../../../lib/numbers.ts";
+import { sha256 } from "../../../../lib/sha256.ts";
 import { getAppParameters } from "../../../../operations/apps.ts";
 import { isSuccess } from "../../../../runs/outcome.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
@@ -6,13 +9,10 @@ import type { Context } from "../../../task/command-spec.ts";
 import { quoted, runFields } from "../../expect/index.ts";
 import { appFields } from "../../forms/index.ts";
 import type { Field } from "../../forms/index.ts";
-import { openApp, stopsSuite } from "./ask.ts";
-import type { SuiteAnswer, SuiteApp } from "./ask.ts";
 import { judgesOf } from "../file/index.ts";
 import type { SuiteJudge, SuiteTurn } from "../file/index.ts";
-import { sha256 } from "../../../../lib/sha256.ts";
-import { isObject } from "../../../../lib/json.ts";
-import { sum } from "../../../../lib/numbers.ts";
+import { openApp, stopsSuite } from "./ask.ts";
+import type { SuiteAnswer, SuiteApp } from "./ask.ts";
 import { onlyJsonIn } from "./compare-answer.ts";
 
 /** What a judge or a program says about an answer, and the tokens it used; or why that is not known. */
@@ -87,10 +87,7 @@ export async function openJudges(
 }
 
 /** A judge and the inputs of its form. */
-interface OpenJudge {
-  readonly app: SuiteApp;
-  readonly fields: readonly Field[];
-}
+type OpenJudge = Awaited<ReturnType<typeof openJudge>>;
 
 async function askOnce(
   name: string,
