@@ -1,5 +1,5 @@
 import { countCharacters } from "../lib/text.ts";
-import { strip } from "./spaces.ts";
+import { strip } from "./clean.ts";
 
 /** How long chunks are and where they end; counted in Unicode characters, whatever the API calls them. */
 export interface Segmentation {

@@ -1,8 +1,7 @@
 import { atLeast, newestServer, recordedServers } from "../lib/version.ts";
-import { cleanText, deleteCharacters } from "./clean.ts";
+import { cleanText, deleteCharacters, strip } from "./clean.ts";
 import { type Part, splitAtSeparator, splitAutomatically } from "./pieces.ts";
 import type { ProcessRule } from "./rule.ts";
-import { strip } from "./spaces.ts";
 
 export type { Part } from "./pieces.ts";
 

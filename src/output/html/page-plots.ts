@@ -1,6 +1,6 @@
 import type { Plot, ReportPage, Tile } from "../report-model.ts";
 import type { Times } from "../style.ts";
-import { escapeLine } from "./markup.ts";
+import { escapeLine } from "./page-table.ts";
 
 /** What stands between the title of a page and its tables. */
 export function overviewHtml({ facts = {}, tiles = [], plots = [] }: ReportPage, times: Times) {

@@ -4,7 +4,7 @@ import type { Cell, Chart, Detail, Heading, RowMarks, Section, Tone } from "../r
 import { cellText, humanTimes } from "../table/table.ts";
 import { columnColor } from "../style.ts";
 import type { Times } from "../style.ts";
-import { escapeHtml, escapeLine, hiddenText } from "./markup.ts";
+import { visible } from "../display-width.ts";
 
 /** What a table is called, and how its rows unfold. */
 interface TableOptions {
@@ -296,3 +296,27 @@ const rounded = (value: number): number => Number(value.toFixed(2));
 
 /** A number limited to 0 to 1; 0 if it is not a number. */
 const share = (value: number): number => (value > 0 ? Math.min(value, 1) : 0);
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/**
+ * Any text as content of an element or of a quoted attribute. Control and bidi characters become visible
+ * ones, as on a terminal; line ends stay.
+ */
+export const escapeHtml = (text: string): string =>
+  visible(text, { newlines: true })
+    .replace(/\p{Noncharacter_Code_Point}/gu, "\u{FFFD}")
+    .replace(/[&<>"']/g, (found) => entities[found] ?? "");
+
+/** The same on one line. */
+export const escapeLine = (text: string): string => escapeHtml(text.replace(/\s+/g, " ").trim());
+
+/** Text for readers that hear the page. */
+export const hiddenText = (text: string): string =>
+  `<span class="hidden">${escapeLine(text)}</span>`;

@@ -15,8 +15,14 @@ import type {
 } from "../report-model.ts";
 import { visible, escapeControls } from "../display-width.ts";
 import { overviewHtml } from "./page-plots.ts";
-import { tonedText, chartHtml, tableHtml } from "./page-table.ts";
-import { escapeHtml, escapeLine, hiddenText } from "./markup.ts";
+import {
+  tonedText,
+  chartHtml,
+  tableHtml,
+  escapeHtml,
+  escapeLine,
+  hiddenText,
+} from "./page-table.ts";
 import css from "../../lib/page/page.css?raw";
 import script from "./page-script.js?raw";
 import { paletteCss } from "../../lib/page/palette.ts";

@@ -8,8 +8,7 @@ import type { Style } from "../formats/text-formats.ts";
 import { wholeScreen } from "../live/terminal-writer.ts";
 import { isChart, plainCell } from "../report-model.ts";
 import type { Cell, Report, ReportStep, Section, Tone } from "../report-model.ts";
-import { textChart, textLine, tones } from "../table/text-lines.ts";
-import { comparedTexts } from "../table/compared-texts.ts";
+import { textChart, textLine, tones, comparedTexts } from "../table/text-lines.ts";
 import { gridText } from "../table/grid.ts";
 import { availableWidth } from "../table/table.ts";
 import type { TableField, TableStyle } from "../table/table.ts";
@@ -119,7 +118,7 @@ async function reportText(
   out: Output,
 ): Promise<string> {
   if (form === "md" && report.brief)
-    return (await import("./brief-report.ts")).briefText(report.brief, style, out);
+    return (await import("../formats/cell-lines.ts")).briefText(report.brief, style, out);
   const isGrid = form === "grid" || form === "wide";
   const print = isGrid ? gridSection : await sectionPrinter(form, style, out);
   const { sections, screen = sections } = report;

@@ -5,12 +5,11 @@ import { own } from "../../../lib/json.ts";
 import { countCharacters, counted, decodeText } from "../../../lib/text.ts";
 import { getDocument, listDocuments, updateDocumentByText } from "../../../operations/documents.ts";
 import type { Context, RowWork } from "../../task/command-spec.ts";
-import { readContents } from "./contents.ts";
+import { readContents, replaceFile } from "./contents.ts";
 import { responseValues } from "./field-values.ts";
 import { indexingStatusOf, isIndexed, waitForIndexing } from "./indexing-status.ts";
-import { syncFields } from "./marks.ts";
+import { syncFields } from "./state.ts";
 import { confirmLosses, lossesOf } from "./losses.ts";
-import { replaceFile } from "./replace.ts";
 import { incomplete, verifiedRename } from "./verify-rename.ts";
 import type { DocumentDetail, Rename, RenameInput, SentContent } from "./verify-rename.ts";
 

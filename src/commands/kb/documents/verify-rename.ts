@@ -7,7 +7,7 @@ import { setDocumentMetadata } from "../../../operations/metadata.ts";
 import type { Input, ResponseOf } from "../../../operations/operation.ts";
 import { responseValues } from "./field-values.ts";
 import type { ResponseValue } from "./field-values.ts";
-import { sendableRule } from "./process-rule.ts";
+import { sendableRule } from "./state.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { renameParams } from "./command.ts";
 

@@ -19,12 +19,10 @@ import type {
   ToolCallOf,
 } from "../../shared/mcp/index.ts";
 import type { kbMcpParams } from "./command.ts";
-import { documentsOf } from "./documents.ts";
+import { documentsOf, permitFor, readAllowed } from "./documents.ts";
 import type { Documents } from "./documents.ts";
-import { permitFor, readAllowed } from "./limits.ts";
 import { completeName, resourcesOf } from "./resources.ts";
-import { readTool } from "./read-tool.ts";
-import { searchTool } from "./search-tool.ts";
+import { readTool, searchTool } from "./tools.ts";
 
 /** Serves the knowledge bases to a client until it leaves. */
 export async function run(

@@ -1,7 +1,13 @@
-import { usage, notFound } from "../../../errors.ts";
+import { usage, notFound, CliError } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { getDocument } from "../../../operations/documents.ts";
-import { listMetadataFields, setDocumentMetadata } from "../../../operations/metadata.ts";
+import {
+  listMetadataFields,
+  setDocumentMetadata,
+  disableBuiltInFields,
+  enableBuiltInFields,
+  getMetadataOverview,
+} from "../../../operations/metadata.ts";
 import type { MetadataField } from "../../../operations/metadata.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { fieldValue, invalidFieldValue, responseValues } from "../documents/index.ts";
@@ -160,3 +166,32 @@ function typedValue(
   if (value === undefined) throw invalidFieldValue(place, { name, type }, input);
   return { id, name, value };
 }
+
+/**
+ * Enables or disables the built-in metadata fields. The server reports success in any case (server §11),
+ * so the list of fields is read afterwards. Throws failure.
+ */
+export async function setBuiltInFields(
+  dataset_id: string,
+  enabled: boolean,
+  context: Context,
+): Promise<{ built_in_field_enabled: boolean }> {
+  const operation = enabled ? enableBuiltInFields : disableBuiltInFields;
+  await context.api.call(operation, { dataset_id });
+  const { built_in_field_enabled } = await context.api.call(getMetadataOverview, { dataset_id });
+  if (built_in_field_enabled === enabled) return { built_in_field_enabled };
+  const message = `failed to ${enabled ? "enable" : "disable"} the built-in fields`;
+  const hint = "another metadata operation may have been running; try again";
+  throw new CliError("failure", message, { sideEffect: "none", retryable: true, hint });
+}
+
+const toggle = (enabled: boolean) => ({
+  async *run({ dataset_id }: { readonly dataset_id: string }, context: Context) {
+    yield await setBuiltInFields(dataset_id, enabled, context);
+  },
+});
+
+/** `kb metadata built-in enable` */
+export const enable = toggle(true);
+/** `kb metadata built-in disable` */
+export const disable = toggle(false);

@@ -5,8 +5,7 @@ import type { Input } from "../../../operations/operation.ts";
 import { checkFollow, followLogs } from "./follow.ts";
 import { logQuery, warnIfKeywordTruncated, noticeTimes } from "./query.ts";
 import { warnIfUnlogged } from "../app/index.ts";
-import { matchingRows } from "../../task/matching-rows.ts";
-import { noticeRowCount } from "../../task/row-count-notice.ts";
+import { matchingRows, noticeRowCount } from "../../task/row-counts.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { logsParams } from "./command.ts";
 

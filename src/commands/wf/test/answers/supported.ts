@@ -1,4 +1,4 @@
-import { segmentsOf } from "../../../../lib/words.ts";
+import { segmentsOf } from "../../../../lib/word-diff.ts";
 import type { SuiteSupport } from "../file/index.ts";
 import { factsIn, hasFacts } from "./facts.ts";
 

@@ -1,12 +1,15 @@
-import { type CliError, usage, notFound, refused } from "../../../errors.ts";
+import { usage, notFound, refused, ApiError } from "../../../errors.ts";
+import type { CliError } from "../../../errors.ts";
 import { isObject, valueAt, withoutNulls } from "../../../lib/json.ts";
 import { getKnowledgeBase, updateKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/models.ts";
+import type { ModelProvider } from "../../../operations/models.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { modelName, modelsNamed } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { modelTypes } from "../../../operations/shared.ts";
 
 export const activeModels = async (
   model_type: "text-embedding" | "rerank",
@@ -155,3 +158,29 @@ const reindexes = (changes: SettingChanges, before: KnowledgeBase): boolean =>
   (before.indexing_technique !== "high_quality" ||
     before.embedding_model !== changes.embedding_model ||
     before.embedding_model_provider !== changes.embedding_model_provider);
+
+type ModelType = (typeof modelTypes)[number];
+
+/** Lists the active models of one type or of all; prints a notice for a type the server rejects. */
+export async function* run(
+  { model_type }: { readonly model_type?: ModelType | undefined },
+  context: Context,
+): AsyncGenerator<ModelProvider> {
+  let remaining = context.options.rows.limit;
+  for (const type of model_type === undefined ? modelTypes : [model_type]) {
+    for (const provider of await providersOf(type, model_type === undefined, context)) {
+      if (remaining-- > 0) yield provider;
+    }
+    if (remaining <= 0) return;
+  }
+}
+
+async function providersOf(model_type: ModelType, isOneOfAll: boolean, context: Context) {
+  try {
+    return await context.api.call(listModels, { model_type });
+  } catch (error) {
+    if (!isOneOfAll || !(error instanceof ApiError) || error.kind !== "refused") throw error;
+    await context.notice(`skipped model type ${model_type}: the server does not support it`);
+    return [];
+  }
+}
