@@ -11,7 +11,7 @@ import {
   replacement,
   tokensUsed,
 } from "./event-lines.ts";
-import type { TextPiece } from "./event-lines.ts";
+import type { TextPiece, ViewStyle } from "./event-lines.ts";
 import {
   headOf,
   joinParts,
@@ -22,7 +22,7 @@ import {
   spinnerSign,
   formatElapsed,
 } from "./node-lines.ts";
-import type { LinePart, ViewStyle } from "./node-lines.ts";
+import type { LinePart } from "./node-lines.ts";
 import { visible, wrap } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
 import { wrapParts } from "../table/text-lines.ts";
@@ -226,7 +226,7 @@ export class RunView {
   }
 
   #print(parts: readonly LinePart[]): void {
-    this.#final += `${wrapParts(parts, this.#style.colors, this.#style.columns)}\n`;
+    this.#final += `${wrapParts(parts, this.#style)}\n`;
   }
 
   #depthOf({ within }: NodeRun): number {

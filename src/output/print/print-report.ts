@@ -10,7 +10,6 @@ import { isChart, plainCell } from "../report-model.ts";
 import type { Cell, Report, ReportStep, Section, Tone } from "../report-model.ts";
 import { textChart, textLine, tones, comparedTexts } from "../table/text-lines.ts";
 import { gridText } from "../table/grid.ts";
-import { availableWidth } from "../table/table.ts";
 import type { TableField, TableStyle } from "../table/table.ts";
 import { printFiltered, printJson, printJsonLines, printYaml } from "./print-data.ts";
 import {
@@ -21,7 +20,7 @@ import {
   mapped,
   ordered,
   tableStyle,
-  viewStyleOf,
+  viewStyle,
 } from "./print-rows.ts";
 import type { Printing } from "./print-rows.ts";
 
@@ -40,7 +39,7 @@ export async function printReports(
   if (jq !== undefined) return printFiltered(data, asJson);
   if (format === "json") return printJson(data, asJson);
   if (format === "yaml") return printYaml(data, asJson);
-  const styles = { style, tableStyle: { ...(await tableStyle(printing)), keepsAll: false } };
+  const styles = { style, tableStyle: await tableStyle(printing, false) };
   if (format === "trec") {
     const texts = mapped(reportsIn(steps), (report) => [report.texts?.[format]?.() ?? ""]);
     return each(texts, out, (text) => text);
@@ -77,9 +76,7 @@ async function shownReports(
   const { style } = printing;
   if (!style.terminal || !isDefaultForm(style)) return reportsIn(steps);
   const { withLiveItems } = await import("../live/items-view.ts");
-  // Assigned, so that the width stays that of the terminal at each moment.
-  const itemsStyle = Object.assign(await viewStyleOf(printing), await tableStyle(printing));
-  return withLiveItems(steps, style.terminal, itemsStyle);
+  return withLiveItems(steps, style.terminal, await viewStyle(printing));
 }
 
 function reportFormOf(format: Style["format"], { isTTY }: Output): ReportForm {
@@ -143,11 +140,11 @@ const linesOf = (text: string): string[] => text.replace(/\n$/, "").split("\n");
 
 type PrintSection = (section: Section, style: TableStyle, out: Output) => string | Promise<string>;
 
-async function gridSection(section: Section, style: TableStyle, out: Output): Promise<string> {
+async function gridSection(section: Section, style: TableStyle): Promise<string> {
   const { title, lines = [], comparison, notes = [] } = section;
   // Charts repeat numbers beside them, which is noise when they are read aloud.
   const { columns, rows } = style.accessible ? withoutCharts(section, isTrend) : section;
-  const spanWidth = out.isTTY ? Infinity : spanWidthInPipe;
+  const spanWidth = style.human ? Infinity : spanWidthInPipe;
   const fields = columns.map(({ label, right, minor = false }, index): TableField => {
     const colorOf = columnColor(label);
     const cellOf = (row: unknown) => (row as Section["rows"][number])[index] ?? null; // rows of a section
@@ -166,13 +163,12 @@ async function gridSection(section: Section, style: TableStyle, out: Output): Pr
       },
     };
   });
-  const width = availableWidth(out);
-  const plainLine = (text: string) => textLine({ parts: [{ text }] }, style, width);
+  const plainLine = (text: string) => textLine({ parts: [{ text }] }, style);
   return [
     title === undefined || !style.headers ? "" : allBold(plainLine(title), style),
-    ...lines.map((line) => textLine(line, style, width)),
-    comparison ? comparedTexts(comparison, style, width) : "",
-    columns.length === 0 ? "" : await gridText(rows, fields, style, out),
+    ...lines.map((line) => textLine(line, style)),
+    comparison ? comparedTexts(comparison, style) : "",
+    columns.length === 0 ? "" : await gridText(rows, fields, style),
     ...notes.map(plainLine),
   ].join("");
 }

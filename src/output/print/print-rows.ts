@@ -5,7 +5,7 @@ import { colorsFor } from "../display-width.ts";
 import { cellLines } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
-import type { ViewStyle } from "../live/node-lines.ts";
+import type { ViewStyle } from "../live/event-lines.ts";
 import { printGrid } from "../table/grid.ts";
 import { sheetText } from "../table/sheet.ts";
 import { cellText, declaredFields, fieldNamed, fieldsOf, sortRows } from "../table/table.ts";
@@ -24,7 +24,7 @@ export async function printSheets(rows: RowBatches, printing: Printing): Promise
     const isFilled = (field: TableField) =>
       field.kind !== "sparse" || cellText(field.value(row), style.times) !== "";
     const fields = fieldsFor(printing, row).filter(isFilled);
-    const text = between + sheetText(row, fields, style, printing.out);
+    const text = between + sheetText(row, fields, style);
     between = "\n";
     return text;
   });
@@ -34,20 +34,20 @@ export async function printSheets(rows: RowBatches, printing: Printing): Promise
 export async function printTerminalForm(rows: RowBatches, printing: Printing): Promise<number> {
   const { returns, out } = printing;
   const form = terminalFormOf(returns);
-  const styles = { style: await tableStyle(printing), out };
+  const style = await tableStyle(printing);
   const { checkText, chunkText, hitText, printResults } =
     await import("../table/terminal-forms.ts");
   const fieldOf = (label: string) => fieldNamed(returns, label);
   let rank = 0;
   switch (form?.form) {
     case "checks":
-      return each(rows, out, (row) => checkText(row, form, fieldOf, styles));
+      return each(rows, out, (row) => checkText(row, form, fieldOf, style));
     case "hits":
-      return each(rows, out, (row) => hitText(row, ++rank, form.query, styles));
+      return each(rows, out, (row) => hitText(row, ++rank, form.query, style));
     case "chunks":
-      return each(rows, out, (row) => chunkText(row, styles));
+      return each(rows, out, (row) => chunkText(row, style));
     case "results":
-      return printResults(oneByOne(rows), form, fieldOf, styles);
+      return printResults(oneByOne(rows), form, fieldOf, { style, out });
     case undefined:
       return 0;
   }
@@ -181,7 +181,10 @@ export function fieldsFor({ returns, style }: Printing, first: unknown): readonl
 }
 
 /** How tables are displayed. */
-export async function tableStyle({ style, out }: Printing): Promise<TableStyle> {
+export async function tableStyle(
+  { style, out }: Printing,
+  keepsAll = style.format === "wide" || style.columns !== undefined,
+): Promise<TableStyle> {
   return {
     times: timesFor(style, out.isTTY),
     colors: await colorsFor(style.color),
@@ -189,19 +192,17 @@ export async function tableStyle({ style, out }: Printing): Promise<TableStyle> 
     accessible: style.accessible,
     unicode: style.unicode,
     human: out.isTTY,
-    keepsAll: style.format === "wide" || style.columns !== undefined,
+    keepsAll,
+    get columns() {
+      return out.columns;
+    },
   };
 }
 
 /** How live views are displayed. */
-export const viewStyleOf = async ({ returns, style, out }: Printing): Promise<ViewStyle> => ({
-  colors: await colorsFor(style.color),
-  clock: clockFor(style, out.isTTY),
-  times: timesFor(style, out.isTTY),
-  now: style.now,
-  get columns() {
-    return out.isTTY ? out.columns : Infinity;
-  },
-  unicode: style.unicode,
-  past: "past" in returns,
-});
+export const viewStyle = async (printing: Printing): Promise<ViewStyle> =>
+  Object.assign(await tableStyle(printing), {
+    clock: clockFor(printing.style, printing.out.isTTY),
+    now: printing.style.now,
+    past: "past" in printing.returns,
+  });

@@ -34,11 +34,12 @@ export function layOut(
   rows: readonly unknown[],
   fields: readonly TableField[],
   style: TableStyle,
-  { available, areAll }: { readonly available: number; readonly areAll: boolean },
+  areAll: boolean,
 ): readonly GridColumn[] | undefined {
+  const available = style.columns;
   const name = fields.find(({ kind }) => kind === "name") ?? fields[0];
   const measured = fields
-    .map((field) => measure(field, field === name, { rows, style, available }))
+    .map((field) => measure(field, field === name, rows, style))
     .filter(({ field: { kind }, texts }) => {
       // What is only planned has no ID yet; but an ID may follow in a later row.
       const isHidden = kind === "sparse" || (kind === "id" && areAll && style.human);
@@ -56,13 +57,13 @@ export function layOut(
 const withShortIds = (column: Measured): Measured =>
   column.idLength === Infinity ? column : { ...column, full: column.min };
 
-interface Scene {
-  readonly rows: readonly unknown[];
-  readonly style: TableStyle;
-  readonly available: number;
-}
-
-function measure(field: TableField, isName: boolean, { rows, style, available }: Scene): Measured {
+function measure(
+  field: TableField,
+  isName: boolean,
+  rows: readonly unknown[],
+  style: TableStyle,
+): Measured {
+  const available = style.columns;
   const present = rows
     .map((row) => field.value(row))
     .filter((value) => value !== null && value !== undefined);

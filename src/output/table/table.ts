@@ -1,4 +1,3 @@
-import type { Output } from "../../host/host.ts";
 import { isObject, own, valueAt } from "../../lib/json.ts";
 import { formatBytes, formatDuration, groupDigits } from "../../lib/numbers.ts";
 import { readColumns } from "../../operations/operation.ts";
@@ -191,7 +190,7 @@ const keyOf = (value: unknown): unknown => {
 const isoText = (date: Date) => date.toISOString();
 const anyTimes: Times = { text: isoText, full: isoText };
 
-/** What all columns of a table share. */
+/** How tables and texts are displayed. */
 export interface TableStyle {
   readonly times: Times;
   readonly colors: Colors;
@@ -202,7 +201,6 @@ export interface TableStyle {
   readonly human: boolean;
   /** All columns are shown, however narrow the terminal. */
   readonly keepsAll: boolean;
+  /** Columns of the terminal now; Infinity in a pipe. */
+  readonly columns: number;
 }
-
-/** Columns that a line may take: unlimited in a pipe. */
-export const availableWidth = ({ isTTY, columns }: Output): number => (isTTY ? columns : Infinity);

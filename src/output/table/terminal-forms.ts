@@ -9,7 +9,7 @@ import type { Colors } from "../display-width.ts";
 import { colorOfStatus } from "../style.ts";
 import { columnGap } from "./draw-table.ts";
 import { textLine } from "./text-lines.ts";
-import { availableWidth, cellText } from "./table.ts";
+import { cellText } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";
 
 /**
@@ -54,7 +54,7 @@ export async function printResults(
 ): Promise<number> {
   const groups = new Map<string, ResultGroup>();
   const write = async () => {
-    const text = resultsText([...groups.values()], style, out);
+    const text = resultsText([...groups.values()], style);
     groups.clear();
     if (text !== "") await out.write(text);
   };
@@ -98,10 +98,10 @@ function addResult(
   if (group.names.length < listedNames(reason)) group.names.push(text(labels.name));
 }
 
-function resultsText(groups: readonly ResultGroup[], style: TableStyle, out: Output): string {
+function resultsText(groups: readonly ResultGroup[], style: TableStyle): string {
   const width = groups.reduce((most, { outcome }) => Math.max(most, widthOf(outcome)), 0);
   const indent = " ".repeat(width + columnGap.length);
-  const available = Math.max(MIN_TEXT_WIDTH, out.columns - indent.length);
+  const available = Math.max(MIN_TEXT_WIDTH, style.columns - indent.length);
   const { colors, unicode } = style;
   return groups
     .map((group) => {
@@ -149,15 +149,14 @@ export function checkText(
   row: unknown,
   { result, name, text, next }: CheckColumns,
   fieldOf: (label: string) => TableField,
-  { style, out }: { readonly style: TableStyle; readonly out: Output },
+  style: TableStyle,
 ): string {
   const at = (label: string) => visible(cellText(fieldOf(label).value(row), style.times));
-  const { unicode, colors } = style;
+  const { unicode, colors, columns: width } = style;
   const word = at(result);
   const sign = (unicode ? signs[word] : undefined) ?? word;
   const color = colorOfStatus(word);
   const colored = color ? colors[color](sign) : sign;
-  const width = availableWidth(out);
   const [first = "", ...others] = hanging(`${at(name)}: ${at(text)}`, `${sign} `, width);
   const step = next === undefined ? "" : at(next);
   const steps = step === "" ? [] : hanging(step, `  ${unicode ? "→" : "->"} `, width);
@@ -179,29 +178,23 @@ const SHOWN_LINES = 3;
 const indent = "   ";
 
 /** A search result: rank, score, document and chunk, below them the lines around the best match. */
-export function hitText(
-  record: unknown,
-  rank: number,
-  query: string,
-  { style, out }: { readonly style: TableStyle; readonly out: Output },
-): string {
-  const { colors, keepsAll } = style;
-  const width = availableWidth(out);
+export function hitText(record: unknown, rank: number, query: string, style: TableStyle): string {
+  const { colors, keepsAll, columns: width } = style;
   const words = queryWords(query);
   const lines = textOf(record)
     .split("\n")
     .filter((line) => line.trim() !== "")
     .flatMap((line) => wrap(line.trim(), Math.max(1, width - indent.length)));
   const shown = keepsAll ? lines : bestLines(lines, words);
-  const head = headOf(record, rank, width, style);
+  const head = headOf(record, rank, style);
   const gap = rank === 1 ? [] : [""];
   return [...gap, head, ...shown.map((line) => indent + marked(line, words, colors.bold))]
     .map((line) => `${line}\n`)
     .join("");
 }
 
-function headOf(record: unknown, rank: number, width: number, style: TableStyle): string {
-  const { colors, unicode } = style;
+function headOf(record: unknown, rank: number, style: TableStyle): string {
+  const { colors, unicode, columns: width } = style;
   const score = valueAt(record, "score");
   // Keyword search has no scores: the server sends 0.
   const shownScore = typeof score === "number" && score !== 0 ? score.toFixed(2) : "";
@@ -282,10 +275,7 @@ interface ShownChunk {
 }
 
 /** A chunk, and indented its child chunks. A sign and its color mark the lines that repeat the one before. */
-export function chunkText(
-  row: unknown,
-  { style, out }: { readonly style: TableStyle; readonly out: Output },
-): string {
+export function chunkText(row: unknown, style: TableStyle): string {
   const {
     file,
     position,
@@ -294,10 +284,9 @@ export function chunkText(
     children = [],
     child_overlaps = [],
   } = row as ShownChunk;
-  const width = availableWidth(out);
   const lines = (lead: string, text: string, tone?: "dim") =>
     (text === "" ? [] : visible(text, { newlines: true }).split("\n"))
-      .map((line) => textLine({ lead, parts: [{ text: line, tone }] }, style, width))
+      .map((line) => textLine({ lead, parts: [{ text: line, tone }] }, style))
       .join("");
   const shown = (lead: string, name: string, text: string, repeats: number) => {
     const start = Array.from(text.slice(0, 2 * repeats))

@@ -16,12 +16,12 @@ export const tones: Readonly<Record<Tone, keyof Colors>> = {
 const gap = "  ";
 
 /**
- * A line of text for a terminal of this width, with trends if it then fits on one row. Otherwise it
+ * A line of text for the terminal, with trends if it then fits on one row. Otherwise it
  * wraps between its parts, and at the blanks of parts that are wider than the terminal.
  */
-export function textLine({ lead = "", parts }: TextLine, style: TableStyle, width: number): string {
+export function textLine({ lead = "", parts }: TextLine, style: TableStyle): string {
   const start = visible(lead);
-  const room = Math.max(1, width - widthOf(start));
+  const room = Math.max(1, style.columns - widthOf(start));
   const plain = parts.map((part) => ({ ...part, text: visible(part.text) }));
   const drawn = style.accessible ? plain : plain.map((part) => withTrend(part, style.unicode));
   const isOneRow = sum(drawn.map(({ text }) => widthOf(text) + gap.length)) - gap.length <= room;
@@ -67,8 +67,7 @@ const indent = "    ";
 /** Parts of a line on as many lines as they need, without a line end: none is wider than `width`. */
 export function wrapParts(
   parts: readonly { readonly text: string; readonly color?: keyof Colors | undefined }[],
-  colors: Colors,
-  width: number,
+  { colors, columns: width }: Pick<TableStyle, "colors" | "columns">,
 ): string {
   const shown = parts.filter(({ text }) => text !== "");
   const whole = sum(shown.map(({ text }) => widthOf(text) + gap.length)) - gap.length;
@@ -202,11 +201,8 @@ const sides: readonly [Side, Side] = [
  * Two texts in which the words that only one of them has are marked `[-so-]` and `{+so+}`: side by side
  * if the terminal has room, otherwise one below the other.
  */
-export function comparedTexts(
-  { titles, parts }: TextComparison,
-  style: TableStyle,
-  width: number,
-): string {
+export function comparedTexts({ titles, parts }: TextComparison, style: TableStyle): string {
+  const width = style.columns;
   const isWide = width >= MIN_WIDTH && width !== Infinity && !style.accessible;
   const bar = style.unicode ? " │ " : " | ";
   const indent = "  ";
