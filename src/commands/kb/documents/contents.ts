@@ -9,7 +9,7 @@ import {
 } from "../../../operations/documents.ts";
 import type { DocumentInBatch } from "../../../operations/documents.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { collect } from "../../../lib/collect.ts";
+import { collect, slices } from "../../../lib/collect.ts";
 import { listChunks } from "../../../operations/chunks.ts";
 import type { Input, InputOf } from "../../../operations/operation.ts";
 import type { catParams, downloadParams } from "./command.ts";
@@ -19,10 +19,10 @@ import { newPathInside, safePath, uniquePath } from "../../../host/safe-path.ts"
 import type { CallOptions } from "../../../api/calls.ts";
 
 /** Number of documents that a server puts into one ZIP (server §9.3). */
-export const MAX_ZIP_DOCUMENTS = 100;
+const MAX_ZIP_DOCUMENTS = 100;
 
 /** A document and its bytes; undefined if the server has no file for it. */
-export interface DocumentContent<D> {
+interface DocumentContent<D> {
   readonly document: D;
   readonly bytes: Uint8Array | undefined;
 }
@@ -37,37 +37,22 @@ export async function* readContents<D extends { readonly id: string }>(
   all: readonly D[],
   context: Context,
 ): AsyncGenerator<DocumentContent<D>> {
-  for (let at = 0; at < all.length; at += MAX_ZIP_DOCUMENTS)
-    yield* readBatch(dataset_id, all.slice(at, at + MAX_ZIP_DOCUMENTS), context);
-}
-
-async function* readBatch<D extends { readonly id: string }>(
-  dataset_id: string,
-  batch: readonly D[],
-  context: Context,
-): AsyncGenerator<DocumentContent<D>> {
-  const document_ids = batch.map(({ id }) => id);
-  let zip: AsyncIterable<Uint8Array>;
-  try {
-    zip = await fetchZip(dataset_id, document_ids, context);
-  } catch (error) {
-    const isMissing = error instanceof ApiError && error.kind === "not-found";
-    const [only] = batch;
-    if (!isMissing || only === undefined) throw error;
-    if (batch.length === 1) {
-      yield { document: only, bytes: undefined };
-      return;
-    }
-    const middle = batch.length >> 1;
-    yield* readBatch(dataset_id, batch.slice(0, middle), context);
-    yield* readBatch(dataset_id, batch.slice(middle), context);
-    return;
+  for (const batch of slices(all, MAX_ZIP_DOCUMENTS)) {
+    const [only, ...others] = batch;
+    const ids = batch.map(({ id }) => id);
+    const zip = await fetchZip(dataset_id, ids, context).catch((error: unknown) => {
+      if (error instanceof ApiError && error.kind === "not-found") return undefined;
+      throw error;
+    });
+    if (zip) yield* unzipDocuments(zip, batch);
+    else if (only && others.length === 0) yield { document: only, bytes: undefined };
+    else
+      for (const half of slices(batch, Math.ceil(batch.length / 2)))
+        yield* readContents(dataset_id, half, context);
   }
-  yield* unzipDocuments(zip, batch);
 }
 
-/** Downloads documents as one ZIP. */
-export const fetchZip = async (
+const fetchZip = async (
   dataset_id: string,
   document_ids: readonly string[],
   context: Context,
@@ -83,14 +68,10 @@ export async function contentHashes(
   context: Context,
 ): Promise<ReadonlyMap<string, string | null>> {
   const hashes = new Map<string, string | null>();
+  const total = all.length;
   const count = () =>
-    context.progress({
-      verb: "Comparing",
-      done: hashes.size,
-      total: all.length,
-      unit: "documents",
-    });
-  if (all.length > 0) count();
+    context.progress({ verb: "Comparing", done: hashes.size, total, unit: "documents" });
+  if (total > 0) count();
   for await (const { document, bytes } of readContents(dataset_id, all, context)) {
     hashes.set(document.id, bytes ? sha256(bytes) : null);
     count();
@@ -107,7 +88,12 @@ export async function* cat(
   context: Context,
 ): AsyncGenerator<Uint8Array | string> {
   for (const id of document_id) {
-    const bytes = chunks ? undefined : await contentOf(dataset_id, id, context);
+    const bytes = chunks
+      ? undefined
+      : await contentOf(dataset_id, id, context).catch((error: unknown) => {
+          if (error instanceof CliError && error.kind === "unsupported") return undefined; // too old
+          throw error;
+        });
     if (bytes) yield bytes;
     else yield* chunkTexts(dataset_id, id, context);
     if (!bytes && !chunks)
@@ -115,35 +101,24 @@ export async function* cat(
   }
 }
 
-/** The bytes of a document; undefined if the server has no file, or is too old to return it. */
-async function contentOf(
+/** The bytes of a document; undefined if the server has no file. */
+export async function contentOf(
   dataset_id: string,
   id: string,
   context: Context,
 ): Promise<Uint8Array | undefined> {
-  try {
-    const [content] = await collect(readContents(dataset_id, [{ id }], context));
-    return content?.bytes;
-  } catch (error) {
-    if (error instanceof CliError && error.kind === "unsupported") return undefined;
-    throw error;
-  }
+  const [content] = await collect(readContents(dataset_id, [{ id }], context));
+  return content?.bytes;
 }
 
 /** The chunks with an empty line between them; a question and its answer are two lines. */
-async function* chunkTexts(
-  dataset_id: string,
-  document_id: string,
-  { api }: Context,
-): AsyncGenerator<string> {
+async function* chunkTexts(dataset_id: string, document_id: string, { api }: Context) {
   let between = "";
   for await (const { content, answer } of api.rows(listChunks, { dataset_id, document_id })) {
     yield `${between}${[content, answer].filter(Boolean).join("\n")}\n`;
     between = "\n";
   }
 }
-
-type DownloadInput = Input<typeof downloadParams>;
 
 interface WrittenFile {
   readonly document_id: string | null;
@@ -156,17 +131,14 @@ interface WrittenFile {
  * the request and have base names only, so the names of documents are restored by order (server §18).
  */
 export async function* download(
-  input: DownloadInput,
+  input: Input<typeof downloadParams>,
   context: Context,
 ): AsyncGenerator<WrittenFile | Uint8Array> {
   const { dataset_id, document_id, dir, zip } = input;
   if ((dir === undefined) === (zip === undefined)) {
     throw usage("exactly one of --dir and --zip is required");
   }
-  if (zip === undefined) {
-    yield* writeFiles(input, dir ?? ".", context);
-    return;
-  }
+  if (zip === undefined) return yield* writeFiles(input, dir ?? ".", context);
   if (document_id.length > MAX_ZIP_DOCUMENTS) {
     throw usage(`--zip is limited to ${MAX_ZIP_DOCUMENTS} documents`, "use --dir");
   }
@@ -175,11 +147,7 @@ export async function* download(
   else yield await writeZip(zip, bytes, context);
 }
 
-async function writeZip(
-  path: string,
-  pieces: AsyncIterable<Uint8Array>,
-  { host }: Context,
-): Promise<WrittenFile> {
+async function writeZip(path: string, pieces: AsyncIterable<Uint8Array>, { host }: Context) {
   let bytes = 0;
   async function* counted() {
     for await (const piece of pieces) {
@@ -196,15 +164,14 @@ async function writeZip(
  * command fails after all other files are written.
  */
 async function* writeFiles(
-  { dataset_id, document_id, overwrite = false }: DownloadInput,
+  { dataset_id, document_id, overwrite = false }: Input<typeof downloadParams>,
   directory: string,
   context: Context,
 ): AsyncGenerator<WrittenFile> {
   const { files } = context.host;
   const taken = new Set<string>();
   const conflicts: string[] = [];
-  for (let at = 0; at < document_id.length; at += MAX_ZIP_DOCUMENTS) {
-    const ids = document_id.slice(at, at + MAX_ZIP_DOCUMENTS);
+  for (const ids of slices(document_id, MAX_ZIP_DOCUMENTS)) {
     const documents: { readonly id: string; readonly name: string }[] = [];
     for (const id of ids) {
       const { name } = await context.api.call(getDocument, { dataset_id, document_id: id });
@@ -225,7 +192,15 @@ async function* writeFiles(
       yield { document_id: id, path, bytes: bytes.length };
     }
   }
-  if (conflicts.length > 0) throw alreadyExist(conflicts);
+  const [first] = conflicts;
+  if (first === undefined) return;
+  const others = conflicts.length > 1 ? ` (and ${conflicts.length - 1} more)` : "";
+  const hint = "move it away, or add --overwrite";
+  const details = { paths: conflicts };
+  throw usage(`${first} already exists with other content${others}`, hint, {
+    isResult: true,
+    details,
+  });
 }
 
 async function hasOtherContent(path: string, bytes: Uint8Array, files: Files): Promise<boolean> {
@@ -233,16 +208,6 @@ async function hasOtherContent(path: string, bytes: Uint8Array, files: Files): P
   if (!existing?.isFile) return false; // nothing, or something that fails the write itself
   return existing.size !== bytes.length || Buffer.compare(await files.read(path), bytes) !== 0;
 }
-
-const alreadyExist = (paths: readonly string[]): CliError => {
-  const [first = ""] = paths;
-  const others = paths.length > 1 ? ` (and ${paths.length - 1} more)` : "";
-  return usage(
-    `${first} already exists with other content${others}`,
-    "move it away, or add --overwrite",
-    { isResult: true, details: { paths } },
-  );
-};
 
 /**
  * Replaces the file of a document. A server before 1.14.0 rejects the route and gets the older one

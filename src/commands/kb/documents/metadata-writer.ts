@@ -9,6 +9,7 @@ import {
 import type { MetadataField } from "../../../operations/metadata.ts";
 import { fieldValue, invalidFieldValue } from "./field-values.ts";
 import type { FieldValues } from "./field-values.ts";
+import { slices } from "../../../lib/collect.ts";
 import type { RateLimitWaiter } from "./rate-limit.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { syncFields } from "./state.ts";
@@ -71,7 +72,7 @@ export async function metadataWriter(
       let done = 0;
       // A single request needs no place: a task that has one may be waiting for it.
       const places = changes.length > METADATA_BATCH ? limiter : 1;
-      await mapAll(batchesOf(changes), places, async (batch) => {
+      await mapAll(slices(changes, METADATA_BATCH), places, async (batch) => {
         const operation_data = batch.map((change) => operationFor(known, change));
         await waiter(() => context.api.call(setDocumentMetadata, { dataset_id, operation_data }));
         done += batch.length;
@@ -99,17 +100,10 @@ const operationFor = (known: FieldsByName, { id, before, values }: MetadataChang
   partial_update: true,
 });
 
-function* batchesOf<T>(all: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < all.length; at += METADATA_BATCH) yield all.slice(at, at + METADATA_BATCH);
+async function fieldsByName(dataset_id: string, { api }: Context): Promise<FieldsByName> {
+  const fields = await api.call(listMetadataFields, { dataset_id });
+  return new Map(fields.map((field) => [field.name, field]));
 }
-
-const fieldsByName = async (dataset_id: string, context: Context): Promise<FieldsByName> =>
-  new Map(
-    (await context.api.call(listMetadataFields, { dataset_id })).map((field) => [
-      field.name,
-      field,
-    ]),
-  );
 
 type Valued = Pick<DocumentState, "id" | "metadata" | "stored">;
 
@@ -122,9 +116,7 @@ export async function restoreValues(
   pairs: readonly (readonly [before: Valued, current: Valued])[],
   context: Context,
 ): Promise<void> {
-  const fields = new Map(
-    (await context.api.call(listMetadataFields, { dataset_id })).map(({ id, name }) => [name, id]),
-  );
+  const fields = await fieldsByName(dataset_id, context);
   for (const [before, current] of pairs) {
     const isOwn = before.metadata[syncFields.stored] === before.stored && current.stored !== null;
     const values = {
@@ -133,8 +125,8 @@ export async function restoreValues(
     };
     if (sameValues(values, current.metadata)) continue;
     const metadata_list = Object.entries(values).flatMap(([name, value]) => {
-      const id = fields.get(name);
-      return id === undefined ? [] : [{ id, name, value }];
+      const field = fields.get(name);
+      return field ? [{ id: field.id, name, value }] : [];
     });
     const operation_data = [{ document_id: current.id, metadata_list, partial_update: false }];
     await context.api.call(setDocumentMetadata, { dataset_id, operation_data });

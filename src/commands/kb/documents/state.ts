@@ -1,8 +1,8 @@
-import { mapConcurrent } from "../../../api/concurrent-map.ts";
+import { mapAll } from "../../../api/concurrent-map.ts";
 import { newCounter, requireComplete } from "../../../api/pages.ts";
 import { requireField } from "../../../api/response.ts";
 import { collect } from "../../../lib/collect.ts";
-import { define, valueAt, own } from "../../../lib/json.ts";
+import { valueAt, own } from "../../../lib/json.ts";
 import { getDocument, listDocuments } from "../../../operations/documents.ts";
 import type { Document, StoredProcessRule } from "../../../operations/documents.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -100,7 +100,9 @@ export async function readKbState(
   const types = new Map(kb.fields.map(({ name, type }) => [name, type]));
   const exactValues = exact ? await detailValues(dataset_id, listed, types, context) : undefined;
   const documents = listed
-    .toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0) || createdAt(a) - createdAt(b))
+    .toSorted(
+      (a, b) => (a.position ?? 0) - (b.position ?? 0) || (a.created_at ?? 0) - (b.created_at ?? 0),
+    )
     .map((document) => {
       const state = documentState(document, types);
       return { ...state, metadata: exactValues?.get(document.id) ?? state.metadata };
@@ -116,19 +118,15 @@ async function detailValues(
   context: Context,
 ): Promise<ReadonlyMap<string, FieldValues>> {
   const ambiguous = listed.filter((each) => hasAmbiguousValue(each.doc_metadata, types));
-  const read = ({ id: document_id }: Document) =>
-    context.api.call(getDocument, { dataset_id, document_id, metadata: "only" });
-  const values = new Map<string, FieldValues>();
-  for await (const { id, doc_metadata } of mapConcurrent(
-    ambiguous,
-    context.api.limitConcurrency(),
-    read,
-  )) {
-    values.set(id, storedValues(doc_metadata));
-    const [done, total] = [values.size, ambiguous.length];
-    context.progress({ verb: "Reading metadata", done, total, unit: "documents" });
-  }
-  return values;
+  const total = ambiguous.length;
+  let done = 0;
+  const values = await mapAll(ambiguous, context.api.limitConcurrency(), async ({ id }) => {
+    const input = { dataset_id, document_id: id, metadata: "only" } as const;
+    const { doc_metadata } = await context.api.call(getDocument, input);
+    context.progress({ verb: "Reading metadata", done: ++done, total, unit: "documents" });
+    return [id, storedValues(doc_metadata)] as const;
+  });
+  return new Map(values);
 }
 
 const settingsOf = (kb: KnowledgeBase): KbSettings => ({
@@ -143,8 +141,6 @@ const settingsOf = (kb: KnowledgeBase): KbSettings => ({
   retrieval_model: requireField(kb.retrieval_model_dict, "retrieval_model_dict"),
   summary_index_setting: kb.summary_index_setting?.enable ? kb.summary_index_setting : null,
 });
-
-const createdAt = ({ created_at }: Document): number => created_at ?? 0;
 
 function documentState(document: Document, types: FieldTypes): DocumentState {
   requireField(document.data_source_info, "data_source_info"); // it has the ID of the stored file
@@ -183,16 +179,11 @@ export async function readRules(
   for (const { id, rule } of state.documents) {
     if (rule !== null && !documentWithRule.has(rule)) documentWithRule.set(rule, id);
   }
-  const rules: Record<string, unknown> = {};
-  const read = async ([rule, document_id]: readonly [string, string]) =>
-    [rule, await ruleOf(dataset_id, document_id, context)] as const;
-  for await (const [rule, stored] of mapConcurrent(
-    [...documentWithRule],
-    context.api.limitConcurrency(),
-    read,
-  ))
-    define(rules, rule, stored);
-  return rules;
+  const limit = context.api.limitConcurrency();
+  const rules = await mapAll([...documentWithRule], limit, async ([rule, document_id]) => {
+    return [rule, await ruleOf(dataset_id, document_id, context)] as const;
+  });
+  return Object.fromEntries(rules);
 }
 
 /**

@@ -9,17 +9,18 @@ import {
 import type { SearchRecord } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import type { searchParams, kbOpenParams } from "./command.ts";
+import type { searchParams, kbOpenParams, searchFlags } from "./command.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { openPage } from "../../task/open-page.ts";
-
-type SearchInput = Input<typeof searchParams>;
 
 /**
  * Searches with complete settings: the server rejects partial ones, and its default for a knowledge base
  * is a semantic search, which fails with economy indexing (server §8, §9.7).
  */
-export async function* search(input: SearchInput, context: Context): AsyncGenerator<SearchRecord> {
+export async function* search(
+  input: Input<typeof searchParams>,
+  context: Context,
+): AsyncGenerator<SearchRecord> {
   const { search_method, top_k, score_threshold, retrieval_model, ...request } = input;
   const given = isObject(retrieval_model) ? retrieval_model : undefined;
   const kb = given
@@ -38,11 +39,7 @@ export async function* search(input: SearchInput, context: Context): AsyncGenera
 /** Search settings, changed by flags. */
 export const changedSettings = (
   settings: Readonly<Record<string, unknown>>,
-  {
-    search_method,
-    top_k,
-    score_threshold,
-  }: Pick<SearchInput, "search_method" | "top_k" | "score_threshold">,
+  { search_method, top_k, score_threshold }: Input<typeof searchFlags>,
 ): Record<string, unknown> => ({
   // Servers return null members, but some of them reject them.
   ...withoutNulls(settings),
