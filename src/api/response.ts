@@ -176,7 +176,9 @@ export function problemIn(
   path: string,
 ): string | undefined {
   const problem = checkFor(fields)(value);
-  return problem && `${problem.steps.reduce(at, path) || "it"} ${problem.found}`;
+  if (problem === undefined) return undefined;
+  const place = [path, ...problem.steps].filter((step) => step !== "").join(".");
+  return `${place || "it"} ${problem.found}`;
 }
 
 /** What is wrong with a part of a value, and where the part is. */
@@ -245,8 +247,6 @@ function objectCheck(fields: Readonly<Record<string, RequiredFields>>): Check {
     return undefined;
   };
 }
-
-const at = (path: string, step: string): string => (path === "" ? step : `${path}.${step}`);
 
 const below = (step: string, { steps, found }: Problem): Problem => ({
   steps: [step, ...steps],

@@ -7,7 +7,7 @@ import type { Times } from "../style.ts";
 import { visible } from "../display-width.ts";
 
 /** What a table is called, and how its rows unfold. */
-interface TableOptions {
+export interface TableOptions {
   readonly caption: string;
   readonly times: Times;
   /** The details of the row of this name, unless the table has none. */

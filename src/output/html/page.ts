@@ -26,7 +26,7 @@ import {
 import css from "../../lib/page/page.css?raw";
 import script from "./page-script.js?raw";
 import { paletteCss } from "../../lib/page/palette.ts";
-import type { Anchors } from "./page-table.ts";
+import type { Anchors, TableOptions } from "./page-table.ts";
 import type { TableField } from "../table/table.ts";
 import { groupDigits } from "../../lib/numbers.ts";
 
@@ -117,29 +117,19 @@ function linksTo(sections: Report["sections"]): string {
   return `<nav aria-label="Sections"><ul>${links.join("")}</ul></nav>`;
 }
 
-/** A section of a page, which has this number. */
-function sectionHtml(
-  section: Section,
-  number: number,
-  {
-    times,
-    details,
-    anchors,
-  }: {
-    readonly times: Times;
-    readonly details: PageDetails;
-    readonly anchors: Anchors;
-  },
-): string {
+/** What the sections of a page share. */
+interface PageParts {
+  readonly times: Times;
+  readonly details: PageDetails;
+  readonly anchors: Anchors;
+}
+
+function sectionHtml(section: Section, number: number, page: PageParts): string {
+  const { times, details, anchors } = page;
   const { title, lines = [], comparison, columns, rows, notes = [] } = section;
   const caption = title ?? `table ${number}`;
-  const table = () =>
-    tableHtml(section, {
-      caption,
-      times,
-      anchors,
-      unfold: (blocks, name, isOpen) => details.html(blocks, name, isOpen),
-    });
+  const unfold: TableOptions["unfold"] = (...row) => details.html(...row);
+  const table = () => tableHtml(section, { caption, times, anchors, unfold });
   return [
     `<section class="part" id="${sectionId(number)}">`,
     title === undefined ? "" : `<h2>${escapeLine(title)}</h2>`,
