@@ -160,8 +160,7 @@ export class Calls {
 
   #sendOptions(row: AnyOperation, input: Values, call: CallOptions): Omit<SendOptions, "key"> {
     const { idleTimeout, retries, signal } = this.setup;
-    const rowIdleTimeout =
-      row.idleTimeout === undefined ? DEFAULT_IDLE_TIMEOUT : row.idleTimeout * 1000;
+    const ofRow = row.idleTimeout === undefined ? DEFAULT_IDLE_TIMEOUT : row.idleTimeout * 1000;
     // A retried upload that allows duplicates would create the document twice (server §9.1).
     const duplicates = retryOf(row) === "upsert" && input["duplicate"] === false;
     return {
@@ -169,7 +168,7 @@ export class Calls {
       retry: duplicates ? "never" : retryOf(row),
       retries: call.retries ?? retries,
       onSent: call.onSent,
-      idleTimeout: idleTimeout ?? rowIdleTimeout,
+      idleTimeout: idleTimeout ?? ofRow,
       signal: call.signal ? AbortSignal.any([signal, call.signal]) : signal,
     };
   }

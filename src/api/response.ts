@@ -202,12 +202,12 @@ function checkFor(fields: RequiredFields): Check {
 }
 
 function kindCheck(kind: string): Check {
-  const choices = choicesOf(kind);
-  const fits = kinds[kind] ?? ((value) => typeof value === "string" && choices.includes(value));
+  const choices = kind.slice(1).split("|"); // =a|b
+  const [name = choiceNames(choices), fits = isOneOf(choices)] = kinds[kind] ?? [];
   return (value) => {
     if (fits(value)) return undefined;
     const found = kind.startsWith("=") && value ? `is ${JSON.stringify(value)}` : describe(value);
-    return { steps: [], found: `${found}, not ${wordFor(kind)}` };
+    return { steps: [], found: `${found}, not ${name}` };
   };
 }
 
@@ -269,36 +269,24 @@ const isList = (fields: RequiredFields): fields is readonly [RequiredFields] =>
 const isText = (value: unknown): value is string => typeof value === "string";
 const isFilled = (value: unknown): boolean => isText(value) && value !== "";
 
-/** Whether a value is of a kind; any other kind is a choice of texts. */
-const kinds: Readonly<Record<string, (value: unknown) => boolean>> = {
-  number: Number.isFinite,
-  time: (value) => Number.isFinite(value) && Math.abs(Number(value)) <= MAX_SECOND,
-  scalar: (value) => ["string", "number", "boolean"].includes(typeof value),
-  flag: (value) => typeof value === "boolean",
-  text: isText,
-  id: isFilled,
-  name: isFilled,
+/** What a value of a kind is called, and whether a value is one; any other kind is a choice of texts. */
+const kinds: Readonly<Record<string, readonly [string, (value: unknown) => boolean]>> = {
+  number: ["a number", Number.isFinite],
+  time: ["a time", (value) => Number.isFinite(value) && Math.abs(Number(value)) <= MAX_SECOND],
+  scalar: ["a single value", (value) => ["string", "number", "boolean"].includes(typeof value)],
+  flag: ["true or false", (value) => typeof value === "boolean"],
+  text: ["text", isText],
+  id: ["an ID", isFilled],
+  name: ["a name", isFilled],
 };
-
-/** The texts that `=a|b` allows. */
-const choicesOf = (kind: string): string[] => kind.slice(1).split("|");
 
 /** The last second of a JavaScript date. */
 const MAX_SECOND = 8.64e12;
 
-const words: Readonly<Record<string, string>> = {
-  flag: "true or false",
-  id: "an ID",
-  name: "a name",
-  number: "a number",
-  time: "a time",
-  scalar: "a single value",
-};
-const wordFor = (kind: string): string => {
-  if (!kind.startsWith("=")) return words[kind] ?? kind;
-  const choices = choicesOf(kind);
-  return choices.length === 1 ? JSON.stringify(choices[0]) : `one of ${choices.join(", ")}`;
-};
+const choiceNames = (choices: readonly string[]): string =>
+  choices.length === 1 ? JSON.stringify(choices[0]) : `one of ${choices.join(", ")}`;
+const isOneOf = (choices: readonly string[]) => (value: unknown) =>
+  isText(value) && choices.includes(value);
 
 function describe(value: unknown): string {
   if (value === undefined) return "is missing";

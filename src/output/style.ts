@@ -87,7 +87,7 @@ export const formats = [
 export type Format = (typeof formats)[number] | "html" | TextFormat;
 
 /** Formats of reports, which have no IDs; `wide` shows all tables. */
-const reportFormats = ["grid", "wide", "tsv", "csv", "md", "json", "jsonl", "yaml"] as const;
+const reportFormats = formats.filter((format) => format !== "name");
 
 /** Output formats of a result; all formats if the result is unknown. */
 export function formatsOf(returns: Returns<never> | undefined): readonly Format[] {
@@ -101,41 +101,20 @@ export function formatsOf(returns: Returns<never> | undefined): readonly Format[
 export type ColorName = Extract<keyof Colors, "green" | "red" | "yellow">;
 
 /** Statuses, results and actions, in every list, sheet and view. Other words have no color. */
-const words: Readonly<Record<string, ColorName>> = {
-  succeeded: "green",
-  passed: "green",
-  completed: "green",
-  available: "green",
-  active: "green",
-  ok: "green",
-  yes: "green",
-  create: "green",
-  created: "green",
-  written: "green",
-  bind: "green",
-  "partial-succeeded": "yellow",
-  paused: "yellow",
-  warning: "yellow",
-  update: "yellow",
-  change: "yellow",
-  switch: "yellow",
-  left: "yellow",
-  skip: "yellow",
-  skipped: "yellow",
-  unknown: "yellow",
-  failed: "red",
-  stopped: "red",
-  exception: "red",
-  error: "red",
-  delete: "red",
-  removed: "red",
-  no: "yellow",
-  unbind: "red",
-  problem: "red",
+const words: Readonly<Record<ColorName, string>> = {
+  green: "succeeded passed completed available active ok yes create created written bind",
+  yellow: "partial-succeeded paused warning update change switch left skip skipped unknown no",
+  red: "failed stopped exception error delete removed unbind problem",
 };
 
+const colors = new Map(
+  Object.entries(words).flatMap(([color, some]) =>
+    some.split(" ").map((word) => [word, color as ColorName] as const),
+  ),
+);
+
 /** Color of a word; none for those that are neither good nor bad. */
-export const colorOfStatus = (word: string): ColorName | undefined => own(words, word);
+export const colorOfStatus = (word: string): ColorName | undefined => colors.get(word);
 
 /** Columns whose words are colored. */
 const wordColumns = new Set([

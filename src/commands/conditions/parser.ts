@@ -71,15 +71,12 @@ function hintFor<T>({ fields, sentences }: Scope<T>): string | undefined {
 }
 
 function readAlternatives<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
-  const parts = [readConjunction(reader, scope)];
-  while (reader.takesConnective("or")) parts.push(readConjunction(reader, scope));
-  return joined(parts, true);
-}
-
-function readConjunction<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
-  const parts = [readTerm(reader, scope)];
-  while (reader.takesConnective("and")) parts.push(readTerm(reader, scope));
-  return joined(parts, false);
+  const series = (word: "and" | "or", readPart: () => Check<T>) => {
+    const parts = [readPart()];
+    while (reader.takesConnective(word)) parts.push(readPart());
+    return joined(parts, word === "or");
+  };
+  return series("or", () => series("and", () => readTerm(reader, scope)));
 }
 
 function readTerm<T>(reader: ConditionReader, scope: Scope<T>): Check<T> {
@@ -142,10 +139,8 @@ export function readFieldCheck<T>(
   const named = { name, kind: field.kind };
   const operator = reader.operator();
   if (operator) return fieldCheck(name, field, readComparison(reader, named, operator));
-  const otherwise = {
-    problem: `missing operator: ${operators.join(" ")}`,
-    hint: exampleOf(named),
-  };
+  const problem = `missing operator: ${operators.join(" ")}`;
+  const otherwise = { problem, hint: exampleOf(named) };
   return fieldCheck(name, field, readForm(reader, claimForms, named, otherwise));
 }
 

@@ -24,12 +24,6 @@ export interface Written {
   readonly at: number;
 }
 
-/** The words with which a condition can begin. */
-export interface FirstWords {
-  readonly fields: readonly string[];
-  readonly sentences: readonly string[];
-}
-
 /**
  * Reads a condition from left to right. Every method throws `usage` with the position of a mistake.
  *
@@ -41,7 +35,8 @@ export class ConditionReader {
   private readonly source: string;
   /** The hint of errors without a better one. */
   private readonly hint: string;
-  private readonly firstWords: FirstWords;
+  /** The words with which a condition can begin. */
+  private readonly firstWords: Readonly<Record<"fields" | "sentences", readonly string[]>>;
   private position = 0;
   /** Number of open parentheses. */
   private depth = 0;
@@ -50,7 +45,7 @@ export class ConditionReader {
     source: string,
     condition: string,
     hint = `run ${commandLine("wf help", ["conditions"])} for the syntax`,
-    firstWords: FirstWords = { fields: [], sentences: [] },
+    firstWords: ConditionReader["firstWords"] = { fields: [], sentences: [] },
   ) {
     this.source = source;
     this.condition = condition;
@@ -168,11 +163,8 @@ export class ConditionReader {
   /** Reads a quoted string. */
   text(what = "a text in quotes"): string {
     const match = this.read(QUOTED);
-    if (!match) {
-      throw this.isQuoted()
-        ? this.error(this.position, "missing closing quote")
-        : this.missing(what);
-    }
+    if (!match && this.isQuoted()) throw this.error(this.position, "missing closing quote");
+    if (!match) throw this.missing(what);
     const [whole, double, single = ""] = match;
     if (double === undefined) return single;
     try {

@@ -80,8 +80,8 @@ export const kbFeatures: readonly Feature[] = [
   }),
   tasks("pull plan apply", () => import("./declarative/command.ts"), {
     kbPull: () => import("./declarative/file.ts"),
-    kbPlan: async () => (await import("./declarative/apply.ts")).plan,
-    kbApply: async () => (await import("./declarative/apply.ts")).apply,
+    kbPlan: async () => ({ run: (await import("./declarative/apply.ts")).plan }),
+    kbApply: async () => ({ run: (await import("./declarative/apply.ts")).apply }),
   }),
   tasks("mcp", () => import("./mcp/command.ts"), {
     kbMcp: () => import("./mcp/mcp.ts"),

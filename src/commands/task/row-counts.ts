@@ -57,12 +57,9 @@ export async function* matchingRows<P extends Params, R extends Returns<never>>(
   { options, api, notice, host }: Context,
 ): AsyncGenerator<RowOf<R>> {
   const { limit, page, byDefault } = options.rows;
-  if (page !== undefined) {
-    throw usage(
-      "--page cannot be used with filters applied locally",
-      "use --limit or --all instead of --page",
-    );
-  }
+  const instead = "use --limit or --all instead of --page";
+  if (page !== undefined)
+    throw usage("--page cannot be used with filters applied locally", instead);
   const counter = newCounter();
   let read = 0;
   let shown = 0;
@@ -75,10 +72,8 @@ export async function* matchingRows<P extends Params, R extends Returns<never>>(
   }
   if (host.stdout.closed) return;
   const { total = read } = counter;
-  if (counter.complete || read === total) {
-    await notice(`${shown} of ${total} rows match (filtered locally)`);
-    return;
-  }
+  if (counter.complete || read === total)
+    return notice(`${shown} of ${total} rows match (filtered locally)`);
   const count = `${shown} of ${read} rows match, the newest of ${total} (filtered locally)`;
   await notice(byDefault ? `${count}; use --all for the rest` : count);
 }

@@ -1,6 +1,6 @@
 import type { Plot, ReportPage, Tile } from "../report-model.ts";
 import type { Times } from "../style.ts";
-import { escapeLine } from "./page-table.ts";
+import { classesOf, escapeLine, rounded } from "./page-table.ts";
 
 /** What stands between the title of a page and its tables. */
 export function overviewHtml({ facts = {}, tiles = [], plots = [] }: ReportPage, times: Times) {
@@ -18,7 +18,7 @@ export function overviewHtml({ facts = {}, tiles = [], plots = [] }: ReportPage,
 
 const tileHtml = ({ label, value, tone, note }: Tile): string =>
   [
-    `<li${tone === undefined ? "" : ` class="${tone}"`}>`,
+    `<li${classesOf([tone])}>`,
     `<span class="label">${escapeLine(label)}</span> <strong>${escapeLine(value)}</strong>`,
     note === undefined ? "" : ` <span class="of">${escapeLine(note)}</span>`,
     "</li>",
@@ -98,10 +98,9 @@ export function scaleOf({ kind, series, points, max }: Omit<Plot, "title" | "for
 }
 
 const height = (value: number, end: number): number => rounded(HEIGHT - (HEIGHT * value) / end);
-const rounded = (value: number): number => Number(value.toFixed(2));
 
-const className = ({ tone }: Series, index: number): string =>
-  `series-${index + 1}${tone === undefined ? "" : ` ${tone}`}`;
+const classOf = ({ tone }: Series, index: number): string =>
+  classesOf([`series-${index + 1}`, tone]);
 
 /** A stack of bars for each point, with a title for a pointer. */
 function barsOf({ series, format }: Plot, points: readonly string[], end: number): string {
@@ -114,7 +113,7 @@ function barsOf({ series, format }: Plot, points: readonly string[], end: number
         total += value;
         return value === 0
           ? ""
-          : `<rect class="${className(each, index)}" x="${rounded(slot * (at + 0.1))}" y="${height(total, end)}" width="${rounded(slot * 0.8)}" height="${rounded((HEIGHT * value) / end)}"/>`;
+          : `<rect${classOf(each, index)} x="${rounded(slot * (at + 0.1))}" y="${height(total, end)}" width="${rounded(slot * 0.8)}" height="${rounded((HEIGHT * value) / end)}"/>`;
       });
       const texts = series.map(({ label, values }) => `${format(values[at] ?? 0)} ${label}`);
       return `<g><title>${escapeLine(`${point}: ${texts.join(", ")}`)}</title>${bars.join("")}</g>`;
@@ -134,6 +133,6 @@ const linesOf = ({ series, points }: Plot, end: number): string =>
           ? `M${x} ${height(value, end)}h0`
           : `L${x} ${height(value, end)}`;
       });
-      return `<path class="${className(each, index)}" d="${path.join("")}"/>`;
+      return `<path${classOf(each, index)} d="${path.join("")}"/>`;
     })
     .join("");

@@ -1,5 +1,5 @@
 import { durationUnits, groupDigits } from "../../lib/numbers.ts";
-import { isChart } from "../report-model.ts";
+import { isChart, share } from "../report-model.ts";
 import type { Cell, Chart, Detail, Heading, RowMarks, Section, Tone } from "../report-model.ts";
 import { cellText, humanTimes } from "../table/table.ts";
 import { columnColor } from "../style.ts";
@@ -24,7 +24,8 @@ export function tableHtml(
   const shown = pageColumns(columns, rows, times);
   const named = nameColumn(shown, rows);
   const lines = rows.map((cells, row) => {
-    const name = nameOf(cells[named] ?? null, times);
+    const cell = cells[named] ?? null;
+    const name = isChart(cell) ? "" : readCell(cell, "", times).text;
     const anchor = anchors && anchorOf(name, anchors);
     const line = rowHtml(cells, shown, { named, name, anchor });
     const { states, attributes } = marksHtml(marks?.(row));
@@ -36,12 +37,13 @@ export function tableHtml(
     const more = unfold(blocks, name, row === 0 && states > 0);
     return `${group}<tr class="more"><td colspan="${columns.length}">${more}</td></tr></tbody>`;
   });
+  const isWide = shown.some(({ chart }) => chart === "span");
   const classes = [
-    ...(rows.length > 1 ? ["sortable"] : []),
-    ...(anchors && rows.length > 1 ? ["found"] : []),
-    ...(marks ? ["marked"] : []),
-    ...(details ? ["unfolds"] : []),
-    ...(shown.some(({ chart }) => chart === "span") ? ["wide"] : []),
+    rows.length > 1 && "sortable",
+    anchors && rows.length > 1 && "found",
+    marks && "marked",
+    details && "unfolds",
+    isWide && "wide",
   ];
   return [
     `<section class="scroll" tabindex="0" aria-label="${escapeLine(`Table: ${caption}`)}">`,
@@ -72,21 +74,15 @@ function headHtml({ heading, chart, hasDates, right, times }: PageColumn): strin
       : `<span class="ticks" aria-hidden="true">${ticks.map((tick) => `<span>${escapeLine(tick)}</span>`).join("")}</span>`;
   const empty = chart === undefined ? "Item" : chartLabels[chart];
   const text = label === "" ? hiddenText(empty) + scale : escapeLine(label);
-  const classes = [...(right ? ["number"] : []), ...(chart === undefined ? [] : [`of-${chart}`])];
+  const classes = [right && "number", chart && `of-${chart}`];
   const sorted = chart === undefined ? ' data-sort="1"' : "";
   return `<th scope="col"${classesOf(classes)}${sorted}>${text}</th>`;
-}
-
-interface RowName {
-  readonly named: number;
-  readonly name: string;
-  readonly anchor: string | undefined;
 }
 
 function rowHtml(
   cells: readonly Cell[],
   columns: readonly PageColumn[],
-  { named, name, anchor }: RowName,
+  { named, name, anchor }: { named: number; name: string; anchor: string | undefined },
 ): string {
   const link =
     anchor === undefined
@@ -96,7 +92,7 @@ function rowHtml(
     const cell = cells[column.index] ?? null;
     const value = column.right || column.hasDates ? sortValue(cell) : undefined;
     const attributes =
-      classesOf([...(column.right ? ["number"] : []), ...(isChart(cell) ? ["drawn"] : [])]) +
+      classesOf([column.right && "number", isChart(cell) && "drawn"]) +
       (value === undefined || isChart(cell) ? "" : ` data-value="${value}"`);
     const content = cellContent(cell, column);
     const { label } = column.heading;
@@ -139,11 +135,11 @@ function marksHtml(marks: RowMarks = {}) {
   return { states: marks.state?.length ?? 0, attributes };
 }
 
-const classesOf = (names: readonly string[]): string =>
-  names.length === 0 ? "" : ` class="${names.join(" ")}"`;
-
-const nameOf = (cell: Cell, times: Times): string =>
-  isChart(cell) ? "" : readCell(cell, "", times).text;
+/** The attribute with these classes; empty without any. */
+export function classesOf(names: readonly (string | false | undefined)[]): string {
+  const classes = names.filter(Boolean).join(" ");
+  return classes === "" ? "" : ` class="${classes}"`;
+}
 
 /** Units of cells, in the smallest of their kind. */
 const units: Readonly<Record<string, number>> = {
@@ -189,13 +185,8 @@ interface PageColumn {
   readonly times: Times;
 }
 
-/** The columns of a table. */
-const pageColumns = (
-  columns: readonly Heading[],
-  rows: readonly (readonly Cell[])[],
-  times: Times,
-): readonly PageColumn[] =>
-  columns.map((heading, index) => {
+const pageColumns = (columns: readonly Heading[], rows: Section["rows"], times: Times) =>
+  columns.map((heading, index): PageColumn => {
     const cells = rows.map((row) => row[index] ?? null);
     const isNumeric = cells.some((cell) => typeof cell === "number");
     const others = cells.some((cell) => cell !== null && typeof cell !== "number");
@@ -252,7 +243,7 @@ export function chartHtml(chart: Chart): string {
 }
 
 const picture = (kind: string, tone: Tone | undefined, size: string, shapes: string): string =>
-  `<svg class="${kind}${tone === undefined ? "" : ` ${tone}`}" viewBox="0 0 ${size}" preserveAspectRatio="none" aria-hidden="true">${shapes}</svg>`;
+  `<svg${classesOf([kind, tone])} viewBox="0 0 ${size}" preserveAspectRatio="none" aria-hidden="true">${shapes}</svg>`;
 
 const barShapes = (value: number): string =>
   `<rect class="track" width="100" height="10"/><rect width="${rounded(atLeast(1, 100 * share(value)))}" height="10"/>`;
@@ -292,10 +283,9 @@ function sparkHtml(values: readonly (number | null)[]): string {
 }
 
 const amount = (value: number): string => String(Number(value.toPrecision(3)));
-const rounded = (value: number): number => Number(value.toFixed(2));
 
-/** A number limited to 0 to 1; 0 if it is not a number. */
-const share = (value: number): number => (value > 0 ? Math.min(value, 1) : 0);
+/** A number of an SVG, to two places. */
+export const rounded = (value: number): number => Number(value.toFixed(2));
 
 const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",

@@ -178,20 +178,15 @@ export interface TextPiece {
   readonly text: Part;
 }
 
-/** The piece of a text that an event is; undefined for other events. */
-function pieceIn({ event, fields }: ServerEvent): TextPiece | undefined {
-  switch (event) {
-    case "text_chunk":
-      return { kind: "answer", text: fields.text };
-    case "message":
-    case "agent_message":
-      return { kind: "answer", text: fields.answer };
-    case "reasoning_chunk":
-      return { kind: "reasoning", text: fields.reasoning };
-    default:
-      return undefined;
-  }
-}
+/** The events that are a piece of a text, and its field. */
+const pieces: Readonly<
+  Record<string, readonly [TextPiece["kind"], "text" | "answer" | "reasoning"]>
+> = {
+  text_chunk: ["answer", "text"],
+  message: ["answer", "answer"],
+  agent_message: ["answer", "answer"],
+  reasoning_chunk: ["reasoning", "reasoning"],
+};
 
 /** Whether the event adds nothing: a thought without a tool repeats pieces, or is empty (server §15.5). */
 export const isSilent = ({ event, fields }: ServerEvent): boolean =>
@@ -215,7 +210,8 @@ export class AnswerWatch {
   /** Returns the piece of text that an event adds. */
   add(received: ServerEvent): TextPiece | undefined {
     const { event, fields } = received;
-    const piece = this.#agent.add(received) ? undefined : pieceIn(received);
+    const [kind, field] = (!this.#agent.add(received) && own(pieces, event)) || [];
+    const piece = kind && field && { kind, text: fields[field] };
     // After a lost connection, and after the pause of a chatflow, only the outputs have all of the
     // text (server §15.6, §18).
     const isResumedChat = fields.reason === "resumption" && fields.conversation_id !== undefined;

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import type { LiveItem, LiveItems, Report, ReportStep } from "../report-model.ts";
-import { visible, widthOf, wrap } from "../display-width.ts";
+import { hang, visible } from "../display-width.ts";
 import { textLine } from "../table/text-lines.ts";
 import { formatElapsed, headOf, joinParts, plainParts, signOf, spinnerSign } from "./node-lines.ts";
 import type { ViewStyle } from "./event-lines.ts";
@@ -91,15 +91,13 @@ class ItemsView implements LiveLines {
 
 /** Columns from which a long name continues below its beginning. */
 const MIN_COLUMNS = 40;
-/** Between parts. */
-const GAP = "  ";
 
 /** The whole line; it continues below the name. */
 function hanging(parts: readonly LinePart[], style: ViewStyle): string {
-  const head = joinParts(parts.slice(0, -1), style, style.columns);
-  const indent = " ".repeat(widthOf(stripVTControlCharacters(head)) + GAP.length);
-  const rows = wrap(parts.at(-1)?.text ?? "", style.columns - indent.length);
-  return rows.map((row, index) => (index === 0 ? `${head}${GAP}` : indent) + row).join("\n");
+  const head = `${joinParts(parts.slice(0, -1), style, style.columns)}  `;
+  const lead = stripVTControlCharacters(head);
+  const lines = hang(lead, parts.at(-1)?.text ?? "", style.columns).join("\n");
+  return head + lines.slice(lead.length);
 }
 
 const partsOf = ({ state, seconds, name, note }: LiveItem, sign: string): LinePart[] => [

@@ -22,7 +22,7 @@ export interface LiveLines {
 /** ms between two redraws. */
 const REDRAW_INTERVAL = 100;
 /** Rows of a terminal of unknown height. */
-const DEFAULT_ROWS = 24;
+export const DEFAULT_ROWS = 24;
 
 /**
  * The one writer of a terminal: whatever is written to the stdout and stderr of its host scrolls above

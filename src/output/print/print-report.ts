@@ -5,7 +5,7 @@ import { columnColor } from "../style.ts";
 import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
-import { wholeScreen } from "../live/terminal-writer.ts";
+import { DEFAULT_ROWS, wholeScreen } from "../live/terminal-writer.ts";
 import { isChart, plainCell } from "../report-model.ts";
 import type { Cell, Report, ReportStep, Section, Tone } from "../report-model.ts";
 import { textChart, textLine, tones, comparedTexts } from "../table/text-lines.ts";
@@ -132,9 +132,6 @@ function frame(texts: readonly string[], { terminal }: Output): string {
   const rows = (terminal?.rows ?? DEFAULT_ROWS) - foot.length;
   return wholeScreen([...linesOf(texts.slice(0, -1).join("\n")).slice(0, rows - 1), "", ...foot]);
 }
-
-/** Rows of a terminal of unknown height. */
-const DEFAULT_ROWS = 24;
 
 const linesOf = (text: string): string[] => text.replace(/\n$/, "").split("\n");
 

@@ -19,12 +19,18 @@ export const printTable = async (rows: RowBatches, printing: Printing): Promise<
 /** Prints objects as sheets, with an empty line between them. */
 export async function printSheets(rows: RowBatches, printing: Printing): Promise<number> {
   const style = await tableStyle(printing);
-  let between = "";
-  return each(rows, printing.out, (row) => {
+  return eachApart(rows, printing.out, (row) => {
     const isFilled = (field: TableField) =>
       field.kind !== "sparse" || cellText(field.value(row), style.times) !== "";
-    const fields = fieldsFor(printing, row).filter(isFilled);
-    const text = between + sheetText(row, fields, style);
+    return sheetText(row, fieldsFor(printing, row).filter(isFilled), style);
+  });
+}
+
+/** Writes the text of each value, with an empty line between them. */
+function eachApart(rows: RowBatches, out: Output, textOf: (row: unknown) => string) {
+  let between = "";
+  return each(rows, out, (row) => {
+    const text = between + textOf(row);
     between = "\n";
     return text;
   });
@@ -57,15 +63,12 @@ export async function printTerminalForm(rows: RowBatches, printing: Printing): P
 export async function printPairs(rows: RowBatches, printing: Printing): Promise<number> {
   const { style, out } = printing;
   const lines = await cellLines("tsv", style, out);
-  let between = "";
-  return each(rows, out, (row) => {
+  return eachApart(rows, out, (row) => {
     const pairs = fieldsFor(printing, row).map((field) => {
       const value = field.value(row);
       return style.headers ? [field.label, value] : [value];
     });
-    const block = between + lines.rows(pairs);
-    between = "\n";
-    return block;
+    return lines.rows(pairs);
   });
 }
 
@@ -125,11 +128,7 @@ export async function* mapped<T, U>(
 export const ordered = (rows: RowBatches, { returns, style }: Printing): RowBatches =>
   style.sort === undefined && !style.reverse ? rows : sortedRows(rows, returns, style);
 
-async function* sortedRows(
-  rows: RowBatches,
-  returns: Returns<never>,
-  { sort, reverse }: Style,
-): AsyncGenerator<readonly unknown[]> {
+async function* sortedRows(rows: RowBatches, returns: Returns<never>, { sort, reverse }: Style) {
   const all = await allOf(rows);
   const inOrder = sort === undefined ? all : sortRows(all, fieldNamed(returns, sort));
   yield reverse ? inOrder.reverse() : inOrder;

@@ -23,9 +23,6 @@ export interface GridColumn extends TableColumn {
 /** A column with its measures. */
 interface Measured extends Omit<GridColumn, "width">, MeasuredColumn {}
 
-/** Minimum of a chart or a picture. */
-const minChartWidth = 8;
-
 /**
  * The columns of a grid that fit into the available width; undefined if all are required and do not
  * fit. `areAll`: no further rows follow.
@@ -50,12 +47,12 @@ export function layOut(
   const kept = fittingColumns(measured, available).flatMap((index) => measured[index] ?? []);
   const fits = lineWidth(kept.map(({ full }) => full)) <= available;
   // An ID between its short form and its whole one would be neither.
-  const widths = sharedWidths(fits ? kept : kept.map(withShortIds), available);
+  const shared = kept.map((column) =>
+    fits || column.idLength === Infinity ? column : { ...column, full: column.min },
+  );
+  const widths = sharedWidths(shared, available);
   return kept.map((column, index) => ({ ...column, width: widths[index] ?? 0 }));
 }
-
-const withShortIds = (column: Measured): Measured =>
-  column.idLength === Infinity ? column : { ...column, full: column.min };
 
 function measure(
   field: TableField,
@@ -82,8 +79,8 @@ function measure(
   const chartWidth = largest(rows.map((row) => field.chart?.(row)?.width ?? 0));
   const full = Math.max(headWidth, chartWidth, style.keepsAll ? widest(texts) : shortest);
   const role = full === Infinity ? "picture" : roleOf(field, present, isName);
-  const least =
-    field.kind === "sparse" ? minSparseWidth(available) : minimumOf(role, full, available);
+  const minimum = minimums[field.kind === "sparse" ? "sparse" : role];
+  const least = minimum?.(available) ?? full;
   const areNumbers =
     present.length > 0 &&
     // Some servers send a count as text.
@@ -120,22 +117,6 @@ function roleOf(
   const isValue = (value: unknown) =>
     typeof value === "number" || typeof value === "boolean" || value instanceof Date;
   return field.right === true || (present.length > 0 && present.every(isValue)) ? "value" : "text";
-}
-
-function minimumOf(role: MeasuredColumn["role"], full: number, available: number): number {
-  switch (role) {
-    case "name":
-      return minNameWidth(available);
-    case "text":
-      return minTextWidth(available);
-    case "chart":
-    case "picture":
-      return minChartWidth;
-    case "id":
-    case "minor":
-    case "value":
-      return full;
-  }
 }
 
 const largest = (numbers: readonly number[]): number =>
@@ -205,15 +186,18 @@ interface MeasuredColumn {
 /** Part of the line that the name may take before other texts are cut. */
 const nameShare = 0.5;
 
-/** Minimum of a name and of another text on a line of that many columns. */
-const minNameWidth = (available: number): number =>
-  Math.min(40, Math.max(12, Math.floor(available * 0.35)));
-const minTextWidth = (available: number): number =>
-  Math.min(30, Math.max(10, Math.floor(available * 0.2)));
+const shareOfLine = (least: number, share: number, most: number) => (available: number) =>
+  Math.min(most, Math.max(least, Math.floor(available * share)));
 
-/** Minimum of a sparse column, which is there for what its few texts say, such as why runs failed. */
-const minSparseWidth = (available: number): number =>
-  Math.min(40, Math.max(10, Math.floor(available * 0.4)));
+/** The least width of a column on a line of that many columns; other columns are never cut. */
+const minimums: Readonly<Record<string, (available: number) => number>> = {
+  name: shareOfLine(12, 0.35, 40),
+  text: shareOfLine(10, 0.2, 30),
+  // It is there for what its few texts say, such as why runs failed.
+  sparse: shareOfLine(10, 0.4, 40),
+  chart: () => 8,
+  picture: () => 8,
+};
 
 /** Columns that a line with these columns takes. */
 export const lineWidth = (widths: readonly number[]): number =>

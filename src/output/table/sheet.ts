@@ -1,7 +1,7 @@
 import { isObject } from "../../lib/json.ts";
 import { asText } from "../../operations/operation.ts";
 import type { Times } from "../style.ts";
-import { pad, visible, widthOf, wrap } from "../display-width.ts";
+import { hang, pad, visible, widthOf } from "../display-width.ts";
 import { columnGap } from "./draw-table.ts";
 import { cellTextOf, humanTimes } from "./table.ts";
 import type { TableField, TableStyle } from "./table.ts";
@@ -98,6 +98,5 @@ function pairLines(name: string, value: unknown): string[] {
 function wrapped(line: string, width: number): string[] {
   if (/^https?:\/\/\S+$/.test(line)) return [line];
   const start = /^[ -]*/.exec(line)?.[0] ?? "";
-  const [first = "", ...others] = wrap(line.slice(start.length), Math.max(1, width - start.length));
-  return [start + first, ...others.map((each) => " ".repeat(start.length) + each)];
+  return hang(start, line.slice(start.length), width);
 }

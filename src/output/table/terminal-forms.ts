@@ -4,7 +4,7 @@ import { groupDigits } from "../../lib/numbers.ts";
 import { countCharacters } from "../../lib/text.ts";
 import { asText } from "../../operations/operation.ts";
 import type { TerminalForm } from "../../operations/operation.ts";
-import { cut, ellipsis, pad, visible, widthOf, wrap } from "../display-width.ts";
+import { cut, ellipsis, hang, pad, visible, widthOf, wrap } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
 import { colorOfStatus } from "../style.ts";
 import { columnGap } from "./draw-table.ts";
@@ -157,20 +157,12 @@ export function checkText(
   const sign = (unicode ? signs[word] : undefined) ?? word;
   const color = colorOfStatus(word);
   const colored = color ? colors[color](sign) : sign;
-  const [first = "", ...others] = hanging(`${at(name)}: ${at(text)}`, `${sign} `, width);
+  const [first = "", ...others] = hang(`${sign} `, `${at(name)}: ${at(text)}`, width);
   const step = next === undefined ? "" : at(next);
-  const steps = step === "" ? [] : hanging(step, `  ${unicode ? "→" : "->"} `, width);
+  const steps = step === "" ? [] : hang(`  ${unicode ? "→" : "->"} `, step, width);
   return [colored + first.slice(sign.length), ...others, ...steps]
     .map((line) => `${line}\n`)
     .join("");
-}
-
-/** A text after a lead, its further lines indented like the first. */
-function hanging(text: string, lead: string, width: number): string[] {
-  const indent = " ".repeat(lead.length);
-  return wrap(text, Math.max(1, width - lead.length)).map(
-    (line, index) => (index === 0 ? lead : indent) + line,
-  );
 }
 
 /** Lines shown of a chunk. */

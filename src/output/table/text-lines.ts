@@ -1,4 +1,5 @@
 import { sum } from "../../lib/numbers.ts";
+import { share } from "../report-model.ts";
 import type { TextLine, TextPart, Tone, Chart, TextComparison } from "../report-model.ts";
 import { visible, widthOf, wrap, pad } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
@@ -170,9 +171,6 @@ function span(from: number, to: number, width: number, unicode: boolean): string
   const columns = Math.max(1, Math.round(length));
   return before + (columns === 1 ? "|" : `|${"-".repeat(columns - 2)}|`);
 }
-
-/** A number limited to 0 to 1; 0 if it is not a number. */
-const share = (value: number): number => (value > 0 ? Math.min(value, 1) : 0);
 
 /** Columns of a terminal on which two texts fit side by side. */
 const MIN_WIDTH = 120;

@@ -1,4 +1,5 @@
 import { requireField } from "../../../api/response.ts";
+import { mapAll } from "../../../api/concurrent-map.ts";
 import { CliError } from "../../../errors.ts";
 import { backoff, delays } from "../../../lib/backoff.ts";
 import { collect } from "../../../lib/collect.ts";
@@ -134,13 +135,14 @@ const stallError = (pending: readonly DocumentStatus[]): CliError =>
     hint: "the server's indexing worker may be down; to restart a document, add it again under the same name",
   });
 
-type WaitInput = Input<typeof waitParams>;
-
 /**
  * Waits until documents are indexed: the given ones, those of a batch, or all of the knowledge base.
  * Yields the final status of each. Throws remote-failed with the server's error if one failed.
  */
-export async function* run(input: WaitInput, context: Context): AsyncGenerator<DocumentStatus> {
+export async function* run(
+  input: Input<typeof waitParams>,
+  context: Context,
+): AsyncGenerator<DocumentStatus> {
   const failed: DocumentStatus[] = [];
   let count = 0;
   for await (const status of waitForIndexing(() => statusesOf(input, context), context)) {
@@ -162,31 +164,26 @@ export async function* run(input: WaitInput, context: Context): AsyncGenerator<D
   );
 }
 
-async function statusesOf(input: WaitInput, context: Context): Promise<DocumentStatus[]> {
+async function statusesOf(
+  input: Input<typeof waitParams>,
+  context: Context,
+): Promise<DocumentStatus[]> {
   const { dataset_id, document_id, batch } = input;
   if (batch !== undefined) return batchStatuses(dataset_id, batch, context);
   if (document_id === undefined) return documentStatuses(dataset_id, () => true, context);
-  const statuses: DocumentStatus[] = [];
-  for (const id of document_id) {
-    const document = await context.api.call(getDocument, { dataset_id, document_id: id });
-    statuses.push(indexingStatusOf(document));
-  }
-  return statuses;
+  return mapAll(document_id, 1, async (id) =>
+    indexingStatusOf(await context.api.call(getDocument, { dataset_id, document_id: id })),
+  );
 }
 
-async function batchStatuses(
-  dataset_id: string,
-  batch: string,
-  context: Context,
-): Promise<DocumentStatus[]> {
-  const statuses: DocumentStatus[] = [];
-  for (const each of await context.api.call(getIndexingStatus, { dataset_id, batch })) {
+async function batchStatuses(dataset_id: string, batch: string, { api }: Context) {
+  const all = await api.call(getIndexingStatus, { dataset_id, batch });
+  return mapAll(all, 1, async (each): Promise<DocumentStatus> => {
     const { id, indexing_status, error, completed_segments, total_segments } = each;
     const chunks = [completed_segments, total_segments] as const;
-    if (indexing_status === "completed" && total_segments === 0) {
-      const document = await context.api.call(getDocument, { dataset_id, document_id: id });
-      statuses.push({ ...indexingStatusOf(document), chunks });
-    } else statuses.push({ id, name: id, indexing_status, error: error ?? null, chunks });
-  }
-  return statuses;
+    if (indexing_status !== "completed" || total_segments !== 0)
+      return { id, name: id, indexing_status, error: error ?? null, chunks };
+    const document = await api.call(getDocument, { dataset_id, document_id: id });
+    return { ...indexingStatusOf(document), chunks };
+  });
 }

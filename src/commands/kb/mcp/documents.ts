@@ -1,4 +1,4 @@
-import { isObject, valueAt, own } from "../../../lib/json.ts";
+import { attempt, isObject, valueAt, own } from "../../../lib/json.ts";
 import { asText, retryOf } from "../../../operations/operation.ts";
 import type { AnyOperation } from "../../../operations/operation.ts";
 import type {
@@ -17,13 +17,6 @@ export interface ReadChunk {
   readonly id: string;
   readonly position: number | null;
   readonly text: string;
-}
-
-/** Rows of a page, and the number of all. */
-interface Rows {
-  readonly rows: readonly Readonly<Record<string, unknown>>[];
-  readonly total: number | undefined;
-  readonly notices: readonly string[];
 }
 
 /** Values of a command; `kb` is the name or ID of a knowledge base. */
@@ -64,8 +57,8 @@ export function documentsOf({ runner, commands, permit, allowed }: DocumentSetti
   return {
     allowed,
     within,
-    /** The rows that a command lists. */
-    async list(...call: Parameters<typeof run>): Promise<Rows> {
+    /** The rows that a command lists, and the number of all. */
+    async list(...call: Parameters<typeof run>) {
       const { values, total, notices } = await run(...call);
       return { rows: values.flat().filter(isObject), total, notices };
     },
@@ -80,14 +73,18 @@ export function documentsOf({ runner, commands, permit, allowed }: DocumentSetti
 /** A chunk of the server; a question with its answer is one text. */
 export const readChunk = (chunk: unknown): ReadChunk => ({
   id: asText(valueAt(chunk, "id")),
-  position: numberOrNull(valueAt(chunk, "position")),
+  position: numberAt(chunk, "position"),
   text: [valueAt(chunk, "content"), valueAt(chunk, "answer")]
     .map(asText)
     .filter(Boolean)
     .join("\n"),
 });
 
-const numberOrNull = (value: unknown): number | null => (typeof value === "number" ? value : null);
+/** The number at a path; null for anything else. */
+export function numberAt(value: unknown, path: string): number | null {
+  const number = valueAt(value, path);
+  return typeof number === "number" ? number : null;
+}
 
 /** A knowledge base that a server is limited to. */
 export interface AllowedBase {
@@ -186,14 +183,9 @@ const encoded = (text: string): string =>
 /** The place of a URI. Throws not-found for any other text. */
 export function placeOf(uri: string): KbPlace {
   const [, kb = "", document] = /^kb:\/\/([^/?#]+)(?:\/([^/?#]+))?\/?$/.exec(uri) ?? [];
-  try {
-    if (kb !== "")
-      return {
-        kb: decodeURIComponent(kb),
-        document: document === undefined ? undefined : decodeURIComponent(document),
-      };
-  } catch {
-    // not percent-encoded
-  }
+  const name = attempt(() => decodeURIComponent(kb)); // undefined for invalid percent encoding
+  const inside = document && attempt(() => decodeURIComponent(document));
+  if (name && (inside !== undefined || document === undefined))
+    return { kb: name, document: inside };
   throw notFound(`${uri} is not the URI of a document`, "such as kb://Handbook/leave.md");
 }

@@ -2,19 +2,25 @@ import { own, valueAt } from "../../../lib/json.ts";
 import { asText } from "../../../operations/operation.ts";
 import { objectSchema, orNull, readingTool, structuredResult } from "../../shared/mcp/index.ts";
 import type { ClientRequest, OfferedTool } from "../../shared/mcp/index.ts";
-import { readChunk, kbArgument, uriOf } from "./documents.ts";
+import { kbArgument, numberAt, readChunk, uriOf } from "./documents.ts";
 import type { Documents } from "./documents.ts";
 import { searchMethods } from "../../../operations/shared.ts";
 
 const DEFAULT_CHUNKS = 20;
 
+const string = { type: "string" };
+const nullable = (type: string) => orNull({ type });
+const textOf = (description: string, minLength = 1) => ({ ...string, minLength, description });
+const integer = (description: string, maximum?: number) => ({
+  type: "integer",
+  minimum: 1,
+  ...(maximum !== undefined && { maximum }),
+  description,
+});
+
 const chunkSchema = {
   type: "object",
-  properties: {
-    id: { type: "string" },
-    position: orNull({ type: "number" }),
-    text: { type: "string" },
-  },
+  properties: { id: string, position: nullable("number"), text: string },
   required: ["id", "text"],
 };
 
@@ -29,24 +35,19 @@ export function readTool(documents: Documents): OfferedTool {
     inputSchema: objectSchema(
       {
         ...base.properties,
-        document: { type: "string", minLength: 1, description: "Document name or ID" },
-        chunk: { type: "string", minLength: 8, description: "Only this chunk, by its ID" },
-        page: { type: "integer", minimum: 1, description: "Page of chunks (default 1)" },
-        limit: {
-          type: "integer",
-          minimum: 1,
-          maximum: 100,
-          description: `Chunks per page (default ${DEFAULT_CHUNKS})`,
-        },
+        document: textOf("Document name or ID"),
+        chunk: textOf("Only this chunk, by its ID", 8),
+        page: integer("Page of chunks (default 1)"),
+        limit: integer(`Chunks per page (default ${DEFAULT_CHUNKS})`, 100),
       },
       [...base.required, "document"],
     ),
     outputSchema: objectSchema(
       {
-        kb: { type: "string" },
-        document: { type: "string" },
-        document_id: { type: "string" },
-        uri: { type: "string", description: "Resource of the document" },
+        kb: string,
+        document: string,
+        document_id: string,
+        uri: { ...string, description: "Resource of the document" },
         chunks: { type: "array", items: chunkSchema },
         total: { type: "integer", description: "Number of all chunks" },
         next_page: { type: "integer", description: "The next page, if there is one" },
@@ -83,12 +84,8 @@ async function readText(
   const limit = Number(own(values, "limit") ?? DEFAULT_CHUNKS);
   const { rows, total } = await documents.list("chunk list", given, request, { page, limit });
   const more = total === undefined ? rows.length >= limit : page * limit < total;
-  return {
-    ...place,
-    chunks: rows.map(readChunk),
-    total,
-    next_page: more ? page + 1 : undefined,
-  };
+  const next_page = more ? page + 1 : undefined;
+  return { ...place, chunks: rows.map(readChunk), total, next_page };
 }
 
 const shownText = ({
@@ -107,14 +104,12 @@ const shownText = ({
 const MAX_PREVIEW = 400;
 const DEFAULT_RESULTS = 5;
 
-const nullable = (type: string) => orNull({ type });
-
 const resultSchema = {
   type: "object",
   properties: {
     document: nullable("string"),
     document_id: nullable("string"),
-    chunk_id: { type: "string" },
+    chunk_id: string,
     position: nullable("number"),
     score: nullable("number"),
     text: { type: "string", description: "Beginning of the chunk" },
@@ -136,15 +131,10 @@ export function searchTool(documents: Documents): OfferedTool {
     inputSchema: objectSchema(
       {
         ...base.properties,
-        query: { type: "string", minLength: 1, maxLength: 250, description: "Search query" },
-        top_k: {
-          type: "integer",
-          minimum: 1,
-          maximum: 100,
-          description: `Maximum number of results (default ${DEFAULT_RESULTS})`,
-        },
+        query: { ...textOf("Search query"), maxLength: 250 },
+        top_k: integer(`Maximum number of results (default ${DEFAULT_RESULTS})`, 100),
         search_method: {
-          type: "string",
+          ...string,
           enum: searchMethods,
           description: "Search method (default: that of the knowledge base)",
         },
@@ -168,14 +158,13 @@ export function searchTool(documents: Documents): OfferedTool {
 function foundOf(record: unknown, kb: string) {
   const { id, position, text } = readChunk(valueAt(record, "segment"));
   const document = textOrNull(valueAt(record, "segment.document.name"));
-  const score = valueAt(record, "score");
   const characters = [...text];
   return {
     document,
     document_id: textOrNull(valueAt(record, "segment.document.id")),
     chunk_id: id,
     position,
-    score: typeof score === "number" ? score : null,
+    score: numberAt(record, "score"),
     text: characters.slice(0, MAX_PREVIEW).join(""),
     truncated: characters.length > MAX_PREVIEW,
     uri: document === null ? null : uriOf({ kb, document }),
@@ -185,12 +174,10 @@ function foundOf(record: unknown, kb: string) {
 const textOrNull = (value: unknown): string | null =>
   value === null ? null : asText(value) || null;
 
-const shownResults = (results: readonly ReturnType<typeof foundOf>[]): string =>
-  results.length === 0
-    ? "no results"
-    : results
-        .map(
-          ({ document, chunk_id, score, uri, text, truncated }, index) =>
-            `${index + 1}. ${document ?? "?"}  chunk ${chunk_id}  score ${score ?? "?"}  ${uri ?? ""}\n${text}${truncated ? "…" : ""}`,
-        )
-        .join("\n\n");
+function shownResults(results: readonly ReturnType<typeof foundOf>[]): string {
+  const texts = results.map(({ document, chunk_id, score, uri, text, truncated }, index) => {
+    const head = `${index + 1}. ${document ?? "?"}  chunk ${chunk_id}  score ${score ?? "?"}  ${uri ?? ""}`;
+    return `${head}\n${text}${truncated ? "…" : ""}`;
+  });
+  return texts.length === 0 ? "no results" : texts.join("\n\n");
+}

@@ -23,11 +23,7 @@ interface SentValue {
   readonly value: unknown;
 }
 
-/** The fields of a knowledge base. */
-interface Fields {
-  readonly dataset_id: string;
-  readonly fields: readonly MetadataField[];
-}
+type Fields = Awaited<ReturnType<typeof readFields>>;
 
 /** Checked changes of documents: the new values, and the IDs of the fields to clear. */
 interface MetadataEdit {
@@ -71,9 +67,10 @@ export const rowWork = (context: Context): RowWork<SetInput, MetadataEdit> => {
   };
 };
 
-const readFields = async (dataset_id: string, context: Context): Promise<Fields> => ({
+/** A knowledge base with its fields. */
+const readFields = async (dataset_id: string, { api }: Context) => ({
   dataset_id,
-  fields: await context.api.call(listMetadataFields, { dataset_id }),
+  fields: await api.call(listMetadataFields, { dataset_id }),
 });
 
 /** Checks values against the types of their fields. Throws usage, and not-found for unknown fields. */
@@ -99,7 +96,10 @@ async function sendEdit({ input, values, removed }: MetadataEdit, context: Conte
       operation_data.push({ document_id, metadata_list: values, ...mode });
       continue;
     }
-    const before = replace ? [] : await currentValues(dataset_id, document_id, context);
+    const now = { dataset_id, document_id, metadata: "only" } as const;
+    const before = replace
+      ? [] // built-in ones cannot be sent
+      : responseValues((await context.api.call(getDocument, now)).doc_metadata);
     const changed = new Set(values.map(({ id }) => id));
     const metadata_list = [
       ...before.filter(({ id }) => !removed.has(id) && !changed.has(id)),
@@ -108,20 +108,6 @@ async function sendEdit({ input, values, removed }: MetadataEdit, context: Conte
     operation_data.push({ document_id, metadata_list });
   }
   return context.api.call(setDocumentMetadata, { dataset_id, operation_data });
-}
-
-/** The values of a document, without built-in ones, which cannot be sent. */
-async function currentValues(
-  dataset_id: string,
-  document_id: string,
-  context: Context,
-): Promise<SentValue[]> {
-  const document = await context.api.call(getDocument, {
-    dataset_id,
-    document_id,
-    metadata: "only",
-  });
-  return [...responseValues(document.doc_metadata)];
 }
 
 function fieldNamed(name: string, { dataset_id, fields }: Fields): MetadataField {
@@ -138,14 +124,12 @@ function fieldNamed(name: string, { dataset_id, fields }: Fields): MetadataField
 /** Parses `team=people` as a value of the type of the field; `pages=null` clears a number or time. */
 function parseAssignment(assignment: string, fields: Fields): SentValue {
   const at = assignment.indexOf("=");
-  if (at < 1) {
-    const message = `invalid --set ${JSON.stringify(assignment)}: expected field=value`;
-    throw usage(message);
-  }
+  if (at < 1) throw usage(`invalid --set ${JSON.stringify(assignment)}: expected field=value`);
   const text = assignment.slice(at + 1);
-  const { id, name, type } = fieldNamed(assignment.slice(0, at), fields);
-  if (text === "null" && type !== "string") return { id, name, value: null };
-  return typedValue("--set", { id, name, type }, text);
+  const field = fieldNamed(assignment.slice(0, at), fields);
+  if (text === "null" && field.type !== "string")
+    return { id: field.id, name: field.name, value: null };
+  return typedValue("--set", field, text);
 }
 
 /** The value of a cell; undefined for an empty one. */
@@ -157,14 +141,10 @@ function cellValue(column: string, cell: unknown, fields: Fields): SentValue | u
   throw usage(`column ${column}: ${JSON.stringify(cell)} is not a text or a number`);
 }
 
-function typedValue(
-  place: string,
-  { id, name, type }: MetadataField,
-  input: string | number,
-): SentValue {
-  const value = fieldValue(type, input);
-  if (value === undefined) throw invalidFieldValue(place, { name, type }, input);
-  return { id, name, value };
+function typedValue(place: string, field: MetadataField, input: string | number): SentValue {
+  const value = fieldValue(field.type, input);
+  if (value === undefined) throw invalidFieldValue(place, field, input);
+  return { id: field.id, name: field.name, value };
 }
 
 /**

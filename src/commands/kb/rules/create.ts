@@ -28,17 +28,18 @@ export async function chooseTechnique(input: Values, context: Context): Promise<
   // The only one is certainly meant; among several, the workspace has a default.
   const only = models.length === 1 ? first : undefined;
   const model = only ? modelName(only) : "the default embedding model";
-  const [economy, highQuality] = [
-    choiceOf("economy", "keyword search, without a model", { indexing_technique: "economy" }),
-    choiceOf(
-      "high_quality",
-      first ? `search by meaning, with ${model}` : "needs an embedding model; none is active",
-      {
-        indexing_technique: "high_quality",
-        ...(only && { embedding_model: only.model, embedding_model_provider: only.provider }),
-      },
-    ),
-  ];
+  const choice = (indexing_technique: string, note: string, more?: Values) => ({
+    label: indexing_technique,
+    note,
+    names: [indexing_technique],
+    value: { indexing_technique, ...more },
+  });
+  const economy = choice("economy", "keyword search, without a model");
+  const highQuality = choice(
+    "high_quality",
+    first ? `search by meaning, with ${model}` : "needs an embedding model; none is active",
+    only && { embedding_model: only.model, embedding_model_provider: only.provider },
+  );
   await context.promptLine("How should documents be indexed?");
   const preset = first ? highQuality : economy;
   return {
@@ -46,13 +47,6 @@ export async function chooseTechnique(input: Values, context: Context): Promise<
     ...(await askChoice("Indexing technique", [economy, highQuality], context, preset)),
   };
 }
-
-const choiceOf = (name: string, meaning: string, value: Values) => ({
-  label: name,
-  note: meaning,
-  names: [name],
-  value,
-});
 
 /** The active embedding models; none if the server does not tell. */
 const embeddingModels = (context: Context): Promise<readonly Model[]> =>
@@ -92,11 +86,7 @@ export async function withOrder(
  * Creates the knowledge base that a sync did not find, if the prompt on a terminal is confirmed; returns the
  * values with its ID. Throws the error otherwise.
  */
-export async function createMissing(
-  thrown: unknown,
-  input: Values,
-  context: Context,
-): Promise<Values> {
+export async function createMissing(thrown: unknown, input: Values, context: Context) {
   const error = await withOrder(thrown, input, context, "kb sync");
   const { host, options } = context;
   const [name, directory] = [String(input["dataset_id"]), String(input["directory"])];
