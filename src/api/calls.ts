@@ -85,7 +85,6 @@ const MAX_IDLE_TIMEOUT = 1_260_000;
 const DEFAULT_START = 3;
 const DEFAULT_MAX = 8;
 
-/** The parameter of a row that names the end user. */
 const userParam = (row: AnyOperation): string | undefined =>
   Object.keys(row.params).find((param) => row.params[param]?.from === "user");
 
@@ -227,7 +226,6 @@ export class Calls {
  *     third                     ──► …
  */
 export class FirstRequests {
-  /** End users that the server knows. */
   readonly #known = new Set<string>();
   /** The first requests that are on their way, each until its response head. */
   readonly #sent = new Map<string, Promise<void>>();

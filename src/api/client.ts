@@ -127,7 +127,6 @@ function clientOf(calls: Calls, common: CallOptions): ApiClient {
   };
 }
 
-/** Reads lists, whose rows come in several responses. */
 function listsOf(calls: Calls) {
   const readOne = async (row: AnyOperation, input: Values, call: ListCall): Promise<Page> => {
     const { elapsed } = calls.setup;

@@ -181,7 +181,6 @@ export function problemIn(
   return `${place || "it"} ${problem.found}`;
 }
 
-/** What is wrong with a part of a value, and where the part is. */
 interface Problem {
   readonly steps: readonly string[];
   readonly found: string;
@@ -280,7 +279,6 @@ const kinds: Readonly<Record<string, readonly [string, (value: unknown) => boole
   name: ["a name", isFilled],
 };
 
-/** The last second of a JavaScript date. */
 const MAX_SECOND = 8.64e12;
 
 const choiceNames = (choices: readonly string[]): string =>

@@ -44,7 +44,6 @@ export async function sendRequest<T>(
   }
 }
 
-/** A request during its attempts. */
 interface Sending {
   readonly request: HttpRequest;
   readonly options: SendOptions;

@@ -122,7 +122,6 @@ export async function* readWindows(source: Source, last?: number): AsyncGenerato
   }
 }
 
-/** Requests pages of a list and counts the received rows. */
 class WindowReader {
   private readonly source: Source;
   private received = 0;
@@ -227,7 +226,6 @@ class WindowReader {
   }
 }
 
-/** Rows of a window, without duplicates. */
 class FoundRows {
   private readonly byId = new Map<unknown, unknown>();
   private readonly secondOf: (row: unknown) => number;

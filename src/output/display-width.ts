@@ -177,7 +177,6 @@ export const ellipsis = (unicode: boolean): string => (unicode ? "…" : "...");
 /** A directory and the name after it: a text with a slash that has no blanks, or ends in an extension. */
 const pathPattern = /^(?=\S+$|.*\.\w{1,5}$)(.*)([/\\])([^/\\]+)$/su;
 
-/** Longer texts are not paths. */
 const MAX_PATH = 1024;
 
 /** The text if it fits into `width` columns; otherwise a path without its middle, or another text's start. */

@@ -5,7 +5,6 @@ import { own } from "../lib/json.ts";
 import type { Returns, TextFormat } from "../operations/operation.ts";
 import type { Colors } from "./display-width.ts";
 
-/** The flag `--color`. */
 interface ColorFlag {
   readonly color?: string | undefined;
 }
@@ -116,7 +115,6 @@ const colors = new Map(
 /** Color of a word; none for those that are neither good nor bad. */
 export const colorOfStatus = (word: string): ColorName | undefined => colors.get(word);
 
-/** Columns whose words are colored. */
 const wordColumns = new Set([
   "action",
   "display_status",
@@ -126,7 +124,6 @@ const wordColumns = new Set([
   "severity",
   "status",
 ]);
-/** Old and new values of a difference. */
 const sides: Readonly<Record<string, ColorName>> = { from: "red", to: "green" };
 
 /** How the values of a column are colored; undefined if they are not. */

@@ -67,7 +67,6 @@ function withoutUrls(text: string): string {
   return result + text.slice(done);
 }
 
-/** Where the next URL starts, -1 if there is none. */
 function nextUrl(text: string, from: number): number {
   for (let at = text.indexOf("http", from); at >= 0; at = text.indexOf("http", at + 1)) {
     const length = /^https?:\/\//.exec(text.slice(at, at + 8))?.[0].length;
@@ -76,7 +75,6 @@ function nextUrl(text: string, from: number): number {
   return -1;
 }
 
-/** The links `[…](http…)` of a text, in order. */
 function* markdownLinks(text: string): Generator<{ readonly start: number; readonly end: number }> {
   let close = -1;
   let end = -1;

@@ -55,7 +55,6 @@ const asServersRead = (separator: string): string =>
     String.fromCharCode(byte),
   ).join("");
 
-/** The first separator that a text contains, and those after it. */
 function chooseSeparator(text: string, separators: readonly string[]): [string, readonly string[]] {
   const index = separators.findIndex((separator) => text.includes(separator));
   return [separators[index] ?? "", separators.slice(index + 1)];

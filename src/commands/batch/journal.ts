@@ -11,7 +11,6 @@ export interface JournalState {
   readonly id?: string | undefined;
 }
 
-/** Resolved rows that are written together. */
 const RESOLVED_ROWS = 10_000;
 
 /**

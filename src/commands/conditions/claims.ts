@@ -48,7 +48,6 @@ const claim = (test: Test, negated = false): Claim => ({
   },
 });
 
-/** Claims that the field exists, or does not. */
 const exists = (expected: boolean): Claim => ({
   evaluate({ value, missing, actual }) {
     const unknown = value === undefined && missing === "unknown";
@@ -176,7 +175,6 @@ export function readComparison(
 
 const unquoted = (text: string): string => /^(["'])(.*)\1$/s.exec(text)?.[2] ?? text;
 
-/** The value in the unit of the field, or a message. */
 function numberIn(text: string, kind: FieldKind): number | string {
   const number = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
   if (kind === "seconds") {
@@ -282,7 +280,6 @@ type Form<R, S> = (reader: ConditionReader, subject: S, phrase: string) => R;
  */
 export type Forms<R, S = undefined> = Readonly<Record<string, Form<R, S>>>;
 
-/** The phrases with which a pattern begins. */
 const phrasesOf = (pattern: string): string[] =>
   (/^[a-z|-]+(?: [a-z|-]+)*/.exec(pattern)?.[0] ?? "").split("|");
 

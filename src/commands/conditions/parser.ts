@@ -161,17 +161,14 @@ function fieldCheck<T>(
   };
 }
 
-/** The fields of a run that its sentences are about. */
 type RunFields<T> = Readonly<Record<"status" | "elapsed" | "tokens" | "steps", ConditionField<T>>>;
 
-/** Whether a number of the run is within the limit. */
 const isLimited = <T>(
   fields: RunFields<T>,
   name: "elapsed" | "tokens" | "steps",
   limit: Limit,
 ): Check<T> => fieldCheck(name, fields[name], isWithin(limit));
 
-/** Whether the run ended like this, and if so, within the limit. */
 function hasEnded<T>(fields: RunFields<T>, status: string, limit: Limit | undefined): Check<T> {
   const end = fieldCheck("status", fields.status, equals(status));
   if (limit === undefined) return end;

@@ -31,14 +31,12 @@ export interface Written {
  */
 export class ConditionReader {
   private readonly condition: string;
-  /** The source of the condition in errors, such as `--expect`. */
   private readonly source: string;
   /** The hint of errors without a better one. */
   private readonly hint: string;
   /** The words with which a condition can begin. */
   private readonly firstWords: Readonly<Record<"fields" | "sentences", readonly string[]>>;
   private position = 0;
-  /** Number of open parentheses. */
   private depth = 0;
 
   constructor(
@@ -92,7 +90,6 @@ export class ConditionReader {
     return found;
   }
 
-  /** How many words of the phrase come next. */
   private matching(phrase: string): number {
     const start = this.position;
     const words = phrase.split(" ");
@@ -233,7 +230,6 @@ export class ConditionReader {
     }
   }
 
-  /** Reads the text of a JSON value, to its closing bracket. */
   private jsonText(): string {
     const start = this.position;
     let open = 0;

@@ -47,14 +47,12 @@ const tsvEscapes: Readonly<Record<string, string>> = {
   "\\": "\\\\",
 };
 
-/** Lines of cells between tabs; tabs, line ends and backslashes inside are escaped. */
 const tsvLines = (rows: readonly (readonly string[])[]): string =>
   rows.map((cells) => `${cells.map(tsvCell).join("\t")}\n`).join("");
 
 const tsvCell = (cell: string): string =>
   cell.replace(/[\t\n\r\\]/g, (match) => tsvEscapes[match] ?? match);
 
-/** Rows of a GitHub table. */
 const mdLines = (rows: readonly (readonly string[])[]): string => rows.map(mdLine).join("");
 
 const mdLine = (cells: readonly string[]): string =>

@@ -104,7 +104,6 @@ function rowHtml(
   return line.join("");
 }
 
-/** Letters and digits of a name that its anchor has. */
 const MAX_ANCHOR = 60;
 
 /** Anchors of a page, and for each how often it was wanted. */
@@ -141,7 +140,6 @@ export function classesOf(names: readonly (string | false | undefined)[]): strin
   return classes === "" ? "" : ` class="${classes}"`;
 }
 
-/** Units of cells, in the smallest of their kind. */
 const units: Readonly<Record<string, number>> = {
   ...durationUnits,
   B: 1,
@@ -200,7 +198,6 @@ const pageColumns = (columns: readonly Heading[], rows: Section["rows"], times: 
     };
   });
 
-/** The content of a cell. */
 function cellContent(cell: Cell, { heading, times }: PageColumn): string {
   if (isChart(cell)) return chartHtml(cell);
   const { text, tone } = readCell(cell, heading.label, times);
@@ -212,7 +209,6 @@ function cellContent(cell: Cell, { heading, times }: PageColumn): string {
 export const tonedText = (text: string, tone: Tone): string =>
   `<span class="tone ${tone}">${escapeHtml(text)}</span>`;
 
-/** The text of a cell without markup, and its tone. */
 function readCell(
   cell: Exclude<Cell, Chart>,
   label: string,
@@ -224,7 +220,6 @@ function readCell(
   return { text, tone: color && tonesOfColors[color] };
 }
 
-/** What the colors of words in tables mean. */
 const tonesOfColors = { green: "good", red: "bad", yellow: "warn" } as const;
 
 /** What a reader that hears the page is told about a column of charts without a label. */

@@ -117,7 +117,6 @@ function linksTo(sections: Report["sections"]): string {
   return `<nav aria-label="Sections"><ul>${links.join("")}</ul></nav>`;
 }
 
-/** What the sections of a page share. */
 interface PageParts {
   readonly times: Times;
   readonly details: PageDetails;
@@ -150,7 +149,6 @@ const folded = ({ folded: isFolded, rows }: Section, table: string): string =>
     ? `<details class="rest"><summary>Show ${counted(rows.length, "row")}</summary>${table}</details>`
     : table;
 
-/** The anchor of a section. */
 const sectionId = (number: number): string => `section-${number}`;
 
 /**

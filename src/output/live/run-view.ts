@@ -40,9 +40,7 @@ export class RunView {
   readonly #trace = new RunTrace();
   readonly #text: GrowingText;
   readonly #answer = new AnswerWatch();
-  /** Final lines that have not been taken. */
   #final = "";
-  /** Nodes that have not ended, in the order of their starts. */
   #open: NodeRun[] = [];
   #nodeCount = 0;
   /** Nodes that are shown as waiting for human input. */

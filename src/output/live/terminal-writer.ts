@@ -88,12 +88,10 @@ export class TerminalWriter {
   }
 }
 
-/** Lines at the bottom that are redrawn until `end`. */
 class Redrawn implements Bottom {
   readonly #content: LiveLines;
   readonly #host: Host;
   readonly #region: Region;
-  /** Where a line is cut. */
   readonly #mark: string;
   readonly #ended = new AbortController();
   readonly #drawing: Promise<void>;
@@ -221,7 +219,6 @@ class Region {
     await out.write(text);
   }
 
-  /** Rewrites the lines that differ. */
   #update(lines: readonly string[]): string {
     const texts = lines.map((line, index) =>
       line === this.#lines[index] ? "\n" : `${line}${clearRight}\n`,

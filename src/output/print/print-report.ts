@@ -101,7 +101,6 @@ async function* rowsIn(steps: AsyncIterable<ReportStep>): AsyncGenerator<unknown
   }
 }
 
-/** Text formats of a report. */
 type ReportForm = "grid" | "wide" | LineFormat;
 
 /** Columns of a span in a pipe. */

@@ -1,5 +1,5 @@
 import type { Output } from "../../host/host.ts";
-import { collect, oneByOne } from "../../lib/collect.ts";
+import { collect, oneByOne, slices } from "../../lib/collect.ts";
 import type { Returns, TerminalForm } from "../../operations/operation.ts";
 import { colorsFor } from "../display-width.ts";
 import { cellLines } from "../formats/cell-lines.ts";
@@ -153,8 +153,7 @@ export async function eachBatch<T>(
 ): Promise<number> {
   let count = 0;
   for await (const batch of batches) {
-    for (let at = 0; at < batch.length; at += MAX_VALUES) {
-      const values = batch.slice(at, at + MAX_VALUES);
+    for (const values of slices(batch, MAX_VALUES)) {
       const text = (count === 0 ? head(values[0]) : "") + textOf(values);
       count += values.length;
       if (text !== "") await out.write(text);

@@ -136,11 +136,9 @@ export async function* firstTogether(
   }
 }
 
-/** Resolves on the next event-loop turn. */
 const nextTick = (): Promise<undefined> =>
   new Promise((resolve) => setImmediate(() => resolve(undefined)));
 
-/** The character of the rule below the head; empty where there is none. */
 const ruleFor = ({ headers, accessible, unicode, human }: TableStyle): string => {
   if (!headers || accessible || !human) return "";
   return unicode ? "─" : "-";
@@ -152,7 +150,6 @@ const headCells = (columns: readonly GridColumn[], { unicode }: TableStyle): rea
     return { text, colored: text };
   });
 
-/** Cells of a row: its texts, or charts instead of them. */
 const rowCells = (
   row: unknown,
   texts: readonly string[],
@@ -216,7 +213,6 @@ const rank = (column: GridColumn | undefined): number =>
 
 /** Cut names and IDs that are printed, to keep later ones different from them. */
 class PrintedTexts {
-  /** Full texts by the label of the column and the cut text. */
   #full = new Map<string, string>();
 
   add({ label, role }: GridColumn, shown: string, full: string): void {

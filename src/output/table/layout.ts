@@ -20,7 +20,6 @@ export interface GridColumn extends TableColumn {
   readonly texts: readonly string[];
 }
 
-/** A column with its measures. */
 interface Measured extends Omit<GridColumn, "width">, MeasuredColumn {}
 
 /**
@@ -166,14 +165,12 @@ export function gridTexts(
   return rows.map((_, row) => shown.map((texts) => texts[row] ?? ""));
 }
 
-/** Indexes of rows with the same texts, in groups. */
 function alikeRows(count: number, shown: readonly (readonly string[])[]): number[][] {
   const lineOf = (row: number) => shown.map((texts) => texts[row] ?? "").join("\0");
   const groups = groupBy(Array.from({ length: count }).keys(), lineOf);
   return [...groups.values()].filter(({ length }) => length > 1);
 }
 
-/** A column before the width is shared. */
 interface MeasuredColumn {
   /** Columns with which every cell can still be read. */
   readonly min: number;

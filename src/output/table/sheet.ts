@@ -61,7 +61,6 @@ function withTimes(value: unknown, { full }: Times): unknown {
   });
 }
 
-/** An object as lines `name: value`, objects inside it indented below their names. */
 function nestedLines(value: unknown): string[] {
   if (Array.isArray(value)) return listLines(value);
   if (!isObject(value)) return [asText(value)];
@@ -82,7 +81,6 @@ function listLines(list: readonly unknown[]): string[] {
   );
 }
 
-/** Such as a metadata field of a document. */
 const isNamedValue = (item: unknown): item is { name: string; value: unknown; type?: unknown } =>
   isObject(item) && typeof item["name"] === "string" && "value" in item;
 

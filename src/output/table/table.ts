@@ -37,7 +37,6 @@ function withColor(field: TableField): TableField {
   return color ? { ...field, color: (row) => color(field.value(row)) } : field;
 }
 
-/** Columns of an event stream as a table. */
 const eventColumns: readonly Column[] = [
   "event",
   "data.title",

@@ -27,7 +27,6 @@ const MIN_TEXT_WIDTH = 20;
 
 type ResultLabels = Extract<TerminalForm, { readonly form: "results" }>;
 
-/** Rows with the same outcome for the same reason. */
 interface ResultGroup {
   readonly outcome: string;
   readonly reason: string;
@@ -256,7 +255,6 @@ function wordPattern(words: readonly string[]): RegExp | undefined {
   return new RegExp(alternatives.join("|"), "giu");
 }
 
-/** A chunk with its child chunks; lengths are in characters. */
 interface ShownChunk {
   readonly file: string;
   readonly position: number;

@@ -13,7 +13,6 @@ export const tones: Readonly<Record<Tone, keyof Colors>> = {
   dim: "dim",
 };
 
-/** Between parts. */
 const gap = "  ";
 
 /**
@@ -39,7 +38,6 @@ function withTrend(part: TextPart, unicode: boolean): TextPart {
   return { ...part, text: `${text} ${chart.draw(trend.length)}` };
 }
 
-/** Parts on rows of at most `room` columns. */
 function rowsOf<P extends { readonly text: string }>(parts: readonly P[], room: number): P[][] {
   const rows: P[][] = [];
   let used = Infinity;
@@ -62,7 +60,6 @@ function rowsOf<P extends { readonly text: string }>(parts: readonly P[], room: 
 const colored = (row: readonly TextPart[], colors: Colors): string =>
   row.map(({ text, tone }) => (tone === undefined ? text : colors[tones[tone]](text))).join(gap);
 
-/** Indentation of the lines after the first. */
 const indent = "    ";
 
 /** Parts of a line on as many lines as they need, without a line end: none is wider than `width`. */
@@ -177,13 +174,11 @@ const MIN_WIDTH = 120;
 /** Lines of each text; -o json has the rest. */
 const MAX_LINES = 60;
 
-/** A piece of a line, and whether the other text lacks it. */
 interface Piece {
   readonly text: string;
   readonly isOwn: boolean;
 }
 
-/** What the parts of one text look like. */
 interface Side {
   readonly name: "first" | "second";
   readonly marks: readonly [open: string, close: string];
@@ -251,7 +246,6 @@ function sideLines(parts: TextComparison["parts"], { name, marks }: Side, room: 
   return [...wrapped.slice(0, MAX_LINES), [{ text: "… (-o json shows all)", isOwn: false }]];
 }
 
-/** A line of pieces as lines of at most `room` columns. */
 function wrapPieces(line: readonly Piece[], room: number): Piece[][] {
   const text = plainOf(line);
   if (widthOf(text, room) <= room) return [[...line]];
@@ -265,7 +259,6 @@ function wrapPieces(line: readonly Piece[], room: number): Piece[][] {
   });
 }
 
-/** The pieces between two offsets of their line. */
 function cut(line: readonly Piece[], from: number, to: number): Piece[] {
   let start = 0;
   return line.flatMap(({ text, isOwn }) => {

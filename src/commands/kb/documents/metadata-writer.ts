@@ -15,7 +15,6 @@ import type { Context } from "../../task/command-spec.ts";
 import { syncFields } from "./state.ts";
 import type { DocumentState } from "./state.ts";
 
-/** Number of documents whose values one request sets. */
 const METADATA_BATCH = 50;
 
 /** New metadata values of one document. */

@@ -13,7 +13,6 @@ import { confirmLosses, lossesOf } from "./losses.ts";
 import { incomplete, verifiedRename } from "./verify-rename.ts";
 import type { DocumentDetail, Rename, RenameInput, SentContent } from "./verify-rename.ts";
 
-/** A renamed document. */
 interface RenamedDocument {
   readonly id: string;
   readonly name: string;

@@ -94,7 +94,6 @@ async function restoreMetadata(
   ).with({ cause });
 }
 
-/** The metadata values of a document that it no longer has. */
 function lostValues(before: DocumentDetail, after: DocumentDetail): readonly ResponseValue[] {
   const kept = new Map(responseValues(after.doc_metadata).map(({ id, value }) => [id, value]));
   return responseValues(before.doc_metadata).filter(

@@ -20,7 +20,6 @@ interface LintRow extends LintProblem {
 
 /** Default upload limit of a server (server §9.3); text is not uploaded. */
 const uploadLimit = 15 * 2 ** 20;
-/** Number of files read at a time. */
 const concurrency = 8;
 
 /**

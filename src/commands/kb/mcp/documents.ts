@@ -144,7 +144,6 @@ export const permitFor =
     for (const id of ids) allowedBase(id, allowed);
   };
 
-/** The IDs of the knowledge bases that a request is about. */
 const basesOf = (row: AnyOperation, input: Readonly<Record<string, unknown>>): readonly string[] =>
   Object.entries(row.params).flatMap(([name, { noun }]) =>
     noun === "kb" && input[name] !== undefined ? [input[name]].flat().map(String) : [],

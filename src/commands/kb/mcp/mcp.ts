@@ -72,7 +72,6 @@ export async function run(
   await serveClients({ program: "kb", offer, host: context.host, toolCall }, http, context);
 }
 
-/** Is it about one knowledge base? */
 const isLimited = (command: CallableCommand): boolean =>
   command.arguments.some(({ param, required }) => param.noun === "kb" && required);
 
@@ -84,7 +83,6 @@ const instructions = ({ write, delete: deletes }: Permissions): string =>
     untrustedInstructions,
   ].join(" ");
 
-/** The list of the knowledge bases that a server is limited to. */
 const listTool = (documents: Documents): OfferedTool => ({
   name: "list",
   title: "List the knowledge bases of this server",

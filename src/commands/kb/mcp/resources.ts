@@ -6,7 +6,6 @@ import type { Documents, AllowedBase } from "./documents.ts";
 
 /** Documents of a knowledge base that are listed; the template reaches the others. */
 const MAX_LISTED = 100;
-/** Chunks of a document that are read at once. */
 const MAX_CHUNKS = 1000;
 
 /** Knowledge bases and their documents as resources. */

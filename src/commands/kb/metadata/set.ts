@@ -67,7 +67,6 @@ export const rowWork = (context: Context): RowWork<SetInput, MetadataEdit> => {
   };
 };
 
-/** A knowledge base with its fields. */
 const readFields = async (dataset_id: string, { api }: Context) => ({
   dataset_id,
   fields: await api.call(listMetadataFields, { dataset_id }),
@@ -132,7 +131,6 @@ function parseAssignment(assignment: string, fields: Fields): SentValue {
   return typedValue("--set", field, text);
 }
 
-/** The value of a cell; undefined for an empty one. */
 function cellValue(column: string, cell: unknown, fields: Fields): SentValue | undefined {
   const field = fieldNamed(column, fields);
   if (cell === "" || cell === null) return undefined;

@@ -214,7 +214,6 @@ export async function requireEmbeddingModel(
   throw withoutModel("--embedding-model", []);
 }
 
-/** Names that a hint lists. */
 const MAX_NAMES = 20;
 
 /** Finds an active model by `provider/model`, or by its name alone. */
@@ -258,7 +257,6 @@ function modelHint(names: readonly string[]): string {
   return `available: ${names.slice(0, MAX_NAMES).join(", ")}${more}`;
 }
 
-/** Settings that make the server index a knowledge base again. */
 const indexSettings = ["indexing_technique", "embedding_model", "embedding_model_provider"];
 
 /** Changes settings; waits where that makes the server index the knowledge base again. */
