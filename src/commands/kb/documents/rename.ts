@@ -138,8 +138,8 @@ function requireFile({ data_source_type, created_from }: DocumentDetail): void {
   throw unsupported(`a document from ${origin} has no file that could be sent under another name`);
 }
 
-const unsupported = (message: string, hint?: string) =>
-  new CliError("unsupported", message, { sideEffect: "none", hint });
+const unsupported = (message: string) =>
+  new CliError("unsupported", message, { sideEffect: "none" });
 
 /** The extension of the stored file: `txt` for every document that was created from text. */
 const extensionOf = ({ data_source_info }: DocumentDetail): string =>
