@@ -218,6 +218,3 @@ export function plainCell(cell: Cell): Exclude<Cell, Toned | Chart> {
   if (typeof cell !== "object" || cell === null || cell instanceof Date) return cell;
   return "text" in cell ? cell.text : null;
 }
-
-/** The share that a chart draws, limited to 0 to 1; 0 if it is not a number. */
-export const share = (value: number): number => (value > 0 ? Math.min(value, 1) : 0);

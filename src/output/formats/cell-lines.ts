@@ -89,28 +89,22 @@ export async function briefText(
   let room = MAX_COMMENT - RESERVED;
   const texts: string[] = [];
   for (const section of sections) {
-    const text = briefSection(section, room, { lines, out });
+    const text = briefSection(section, room, lines, out);
     room -= text.length;
     texts.push(text);
   }
   return texts.join("\n");
 }
 
-interface Writing {
-  readonly lines: CellLines;
-  readonly out: Output;
-}
-
-function briefSection(section: Section, room: number, { lines, out }: Writing): string {
+function briefSection(section: Section, room: number, lines: CellLines, out: Output): string {
   const { title = "", columns, rows, notes = [], folded = false } = section;
   const labels = columns.map(({ label }) => label);
   const right = columns.map((heading) => heading.right === true);
   let table = labels.length > 0 ? lines.head(labels, right) : "";
   let shown = 0;
   for (const cells of rows) {
-    const row = mdRow(
-      cells.map((cell, index) => mdCell(cell, columns[index]?.literal === true, out)),
-    );
+    const texts = cells.map((cell, index) => mdCell(cell, columns[index]?.literal === true, out));
+    const row = `| ${texts.join(" | ")} |\n`;
     if (table.length + row.length > room) break;
     table += row;
     shown++;
@@ -123,8 +117,6 @@ function briefSection(section: Section, room: number, { lines, out }: Writing): 
     ? `<details>\n<summary>${head}</summary>\n\n${table}${below}\n</details>\n`
     : `### ${mdText(head)}\n\n${table}${below}`;
 }
-
-const mdRow = (cells: readonly string[]): string => `| ${cells.join(" | ")} |\n`;
 
 function mdCell(cell: Cell, isLiteral: boolean, out: Output): string {
   const text = oneLine(String(plainCell(cell) ?? ""), out);

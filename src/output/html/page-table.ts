@@ -1,5 +1,6 @@
 import { durationUnits, groupDigits } from "../../lib/numbers.ts";
-import { isChart, share } from "../report-model.ts";
+import { isChart } from "../report-model.ts";
+import { share } from "../table/text-lines.ts";
 import type { Cell, Chart, Detail, Heading, RowMarks, Section, Tone } from "../report-model.ts";
 import { cellText, humanTimes } from "../table/table.ts";
 import { columnColor } from "../style.ts";
@@ -241,7 +242,7 @@ const picture = (kind: string, tone: Tone | undefined, size: string, shapes: str
   `<svg${classesOf([kind, tone])} viewBox="0 0 ${size}" preserveAspectRatio="none" aria-hidden="true">${shapes}</svg>`;
 
 const barShapes = (value: number): string =>
-  `<rect class="track" width="100" height="10"/><rect width="${rounded(atLeast(1, 100 * share(value)))}" height="10"/>`;
+  `<rect class="track" width="100" height="10"/><rect width="${twoPlaces(atLeast(1, 100 * share(value)))}" height="10"/>`;
 
 /** Anything but nothing is visible. */
 const atLeast = (min: number, size: number): number => (size === 0 ? 0 : Math.max(min, size));
@@ -253,7 +254,7 @@ function spanShapes(from: number, to: number): string {
   const start = Math.min(1000 - MIN_SPAN, 1000 * share(from));
   const width = Math.min(1000 - start, Math.max(MIN_SPAN, 1000 * share(to) - start));
   const lines = [250, 500, 750].map((x) => `<path class="tick" d="M${x} 0v10"/>`).join("");
-  return `${lines}<rect x="${rounded(start)}" width="${rounded(width)}" height="10"/>`;
+  return `${lines}<rect x="${twoPlaces(start)}" width="${twoPlaces(width)}" height="10"/>`;
 }
 
 /** Width of a value in a spark, gap included, and its height. */
@@ -267,7 +268,7 @@ function sparkHtml(values: readonly (number | null)[]): string {
   const bars = values.map((value, index) => {
     if (value === null || Number.isNaN(value)) return "";
     const height = max > 0 ? Math.max(1, (HEIGHT * Math.max(0, value)) / max) : 1;
-    return `<rect x="${index * STEP}" y="${rounded(HEIGHT - height)}" width="${STEP - 1}" height="${rounded(height)}"/>`;
+    return `<rect x="${index * STEP}" y="${twoPlaces(HEIGHT - height)}" width="${STEP - 1}" height="${twoPlaces(height)}"/>`;
   });
   const last = known.at(-1);
   const label =
@@ -280,7 +281,7 @@ function sparkHtml(values: readonly (number | null)[]): string {
 const amount = (value: number): string => String(Number(value.toPrecision(3)));
 
 /** A number of an SVG, to two places. */
-export const rounded = (value: number): number => Number(value.toFixed(2));
+export const twoPlaces = (value: number): number => Number(value.toFixed(2));
 
 const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",

@@ -22,7 +22,7 @@ export interface LiveLines {
 /** ms between two redraws. */
 const REDRAW_INTERVAL = 100;
 /** Rows of a terminal of unknown height. */
-export const DEFAULT_ROWS = 24;
+export const UNKNOWN_HEIGHT = 24;
 
 /**
  * The one writer of a terminal: whatever is written to the stdout and stderr of its host scrolls above
@@ -143,7 +143,7 @@ class Redrawn implements Bottom {
   // The last column and the last row stay empty, so that the terminal does not wrap or scroll.
   #draw(): Promise<void> {
     const { columns, terminal } = this.#host.stdout;
-    const rows = terminal?.rows ?? DEFAULT_ROWS;
+    const rows = terminal?.rows ?? UNKNOWN_HEIGHT;
     const above = this.#content.takeFinal();
     const lines = this.#content.liveLines(columns - 1, rows - 1);
     return this.#region.draw(

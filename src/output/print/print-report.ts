@@ -2,10 +2,10 @@ import type { Output } from "../../host/host.ts";
 import { collect, inBatches } from "../../lib/collect.ts";
 import { isList } from "../../operations/operation.ts";
 import { columnColor } from "../style.ts";
-import { cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
+import { briefText, cellLines, mdText, safeCell } from "../formats/cell-lines.ts";
 import type { LineFormat } from "../formats/cell-lines.ts";
 import type { Style } from "../formats/text-formats.ts";
-import { DEFAULT_ROWS, wholeScreen } from "../live/terminal-writer.ts";
+import { UNKNOWN_HEIGHT, wholeScreen } from "../live/terminal-writer.ts";
 import { isChart, plainCell } from "../report-model.ts";
 import type { Cell, Report, ReportStep, Section, Tone } from "../report-model.ts";
 import { textChart, textLine, tones, comparedTexts } from "../table/text-lines.ts";
@@ -113,14 +113,14 @@ async function reportText(
   { style, tableStyle }: { readonly style: Style; readonly tableStyle: TableStyle },
   out: Output,
 ): Promise<string> {
-  if (form === "md" && report.brief)
-    return (await import("../formats/cell-lines.ts")).briefText(report.brief, style, out);
+  if (form === "md" && report.brief) return briefText(report.brief, style, out);
   const isGrid = form === "grid" || form === "wide";
-  const print = isGrid ? gridSection : await sectionPrinter(form, style, out);
+  const print = isGrid
+    ? (section: Section) => gridSection(section, tableStyle)
+    : await sectionPrinter(form, style, out);
   const { sections, screen = sections } = report;
   const texts: string[] = [];
-  for (const section of form === "grid" ? screen : sections)
-    texts.push(await print(section, tableStyle, out));
+  for (const section of form === "grid" ? screen : sections) texts.push(await print(section));
   if (isGrid && report.isFrame) return frame(texts, out);
   return texts.join(form === "csv" ? "\r\n" : "\n");
 }
@@ -128,13 +128,11 @@ async function reportText(
 /** The sections as one frame of a screen; if they are too high, all but the last one are cut off. */
 function frame(texts: readonly string[], { terminal }: Output): string {
   const foot = linesOf(texts.at(-1) ?? "");
-  const rows = (terminal?.rows ?? DEFAULT_ROWS) - foot.length;
+  const rows = (terminal?.rows ?? UNKNOWN_HEIGHT) - foot.length;
   return wholeScreen([...linesOf(texts.slice(0, -1).join("\n")).slice(0, rows - 1), "", ...foot]);
 }
 
 const linesOf = (text: string): string[] => text.replace(/\n$/, "").split("\n");
-
-type PrintSection = (section: Section, style: TableStyle, out: Output) => string | Promise<string>;
 
 async function gridSection(section: Section, style: TableStyle): Promise<string> {
   const { title, lines = [], comparison, notes = [] } = section;
@@ -173,10 +171,11 @@ const allBold = (lines: string, { colors }: TableStyle): string =>
   lines.replace(/.+/g, (line) => colors.bold(line));
 
 /** Prints sections as lines of full cells, without charts. */
-async function sectionPrinter(form: LineFormat, style: Style, out: Output): Promise<PrintSection> {
+async function sectionPrinter(form: LineFormat, style: Style, out: Output) {
+  const { headers } = style;
   const lines = await cellLines(form, style, out);
   const texts = textsAround[form];
-  return (section, { headers }) => {
+  return (section: Section): string => {
     const { title, notes = [] } = section;
     const { columns, rows } = withoutCharts(section);
     const labels = columns.map(({ label }) => label);
@@ -185,21 +184,18 @@ async function sectionPrinter(form: LineFormat, style: Style, out: Output): Prom
       title === undefined || !headers ? "" : texts.title(oneLine(title, out)),
       headers && labels.length > 0 ? lines.head(labels, right) : "",
       lines.rows(rows.map((cells) => cells.map(plainCell))),
-      form === "tsv" && !headers ? "" : texts.notes(notes.map((note) => oneLine(note, out))),
+      ...(form === "tsv" && !headers ? [] : notes.map((note) => texts.note(oneLine(note, out)))),
     ].join("");
   };
 }
 
 /** Texts before and after the rows; CSV has rows only. */
 const textsAround = {
-  tsv: {
-    title: (text: string) => `# ${text}\n`,
-    notes: (texts: readonly string[]) => texts.map((text) => `# ${text}\n`).join(""),
-  },
-  csv: { title: () => "", notes: () => "" },
+  tsv: { title: (text: string) => `# ${text}\n`, note: (text: string) => `# ${text}\n` },
+  csv: { title: () => "", note: () => "" },
   md: {
     title: (text: string) => `### ${mdText(text)}\n\n`,
-    notes: (texts: readonly string[]) => texts.map((text) => `\n${mdText(text)}\n`).join(""),
+    note: (text: string) => `\n${mdText(text)}\n`,
   },
 };
 

@@ -1,5 +1,4 @@
 import { sum } from "../../lib/numbers.ts";
-import { share } from "../report-model.ts";
 import type { TextLine, TextPart, Tone, Chart, TextComparison } from "../report-model.ts";
 import { visible, widthOf, wrap, pad } from "../display-width.ts";
 import type { Colors } from "../display-width.ts";
@@ -267,3 +266,6 @@ function cut(line: readonly Piece[], from: number, to: number): Piece[] {
     return own === "" ? [] : [{ text: own, isOwn }];
   });
 }
+
+/** The share that a chart draws, limited to 0 to 1; 0 if it is not a number. */
+export const share = (value: number): number => (value > 0 ? Math.min(value, 1) : 0);

@@ -50,21 +50,20 @@ export async function rerankModel(text: string | undefined, context: Context): P
 }
 
 function oneOf(all: readonly Model[], type: string, text: string): Model {
-  const [match, ...others] = modelsNamed(text, all);
-  if (match && others.length > 0) throw ambiguous(text, [match, ...others]);
-  if (match) return match;
+  const candidates = modelsNamed(text, all);
+  const [match, ...others] = candidates;
+  if (match && others.length === 0) return match;
+  if (match)
+    throw refused(
+      `${candidates.length} providers have a model ${JSON.stringify(text)}`,
+      `use ${candidates.map(modelName).join(" or ")}`,
+      { code: "ambiguous", details: { candidates } },
+    );
   throw notFound(`${type} model ${JSON.stringify(text)} not found`, activeModelsHint(type, all), {
     code: "model-not-found",
     details: { active: all.map(modelName) },
   });
 }
-
-const ambiguous = (text: string, candidates: readonly Model[]) =>
-  refused(
-    `${candidates.length} providers have a model ${JSON.stringify(text)}`,
-    `use ${candidates.map(modelName).join(" or ")}`,
-    { code: "ambiguous", details: { candidates } },
-  );
 
 const activeModelsHint = (type: string, all: readonly Model[]): string =>
   all.length === 0
@@ -122,9 +121,9 @@ async function withModelAndTechnique(
   if (!before.embedding_model)
     throw withoutModel("--embedding-model", await activeModels("text-embedding", context));
   // Without the current model, the server fails to change the technique (server §8).
-  return before.indexing_technique === "high_quality"
-    ? input
-    : { ...input, ...modelFields(before) };
+  if (before.indexing_technique === "high_quality") return input;
+  const { embedding_model, embedding_model_provider: provider } = before;
+  return { ...input, embedding_model, ...(provider && { embedding_model_provider: provider }) };
 }
 
 /** Search settings whose weights name this model; undefined for settings without weights of vectors. */
@@ -139,11 +138,6 @@ export function weightedWith(
   const vector_setting = { ...vector, ...names };
   return withoutNulls({ ...settings, weights: { ...weights, vector_setting } });
 }
-
-const modelFields = ({ embedding_model, embedding_model_provider }: KnowledgeBase) => ({
-  ...(embedding_model && { embedding_model }),
-  ...(embedding_model_provider && { embedding_model_provider }),
-});
 
 /** The error for high_quality indexing without a model; `place` is where the user can set one. */
 export const withoutModel = (place: string, all: readonly Model[]): CliError =>

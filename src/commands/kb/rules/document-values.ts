@@ -7,7 +7,7 @@ import { automaticProcessRule, defaultByForm } from "../../../operations/shared.
 import type { Filling } from "../../task/command-rules.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isProvider, modelName, modelsNamed } from "../../../lib/model-names.ts";
-import { shortened } from "../../../lib/text.ts";
+import { firstNames, shortened } from "../../../lib/text.ts";
 import { updateKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/models.ts";
 import type { InputOf } from "../../../operations/operation.ts";
@@ -232,10 +232,10 @@ async function findModel(
   const [only] = matches;
   if (!only) {
     const full = provider === undefined ? text : `${String(provider)}/${text}`;
-    const names = all.map(modelName);
+    const names = firstNames(all.map(modelName), MAX_NAMES);
     throw notFound(
       `embedding model ${JSON.stringify(shortened(full, 100))} not found`,
-      modelHint(names),
+      all.length > 0 ? `available: ${names}` : "the workspace has no active embedding model",
     );
   }
   if (matches.length > 1) {
@@ -249,12 +249,6 @@ async function findModel(
   entered(only.model, typed);
   await trace(`embedding_model_provider ${JSON.stringify(only.provider)} (from the model)`);
   return { embedding_model: only.model, embedding_model_provider: only.provider };
-}
-
-function modelHint(names: readonly string[]): string {
-  if (names.length === 0) return "the workspace has no active embedding model";
-  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
-  return `available: ${names.slice(0, MAX_NAMES).join(", ")}${more}`;
 }
 
 const indexSettings = ["indexing_technique", "embedding_model", "embedding_model_provider"];
