@@ -78,8 +78,8 @@ function measure(
   const chartWidth = largest(rows.map((row) => field.chart?.(row)?.width ?? 0));
   const full = Math.max(headWidth, chartWidth, style.keepsAll ? widest(texts) : shortest);
   const role = full === Infinity ? "picture" : roleOf(field, present, isName);
-  const minimum = minimums[field.kind === "sparse" ? "sparse" : role];
-  const least = minimum?.(available) ?? full;
+  const [low, share, high] = minimums[field.kind === "sparse" ? "sparse" : role] ?? [full, 0, full];
+  const least = Math.min(high, Math.max(low, share && Math.floor(available * share)));
   const areNumbers =
     present.length > 0 &&
     // Some servers send a count as text.
@@ -183,17 +183,14 @@ interface MeasuredColumn {
 /** Part of the line that the name may take before other texts are cut. */
 const nameShare = 0.5;
 
-const shareOfLine = (least: number, share: number, most: number) => (available: number) =>
-  Math.min(most, Math.max(least, Math.floor(available * share)));
-
-/** The least width of a column on a line of that many columns; other columns are never cut. */
-const minimums: Readonly<Record<string, (available: number) => number>> = {
-  name: shareOfLine(12, 0.35, 40),
-  text: shareOfLine(10, 0.2, 30),
+/** The minimum of a column: a share of the line within limits. Columns of other roles are never cut. */
+const minimums: Readonly<Record<string, readonly [least: number, share: number, most: number]>> = {
+  name: [12, 0.35, 40],
+  text: [10, 0.2, 30],
   // It is there for what its few texts say, such as why runs failed.
-  sparse: shareOfLine(10, 0.4, 40),
-  chart: () => 8,
-  picture: () => 8,
+  sparse: [10, 0.4, 40],
+  chart: [8, 0, 8],
+  picture: [8, 0, 8],
 };
 
 /** Columns that a line with these columns takes. */
