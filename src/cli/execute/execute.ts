@@ -1,6 +1,6 @@
 import type { Values } from "../../api/request.ts";
 import { itemOutcomes } from "../../commands/task/command-spec.ts";
-import { noticeRowCount } from "../../commands/task/row-count-notice.ts";
+import { noticeRowCount } from "../../commands/task/row-counts.ts";
 import { CliError, DryRunShown, reasonOf } from "../../errors.ts";
 import type { Host } from "../../host/host.ts";
 import { valueAt } from "../../lib/json.ts";

@@ -11,16 +11,16 @@ export const kbFeatures: readonly Feature[] = [
   rows("tag", () => import("../../operations/tags.ts")),
   rows("pipeline", () => import("../../operations/pipeline.ts")),
   tasks("open search", () => import("./knowledge/command.ts"), {
-    kbOpen: () => import("./knowledge/open.ts"),
-    kbSearch: () => import("./knowledge/search.ts"),
+    kbOpen: async () => ({ run: (await import("./knowledge/search.ts")).open }),
+    kbSearch: async () => ({ run: (await import("./knowledge/search.ts")).search }),
   }),
   tasks("doc cat", () => import("./documents/command.ts"), {
     docList: () => import("./documents/list.ts"),
-    docWait: () => import("./documents/wait.ts"),
-    docReplace: () => import("./documents/replace.ts"),
+    docWait: () => import("./documents/indexing-status.ts"),
+    docReplace: async () => ({ run: (await import("./documents/contents.ts")).replace }),
     docRename: () => import("./documents/rename.ts"),
-    docDownload: () => import("./documents/download.ts"),
-    docCat: () => import("./documents/cat.ts"),
+    docDownload: async () => ({ run: (await import("./documents/contents.ts")).download }),
+    docCat: async () => ({ run: (await import("./documents/contents.ts")).cat }),
   }),
   tasks("chunk", () => import("./chunks/command.ts"), {
     chunkPreview: () => import("./chunks/preview.ts"),
@@ -29,18 +29,18 @@ export const kbFeatures: readonly Feature[] = [
   }),
   tasks("metadata", () => import("./metadata/command.ts"), {
     metadataSet: () => import("./metadata/set.ts"),
-    enableBuiltIn: async () => (await import("./metadata/built-in.ts")).enable,
-    disableBuiltIn: async () => (await import("./metadata/built-in.ts")).disable,
+    enableBuiltIn: async () => (await import("./metadata/set.ts")).enable,
+    disableBuiltIn: async () => (await import("./metadata/set.ts")).disable,
   }),
   tasks("tag", () => import("./tags/command.ts"), {
     tagUnbind: () => import("./tags/unbind.ts"),
   }),
   tasks("pipeline", () => import("./pipelines/command.ts"), {
     pipelineRun: () => import("./pipelines/run.ts"),
-    pipelineNode: () => import("./pipelines/node.ts"),
+    pipelineNode: async () => ({ run: (await import("./pipelines/run.ts")).runNode }),
   }),
   tasks("model", () => import("./models/command.ts"), {
-    modelList: () => import("./models/list.ts"),
+    modelList: () => import("./models/models.ts"),
   }),
   tasks("sync status", () => import("./sync/command.ts"), {
     kbSync: () => import("./sync/sync.ts"),
@@ -79,9 +79,9 @@ export const kbFeatures: readonly Feature[] = [
     kbUndo: () => import("./undo/undo.ts"),
   }),
   tasks("pull plan apply", () => import("./declarative/command.ts"), {
-    kbPull: () => import("./declarative/pull.ts"),
-    kbPlan: async () => (await import("./declarative/apply.ts")).plan,
-    kbApply: async () => (await import("./declarative/apply.ts")).apply,
+    kbPull: () => import("./declarative/file.ts"),
+    kbPlan: async () => ({ run: (await import("./declarative/apply.ts")).plan }),
+    kbApply: async () => ({ run: (await import("./declarative/apply.ts")).apply }),
   }),
   tasks("mcp", () => import("./mcp/command.ts"), {
     kbMcp: () => import("./mcp/mcp.ts"),

@@ -10,7 +10,7 @@ import { idSource } from "../protocol/ids.ts";
 import { openStore, type Store } from "../storage/sqlite.ts";
 import { authorize, createRouter, parseRequest } from "./request.ts";
 import type { FaultPlan, Fault } from "../protocol/faults.ts";
-import { seededRandom } from "../../lib/random.ts";
+import { seededRandom } from "../../lib/numbers.ts";
 import { atLeast } from "../../lib/version.ts";
 import { pathOf } from "../protocol/handler.ts";
 import type { Clock, Handler, Reply, ReceivedRequest } from "../protocol/handler.ts";

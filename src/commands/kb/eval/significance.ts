@@ -1,4 +1,4 @@
-import { seededRandom } from "../../../lib/random.ts";
+import { seededRandom } from "../../../lib/numbers.ts";
 import { quantile } from "../../wf/test/verdict/index.ts";
 
 /** The number of samples; the p-value of a real difference is then at least 1 in 10,000. */

@@ -7,8 +7,7 @@ import type { Input } from "../../../operations/operation.ts";
 import { listWorkflowLogs } from "../../../operations/workflows.ts";
 import type { WorkflowLog } from "../../../operations/workflows.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { matchingRows } from "../../task/matching-rows.ts";
-import { noticeRowCount } from "../../task/row-count-notice.ts";
+import { matchingRows, noticeRowCount } from "../../task/row-counts.ts";
 import { warnIfUnlogged } from "../app/index.ts";
 import type { logsParams } from "./command.ts";
 import {

@@ -1,5 +1,5 @@
 import { firstNames } from "../../../../lib/text.ts";
-import { segmentsOf } from "../../../../lib/words.ts";
+import { segmentsOf } from "../../../../lib/word-diff.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { SuiteContext, SuiteSupport } from "../file/index.ts";
 import { factsIn, hasFacts } from "./facts.ts";

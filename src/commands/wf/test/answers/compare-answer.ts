@@ -3,7 +3,7 @@ import { usage } from "../../../../errors.ts";
 import { diffJson, fromDifference } from "../../../../lib/formats/json-diff.ts";
 import { tryParseJson } from "../../../../lib/json.ts";
 import { counted } from "../../../../lib/text.ts";
-import { segmentsOf } from "../../../../lib/words.ts";
+import { segmentsOf } from "../../../../lib/word-diff.ts";
 import { matches, parseValue } from "../../../conditions/index.ts";
 import { quoted } from "../../expect/index.ts";
 import type { CompareMode, SuiteTurn } from "../file/index.ts";

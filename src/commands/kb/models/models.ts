@@ -1,12 +1,15 @@
-import { type CliError, usage, notFound, refused } from "../../../errors.ts";
+import { usage, notFound, refused, ApiError } from "../../../errors.ts";
+import type { CliError } from "../../../errors.ts";
 import { isObject, valueAt, withoutNulls } from "../../../lib/json.ts";
 import { getKnowledgeBase, updateKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/pipeline.ts";
+import type { ModelProvider } from "../../../operations/pipeline.ts";
 import type { InputOf } from "../../../operations/operation.ts";
 import { modelName, modelsNamed } from "../../../lib/model-names.ts";
 import type { Model } from "../../../lib/model-names.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { modelTypes } from "../../../operations/shared.ts";
 
 export const activeModels = async (
   model_type: "text-embedding" | "rerank",
@@ -47,21 +50,20 @@ export async function rerankModel(text: string | undefined, context: Context): P
 }
 
 function oneOf(all: readonly Model[], type: string, text: string): Model {
-  const [match, ...others] = modelsNamed(text, all);
-  if (match && others.length > 0) throw ambiguous(text, [match, ...others]);
-  if (match) return match;
+  const candidates = modelsNamed(text, all);
+  const [match, ...others] = candidates;
+  if (match && others.length === 0) return match;
+  if (match)
+    throw refused(
+      `${candidates.length} providers have a model ${JSON.stringify(text)}`,
+      `use ${candidates.map(modelName).join(" or ")}`,
+      { code: "ambiguous", details: { candidates } },
+    );
   throw notFound(`${type} model ${JSON.stringify(text)} not found`, activeModelsHint(type, all), {
     code: "model-not-found",
     details: { active: all.map(modelName) },
   });
 }
-
-const ambiguous = (text: string, candidates: readonly Model[]) =>
-  refused(
-    `${candidates.length} providers have a model ${JSON.stringify(text)}`,
-    `use ${candidates.map(modelName).join(" or ")}`,
-    { code: "ambiguous", details: { candidates } },
-  );
 
 const activeModelsHint = (type: string, all: readonly Model[]): string =>
   all.length === 0
@@ -119,9 +121,9 @@ async function withModelAndTechnique(
   if (!before.embedding_model)
     throw withoutModel("--embedding-model", await activeModels("text-embedding", context));
   // Without the current model, the server fails to change the technique (server §8).
-  return before.indexing_technique === "high_quality"
-    ? input
-    : { ...input, ...modelFields(before) };
+  if (before.indexing_technique === "high_quality") return input;
+  const { embedding_model, embedding_model_provider: provider } = before;
+  return { ...input, embedding_model, ...(provider && { embedding_model_provider: provider }) };
 }
 
 /** Search settings whose weights name this model; undefined for settings without weights of vectors. */
@@ -137,11 +139,6 @@ export function weightedWith(
   return withoutNulls({ ...settings, weights: { ...weights, vector_setting } });
 }
 
-const modelFields = ({ embedding_model, embedding_model_provider }: KnowledgeBase) => ({
-  ...(embedding_model && { embedding_model }),
-  ...(embedding_model_provider && { embedding_model_provider }),
-});
-
 /** The error for high_quality indexing without a model; `place` is where the user can set one. */
 export const withoutModel = (place: string, all: readonly Model[]): CliError =>
   usage(
@@ -155,3 +152,29 @@ const reindexes = (changes: SettingChanges, before: KnowledgeBase): boolean =>
   (before.indexing_technique !== "high_quality" ||
     before.embedding_model !== changes.embedding_model ||
     before.embedding_model_provider !== changes.embedding_model_provider);
+
+type ModelType = (typeof modelTypes)[number];
+
+/** Lists the active models of one type or of all; prints a notice for a type the server rejects. */
+export async function* run(
+  { model_type }: { readonly model_type?: ModelType | undefined },
+  context: Context,
+): AsyncGenerator<ModelProvider> {
+  let remaining = context.options.rows.limit;
+  for (const type of model_type === undefined ? modelTypes : [model_type]) {
+    for (const provider of await providersOf(type, model_type === undefined, context)) {
+      if (remaining-- > 0) yield provider;
+    }
+    if (remaining <= 0) return;
+  }
+}
+
+async function providersOf(model_type: ModelType, isOneOfAll: boolean, context: Context) {
+  try {
+    return await context.api.call(listModels, { model_type });
+  } catch (error) {
+    if (!isOneOfAll || !(error instanceof ApiError) || error.kind !== "refused") throw error;
+    await context.notice(`skipped model type ${model_type}: the server does not support it`);
+    return [];
+  }
+}
