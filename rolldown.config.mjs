@@ -115,6 +115,8 @@ const client = defineConfig({
     format: "esm",
     entryFileNames: "[name].mjs",
     chunkFileNames: "[name]-[hash].mjs",
+    // Names stay: they are in the stack traces of others.
+    minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
     cleanDir: true,
   },
 });

@@ -5,17 +5,17 @@ import { isObject } from "../lib/json.ts";
 import { recordedServers } from "../lib/version.ts";
 import { readExport, readRecording } from "../sandbox/apps/definitions/applications.ts";
 import { readAnswerRules } from "../sandbox/apps/definitions/read-rules.ts";
-import { startSandbox as start } from "../sandbox/http/server.ts";
+import { startSandbox } from "../sandbox/http/server.ts";
 import { parseFault } from "../sandbox/protocol/faults.ts";
 
 /** Starts a sandbox for the tests of another program; its data are in memory. Throws an Error with the reason. */
-export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+export async function startDouble(options: SandboxOptions = {}): Promise<Sandbox> {
   const { seed, models = true, server = "1.14", faults = [], apps = {}, port } = options;
   const host = clientHost({ connectTimeout: 0 });
   const applications = await Promise.all(
     Object.entries(apps).map(([name, given]) => applicationOf(name, given)),
   );
-  const sandbox = await start({
+  const sandbox = await startSandbox({
     clock: { now: host.now, sleep: host.sleep },
     random: host.random,
     directory: null,

@@ -4,7 +4,6 @@ import type { CliError } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { signsFor } from "../../../lib/environment.ts";
 import { junitText } from "../../../lib/formats/junit.ts";
-import { local } from "../../../operations/operation.ts";
 import type { Input } from "../../../operations/operation.ts";
 import { endingOf, raiseOutcome } from "../../../runs/outcome.ts";
 import { RunTrace } from "../../../runs/trace.ts";
@@ -21,6 +20,7 @@ import {
   traceEvents,
 } from "./run-scope.ts";
 import type { CheckedExpectation, Expectation } from "./run-scope.ts";
+import type { expectParams } from "./params.ts";
 
 /** The expectations about a run, the name of their suite, and the file for JUnit XML. */
 export type Expectations = Awaited<ReturnType<typeof readExpectations>>;
@@ -212,14 +212,3 @@ const data = (text: string): string =>
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, "\u{fffd}");
 
 const property = (text: string): string => data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
-
-/** Parameters of every command that follows a run. */
-export const expectParams = {
-  expect: local.text("Expected result, see `wf help conditions`", {
-    placeholder: "condition",
-    many: true,
-  }),
-  junit: local.text("JUnit report of the expectations", {
-    isOutputPath: true,
-  }),
-} as const;

@@ -13,4 +13,4 @@ export { nodeForms, quoted } from "./node-checks.ts";
 export { readChecks } from "./yaml-file.ts";
 export { MAX_YAML_SIZE, readEach, readYamlNodes, valueReader } from "./yaml-nodes.ts";
 export type { YamlNode, YamlNodes } from "./yaml-nodes.ts";
-export { expectParams } from "./expect.ts";
+export { expectParams } from "./params.ts";
