@@ -39,7 +39,8 @@ const mark = { kb_backup: 1 };
 /** Path of an object below the directory, with `/`. */
 export const objectPath = (hash: string): string => `objects/${hash.slice(0, 2)}/${hash}`;
 
-const isHash = (value: unknown): value is string =>
+/** Is it a SHA-256 in hexadecimal digits? */
+export const isHash = (value: unknown): value is string =>
   typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 
 /** Throws usage for a directory that is not a backup. */
