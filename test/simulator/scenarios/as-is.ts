@@ -158,7 +158,7 @@ async function play(world: World): Promise<void> {
   equal(verified.exit, 0, `${verified.out}${verified.err}`);
 }
 
-const plan = "src/commands/kb/chunk-lists/plan-chunks.ts";
+const plan = "src/commands/kb/chunk-lists/compare-chunks.ts";
 const make = "src/commands/kb/chunk-lists/make-chunks.ts";
 
 /** Moves with chunks as they are, killed and repeated, of every form. */

@@ -1,11 +1,17 @@
-import { CliError } from "../../../errors.ts";
-import { withoutNulls } from "../../../lib/json.ts";
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { CliError, ApiError } from "../../../errors.ts";
+import { withoutNulls, isObject, tryParseJson } from "../../../lib/json.ts";
 import { formatDuration } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
-import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import {
+  getKnowledgeBase,
+  searchKnowledgeBase,
+  deleteKnowledgeBase,
+} from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { readInput } from "../../task/files.ts";
+import { readInput, lockWork } from "../../task/files.ts";
 import { parseQuestions } from "../eval/index.ts";
 import type { Question } from "../eval/index.ts";
 import { findKb } from "../knowledge/index.ts";
@@ -19,9 +25,8 @@ import {
 } from "../snapshot/index.ts";
 import type { KbDifference, Manifest } from "../snapshot/index.ts";
 import type { drillParams } from "./command.ts";
-import { allSnapshots, snapshotAt } from "./find.ts";
+import { allSnapshots, snapshotAt } from "./snapshots.ts";
 import { readManifestOf } from "./store.ts";
-import { newTemporary, removeLeft } from "./temporary.ts";
 
 type DrillInput = Input<typeof drillParams>;
 type DrillRow = Omit<KbDifference, "what"> & { readonly what: string; readonly note: string };
@@ -175,4 +180,94 @@ async function* compareSearches(
       };
     }
   }
+}
+
+/** A knowledge base that is removed at the end, or by the next drill. */
+interface Temporary {
+  readonly name: string;
+  readonly description: string;
+  /** Deletes it, if it was created. */
+  remove(): Promise<void>;
+  /** Leaves it to the next drill. */
+  leave(): void;
+}
+
+const folderOf = ({ host }: Context): string => join(host.directories.state, "drills");
+
+const marksOf = (token: string) => ({
+  name: `kb drill ${token}`,
+  description: `Temporary: made by kb backup drill ${token}, which removes it`,
+});
+
+/** Notes a new temporary knowledge base, before anything creates it. */
+export async function newTemporary(context: Context): Promise<Temporary> {
+  const { files } = context.host;
+  const token = randomBytes(8).toString("hex");
+  const path = join(folderOf(context), `${token}.json`);
+  await files.makeDirectory(folderOf(context), 0o700);
+  const release = await lockWork(path, "another drill uses this name", context.host);
+  const base_url = await context.api.baseUrl();
+  await files.writeAtomic(path, `${JSON.stringify({ token, base_url })}\n`, 0o600);
+  return {
+    ...marksOf(token),
+    leave: release,
+    async remove() {
+      try {
+        await removeNoted(token, context);
+        await files.remove(path);
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+/**
+ * Removes what interrupted drills of this machine have left on this server: knowledge bases with exactly the name
+ * and the description that were noted. One that has another description by now is not touched.
+ */
+export async function removeLeft(context: Context): Promise<void> {
+  const { files } = context.host;
+  const folder = folderOf(context);
+  const base_url = await context.api.baseUrl();
+  const entries = (await files.stat(folder)) ? await files.entries(folder) : [];
+  for (const { name, isFile } of entries) {
+    if (!isFile || !/^[0-9a-f]{16}\.json$/.test(name)) continue;
+    const path = join(folder, name);
+    const note = tryParseJson(new TextDecoder().decode(await files.read(path)));
+    const token = name.slice(0, 16);
+    if (isObject(note) && note["base_url"] !== base_url) continue; // that of another server
+    let release: () => void;
+    try {
+      release = await lockWork(path, "", context.host);
+    } catch (error) {
+      if (error instanceof CliError && error.kind === "failure") continue; // it is running
+      throw error;
+    }
+    try {
+      if (await removeNoted(token, context))
+        await context.notice(`removed ${marksOf(token).name}, which an interrupted drill had left`);
+      await files.remove(path);
+    } finally {
+      release();
+    }
+  }
+}
+
+/** Deletes the knowledge base of a token; false if there is none, or one that was changed. */
+async function removeNoted(token: string, context: Context): Promise<boolean> {
+  const { name, description } = marksOf(token);
+  const dataset_id = await findKb(name, context);
+  if (dataset_id === undefined) return false;
+  const kb = await context.api.call(getKnowledgeBase, { dataset_id });
+  if (kb.description !== description) {
+    await context.notice(`kept ${name} (${dataset_id}): its description is not that of a drill`);
+    return false;
+  }
+  try {
+    await context.api.call(deleteKnowledgeBase, { dataset_id });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.kind !== "not-found") throw error;
+  }
+  return true;
 }

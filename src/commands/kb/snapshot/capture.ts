@@ -26,8 +26,8 @@ export interface CaptureStore {
   putChunks(document: BundledDocument, text: string, hash: string): Promise<string>;
   /** Notes that the chunks of a document cannot be read; throws if nothing is stored without them. */
   withoutChunks(document: BundledDocument, error: unknown): void;
-  /** Are the chunks of a document left out, as the server is still making them? */
-  leavesOut?(document: BundledDocument): boolean;
+  /** Is the server still making the chunks of a document, so that they are not stored? */
+  isUnready?(document: BundledDocument): boolean;
 }
 
 /** A change to a file of a store. */
@@ -152,7 +152,7 @@ async function withChunks(
   const documents: BundledDocument[] = [];
   const edited: string[] = [];
   const add = async (document: BundledDocument): Promise<BundledDocument> => {
-    if (store.leavesOut?.(document)) return document;
+    if (store.isUnready?.(document)) return document;
     const place = { dataset_id, document_id: document.id, doc_form };
     const chunks = await collect(readChunks(place, context)).catch((error: unknown) =>
       store.withoutChunks(document, error),

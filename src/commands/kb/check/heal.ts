@@ -9,7 +9,7 @@ import type { Context } from "../../task/command-spec.ts";
 import { allSnapshots, openBackup, readManifestOf, takeSnapshot } from "../backup/index.ts";
 import { change, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
-import { listFindings } from "../check/index.ts";
+import { listFindings } from "./findings.ts";
 import { chunkRules, makeChunks, readChunkFile } from "../chunk-lists/index.ts";
 import {
   contentHashes,
@@ -22,8 +22,8 @@ import {
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { sourceDocuments } from "../snapshot/index.ts";
 import type { BundledDocument, Manifest } from "../snapshot/index.ts";
-import { healChunks } from "./chunks.ts";
-import type { healParams } from "./command.ts";
+import { healChunks } from "./heal-chunks.ts";
+import type { healParams } from "../check/command.ts";
 
 type HealInput = Input<typeof healParams>;
 
