@@ -1,4 +1,4 @@
-import { collect, groupBy } from "../../../lib/collect.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import {
   archiveDocuments,
   disableDocuments,
@@ -10,7 +10,7 @@ import { deleteMetadataField, listMetadataFields } from "../../../operations/met
 import type { Context } from "../../task/command-spec.ts";
 import { applySettings, change, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
-import { chunkRules, makeChunks, readChunkFile } from "../chunk-lists/index.ts";
+import { chunkRules, makeChunks, readChunksOf } from "../chunk-lists/index.ts";
 import { readKbState, restoreValues } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import { embeddingModel } from "../models/index.ts";
@@ -199,9 +199,9 @@ async function* chunks(
 ): AsyncGenerator<Change> {
   const { settings: kbSettings } = before.state;
   const rules = chunkRules(kbSettings, kbSettings.doc_form);
-  for (const [{ chunks: stored }, { id, name }] of pairs) {
-    if (stored === undefined) continue;
-    const list = await collect(readChunkFile(directory, stored.file, context));
+  for (const [stored, { id, name }] of pairs) {
+    const list = await readChunksOf(directory, stored, context);
+    if (!list) continue;
     const target = { dataset_id, document_id: id, ...rules };
     const { updated, added, deleted, children } = await makeChunks(target, list, context);
     const count = updated + added + deleted + children;

@@ -59,12 +59,7 @@ async function* takeBack(context: Context): AsyncGenerator<Change> {
     );
   const after = await manifestOf(record, record.after, context);
   const touched = await touchedDocuments(directory, before, after, context);
-  const documents = await currentDocuments(
-    directory,
-    touched,
-    { id: kb.id, state, after },
-    context,
-  );
+  const documents = await currentDocuments(kb.id, touched, { state, after }, context);
   const { back, conflicts } = settingsBack(before.state, after.state, state);
   // What an interrupted undo has made so far is neither.
   if (record.undoing)

@@ -10,7 +10,7 @@ import { allSnapshots, openBackup, readManifestOf, takeSnapshot } from "../backu
 import { change, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
 import { listFindings } from "./findings.ts";
-import { chunkRules, makeChunks, readChunkFile } from "../chunk-lists/index.ts";
+import { chunkRules, makeChunks, readChunksOf } from "../chunk-lists/index.ts";
 import {
   contentHashes,
   countedDocuments,
@@ -158,9 +158,11 @@ async function* replace(input: HealInput, saved: Saved, context: Context): Async
     return isDocument(document) && isIndexed(document) ? [[before, document] as const] : [];
   });
   await restoreValues(dataset_id, healed, context);
-  for (const [{ id, name, chunks }] of healed) {
-    if (chunks === undefined || !edited.has(id)) continue;
-    const stored = (await collect(readChunkFile(directory, chunks.file, context))).map((chunk) =>
+  for (const [before] of healed) {
+    const { id, name } = before;
+    const list = edited.has(id) ? await readChunksOf(directory, before, context) : undefined;
+    if (!list) continue;
+    const stored = list.map((chunk) =>
       // A failed chunk is not enabled either, but not on purpose.
       chunk.status === "completed" ? chunk : { ...chunk, status: "completed", enabled: true },
     );

@@ -189,3 +189,11 @@ export async function* readChunkFile(
     }
   }
 }
+
+/** The stored chunks of a document; undefined if the directory has none of them. */
+export const readChunksOf = async (
+  directory: string,
+  { chunks }: { readonly chunks?: { readonly file: string } | undefined },
+  context: Context,
+): Promise<StoredChunk[] | undefined> =>
+  chunks && collect(readChunkFile(directory, chunks.file, context));

@@ -11,7 +11,7 @@ import type { Report, Section } from "../../../output/report-model.ts";
 import { openWordDiff } from "../../../lib/word-diff.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { planSettings } from "../changes/index.ts";
-import { chunkRules, diffChunks, readChunkFile, readChunks } from "../chunk-lists/index.ts";
+import { chunkRules, diffChunks, readChunks, readChunksOf } from "../chunk-lists/index.ts";
 import type { StoredChunk } from "../chunk-lists/index.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { DocumentState, FieldValue, KbProperties } from "../documents/index.ts";
@@ -137,10 +137,11 @@ export async function bundleSide(
   return {
     ...state,
     documents: hashed.map(({ hash, ...document }) => ({ ...document, sha256: hash })),
-    async chunksOf({ name, chunks }) {
-      if (chunks) return collect(readChunkFile(directory, chunks.file, context));
+    async chunksOf(document) {
+      const chunks = await readChunksOf(directory, document, context);
+      if (chunks) return chunks;
       throw usage(
-        `the export ${directory} has no chunks of ${name}`,
+        `the export ${directory} has no chunks of ${document.name}`,
         "export again: kb export <kb> <dir>",
       );
     },
