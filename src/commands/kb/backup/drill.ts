@@ -70,8 +70,7 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
     throw error;
   } finally {
     // After an interrupt nothing can be sent, and a lost create may still come: the next drill removes it.
-    if (context.signal.aborted || isUnknown) temporary.leave();
-    else await temporary.remove();
+    await temporary.end(context.signal.aborted || isUnknown);
   }
   const took = formatDuration(context.host.elapsed() - started);
   const asked = questions.length > 0 ? `, asked ${counted(questions.length, "question")}` : "";
@@ -159,37 +158,21 @@ async function* compareSearches(
   for (const [done, question] of questions.entries()) {
     context.progress({ verb: "Asking", done, total: questions.length, unit: "questions" });
     const restored = await find(id, question);
-    const name = question.question;
-    if (kb) {
-      const before = await find(original, question);
-      // Chunks of the same score come in any order.
-      const [one, other] = [before, restored].map((found) => JSON.stringify(found.toSorted()));
-      if (one === other) continue;
-      const [a, b] = [`${before.length} chunks`, `${restored.length} chunks`];
-      yield { what: "question", name, a, b, note: "finds other chunks than the knowledge base" };
-    } else {
-      const names = new Set(restored.map(([document]) => document));
-      const missing = question.documents.filter((document) => !names.has(document));
-      if (missing.length === 0) continue;
-      yield {
-        what: "question",
-        name,
-        a: missing.join(),
-        b: "",
-        note: "does not find the document",
-      };
-    }
+    const before = kb && (await find(original, question));
+    // Chunks of the same score come in any order.
+    const [one, other] = [before, restored].map((found) => JSON.stringify(found?.toSorted()));
+    const names = new Set(restored.map(([document]) => document));
+    const missing = question.documents.filter((document) => !names.has(document));
+    if (before ? one === other : missing.length === 0) continue;
+    const [a, b, note] = before
+      ? [
+          `${before.length} chunks`,
+          `${restored.length} chunks`,
+          "finds other chunks than the knowledge base",
+        ]
+      : [missing.join(), "", "does not find the document"];
+    yield { what: "question", name: question.question, a, b, note };
   }
-}
-
-/** A knowledge base that is removed at the end, or by the next drill. */
-interface Temporary {
-  readonly name: string;
-  readonly description: string;
-  /** Deletes it, if it was created. */
-  remove(): Promise<void>;
-  /** Leaves it to the next drill. */
-  leave(): void;
 }
 
 const folderOf = ({ host }: Context): string => join(host.directories.state, "drills");
@@ -199,8 +182,11 @@ const marksOf = (token: string) => ({
   description: `Temporary: made by kb backup drill ${token}, which removes it`,
 });
 
-/** Notes a new temporary knowledge base, before anything creates it. */
-export async function newTemporary(context: Context): Promise<Temporary> {
+/**
+ * Notes a new temporary knowledge base, before anything creates it. `end` deletes it, if it was created, or leaves
+ * it to the next drill.
+ */
+async function newTemporary(context: Context) {
   const { files } = context.host;
   const token = randomBytes(8).toString("hex");
   const path = join(folderOf(context), `${token}.json`);
@@ -208,25 +194,23 @@ export async function newTemporary(context: Context): Promise<Temporary> {
   const release = await lockWork(path, "another drill uses this name", context.host);
   const base_url = await context.api.baseUrl();
   await files.writeAtomic(path, `${JSON.stringify({ token, base_url })}\n`, 0o600);
-  return {
-    ...marksOf(token),
-    leave: release,
-    async remove() {
-      try {
-        await removeNoted(token, context);
-        await files.remove(path);
-      } finally {
-        release();
-      }
-    },
+  const end = async (isLeft: boolean) => {
+    try {
+      if (isLeft) return;
+      await removeNoted(token, context);
+      await files.remove(path);
+    } finally {
+      release();
+    }
   };
+  return { ...marksOf(token), end };
 }
 
 /**
  * Removes what interrupted drills of this machine have left on this server: knowledge bases with exactly the name
  * and the description that were noted. One that has another description by now is not touched.
  */
-export async function removeLeft(context: Context): Promise<void> {
+async function removeLeft(context: Context): Promise<void> {
   const { files } = context.host;
   const folder = folderOf(context);
   const base_url = await context.api.baseUrl();

@@ -171,7 +171,7 @@ export async function* readChunks(
 }
 
 /** The chunks in a file of an export. Throws usage with the line of a mistake. */
-export async function* readChunkFile(
+async function* readChunkFile(
   directory: string,
   file: string,
   context: Context,
