@@ -176,7 +176,13 @@ export const backupPrune = task({
 });
 
 export const undoParams = {
-  list: local.flag("List the commands that can be taken back, the last one first"),
+  list: local.flag("List the commands that can be taken back, the last one first, with their IDs"),
+  record: local.text("ID of --list or its beginning: another command than the last one", {
+    placeholder: "id",
+  }),
+  forget: local.flag(
+    "Forget the command instead, so that an older one is the last; its backup stays",
+  ),
 };
 
 export const kbUndo = task({
@@ -192,5 +198,5 @@ export const kbUndo = task({
   confirms: true,
   plans: true,
   exits: ["partial"],
-  examples: ["kb undo --yes", "kb undo --dry-run", "kb undo --list"],
+  examples: ["kb undo --yes", "kb undo --dry-run", "kb undo --list", "kb undo --forget --yes"],
 });

@@ -24,29 +24,46 @@ import { lacksOf, takeSnapshot } from "./backup.ts";
 import type { Taken } from "./backup.ts";
 
 /**
- * Takes back the last recorded command. Throws refused, and changes nothing, if others changed the same, and
+ * Takes back the last recorded command, or the one of `record`. Throws refused, and changes nothing, if others changed the same, and
  * failure while another undo is at work: both would create what is missing.
  */
 export async function* run(
-  { list = false }: Input<typeof undoParams>,
+  { list = false, record: id, forget = false }: Input<typeof undoParams>,
   context: Context,
 ): AsyncGenerator<Change> {
   if (list) return yield* (await ownRecords(context)).toReversed().map(recordRow);
   const release = context.options.dryRun ? () => {} : await lockRecords(context.host);
   try {
-    yield* takeBack(context);
+    const record = recordOf(id, await ownRecords(context));
+    if (!forget) return yield* takeBack(record, context);
+    yield recordRow(record);
+    if (context.options.dryRun) return;
+    await context.confirm(`Forget ${described(record, context)}?`, {
+      declined: "the record was kept",
+    });
+    await context.host.files.remove(record.path);
+    context.summary(`forgot ${record.command}; its snapshots stay in ${record.directory}`);
   } finally {
     release();
   }
 }
 
-async function* takeBack(context: Context): AsyncGenerator<Change> {
-  const record = (await ownRecords(context)).at(-1);
-  if (!record)
-    throw notFound(
-      "no command to take back on this server",
-      "only commands that were run with --backup are recorded; other machines have their own records",
-    );
+/** The record with an ID or its beginning, or the last one. Throws not-found, and refused for several. */
+function recordOf(text: string | undefined, all: readonly StoredRecord[]): StoredRecord {
+  const found = all.filter(({ before }) => before.startsWith(text ?? ""));
+  const record = found.at(-1);
+  if (record && (text === undefined || found.length === 1)) return record;
+  const list = commandLine("kb undo", [], { list: true });
+  if (record) throw refused(`${found.length} records begin with ${JSON.stringify(text)}`, list);
+  throw notFound(
+    text === undefined
+      ? "no command to take back on this server"
+      : `record ${JSON.stringify(text)} not found on this server`,
+    "only commands that were run with --backup are recorded; other machines have their own records",
+  );
+}
+
+async function* takeBack(record: StoredRecord, context: Context): AsyncGenerator<Change> {
   const { directory, kb } = record;
   const before = await manifestOf(record, record.before, context);
   if (record.after === null) throw unfinished(record);
@@ -97,8 +114,11 @@ async function* takeBack(context: Context): AsyncGenerator<Change> {
   );
 }
 
-const confirmed = ({ command, at }: StoredRecord, { confirm, options }: Context): Promise<void> =>
-  confirm(`Take back ${command} of ${options.timeText(new Date(at))}?`, {
+const described = ({ command, at }: StoredRecord, { options }: Context): string =>
+  `${command} of ${options.timeText(new Date(at))}`;
+
+const confirmed = (record: StoredRecord, context: Context): Promise<void> =>
+  context.confirm(`Take back ${described(record, context)}?`, {
     declined: "nothing was taken back",
   });
 
@@ -108,13 +128,13 @@ async function ownRecords(context: Context): Promise<readonly StoredRecord[]> {
   return (await readRecords(context.host)).filter(({ kb }) => kb.base_url === base_url);
 }
 
-const recordRow = ({ command, kb, at, after }: StoredRecord): Change =>
+const recordRow = ({ before, command, kb, at, after }: StoredRecord): Change =>
   change({
     action: after === null ? "left" : "unchanged",
     what: "knowledge base",
     name: kb.name,
     id: kb.id,
-    note: `${at} ${command}${after === null ? " (did not end)" : ""}`,
+    note: `${before} ${at} ${command}${after === null ? " (did not end)" : ""}`,
   });
 
 async function manifestOf(record: StoredRecord, id: string, context: Context): Promise<Manifest> {
@@ -140,7 +160,7 @@ const restoreLine = ({ directory, kb, before }: StoredRecord): string =>
 const unfinished = (record: StoredRecord): CliError =>
   refused(
     `${record.command} did not end, so what it left is not known`,
-    `to have the knowledge base as it was before, beside this one: ${restoreLine(record)}`,
+    `to have the knowledge base as it was before, beside this one: ${restoreLine(record)}; to take back an older command: ${commandLine("kb undo", [], { forget: true, record: record.before })}`,
   );
 
 /** Creates a deleted knowledge base again, with a new ID. */
