@@ -77,7 +77,7 @@ export const kbHeal = task({
   action: "heal knowledge base {kb}",
   summary: "Index again what failed: documents in error, without chunks, and single chunks",
   about:
-    "Replaces a document by a create of the same name, with the content that the server has of it. Before,\nits content, chunks and metadata are saved on this machine; afterwards metadata and edits of chunks are\nput back. A chunk that was not indexed is added again at the end and then deleted, unless a new one\nwould lack its summary, attachments or edited child chunks. Nothing else is deleted, and disabled or\narchived documents are left as they are. An interrupted run is continued by\nthe same command.",
+    "Replaces a document by a create of the same name, with the content that the server has of it. Before,\nits content and chunks are saved on this machine; afterwards edits of chunks are put back. A chunk\nthat was not indexed is added again at the end and then deleted, unless a new one would lack its\nsummary, attachments or edited child chunks. Nothing else is deleted, and disabled or archived\ndocuments are left as they are. An interrupted run is continued by the same command.",
   parallel: true,
   params: healParams,
   returns: onTerminal(changeResults, madeThere),

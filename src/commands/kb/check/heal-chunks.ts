@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { CliError } from "../../../errors.ts";
 import { collect } from "../../../lib/collect.ts";
 import { openJournal } from "../../../lib/journal.ts";
@@ -22,13 +21,15 @@ type HealInput = Input<typeof healParams>;
  */
 export async function* healChunks(
   input: HealInput,
-  documents: readonly Document[],
+  {
+    documents,
+    journalPath,
+  }: { readonly documents: readonly Document[]; readonly journalPath: string },
   context: Context,
 ): AsyncGenerator<Change> {
   const { dataset_id } = input;
   const { doc_form } = (await readKb(dataset_id, context)).settings;
-  const path = join(context.host.directories.state, "heal", `${dataset_id}.jsonl`);
-  const journal = await openJournal(path, context.host.files);
+  const journal = await openJournal(journalPath, context.host.files);
   const noted = new Map(journal.entries.map(({ chunk, others }) => [chunk, others]));
   let isUnknown = false;
   const indexed = documents.filter(

@@ -1,5 +1,5 @@
 /** What other features use of exports. */
-export { checkedManifest, documentNames } from "./bundle.ts";
+export { checkedManifest, documentNames, fileHash } from "./bundle.ts";
 export type { BundledDocument, Manifest } from "./bundle.ts";
 export { capture } from "./capture.ts";
 export type { CaptureStore, StoredContent } from "./capture.ts";
