@@ -118,7 +118,8 @@ async function backupStore(directory: string, dataset_id: string, context: Conte
   const path = await newPathInside(directory, `snapshots/${dataset_id}.part.jsonl`, files);
   const journal = await openJournal(path, files);
   const { snapshots } = await readSnapshots(directory, files);
-  const last = snapshots.findLast(({ kb }) => kb.id === dataset_id);
+  const base_url = await context.api.baseUrl();
+  const last = snapshots.findLast(({ kb }) => kb.id === dataset_id && kb.base_url === base_url);
   const before = last && (await readManifestOf(directory, last, files).catch(withoutDamaged));
   const entries = [...(before?.state.documents ?? []), ...journal.entries.filter(isContent)];
   const known = new Map(entries.map((each) => [each.id, each]));

@@ -25,7 +25,7 @@ import {
 } from "../snapshot/index.ts";
 import type { KbDifference, Manifest } from "../snapshot/index.ts";
 import type { drillParams } from "./command.ts";
-import { allSnapshots, snapshotAt } from "./snapshots.ts";
+import { snapshotAt } from "./snapshots.ts";
 import { readManifestOf } from "./store.ts";
 
 type DrillInput = Input<typeof drillParams>;
@@ -40,7 +40,7 @@ export async function* run(input: DrillInput, context: Context): AsyncGenerator<
   const started = context.host.elapsed();
   const questions = await questionsOf(input, context);
   await removeLeft(context);
-  const snapshot = snapshotAt(input, await allSnapshots(directory, context));
+  const snapshot = await snapshotAt(input, context);
   const manifest = await readManifestOf(directory, snapshot, context.host.files);
   // No restore brings back the others.
   const documents = manifest.state.documents.filter(({ file }) => file !== null);

@@ -44,7 +44,7 @@ const listLine = (directory: string, kb?: string): string =>
   commandLine("kb backup list", [directory], { kb });
 
 /** The snapshots of a knowledge base, by its name or ID. Throws not-found, and refused for a name of several. */
-export function snapshotsOf(
+function snapshotsOf(
   text: string,
   all: readonly Snapshot[],
   directory: string,
@@ -74,18 +74,28 @@ export function snapshotById(text: string, all: readonly Snapshot[], directory: 
   throw refused(`${found.length} snapshots begin with ${text}`, listLine(directory));
 }
 
-/** The snapshot to restore: that of an ID, or the newest one of a knowledge base, up to a time. */
-export function snapshotAt(
+/**
+ * The snapshot to restore: that of an ID, or the newest one of a knowledge base, up to a time. Servers that were made
+ * from one database have the same IDs: then it is one of the server of this line.
+ */
+export async function snapshotAt(
   { directory, kb, at, snapshot }: Pick<RestoreInput, "directory" | "kb" | "at" | "snapshot">,
-  all: readonly Snapshot[],
-): Snapshot {
+  context: Context,
+): Promise<Snapshot> {
   if (at !== undefined && snapshot !== undefined)
     throw usage("use either --at or --snapshot, not both");
-  const own = snapshotsOf(kb, all, directory);
-  if (snapshot !== undefined) return snapshotById(snapshot, own, directory);
+  const found = snapshotsOf(kb, await allSnapshots(directory, context), directory);
+  if (snapshot !== undefined) return snapshotById(snapshot, found, directory);
+  const servers = groupBy(found, ({ kb: { base_url } }) => base_url);
+  const own = servers.size > 1 ? servers.get(await context.api.baseUrl()) : found;
+  if (!own)
+    throw refused(
+      `${servers.size} servers have the knowledge base ${JSON.stringify(kb)}`,
+      `choose a snapshot with --snapshot: ${listLine(directory, kb)}`,
+    );
   const until = at === undefined ? Infinity : Date.parse(at.replace(" ", "T"));
-  const found = own.findLast(({ taken_at }) => Date.parse(taken_at) <= until);
-  if (found) return found;
+  const last = own.findLast(({ taken_at }) => Date.parse(taken_at) <= until);
+  if (last) return last;
   throw notFound(
     `no snapshot of ${JSON.stringify(kb)} is that old: the first is of ${own[0]?.taken_at}`,
     listLine(directory, kb),
@@ -146,7 +156,7 @@ export async function* restoreSnapshot(
 ): AsyncGenerator<Change> {
   const { directory, kb: _, at: __, snapshot: ___, split_again, ...flags } = input;
   const { files } = context.host;
-  const snapshot = snapshotAt(input, await allSnapshots(directory, context));
+  const snapshot = await snapshotAt(input, context);
   const part = files.untrustedPart(directory);
   if (part)
     await context.notice(
@@ -188,7 +198,7 @@ export async function* pruneSnapshots(
       );
     const timeZone = context.options.timeZone();
     const kept = new Map<Snapshot, string>();
-    for (const own of groupBy(all, ({ kb }) => kb.id).values())
+    for (const own of groupBy(all, ({ kb }) => `${kb.base_url} ${kb.id}`).values())
       for (const [snapshot, why] of keptSnapshots(own, policy, timeZone)) kept.set(snapshot, why);
     const removed = all.filter((snapshot) => !kept.has(snapshot));
     // Before anything is removed, so that a damaged one keeps all files.
