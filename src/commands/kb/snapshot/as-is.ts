@@ -91,8 +91,7 @@ export async function withChunkChanges(
   const { rules } = asIs;
   const total = changes.length;
   const checked: DocumentChange[] = [];
-  const left = { failed: 0, empty: 0, summaries: 0, attachments: 0 };
-  const survey: Survey = { documents: 0, bytes: 0, chunks: 0, characters: 0, left };
+  const survey = newSurvey();
   const compared = async (change: DocumentChange, stored: readonly StoredChunk[]) => {
     const { document, action } = change;
     const isIndexed = action === "unchanged" || action === "metadata";
@@ -117,9 +116,35 @@ export async function withChunkChanges(
   return { changes: checked, survey };
 }
 
+const newSurvey = (): Survey => {
+  const left = { failed: 0, empty: 0, summaries: 0, attachments: 0 };
+  return { documents: 0, bytes: 0, chunks: 0, characters: 0, left };
+};
+
+/** Says what a copy as is would embed and leave out. */
+export async function surveyCopy(
+  dataset_id: string,
+  state: KbState,
+  context: Context,
+): Promise<void> {
+  const { documents, settings } = state;
+  const { doc_form } = settings;
+  const rules = chunkRules(settings, doc_form);
+  const survey = newSurvey();
+  const read = ({ id: document_id }: { readonly id: string }) =>
+    collect(readChunks({ dataset_id, document_id, doc_form }, context));
+  for await (const chunks of mapConcurrent(documents, context.api.limitConcurrency(), read)) {
+    addTo(survey, { action: "create", source: undefined }, chunks, rules);
+    const done = ++survey.documents;
+    const [verb, total, unit] = ["Reading chunks", documents.length, "documents"];
+    context.progress({ verb, done, total, unit });
+  }
+  await confirmAsIs(survey, { state, rules }, context);
+}
+
 function addTo(
   survey: Survey,
-  { action, source }: DocumentChange,
+  { action, source }: Pick<DocumentChange, "action" | "source">,
   stored: readonly StoredChunk[],
   { summaries }: ChunkRules,
 ): void {
@@ -153,10 +178,18 @@ const leftWords = [
  */
 export async function confirmAsIs(
   { documents, bytes, chunks, characters, left }: Survey,
-  asIs: AsIs,
+  {
+    state,
+    rules,
+  }: {
+    readonly state: Pick<KbState, "settings"> & {
+      /** Without `file` where it is not known yet. */
+      readonly documents: readonly { readonly name: string; readonly file?: string | null }[];
+    };
+    readonly rules: ChunkRules;
+  },
   context: Context,
 ): Promise<void> {
-  const { state } = asIs.manifest;
   const lost = leftWords.flatMap(([kind, one, several]) =>
     left[kind] > 0 ? [counted(left[kind], one, several)] : [],
   );
@@ -167,10 +200,10 @@ export async function confirmAsIs(
       `not imported, as the export has no content for them: ${firstNames(withoutFile)}`,
     );
   if (chunks === 0 || state.settings.indexing_technique !== "high_quality") return;
-  const sent =
-    documents > 0 ? `${counted(documents, "document")} (${formatBytes(bytes)}), and again ` : "";
+  const size = bytes > 0 ? ` (${formatBytes(bytes)})` : "";
+  const sent = documents > 0 ? `${counted(documents, "document")}${size}, and again ` : "";
   const pairs =
-    asIs.rules.doc_form === "qa_model"
+    rules.doc_form === "qa_model"
       ? "; a model first writes questions and answers, which are replaced"
       : "";
   const work = `${sent}up to ${groupDigits(chunks)} chunks (${groupDigits(characters)} characters) that the server splits in another way${pairs}`;

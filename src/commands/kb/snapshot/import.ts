@@ -98,7 +98,7 @@ async function* fillTarget(
   const planned = planDocuments(sources, { documents, hashes }, {});
   const asIs = input.as_is ? asIsOf(directory, manifest, current) : undefined;
   const checked = asIs && (await withChunkChanges(planned, asIs, found, context));
-  if (checked) await confirmAsIs(checked.survey, asIs, context);
+  if (checked) await confirmAsIs(checked.survey, { state, rules: asIs.rules }, context);
   const changes = checked?.changes ?? planned;
   const plan = planTarget(found.name, state, settings, current);
   const wording = { verb: "import", noun: "document", count: sources.length } as const;
