@@ -298,7 +298,7 @@ describe("a document is not replaced, and the exit code says so,", () => {
         await writeFile(path, text("of anything"));
     }
     const { exit, out } = await server.cli(["kb", "heal", name], { folder });
-    expect(out).toMatch(/^failed\tdocument\tfails\.md\twhat was saved of it is damaged/m);
+    expect(out).toMatch(/^failed\tdocument\tfails\.md\tits saved copy is damaged/m);
     expect(exit).toBe(10);
     // The next run saves it anew.
     await server.done(["kb", "heal", name], { folder });

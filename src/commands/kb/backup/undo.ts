@@ -50,17 +50,18 @@ export async function* run(
 
 /** The record with an ID or its beginning, or the last one. Throws not-found, and refused for several. */
 function recordOf(text: string | undefined, all: readonly StoredRecord[]): StoredRecord {
-  const found = all.filter(({ before }) => before.startsWith(text ?? ""));
-  const record = found.at(-1);
-  if (record && (text === undefined || found.length === 1)) return record;
+  const found =
+    text === undefined ? all.slice(-1) : all.filter(({ before }) => before.startsWith(text));
+  const [record, ...others] = found;
+  if (record && others.length === 0) return record;
+  if (text === undefined)
+    throw notFound(
+      "no command to take back on this server",
+      "only commands that were run with --backup are recorded; other machines have their own records",
+    );
   const list = commandLine("kb undo", [], { list: true });
   if (record) throw refused(`${found.length} records begin with ${JSON.stringify(text)}`, list);
-  throw notFound(
-    text === undefined
-      ? "no command to take back on this server"
-      : `record ${JSON.stringify(text)} not found on this server`,
-    "only commands that were run with --backup are recorded; other machines have their own records",
-  );
+  throw notFound(`record ${JSON.stringify(text)} not found on this server`, list);
 }
 
 async function* takeBack(record: StoredRecord, context: Context): AsyncGenerator<Change> {

@@ -154,7 +154,7 @@ async function* wholeOf(
     if (!chunks && isDone(document))
       yield change({ ...row, note: "its chunks could not be saved" });
     else if ((await isDamaged(file, sha256)) || (await isDamaged(chunks?.file, chunks?.sha256)))
-      yield change({ ...row, note: "what was saved of it is damaged" });
+      yield change({ ...row, note: "its saved copy is damaged" });
     else documents.push(document);
   }
   return { directory, manifest: { ...manifest, state: { ...manifest.state, documents } } };
