@@ -245,6 +245,7 @@ const scenes: readonly Scene[] = [
   { line: "kb backup $dir/backup" },
   { line: "kb backup list $dir/backup --kb Nothing" },
   { line: "kb undo" },
+  { line: "kb undo --record ffffffff" },
   { line: "kb doc add 'Hand book' undo.md --text x --backup $dir/backup" },
   {
     line: "kb update 'Hand book' --description x --backup $dir/backup",

@@ -1,6 +1,6 @@
 import { rows, tasks } from "../task/command-spec.ts";
 import type { Feature } from "../task/command-spec.ts";
-import type { startRecord } from "./undo/index.ts";
+import type { startRecord } from "./backup/index.ts";
 
 /** What `kb` can do. */
 export const kbFeatures: readonly Feature[] = [
@@ -24,7 +24,7 @@ export const kbFeatures: readonly Feature[] = [
   }),
   tasks("chunk", () => import("./chunks/command.ts"), {
     chunkPreview: () => import("./chunks/preview.ts"),
-    chunkExport: () => import("./chunks/export.ts"),
+    chunkExport: async () => ({ run: (await import("./chunks/sheet.ts")).exportChunks }),
     chunkImport: () => import("./chunks/import.ts"),
   }),
   tasks("metadata", () => import("./metadata/command.ts"), {
@@ -55,8 +55,9 @@ export const kbFeatures: readonly Feature[] = [
   tasks("lint", () => import("./lint/command.ts"), {
     kbLint: () => import("./lint/lint.ts"),
   }),
-  tasks("check", () => import("./check/command.ts"), {
+  tasks("check heal", () => import("./check/command.ts"), {
     kbCheck: () => import("./check/check.ts"),
+    kbHeal: () => import("./check/heal.ts"),
   }),
   tasks("export import copy verify", () => import("./snapshot/command.ts"), {
     kbExport: () => import("./snapshot/export.ts"),
@@ -64,19 +65,14 @@ export const kbFeatures: readonly Feature[] = [
     kbCopy: () => import("./snapshot/copy.ts"),
     kbVerify: () => import("./snapshot/verify.ts"),
   }),
-  tasks("backup", () => import("./backup/command.ts"), {
+  tasks("backup undo", () => import("./backup/command.ts"), {
     kbBackup: () => import("./backup/backup.ts"),
-    backupList: () => import("./backup/list.ts"),
-    backupDiff: () => import("./backup/diff.ts"),
-    backupRestore: () => import("./backup/restore.ts"),
+    backupList: async () => ({ run: (await import("./backup/snapshots.ts")).listSnapshots }),
+    backupDiff: async () => ({ run: (await import("./backup/snapshots.ts")).diffSnapshots }),
+    backupRestore: async () => ({ run: (await import("./backup/snapshots.ts")).restoreSnapshot }),
     backupDrill: () => import("./backup/drill.ts"),
-    backupPrune: () => import("./backup/prune.ts"),
-  }),
-  tasks("heal", () => import("./heal/command.ts"), {
-    kbHeal: () => import("./heal/heal.ts"),
-  }),
-  tasks("undo", () => import("./undo/command.ts"), {
-    kbUndo: () => import("./undo/undo.ts"),
+    backupPrune: async () => ({ run: (await import("./backup/snapshots.ts")).pruneSnapshots }),
+    kbUndo: () => import("./backup/undo.ts"),
   }),
   tasks("pull plan apply", () => import("./declarative/command.ts"), {
     kbPull: () => import("./declarative/file.ts"),
@@ -93,4 +89,4 @@ export { kbRules } from "./rules/index.ts";
 
 /** Backs up a knowledge base before a command and records it, for `kb undo`; returns what ends the record. */
 export const recordKbChange: typeof startRecord = async (...given) =>
-  (await import("./undo/index.ts")).startRecord(...given);
+  (await import("./backup/index.ts")).startRecord(...given);

@@ -4,26 +4,29 @@ import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { change, planSettings } from "../changes/index.ts";
 import type { Change } from "../changes/index.ts";
-import { chunkHash, readChunkFile, readChunks } from "../chunk-lists/index.ts";
+import { chunkHash, readChunks, readChunksOf } from "../chunk-lists/index.ts";
 import type { StoredChunk } from "../chunk-lists/index.ts";
 import { contentHashes, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbProperties, KbState } from "../documents/index.ts";
 import type { BundledDocument, Manifest } from "../snapshot/index.ts";
 
 /** The parts of a document that an undo restores, as texts that are equal if the parts are. */
-export interface DocumentParts {
+interface DocumentParts {
   readonly content: string;
   readonly metadata: string;
   readonly status: string;
   readonly chunks: string;
 }
 
-export type DocumentPart = keyof DocumentParts;
+const partNames = ["content", "metadata", "status", "chunks"] as const;
+type DocumentPart = (typeof partNames)[number];
 
 /** A document that a command changed: undefined where it does not exist. */
-export interface TouchedDocument {
+interface TouchedDocument {
   readonly before: BundledDocument | undefined;
   readonly after: BundledDocument | undefined;
+  /** What it was before, and as the command left it. */
+  readonly parts: readonly [DocumentParts | undefined, DocumentParts | undefined];
 }
 
 /** The values of a document in a fixed order; the mark of its own stored file has no value of its own. */
@@ -37,29 +40,17 @@ const metadataText = ({ metadata, stored }: Pick<DocumentState, "metadata" | "st
       .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
   );
 
-const statusText = ({ enabled, archived }: Pick<DocumentState, "enabled" | "archived">): string =>
-  JSON.stringify({ enabled, archived });
-
-/** Chunks as one text: positions and statuses do not count, as the server gives them. */
-export const chunksText = (chunks: readonly StoredChunk[]): string =>
-  sha256(chunks.map(chunkHash).join());
-
-async function partsOf(
-  directory: string,
-  document: BundledDocument,
-  context: Context,
-): Promise<DocumentParts> {
-  const { chunks, name, sha256: content } = document;
-  return {
-    content: JSON.stringify([name, content]),
-    metadata: metadataText(document),
-    status: statusText(document),
-    chunks:
-      chunks === undefined
-        ? ""
-        : chunksText(await collect(readChunkFile(directory, chunks.file, context))),
-  };
-}
+/** Positions and statuses of chunks do not count, as the server gives them. */
+const partsOf = (
+  document: Pick<DocumentState, "name" | "metadata" | "stored" | "enabled" | "archived">,
+  content: string | null,
+  chunks: readonly StoredChunk[] | undefined,
+): DocumentParts => ({
+  content: JSON.stringify([document.name, content]),
+  metadata: metadataText(document),
+  status: JSON.stringify([document.enabled, document.archived]),
+  chunks: chunks ? sha256(chunks.map(chunkHash).join()) : "",
+});
 
 /** The documents that differ between two snapshots, by ID. */
 export async function touchedDocuments(
@@ -68,18 +59,17 @@ export async function touchedDocuments(
   after: Manifest,
   context: Context,
 ): Promise<readonly TouchedDocument[]> {
-  const left = new Map(before.state.documents.map((each) => [each.id, each]));
-  const right = new Map(after.state.documents.map((each) => [each.id, each]));
+  const [left, right] = [before, after].map(
+    ({ state }) => new Map(state.documents.map((each) => [each.id, each])),
+  );
+  const stored = async (each: BundledDocument | undefined) =>
+    each && partsOf(each, each.sha256, await readChunksOf(directory, each, context));
   const touched: TouchedDocument[] = [];
-  for (const id of new Set([...left.keys(), ...right.keys()])) {
-    const pair = { before: left.get(id), after: right.get(id) };
+  for (const id of new Set([...(left?.keys() ?? []), ...(right?.keys() ?? [])])) {
+    const pair = { before: left?.get(id), after: right?.get(id) };
     if (JSON.stringify(pair.before) === JSON.stringify(pair.after)) continue;
-    const isSame =
-      pair.before &&
-      pair.after &&
-      JSON.stringify(await partsOf(directory, pair.before, context)) ===
-        JSON.stringify(await partsOf(directory, pair.after, context));
-    if (!isSame) touched.push(pair);
+    const parts = [await stored(pair.before), await stored(pair.after)] as const;
+    if (JSON.stringify(parts[0]) !== JSON.stringify(parts[1])) touched.push({ ...pair, parts });
   }
   return touched;
 }
@@ -118,52 +108,40 @@ export async function madeAgain(
   return found;
 }
 
-const partNames: readonly DocumentPart[] = ["content", "metadata", "status", "chunks"];
-
 /** Reads the documents that a command touched as they are now. */
 export async function currentDocuments(
-  directory: string,
+  dataset_id: string,
   touched: readonly TouchedDocument[],
-  {
-    id: dataset_id,
-    state,
-    after,
-  }: { readonly id: string; readonly state: KbState; readonly after: Manifest },
+  { state, after }: { readonly state: KbState; readonly after: Manifest },
   context: Context,
 ): Promise<readonly CurrentDocument[]> {
   const byId = new Map(state.documents.map((each) => [each.id, each]));
   const known = new Set(after.state.documents.map(({ id }) => id));
   // Deleted by the command, and made again by an undo that was interrupted.
-  const deleted = touched.flatMap(({ before, after }) => (before && !after ? [before] : []));
+  const deleted = touched.flatMap((each) => (each.before && !each.after ? [each.before] : []));
   const others = state.documents.filter(({ id }) => !known.has(id));
   const again = await madeAgain(dataset_id, deleted, others, context);
   const pairs = touched.map((each) => {
     const id = (each.before ?? each.after)?.id ?? "";
     return { ...each, current: byId.get(id) ?? again.get(id) };
   });
-  const { doc_form } = state.settings;
-  /** Chunks are compared only where the snapshot has them. */
-  const chunksNow = async (document_id: string, stored: BundledDocument | undefined) =>
-    stored?.chunks === undefined
-      ? ""
-      : chunksText(await collect(readChunks({ dataset_id, document_id, doc_form }, context)));
   const existing = pairs.flatMap(({ current }) => current ?? []);
   const hashes = await contentHashes(dataset_id, existing, context);
+  const { doc_form } = state.settings;
+  const partsNow = async ({ current, before, after: left }: (typeof pairs)[number]) => {
+    if (!current) return undefined;
+    const place = { dataset_id, document_id: current.id, doc_form };
+    // Compared only where the snapshot has them.
+    const isCompared = (before ?? left)?.chunks !== undefined;
+    const chunks = isCompared ? await collect(readChunks(place, context)) : undefined;
+    return partsOf(current, hashes.get(current.id) ?? null, chunks);
+  };
   const found: CurrentDocument[] = [];
   for (const pair of pairs) {
-    const { before, current } = pair;
-    const now = current && {
-      content: JSON.stringify([current.name, hashes.get(current.id) ?? null]),
-      metadata: metadataText(current),
-      status: statusText(current),
-      chunks: await chunksNow(current.id, before ?? pair.after),
-    };
-    const was = before && (await partsOf(directory, before, context));
-    const left = pair.after && (await partsOf(directory, pair.after, context));
-    const unlike = (parts: DocumentParts | undefined) =>
-      partNames.filter((part) => now?.[part] !== parts?.[part]);
-    const differs = unlike(was);
-    const changed = differs.filter((part) => unlike(left).includes(part));
+    const now = await partsNow(pair);
+    const [was, left] = pair.parts;
+    const differs = partNames.filter((part) => now?.[part] !== was?.[part]);
+    const changed = differs.filter((part) => now?.[part] !== left?.[part]);
     found.push({ ...pair, differs, changed });
   }
   return found;
@@ -197,17 +175,15 @@ export function settingsBack(
 
 function planBack(before: KbProperties, now: KbProperties): readonly Change[] {
   const { name } = before.settings;
-  const renamed =
-    name === now.settings.name
-      ? []
-      : [
-          change({
-            action: "change",
-            what: "setting",
-            name: "name",
-            from: now.settings.name,
-            to: name,
-          }),
-        ];
-  return [...renamed, ...planSettings({ ...before, name }, now, true)];
+  const renamed = {
+    action: "change",
+    what: "setting",
+    name: "name",
+    from: now.settings.name,
+  } as const;
+  const isSame = name === now.settings.name;
+  return [
+    ...(isSame ? [] : [change({ ...renamed, to: name })]),
+    ...planSettings({ ...before, name }, now, true),
+  ];
 }

@@ -2,6 +2,7 @@ import { dirname, join } from "node:path";
 import { CliError } from "../../../errors.ts";
 import { collect, groupBy } from "../../../lib/collect.ts";
 import { tryParseJson } from "../../../lib/json.ts";
+import { sha256 } from "../../../lib/sha256.ts";
 import { counted } from "../../../lib/text.ts";
 import type { Document } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";
@@ -9,21 +10,22 @@ import type { Context } from "../../task/command-spec.ts";
 import { allSnapshots, openBackup, readManifestOf, takeSnapshot } from "../backup/index.ts";
 import { change, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
-import { listFindings } from "../check/index.ts";
-import { chunkRules, makeChunks, readChunkFile } from "../chunk-lists/index.ts";
+import { listFindings } from "./findings.ts";
+import { chunkRules, makeChunks, readChunksOf } from "../chunk-lists/index.ts";
 import {
   contentHashes,
   countedDocuments,
+  isDone,
   isIndexed,
   lossesOfAll,
   readKbState,
   restoreValues,
 } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
-import { sourceDocuments } from "../snapshot/index.ts";
+import { fileHash, sourceDocuments } from "../snapshot/index.ts";
 import type { BundledDocument, Manifest } from "../snapshot/index.ts";
-import { healChunks } from "./chunks.ts";
-import type { healParams } from "./command.ts";
+import { healChunks } from "./heal-chunks.ts";
+import type { healParams } from "../check/command.ts";
 
 type HealInput = Input<typeof healParams>;
 
@@ -59,11 +61,11 @@ async function* heal(
 ): AsyncGenerator<Change> {
   const { dataset_id } = input;
   const { host, options } = context;
-  const directory = join(host.directories.state, "heal", dataset_id);
+  const directory = await healPath(dataset_id, context);
   const documents = await collect(countedDocuments(dataset_id, context));
   if (options.dryRun) {
     yield* planned(input, documents, context);
-    return yield* healChunks(input, documents, context);
+    return yield* healChunks(input, { documents, journalPath: `${directory}.jsonl` }, context);
   }
   await host.files.makeDirectory(dirname(directory), 0o700);
   const release = await openBackup(directory, host);
@@ -84,19 +86,27 @@ async function* heal(
     if (unfinished) await context.notice("continuing with what an interrupted run has saved");
     if (saved) {
       const manifest = await readManifestOf(directory, saved, host.files);
-      const isDone = yield* replace(input, { directory, manifest }, context);
+      const whole = yield* wholeOf({ directory, manifest }, context);
+      const hasEnded = yield* replace(input, whole, context);
       // Edits of chunks that could not be put back yet are nowhere else.
-      if (isDone) await host.files.remove(directory);
-      if (unfinished && isDone) continued = manifest;
+      if (hasEnded) await host.files.remove(directory);
+      if (unfinished && hasEnded) continued = manifest;
       else if (unfinished)
         await context.notice("documents that have failed since are healed after those with edits");
     } else await host.files.remove(directory);
-    if (!continued) yield* healChunks(input, documents, context);
+    if (!continued)
+      yield* healChunks(input, { documents, journalPath: `${directory}.jsonl` }, context);
   } finally {
     release();
   }
   if (continued)
     yield* heal(input, context, new Set(continued.state.documents.map(({ id }) => id)));
+}
+
+/** Where a run saves what it replaces: servers that were made from one database have the same IDs. */
+async function healPath(dataset_id: string, { api, host }: Context): Promise<string> {
+  const server = sha256(await api.baseUrl()).slice(0, 8);
+  return join(host.directories.state, "heal", `${dataset_id}-${server}`);
 }
 
 /** What a run would replace, and what it leaves as it is. */
@@ -130,7 +140,27 @@ interface Saved {
   readonly manifest: Manifest;
 }
 
-/** Replaces the saved documents, and puts back their metadata and edits of chunks. */
+/** What can replace documents; the others are rows. */
+async function* wholeOf(
+  { directory, manifest }: Saved,
+  { host: { files } }: Context,
+): AsyncGenerator<Change, Saved> {
+  const documents: BundledDocument[] = [];
+  const isDamaged = async (file: string | null = null, hash: string | null = null) =>
+    hash !== null && (await fileHash(directory, file, files)) !== hash;
+  for (const document of manifest.state.documents) {
+    const { id, name, file, sha256, chunks } = document;
+    const row = { action: "failed", what: "document", name, id } as const;
+    if (!chunks && isDone(document))
+      yield change({ ...row, note: "its chunks could not be saved" });
+    else if ((await isDamaged(file, sha256)) || (await isDamaged(chunks?.file, chunks?.sha256)))
+      yield change({ ...row, note: "its saved copy is damaged" });
+    else documents.push(document);
+  }
+  return { directory, manifest: { ...manifest, state: { ...manifest.state, documents } } };
+}
+
+/** Replaces the saved documents, and puts back their edits of chunks. */
 async function* replace(input: HealInput, saved: Saved, context: Context): AsyncGenerator<Change> {
   const { dataset_id, wait_for_limit } = input;
   const { manifest, directory } = saved;
@@ -157,10 +187,14 @@ async function* replace(input: HealInput, saved: Saved, context: Context): Async
     const document = now.get(before.id);
     return isDocument(document) && isIndexed(document) ? [[before, document] as const] : [];
   });
-  await restoreValues(dataset_id, healed, context);
-  for (const [{ id, name, chunks }] of healed) {
-    if (chunks === undefined || !edited.has(id)) continue;
-    const stored = (await collect(readChunkFile(directory, chunks.file, context))).map((chunk) =>
+  // Values stay with their document (server §9.1): only the mark of the stored file is that of the former one.
+  const kept = healed.map(([before, now]) => [{ ...before, metadata: now.metadata }, now] as const);
+  await restoreValues(dataset_id, kept, context);
+  for (const [before] of healed) {
+    const { id, name } = before;
+    const list = edited.has(id) ? await readChunksOf(directory, before, context) : undefined;
+    if (!list) continue;
+    const stored = list.map((chunk) =>
       // A failed chunk is not enabled either, but not on purpose.
       chunk.status === "completed" ? chunk : { ...chunk, status: "completed", enabled: true },
     );
@@ -220,7 +254,10 @@ function replacements(
     if (!isReplaceable(before, document)) return [];
     const row = change({ action: "update", what: "document", name: before.name, id: before.id });
     // As one in error, it is replaced by a create of its name, which needs no available document.
-    return [{ ...row, source, document: { ...document, indexing_status: "error", error: null } }];
+    const content = { ...source, metadata: {} };
+    return [
+      { ...row, source: content, document: { ...document, indexing_status: "error", error: null } },
+    ];
   });
 }
 

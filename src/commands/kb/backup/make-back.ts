@@ -1,4 +1,4 @@
-import { collect, groupBy } from "../../../lib/collect.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import {
   archiveDocuments,
   disableDocuments,
@@ -10,19 +10,20 @@ import { deleteMetadataField, listMetadataFields } from "../../../operations/met
 import type { Context } from "../../task/command-spec.ts";
 import { applySettings, change, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
-import { chunkRules, makeChunks, readChunkFile } from "../chunk-lists/index.ts";
+import { chunkRules, makeChunks, readChunksOf } from "../chunk-lists/index.ts";
 import { readKbState, restoreValues } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
 import { embeddingModel } from "../models/index.ts";
 import { sourceDocuments } from "../snapshot/index.ts";
 import type { BundledDocument, Manifest } from "../snapshot/index.ts";
-import { madeAgain } from "./compare.ts";
-import type { CurrentDocument } from "./compare.ts";
-import type { StoredRecord } from "./record.ts";
+import { madeAgain } from "./undo-compare.ts";
+import type { CurrentDocument } from "./undo-compare.ts";
 
 /** What leads back to the state before a command. */
 export interface BackPlan {
-  readonly record: StoredRecord;
+  /** Directory of the backup. */
+  readonly directory: string;
+  readonly dataset_id: string;
   readonly before: Manifest;
   readonly state: KbState;
   readonly documents: readonly CurrentDocument[];
@@ -64,8 +65,7 @@ const fixed = ["doc_form", "summary_index_setting"];
  * since a disabled document cannot be changed. What cannot be made back is a row `skip`.
  */
 export async function* makeBack(plan: BackPlan, context: Context): AsyncGenerator<Change> {
-  const { record, documents } = plan;
-  const dataset_id = record.kb.id;
+  const { dataset_id, documents } = plan;
   yield* settings(plan, context);
   await setStatus(dataset_id, documents, { enabled: true, archived: false }, context);
   yield* contents(plan, context);
@@ -92,10 +92,9 @@ const documentRow = ({ name, id }: { readonly name: string; readonly id: string 
   ({ what: "document", name, id }) as const;
 
 async function* settings(
-  { record, before, state, back }: BackPlan,
+  { dataset_id, before, state, back }: BackPlan,
   context: Context,
 ): AsyncGenerator<Change> {
-  const dataset_id = record.kb.id;
   const name = back.find(({ what, name: each }) => what === "setting" && each === "name");
   if (name) {
     await context.api.call(updateKnowledgeBase, { dataset_id, name: String(name.to) });
@@ -119,12 +118,11 @@ async function* settings(
 
 /** Fields that the command created, with their values. */
 async function* unwantedFields(
-  { record, back }: BackPlan,
+  { dataset_id, back }: BackPlan,
   context: Context,
 ): AsyncGenerator<Change> {
   const unwanted = back.filter(({ what, action }) => what === "field" && action === "delete");
   if (unwanted.length === 0) return;
-  const dataset_id = record.kb.id;
   const fields = await context.api.call(listMetadataFields, { dataset_id });
   for (const row of unwanted) {
     const id = fields.find(({ name }) => name === row.name)?.id;
@@ -136,9 +134,9 @@ async function* unwantedFields(
 
 /** Creates, updates and deletes documents. */
 async function* contents(plan: BackPlan, context: Context): AsyncGenerator<Change> {
-  const { record, before, state, documents } = plan;
+  const { directory, dataset_id, before, state, documents } = plan;
   const sources = new Map(
-    sourceDocuments(record.directory, before, before.state.fields).map((source, index) => [
+    sourceDocuments(directory, before, before.state.fields).map((source, index) => [
       before.state.documents[index]?.id,
       source,
     ]),
@@ -170,7 +168,7 @@ async function* contents(plan: BackPlan, context: Context): AsyncGenerator<Chang
   });
   if (changes.length === 0) return;
   const { settings: kb, documents: all } = state;
-  const target = { dataset_id: record.kb.id, settings: kb, documents: all };
+  const target = { dataset_id, settings: kb, documents: all };
   const wording = { verb: "restore", noun: "document", count: changes.length } as const;
   yield* makeDocuments(changes, target, wording, context);
 }
@@ -179,14 +177,14 @@ type RestoredPair = readonly [before: BundledDocument, current: KbState["documen
 
 /** The documents that existed before, as they are now. */
 async function pairsNow(
-  { record, documents, state }: BackPlan,
+  { dataset_id, documents, state }: BackPlan,
   now: KbState,
   context: Context,
 ): Promise<RestoredPair[]> {
   const known = new Set(state.documents.map(({ id }) => id));
   const others = now.documents.filter(({ id }) => !known.has(id));
   const gone = documents.flatMap(({ before, current }) => (before && !current ? [before] : []));
-  const again = await madeAgain(record.kb.id, gone, others, context);
+  const again = await madeAgain(dataset_id, gone, others, context);
   return documents.flatMap(({ before, current }) => {
     if (!before) return [];
     const found = now.documents.find(({ id }) => id === current?.id) ?? again.get(before.id);
@@ -195,16 +193,16 @@ async function pairsNow(
 }
 
 async function* chunks(
-  { record: { directory, kb }, before }: BackPlan,
+  { directory, dataset_id, before }: BackPlan,
   pairs: readonly RestoredPair[],
   context: Context,
 ): AsyncGenerator<Change> {
   const { settings: kbSettings } = before.state;
   const rules = chunkRules(kbSettings, kbSettings.doc_form);
-  for (const [{ chunks: stored }, { id, name }] of pairs) {
-    if (stored === undefined) continue;
-    const list = await collect(readChunkFile(directory, stored.file, context));
-    const target = { dataset_id: kb.id, document_id: id, ...rules };
+  for (const [stored, { id, name }] of pairs) {
+    const list = await readChunksOf(directory, stored, context);
+    if (!list) continue;
+    const target = { dataset_id, document_id: id, ...rules };
     const { updated, added, deleted, children } = await makeChunks(target, list, context);
     const count = updated + added + deleted + children;
     if (count > 0)

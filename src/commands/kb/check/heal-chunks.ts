@@ -1,18 +1,17 @@
-import { join } from "node:path";
 import { CliError } from "../../../errors.ts";
 import { collect } from "../../../lib/collect.ts";
 import { openJournal } from "../../../lib/journal.ts";
-import { createChunks, deleteChunk, listChunks } from "../../../operations/chunks.ts";
+import { listChunks } from "../../../operations/chunks.ts";
 import type { Document } from "../../../operations/documents.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { change } from "../changes/index.ts";
 import type { Change } from "../changes/index.ts";
-import { unindexed } from "../check/index.ts";
-import { readChunks } from "../chunk-lists/index.ts";
-import type { ExistingChunk } from "../chunk-lists/index.ts";
+import { unindexed } from "./findings.ts";
+import { changeChunks, readChunks } from "../chunk-lists/index.ts";
+import type { ChunkPlace, ChunkStep, ExistingChunk } from "../chunk-lists/index.ts";
 import { indexingStatusOf, readKb, waitOnRateLimit } from "../documents/index.ts";
-import type { healParams } from "./command.ts";
+import type { healParams } from "../check/command.ts";
 
 type HealInput = Input<typeof healParams>;
 
@@ -22,13 +21,15 @@ type HealInput = Input<typeof healParams>;
  */
 export async function* healChunks(
   input: HealInput,
-  documents: readonly Document[],
+  {
+    documents,
+    journalPath,
+  }: { readonly documents: readonly Document[]; readonly journalPath: string },
   context: Context,
 ): AsyncGenerator<Change> {
   const { dataset_id } = input;
   const { doc_form } = (await readKb(dataset_id, context)).settings;
-  const path = join(context.host.directories.state, "heal", `${dataset_id}.jsonl`);
-  const journal = await openJournal(path, context.host.files);
+  const journal = await openJournal(journalPath, context.host.files);
   const noted = new Map(journal.entries.map(({ chunk, others }) => [chunk, others]));
   let isUnknown = false;
   const indexed = documents.filter(
@@ -63,11 +64,8 @@ export async function* healChunks(
           others = sameText(chunk, all).map((each) => each.id);
           await journal.append([{ chunk: id, others }]);
         }
-        const outcome = await addAgain(
-          { ...place, chunk, others: others as string[] },
-          input,
-          context,
-        );
+        const again = { place, chunk, others: others as string[] };
+        const outcome = await addAgain(again, input, context);
         isUnknown ||= outcome === "unknown";
         yield outcome === "added"
           ? row("update", "added again at the end")
@@ -92,11 +90,10 @@ const lostParts = ({ children, attachments, summary }: ExistingChunk): readonly 
 const sameText = (chunk: ExistingChunk, all: readonly ExistingChunk[]): readonly ExistingChunk[] =>
   all.filter(({ content, answer }) => content === chunk.content && answer === chunk.answer);
 
+/** Adds a chunk at the end and deletes it at its place then; the list says what an earlier try has done. */
 async function addAgain(
   given: {
-    readonly dataset_id: string;
-    readonly document_id: string;
-    readonly doc_form: string | null;
+    readonly place: ChunkPlace;
     readonly chunk: ExistingChunk;
     /** IDs of the chunks of the same text before it was added first. */
     readonly others: readonly string[];
@@ -104,34 +101,28 @@ async function addAgain(
   { wait_for_limit }: HealInput,
   context: Context,
 ): Promise<"added" | "failed" | "unknown"> {
-  const { dataset_id, document_id, doc_form, chunk, others } = given;
-  const place = { dataset_id, document_id };
+  const { place, chunk, others } = given;
   const send = waitOnRateLimit(wait_for_limit ?? false, context);
-  const remove = (segment_id: string) =>
-    send(() => context.api.call(deleteChunk, { ...place, segment_id }));
-  /** Is it added? Servers since 1.16 store one that fails again, too (server §9.7). */
-  const isAdded = async () => {
-    const all = await collect(readChunks(given, context));
-    const made = sameText(chunk, all).filter(({ id }) => !others.includes(id));
-    for (const { id, status } of made) if (status === "error") await remove(id);
-    return made.some(({ status }) => status === "completed");
-  };
-  if (!(await isAdded())) {
-    const { content, answer, keywords } = chunk;
-    const segment = {
-      content,
-      ...(doc_form === "qa_model" && { answer: answer ?? "" }),
-      ...(keywords.length > 0 && { keywords }),
-    };
-    let isUnknown = false;
-    try {
-      await send(() => context.api.call(createChunks, { ...place, segments: [segment] }));
-    } catch (error) {
-      if (!(error instanceof CliError) || error.info.sideEffect !== "unknown") throw error;
-      isUnknown = true;
-    }
-    if (!(await isAdded())) return isUnknown ? "unknown" : "failed";
+  const make = (plan: (existing: readonly ExistingChunk[]) => readonly ChunkStep[]) =>
+    send(() => changeChunks({ ...place, summaries: false }, plan, context));
+  const made = (existing: readonly ExistingChunk[]) =>
+    sameText(chunk, existing).filter(({ id }) => !others.includes(id));
+  const removal = ({ id }: ExistingChunk) => ({ action: "delete", id }) as const;
+  // Servers since 1.16 store one that fails again, too (server §9.7).
+  const failures = (existing: readonly ExistingChunk[]) =>
+    made(existing).filter(({ status }) => status === "error");
+  try {
+    await make((existing) =>
+      made(existing).some(({ status }) => status === "completed")
+        ? [...failures(existing), ...existing.filter(({ id }) => id === chunk.id)].map(removal)
+        : [{ action: "append", to: chunk }],
+    );
+    return "added";
+  } catch (error) {
+    if (!(error instanceof CliError) || context.signal.aborted) throw error;
+    if (error.info.sideEffect === "unknown") return "unknown";
+    if (error.kind !== "remote-failed") throw error;
+    await make((existing) => failures(existing).map(removal));
+    return "failed";
   }
-  await remove(chunk.id);
-  return "added";
 }
