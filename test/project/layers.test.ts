@@ -60,7 +60,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   ora: /^output\//,
   "eventsource-parser": /^api\/sse\.ts$/,
   "jq-wasm": /^output\//,
-  ignore: /^commands\/kb\/sync\/walk\.ts$/,
+  ignore: /^commands\/kb\/sources\/walk\.ts$/,
   yaml: /^(output\/|lib\/formats\/yaml[\w-]*\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
   "fastest-levenshtein": /^commands\/wf\/test\/answers\/compare-answer\.ts$/,
   ajv: /^commands\/wf\/test\/answers\/check-schema\.ts$/,

@@ -2,10 +2,16 @@ import { reasonOf, usage } from "../../../errors.ts";
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/text.ts";
-import type { Context } from "../../task/command-spec.ts";
 import type { SourceDocument } from "../changes/index.ts";
-import { uploadKind } from "./file-kinds.ts";
-import type { DirectoryEntry, FileFilter, FoundFile, Obstacle } from "./walk.ts";
+import { uploadKind } from "../sources/index.ts";
+import type {
+  Content,
+  FileFilter,
+  Obstacle,
+  Source,
+  SourceEntry,
+  SourceObject,
+} from "../sources/index.ts";
 
 /** Which files of a directory to sync, and under which path. */
 export interface Selection extends FileFilter {
@@ -38,19 +44,17 @@ export const MAX_NAME_LENGTH = 200;
 
 /** Reads a file, or reports why it cannot become a document. */
 export async function readLocalFile(
-  entry: FoundFile | Obstacle,
-  { prefix }: Selection,
-  withFrontMatter: boolean,
-  { host: { files } }: Context,
+  entry: SourceObject | Obstacle,
+  source: Source,
+  { prefix, withFrontMatter }: Selection & { readonly withFrontMatter: boolean },
 ): Promise<LocalFile | SkippedFile> {
   const { path } = entry;
   if (entry.kind !== "file") return entry;
   const kind = uploadKind(path);
   if (kind === undefined) return { path, problem: unsupportedType };
-  const { location } = entry;
   let content: Uint8Array;
   try {
-    content = await files.read(location);
+    content = ((await source.get(entry)) as Content).bytes;
   } catch (error) {
     return { path, problem: reasonOf(error) };
   }
@@ -65,7 +69,7 @@ export async function readLocalFile(
   return {
     path: fullPath,
     relativePath: documentPath(path, undefined),
-    location,
+    location: entry.location ?? path,
     name: documentName(fullPath, kind),
     kind,
     hash: sha256(content),
@@ -147,10 +151,10 @@ export function requireDistinctNames(files: readonly LocalFile[]): void {
  * files below a directory that is excluded or cannot be read, so they may.
  */
 export function presenceIn(
-  entries: readonly DirectoryEntry[],
+  entries: readonly SourceEntry[],
   prefix: string | undefined,
 ): (path: string) => boolean {
-  const pathOf = ({ path }: DirectoryEntry) => documentPath(path, prefix);
+  const pathOf = ({ path }: SourceEntry) => documentPath(path, prefix);
   const present = new Set(entries.map(pathOf));
   const opaque = new Set(entries.filter(({ kind }) => kind !== "file").map(pathOf));
   return (path) =>

@@ -3,6 +3,7 @@ import type { Change } from "../changes/index.ts";
 import { contentHashes, readKbState } from "../documents/index.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
+import type { Source } from "../sources/index.ts";
 import { isUnsupported, presenceIn, requireDistinctNames } from "./local-files.ts";
 import type { SkippedFile } from "./local-files.ts";
 import type { SyncJournal } from "./made-journal.ts";
@@ -13,7 +14,9 @@ import type { ScanOptions } from "./scan.ts";
 /** What decides how the files of a directory and the documents of a knowledge base belong together. */
 export interface PlanOptions extends ScanOptions {
   readonly dataset_id: string;
+  /** Marks its documents. */
   readonly source: string;
+  readonly from: Source;
   readonly adopt?: boolean | undefined;
   readonly rewrite?: boolean | undefined;
   readonly metadata?: readonly string[] | undefined;
@@ -36,13 +39,13 @@ export async function planSync(
 ) {
   const { dataset_id, prefix, source, prune = false, adopt = false, rewrite = false } = input;
   const patterns = parsePatterns(input.metadata ?? [], input.match ?? []);
-  const entries = await listEntries(input, context);
+  const { entries } = await listEntries(input.from, input);
   // The state is read while files are; of the two counts, that of the files is shown first.
   let areFilesRead = false;
   const progress: Context["progress"] = (step) => areFilesRead && context.progress(step);
   const reading = readKbState(dataset_id, { ...context, progress });
   reading.catch(() => {}); // awaited below
-  const scanned = await readFiles(entries, { ...input, shard }, context);
+  const scanned = await readFiles(entries, { ...input, source: input.from, shard }, context);
   areFilesRead = true;
   const state = await reading;
   const files = withMetadata(scanned.files, patterns, state);

@@ -1,51 +1,48 @@
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { usage } from "../../../errors.ts";
-import { collect } from "../../../lib/collect.ts";
 import { isInShard } from "../../task/shard.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isCustomField, convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
-import { documentNames } from "../snapshot/index.ts";
+import type { Source, SourceEntry, SourceList } from "../sources/index.ts";
 import { documentPath, readLocalFile } from "./local-files.ts";
 import type { LocalFile, Selection, SkippedFile } from "./local-files.ts";
 import { matchesNone, patternValues } from "./patterns.ts";
 import type { Pattern } from "./patterns.ts";
-import { walkFiles } from "./walk.ts";
-import type { DirectoryEntry } from "./walk.ts";
 
 /** Number of files read at a time. */
 const concurrency = 16;
 
 export interface ScanOptions extends Selection {
-  readonly directory: string;
   readonly prune?: boolean | undefined;
   readonly metadata_from?: "front-matter" | undefined;
 }
 
-/**
- * Lists a directory; the files of an export have the names of their documents. Throws usage if there is no
- * file and --prune would delete every document.
- */
+/** Lists a source. Throws usage if there is no file and --prune would delete every document. */
 export async function listEntries(
-  { directory, prune, include, exclude }: ScanOptions,
-  context: Context,
-): Promise<readonly DirectoryEntry[]> {
-  const entries = await collect(walkFiles(directory, { include, exclude }, context.host.files));
-  const isReadable = entries.every(({ path }) => path !== ".");
-  if (prune && !(isReadable && entries.some(({ kind }) => kind === "file"))) {
-    const message = `no readable files in ${directory}; refusing to --prune everything`;
+  source: Source,
+  { prune, include, exclude }: ScanOptions,
+): Promise<SourceList> {
+  const listing = await source.list({ include, exclude });
+  const isReadable = listing.entries.every(({ path }) => path !== ".");
+  if (prune && !(isReadable && listing.entries.some(({ kind }) => kind === "file"))) {
+    const message = `no readable files in ${source.label}; refusing to --prune everything`;
     throw usage(message);
   }
-  const names = await documentNames(directory, context.host.files);
-  if (names.size === 0) return entries;
-  return entries.map((entry) => ({ ...entry, path: names.get(entry.path) ?? entry.path }));
+  return listing;
+}
+
+/** What is read, and of which source. */
+interface ReadOptions extends ScanOptions {
+  readonly shard: Shard | undefined;
+  readonly source: Source;
 }
 
 /** Reads the files of the shard. */
 export async function readFiles(
-  entries: readonly DirectoryEntry[],
-  { shard, ...options }: ScanOptions & { readonly shard: Shard | undefined },
+  entries: readonly SourceEntry[],
+  { shard, source, ...options }: ReadOptions,
   context: Context,
 ) {
   const inShard = entries
@@ -57,7 +54,7 @@ export async function readFiles(
     context.progress({ verb: "Reading", done, total: inShard.length, unit: "files", current });
   count();
   const read = await mapAll(inShard, concurrency, async (entry) => {
-    const file = await readLocalFile(entry, options, withFrontMatter, context);
+    const file = await readLocalFile(entry, source, { ...options, withFrontMatter });
     done++;
     count(entry.path);
     return file;
@@ -101,7 +98,7 @@ export function withMetadata(
 export async function noticeUnused(
   files: readonly LocalFile[],
   patterns: readonly Pattern[],
-  entries: readonly DirectoryEntry[],
+  entries: readonly SourceEntry[],
   context: Context,
 ): Promise<void> {
   const names = new Set(files.flatMap(({ metadata }) => Object.keys(metadata)));

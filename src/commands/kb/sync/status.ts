@@ -6,6 +6,7 @@ import type { Input } from "../../../operations/operation.ts";
 import { countsOf, isOutOfSync, plannedRow, sizeOf } from "../changes/index.ts";
 import type { Action, Change } from "../changes/index.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { markOf, openSource } from "../sources/index.ts";
 import type { statusParams } from "./command.ts";
 import { parsePrefix } from "./local-files.ts";
 import { openSyncJournal } from "./made-journal.ts";
@@ -31,11 +32,17 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<SyncStatus> {
   const prefix = parsePrefix(args.prefix);
-  const source = prefix ?? ".";
+  const from = await openSource(args.directory, context);
+  const source = markOf(from, prefix);
   // A dry run opens the journal to read it.
   const reads = { ...context, options: { ...context.options, dryRun: true } };
   const journal = await openSyncJournal(args.dataset_id, source, reads);
-  const plan = await planSync(journal, { ...args, prefix, source }, undefined, context);
+  const plan = await planSync(
+    journal,
+    { ...args, prefix, source, from },
+    undefined,
+    context,
+  ).finally(() => from.close?.());
   const status = statusOf(plan);
   yield status;
   if (!exit_code || status.state === "up to date") return;

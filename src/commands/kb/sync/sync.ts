@@ -5,17 +5,18 @@ import { confirmLosses, lossesOfAll, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { indexedAgain, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
-import { uploadKind } from "./file-kinds.ts";
 import { openSyncJournal } from "./made-journal.ts";
 import type { SyncJournal } from "./made-journal.ts";
 import { parsePrefix } from "./local-files.ts";
 import { planSync } from "./plan.ts";
+import type { PlanOptions } from "./plan.ts";
 import { noticeUnused } from "./scan.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { ProgressStep } from "../../../output/report-model.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { markOf, openSource, uploadKind } from "../sources/index.ts";
 import type { syncParams } from "./command.ts";
 
 /** The flags, and how documents are split (default: as the last one of them). */
@@ -99,18 +100,20 @@ async function* syncOnce(
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
-  const source = input.prefix ?? ".";
+  const from = await openSource(input.directory, context);
+  const source = markOf(from, input.prefix);
   const journal = await openSyncJournal(input.dataset_id, source, context);
   try {
-    yield* syncWith(journal, { ...input, source }, shard, context);
+    yield* syncWith(journal, { ...input, source, from }, shard, context);
   } finally {
     await journal.close();
+    await from.close?.();
   }
 }
 
 async function* syncWith(
   journal: SyncJournal,
-  input: SyncInput & { readonly source: string },
+  input: SyncInput & Pick<PlanOptions, "source" | "from">,
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
