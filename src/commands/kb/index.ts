@@ -46,6 +46,9 @@ export const kbFeatures: readonly Feature[] = [
     kbSync: () => import("./sync/sync.ts"),
     kbStatus: () => import("./sync/status.ts"),
   }),
+  tasks("source", () => import("./sources/command.ts"), {
+    sourceCheck: () => import("./sources/check.ts"),
+  }),
   tasks("eval", () => import("./eval/command.ts"), {
     kbEval: () => import("./eval/eval.ts"),
   }),

@@ -43,6 +43,8 @@ export interface Source {
   readonly label: string;
   /** Documents are marked with it; undefined for a directory, whose prefix identifies it. */
   readonly address?: string;
+  /** Objects that are read at a time (default: 16). */
+  readonly concurrency?: number;
   /** Objects that cannot be told to exist or not are obstacles. Throws usage and failures of the source. */
   list(filter: FileFilter): Promise<SourceList>;
   /**
@@ -59,3 +61,10 @@ export interface Source {
 /** What marks the documents of a source, with the prefix of their paths. */
 export const markOf = ({ address }: Source, prefix: string | undefined): string =>
   address === undefined ? (prefix ?? ".") : [address, ...(prefix ? [prefix] : [])].join(" ");
+
+/** An object of which a source cannot tell whether it exists, or what it has. */
+export const unsure = (path: string, why: string): Obstacle => ({
+  kind: "unreadable",
+  path,
+  problem: `unsure: ${why}`,
+});

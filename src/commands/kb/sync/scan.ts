@@ -5,56 +5,47 @@ import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isCustomField, convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
-import type { Source, SourceEntry, SourceList } from "../sources/index.ts";
+import type { FileFilter, Source, SourceEntry, SourceList } from "../sources/index.ts";
 import { documentPath, readLocalFile } from "./local-files.ts";
-import type { LocalFile, Selection, SkippedFile } from "./local-files.ts";
+import type { LocalFile, FileReading, SkippedFile } from "./local-files.ts";
 import { matchesNone, patternValues } from "./patterns.ts";
 import type { Pattern } from "./patterns.ts";
 
 /** Number of files read at a time. */
 const concurrency = 16;
 
-export interface ScanOptions extends Selection {
-  readonly prune?: boolean | undefined;
-  readonly metadata_from?: "front-matter" | undefined;
-}
-
-/** Lists a source. Throws usage if there is no file and --prune would delete every document. */
+/**
+ * Lists a source. Throws usage if there is no file and --prune would delete every document; of an incomplete list,
+ * nothing is deleted.
+ */
 export async function listEntries(
-  source: Source,
-  { prune, include, exclude }: ScanOptions,
+  from: Source,
+  { prune, include, exclude }: FileFilter & { readonly prune?: boolean | undefined },
 ): Promise<SourceList> {
-  const listing = await source.list({ include, exclude });
-  const isReadable = listing.entries.every(({ path }) => path !== ".");
-  if (prune && !(isReadable && listing.entries.some(({ kind }) => kind === "file"))) {
-    const message = `no readable files in ${source.label}; refusing to --prune everything`;
-    throw usage(message);
-  }
-  return listing;
-}
-
-/** What is read, and of which source. */
-interface ReadOptions extends ScanOptions {
-  readonly shard: Shard | undefined;
-  readonly source: Source;
+  const list = await from.list({ include, exclude });
+  const isReadable = list.entries.every(({ path }) => path !== ".");
+  const isEmpty = !list.entries.some(({ kind }) => kind === "file");
+  if (prune && (!isReadable || (isEmpty && list.problem === undefined)))
+    throw usage(`no readable files in ${from.label}; refusing to --prune everything`);
+  return list;
 }
 
 /** Reads the files of the shard. */
 export async function readFiles(
   entries: readonly SourceEntry[],
-  { shard, source, ...options }: ReadOptions,
+  reading: FileReading & { readonly shard: Shard | undefined },
   context: Context,
 ) {
+  const { from, prefix, shard } = reading;
   const inShard = entries
     .filter((entry) => entry.kind !== "excluded")
-    .filter(({ path }) => isInShard(documentPath(path, options.prefix), shard));
-  const withFrontMatter = options.metadata_from !== undefined;
+    .filter(({ path }) => isInShard(documentPath(path, prefix), shard));
   let done = 0;
   const count = (current?: string) =>
     context.progress({ verb: "Reading", done, total: inShard.length, unit: "files", current });
   count();
-  const read = await mapAll(inShard, concurrency, async (entry) => {
-    const file = await readLocalFile(entry, source, { ...options, withFrontMatter });
+  const read = await mapAll(inShard, from.concurrency ?? concurrency, async (entry) => {
+    const file = await readLocalFile(entry, reading);
     done++;
     count(entry.path);
     return file;

@@ -12,6 +12,7 @@ import { parsePrefix } from "./local-files.ts";
 import { openSyncJournal } from "./made-journal.ts";
 import { planSync } from "./plan.ts";
 import type { SyncPlan } from "./plan.ts";
+import { newSpool } from "./spool.ts";
 
 /** What a sync would do, as counts for programs and as texts for people. */
 interface SyncStatus {
@@ -37,12 +38,12 @@ export async function* run(
   // A dry run opens the journal to read it.
   const reads = { ...context, options: { ...context.options, dryRun: true } };
   const journal = await openSyncJournal(args.dataset_id, source, reads);
-  const plan = await planSync(
-    journal,
-    { ...args, prefix, source, from },
-    undefined,
-    context,
-  ).finally(() => from.close?.());
+  const spool = newSpool(context);
+  const input = { ...args, prefix, source, from, spool };
+  const plan = await planSync(journal, input, undefined, context).finally(async () => {
+    await spool.close();
+    await from.close?.();
+  });
   const status = statusOf(plan);
   yield status;
   if (!exit_code || status.state === "up to date") return;
@@ -52,9 +53,8 @@ export async function* run(
   });
 }
 
-function statusOf({ changes, scanned, unfit, withoutFile }: SyncPlan): SyncStatus {
+function statusOf({ changes, count: files, unfit, withoutFile }: SyncPlan): SyncStatus {
   const rows = [...changes.map(plannedRow), ...unfit];
-  const files = scanned.files.length + scanned.skipped.length;
   const isProblem = (row: Change) => isOutOfSync(row) || row.action === "skip";
   const same = rows.filter(({ action }) => action === "unchanged");
   const problems = rows.filter(isProblem);

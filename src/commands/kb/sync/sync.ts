@@ -1,7 +1,7 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames, withSlashes } from "../../../lib/text.ts";
-import { confirmLosses, lossesOfAll, syncFields } from "../documents/index.ts";
+import { confirmLosses, isAddress, lossesOfAll, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { indexedAgain, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
@@ -16,6 +16,7 @@ import type { Shard } from "../../task/shard.ts";
 import type { ProgressStep } from "../../../output/report-model.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { newSpool } from "./spool.ts";
 import { markOf, openSource, uploadKind } from "../sources/index.ts";
 import type { syncParams } from "./command.ts";
 
@@ -42,6 +43,7 @@ export async function* run(args: SyncInput, context: Context): AsyncGenerator<Sy
   if (input.prune && shard && shard.index !== 1) {
     throw usage("--prune works only in shard 1, after the other shards");
   }
+  if (input.watch && isAddress(input.directory)) throw usage("--watch works only for a directory");
   if (input.watch) yield* watchDirectory(input, shard, context);
   else yield* syncOnce(input, shard, context);
 }
@@ -102,25 +104,27 @@ async function* syncOnce(
 ): AsyncGenerator<SyncRow> {
   const from = await openSource(input.directory, context);
   const source = markOf(from, input.prefix);
+  const spool = newSpool(context);
   const journal = await openSyncJournal(input.dataset_id, source, context);
   try {
-    yield* syncWith(journal, { ...input, source, from }, shard, context);
+    yield* syncWith(journal, { ...input, source, from, spool }, shard, context);
   } finally {
     await journal.close();
+    await spool.close();
     await from.close?.();
   }
 }
 
 async function* syncWith(
   journal: SyncJournal,
-  input: SyncInput & Pick<PlanOptions, "source" | "from">,
+  input: SyncInput & Pick<PlanOptions, "source" | "from" | "spool">,
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
   const { dataset_id, prefix, source, prune = false } = input;
   const plan = await planSync(journal, input, shard, context);
-  const { changes, documents, entries, mayExist, patterns, scanned, state } = plan;
-  await noticeUnused(scanned.files, input.match ? patterns : [], entries, context);
+  const { changes, documents, entries, files, mayExist, patterns, state } = plan;
+  await noticeUnused(files, input.match ? patterns : [], entries, context);
   if (prune) await noticeUnmarked(documents, changes, { prefix, mayExist }, context);
   requireTechnique(changes, state, dataset_id);
   const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
@@ -129,7 +133,7 @@ async function* syncWith(
   const wording = {
     verb: "sync",
     noun: "file",
-    count: scanned.files.length + scanned.skipped.length,
+    count: plan.count,
     unfit: plan.unfit,
     adopt: `to replace those in conflict: ${adoptLine(input)}`,
   } as const;
