@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { spawnChild } from "../../../src/host/child-process.ts";
@@ -246,6 +247,79 @@ describe("a program as a source", () => {
     const secret = await run("sync", kb, "git+https://me:hunter2-secret@host.example/x.git");
     expect(secret).toMatchObject({ exit: 2 });
     expect(secret.err).not.toContain("hunter2");
+  });
+});
+
+describe("a git repository", () => {
+  /** A repository with hooks that would leave a trace, and a commit of each step. */
+  async function repository() {
+    const path = join(home, `repository-${kb}`);
+    const git = (...args: readonly string[]) =>
+      execFileSync("git", ["-C", path, "-c", "commit.gpgsign=false", ...args], {
+        encoding: "utf8",
+        env: { ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" },
+      });
+    await mkdir(path);
+    git("init", "-q", "-b", "main");
+    git("config", "uploadpack.allowFilter", "true");
+    const commit = async (author: string, files: Parameters<typeof write>[1]) => {
+      await write(path, files);
+      git("add", "-A");
+      const user = ["-c", `user.name=${author}`, "-c", "user.email=a@example.com"];
+      git(...user, "commit", "-q", "--date", "2026-05-01T10:00:00Z", "-m", "x");
+    };
+    return { path, commit, git };
+  }
+
+  test("gives its files with author, date and address; an unchanged commit reads nothing", async () => {
+    const { path, commit, git } = await repository();
+    await commit("Ann", {
+      "docs/a.md": "a",
+      "docs/x/b.md": "b",
+      "docs/.hidden.md": "h",
+      "other.md": "o",
+    });
+    await commit("Bob", { "docs/x/b.md": "b2" });
+    const address = `git+file://${path}#main:docs`;
+    const first = await run("sync", kb, address);
+    expect(first.exit, first.err).toBe(0);
+    expect(await contents()).toEqual({ "a.md": "a", "x/b.md": "b2" });
+    const query =
+      '.[] | select(.name == "x/b.md").doc_metadata | map(select(.id != "built-in") | {(.name): .value}) | add | [.author, .changed, .url]';
+    const values = await run("doc", "list", kb, "--jq", query, "-o", "json");
+    expect(JSON.parse(values.out)).toEqual(
+      [
+        ["Bob", "2026-05-01T10:00:00Z", `file://${path}#main:docs/x/b.md`].map(
+          (each) => expect.stringContaining(each.slice(0, 10)) as string,
+        ),
+      ].flat(),
+    );
+    expect((await run("sync", kb, address, "--prune")).err).toContain("2 files: 2 unchanged");
+    git("mv", "docs/a.md", "docs/c.md");
+    await commit("Ann", { "docs/new.md": "n" });
+    const moved = await run("sync", kb, address, "--prune");
+    expect(actions(moved.out)).toEqual(["create new.md", "update c.md"]);
+    expect(await contents()).toEqual({ "c.md": "a", "x/b.md": "b2", "new.md": "n" });
+  });
+
+  test.each([
+    ["#nope", 2, "has no branch or tag nope"],
+    ["#main:nope", 1, "nope"],
+    ["#--upload-pack=x", 2, "invalid git source"],
+    ["#main:../x", 2, "invalid git source"],
+  ])("%s is an error", async (place, exit, message) => {
+    const { path, commit } = await repository();
+    await commit("Ann", { "a.md": "a" });
+    const ran = await run("sync", kb, `git+file://${path}${place}`, "--prune");
+    expect(ran.exit).toBe(exit);
+    expect(ran.err).toContain(message);
+  });
+
+  test("without git, how to install it is said", async () => {
+    const world = { folder: home, spawn: spawnChild, env: { PATH: "/nowhere" } };
+    const ran = await server.cli(["kb", "sync", kb, "git+https://host.example/x.git"], world);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain("hint: install git: https://git-scm.com/downloads");
   });
 });
 

@@ -1,16 +1,8 @@
 import { usage } from "../../../errors.ts";
 import type { Context } from "../../task/command-spec.ts";
-import type { Source } from "./source.ts";
+import type { Source, SourceOptions } from "./source.ts";
 
-/** What a file of sources says of one, beside its address. */
-export interface SourceOptions {
-  /** Directory of the programs that it runs (default: that of this process). */
-  readonly cwd?: string | undefined;
-  /** Environment of the programs that it runs. */
-  readonly env?: Readonly<Record<string, string>> | undefined;
-}
-
-/** Opens a source: a directory, or `exec:PROGRAM ARGS`. Throws usage for an address that is none. */
+/** Opens a source: a directory, `git+URL#REF:PATH` or `exec:PROGRAM ARGS`. Throws usage for an address that is none. */
 export async function openSource(
   address: string,
   context: Context,
@@ -25,7 +17,15 @@ export async function openSource(
   if (scheme === "exec") {
     const { programSource } = await import("./program-source.ts");
     const { wordsOf } = await import("./program.ts");
-    return programSource({ words: wordsOf(rest), ...options }, address, context);
+    return programSource(
+      { words: wordsOf(rest), cwd: options.cwd, env: options.env },
+      address,
+      context,
+    );
+  }
+  if (scheme.startsWith("git+")) {
+    const { gitSource } = await import("./git.ts");
+    return gitSource(address, context, options);
   }
   const { directorySource } = await import("./directory.ts");
   return directorySource(address, context);

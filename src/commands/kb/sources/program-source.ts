@@ -1,4 +1,3 @@
-import { CliError } from "../../../errors.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
 import { linesOf } from "../../../lib/formats/lines.ts";
 import { counted } from "../../../lib/text.ts";
@@ -101,7 +100,7 @@ export async function listProgram(program: Program, context: Context): Promise<P
       }
     }
   } catch (error) {
-    if (!(error instanceof CliError) || error.info.code !== programFailed) throw error;
+    if (!programFailed(error)) throw error;
     failure = error.message;
   }
   const { complete, unsure: doubtful = [] } = end ?? {};

@@ -10,6 +10,8 @@ export interface Program {
   /** Its directory (default: that of this process). */
   readonly cwd?: string | undefined;
   readonly env?: Host["env"] | undefined;
+  /** Its stdin. */
+  readonly input?: string;
   /** How to install it, if it is not found. */
   readonly install?: string;
 }
@@ -20,18 +22,21 @@ const IDLE_MS = 120_000;
 const MAX_ERRORS = 64 * 1024;
 
 /** Code of the error for a program that ended with another exit code than 0. */
-export const programFailed = "program-failed";
+const failedCode = "program-failed";
+
+export const programFailed = (error: unknown): error is CliError =>
+  error instanceof CliError && error.info.code === failedCode;
 
 /** The error for a source that does not do what it must; nothing was changed. */
 export const sourceError = (message: string, hint?: string): CliError =>
   new CliError("failure", message, { sideEffect: "none", hint });
 
 /**
- * Runs a program without a shell and yields its stdout. Throws failure with the last line of its stderr if it
+ * Runs a program without a shell and yields its stdout. Throws failure with a line of its stderr if it
  * ends with another exit code than 0, and usage if there is no such program.
  */
 export async function* outputOf(
-  { words: [command = "", ...first], cwd, env, install }: Program,
+  { words: [command = "", ...first], cwd, env, install, input = "" }: Program,
   args: readonly string[],
   { host, signal, abortError }: Context,
 ): AsyncGenerator<Uint8Array> {
@@ -39,7 +44,7 @@ export async function* outputOf(
   const child = host.spawn(command, [...first, ...args], {
     stream: true,
     collect: MAX_ERRORS,
-    input: "",
+    input,
     ...(cwd !== undefined && { cwd }),
     ...(env && { env }),
     signal: AbortSignal.any([signal, hangs.signal]),
@@ -54,9 +59,13 @@ export async function* outputOf(
     if (hangs.signal.aborted) throw sourceError(`${command} wrote nothing for ${IDLE_MS / 1000} s`);
     if (exit === 0) return;
     const errors = host.secrets.masked((await child.errors) ?? "").trim();
-    const last = shortened(errors.split("\n").at(-1) ?? "", 300);
-    throw sourceError(`${command} ended with exit code ${exit}${last && `: ${last}`}`).with({
-      code: programFailed,
+    const lines = errors.split("\n");
+    const why = shortened(
+      lines.find((line) => line.startsWith("fatal: ")) ?? lines.at(-1) ?? "",
+      300,
+    );
+    throw sourceError(`${command} ended with exit code ${exit}${why && `: ${why}`}`).with({
+      code: failedCode,
     });
   } catch (error) {
     if (signal.aborted) throw abortError();

@@ -47,6 +47,8 @@ export interface Source {
   readonly concurrency?: number;
   /** Objects that cannot be told to exist or not are obstacles. Throws usage and failures of the source. */
   list(filter: FileFilter): Promise<SourceList>;
+  /** Called once, with all objects that will be read. */
+  prepare?(objects: readonly SourceObject[]): Promise<void>;
   /**
    * The content of an object; undefined if it still has the fingerprint `known`, which its document has.
    * A thrown error is the result of this object: its document stays.
@@ -68,3 +70,13 @@ export const unsure = (path: string, why: string): Obstacle => ({
   path,
   problem: `unsure: ${why}`,
 });
+
+/** What a file of sources says of one, beside its address. */
+export interface SourceOptions {
+  /** Directory of the programs that it runs (default: that of this process). */
+  readonly cwd?: string | undefined;
+  /** Environment of the programs that it runs. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Value of the header Authorization. */
+  readonly authorization?: string | undefined;
+}

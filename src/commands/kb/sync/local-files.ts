@@ -89,9 +89,7 @@ export async function readLocalFile(
     metadata: entry.metadata ?? {},
   } as const;
   const unchanged = known && { ...file, hash: known.hash, fingerprint: known.mark };
-  const mark = (fingerprint: string) => fingerprintMark(fingerprint, entry.size, reading);
-  if (unchanged && entry.fingerprint !== undefined && mark(entry.fingerprint) === known.mark)
-    return unchanged;
+  if (unchanged && isUnchanged(entry, reading)) return unchanged;
   let content: Content | undefined;
   try {
     content = await from.get(entry, known?.fingerprint);
@@ -110,9 +108,18 @@ export async function readLocalFile(
     hash: sha256(bytes),
     size: checked.size,
     metadata: { ...checked.metadata, ...file.metadata, ...content.metadata },
-    ...(fingerprint !== undefined && { fingerprint: mark(fingerprint) }),
+    ...(fingerprint !== undefined && {
+      fingerprint: fingerprintMark(fingerprint, entry.size, reading),
+    }),
     ...(read && { read }),
   };
+}
+
+/** Does the document of an object have its fingerprint? */
+export function isUnchanged(object: SourceObject, reading: FileReading): boolean {
+  const { fingerprint, size, path } = object;
+  const known = reading.synced?.get(documentPath(path, reading.prefix));
+  return fingerprint !== undefined && known?.mark === fingerprintMark(fingerprint, size, reading);
 }
 
 /** The size to index of a content and its front matter, or why it cannot become a document. */

@@ -5,8 +5,15 @@ import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isCustomField, convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
-import type { FileFilter, Source, SourceEntry, SourceList } from "../sources/index.ts";
-import { documentPath, readLocalFile } from "./local-files.ts";
+import type {
+  FileFilter,
+  Source,
+  SourceEntry,
+  SourceList,
+  SourceObject,
+} from "../sources/index.ts";
+import { uploadKind } from "../sources/index.ts";
+import { documentPath, isUnchanged, readLocalFile } from "./local-files.ts";
 import type { LocalFile, FileReading, SkippedFile } from "./local-files.ts";
 import { matchesNone, patternValues } from "./patterns.ts";
 import type { Pattern } from "./patterns.ts";
@@ -44,6 +51,9 @@ export async function readFiles(
   const count = (current?: string) =>
     context.progress({ verb: "Reading", done, total: inShard.length, unit: "files", current });
   count();
+  const isRead = (entry: SourceEntry): entry is SourceObject =>
+    entry.kind === "file" && uploadKind(entry.path) !== undefined && !isUnchanged(entry, reading);
+  await from.prepare?.(inShard.filter(isRead));
   const read = await mapAll(inShard, from.concurrency ?? concurrency, async (entry) => {
     const file = await readLocalFile(entry, reading);
     done++;
