@@ -23,6 +23,10 @@ export interface ConnectionSettings {
   readonly connectTimeout: number;
   /** PEM file of an additional certificate authority. */
   readonly caFile?: string | undefined;
+  /** Refuses names that lead to this machine or a private network; not through a proxy, which looks them up. */
+  readonly publicOnly?: boolean;
+  /** Path of a Unix socket, which takes the place of all hosts. */
+  readonly socketPath?: string;
 }
 
 /** A file that is open for appending. */

@@ -287,13 +287,11 @@ describe("a git repository", () => {
     const query =
       '.[] | select(.name == "x/b.md").doc_metadata | map(select(.id != "built-in") | {(.name): .value}) | add | [.author, .changed, .url]';
     const values = await run("doc", "list", kb, "--jq", query, "-o", "json");
-    expect(JSON.parse(values.out)).toEqual(
-      [
-        ["Bob", "2026-05-01T10:00:00Z", `file://${path}#main:docs/x/b.md`].map(
-          (each) => expect.stringContaining(each.slice(0, 10)) as string,
-        ),
-      ].flat(),
-    );
+    expect(JSON.parse(values.out)).toEqual([
+      "Bob",
+      expect.stringMatching(/^2026-05-01T10:00:00/),
+      `file://${path}#main:docs/x/b.md`,
+    ]);
     expect((await run("sync", kb, address, "--prune")).err).toContain("2 files: 2 unchanged");
     git("mv", "docs/a.md", "docs/c.md");
     await commit("Ann", { "docs/new.md": "n" });

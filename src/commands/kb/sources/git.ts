@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { usage } from "../../../errors.ts";
+import { isPublicAddress } from "../../../lib/addresses.ts";
 import { attempt } from "../../../lib/json.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { FieldValues } from "../documents/index.ts";
-import { isPublicAddress } from "./addresses.ts";
 import { pathFilter, pathProblem } from "./paths.ts";
 import { bytesFrom, outputOf, programFailed, textFrom } from "./program.ts";
 import type { Program } from "./program.ts";

@@ -9,6 +9,14 @@ export {
 } from "./file-kinds.ts";
 export { openSource } from "./open.ts";
 export { markOf } from "./source.ts";
-export type { Content, Source, SourceEntry, SourceList, SourceObject } from "./source.ts";
+export type {
+  Content,
+  Doubt,
+  Source,
+  SourceEntry,
+  SourceList,
+  SourceObject,
+  SourceOptions,
+} from "./source.ts";
 export { obstacle, walkFiles } from "./walk.ts";
 export type { FileFilter, FoundFile, Obstacle } from "./walk.ts";

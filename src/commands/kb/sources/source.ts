@@ -34,6 +34,18 @@ export interface Content {
   readonly metadata?: FieldValues;
 }
 
+/** An object that has a document and is not listed, with the address that the document has. */
+export interface Unlisted {
+  readonly path: string;
+  readonly url: string | undefined;
+}
+
+/** Why an object may exist although it is not listed. */
+export interface Doubt {
+  readonly path: string;
+  readonly problem: string;
+}
+
 /**
  * Where documents come from. It is listed once for each sync; what is listed and not known to be
  * unchanged is then read, several objects at a time.
@@ -54,8 +66,11 @@ export interface Source {
    * A thrown error is the result of this object: its document stays.
    */
   get(object: SourceObject, known?: string): Promise<Content | undefined>;
-  /** Which of these unlisted paths are certainly gone; without it, all of a complete list. */
-  gone?(paths: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Which of these unlisted objects are certainly gone; without it, all of a complete list. */
+  gone?(objects: readonly Unlisted[]): Promise<{
+    readonly gone: ReadonlySet<string>;
+    readonly doubts: readonly Doubt[];
+  }>;
   /** Ends what it has started. */
   close?(): Promise<void>;
 }
@@ -79,4 +94,6 @@ export interface SourceOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Value of the header Authorization. */
   readonly authorization?: string | undefined;
+  /** May the name of a host lead to a private address? */
+  readonly isPrivate?: boolean | undefined;
 }

@@ -29,6 +29,7 @@ const comparedParams = {
   adopt: local.flag("Take over documents that have the name of a file"),
   checksum: local.flag("Read and compare every file, also where fingerprints are the same"),
   max_size: local.text("Skip larger files, e.g. 5MB", { placeholder: "size" }),
+  allow_private: local.flag("Let the name of a site lead to a private address"),
   metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
   metadata: local.text("Metadata as field=value; {1} is the first wildcard", {
     placeholder: "field=value",

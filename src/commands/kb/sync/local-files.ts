@@ -151,21 +151,30 @@ const fingerprintMark = (
   fingerprint: string,
   size: number | undefined,
   { withFrontMatter }: Pick<FileReading, "withFrontMatter">,
-): string => `${READING}${withFrontMatter ? "f" : ""}:${size ?? ""}:${fingerprint}`;
+): string => `${wayOf(withFrontMatter)}:${size ?? ""}:${fingerprint}`;
+
+const wayOf = (withFrontMatter: boolean): string => `${READING}${withFrontMatter ? "f" : ""}`;
 
 /** The documents of a source that have a content of it and its fingerprint, by the path of their file. */
 export const syncedDocuments = (
   documents: readonly DocumentState[],
   source: string,
+  withFrontMatter: boolean,
 ): ReadonlyMap<string, SyncedDocument> =>
   new Map(
     documents.flatMap((document): (readonly [string, SyncedDocument])[] => {
       const { path, hash, source: owner, fingerprint } = syncFields;
       const { [path]: at, [hash]: content, [fingerprint]: mark, [owner]: of } = document.metadata;
-      const [, given] = /^\w+:\d*:(.*)$/s.exec(String(mark)) ?? [];
+      const [, way, given] = /^(\w+):\d*:(.*)$/s.exec(String(mark)) ?? [];
       const isIndexed = /^[0-9a-f]{64}$/.test(String(content)); // not "pending:…"
       const isOwn = of === source && isKnownToHold(document, { hash: String(content) });
-      if (!isOwn || !isIndexed || given === undefined || document.indexing_status === "error")
+      if (
+        !isOwn ||
+        !isIndexed ||
+        given === undefined ||
+        way !== wayOf(withFrontMatter) ||
+        document.indexing_status === "error"
+      )
         return [];
       return [[String(at), { hash: String(content), fingerprint: given, mark: String(mark) }]];
     }),

@@ -1,11 +1,18 @@
 import { ambiguousContent, change, duplicatePath, planDocuments } from "../changes/index.ts";
 import type { Change } from "../changes/index.ts";
-import { contentHashes, readKbState } from "../documents/index.ts";
+import { contentHashes, readKbState, syncFields } from "../documents/index.ts";
+import type { DocumentState } from "../documents/index.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { parseBytes } from "../../../lib/numbers.ts";
 import type { Source } from "../sources/index.ts";
-import { isUnsupported, presenceIn, requireDistinctNames, syncedDocuments } from "./local-files.ts";
+import {
+  documentPath,
+  isUnsupported,
+  presenceIn,
+  requireDistinctNames,
+  syncedDocuments,
+} from "./local-files.ts";
 import type { Selection, SkippedFile } from "./local-files.ts";
 import type { SyncJournal } from "./made-journal.ts";
 import { parsePatterns } from "./patterns.ts";
@@ -55,13 +62,16 @@ export async function planSync(
   const readingState = readKbState(dataset_id, { ...context, progress });
   readingState.catch(() => {}); // awaited below
   const isKnown = isRemote && !input.checksum;
+  const withFrontMatter = input.metadata_from !== undefined;
   const reading = {
     from,
     prefix,
     shard,
     maxSize,
-    withFrontMatter: input.metadata_from !== undefined,
-    synced: isKnown ? syncedDocuments((await readingState).documents, source) : undefined,
+    withFrontMatter,
+    synced: isKnown
+      ? syncedDocuments((await readingState).documents, source, withFrontMatter)
+      : undefined,
     spool: isRemote ? input.spool : undefined,
   };
   const scanned = await readFiles(entries, reading, context);
@@ -74,16 +84,21 @@ export async function planSync(
   const ambiguous = ambiguousContent(files, documents);
   const hashes = await contentHashes(dataset_id, ambiguous, context);
   const isPresent = presenceIn(entries, prefix);
-  const mayExist = problem === undefined ? isPresent : () => true;
+  const unlisted =
+    prune && problem === undefined ? unlistedOf(documents, { source, prefix, isPresent }) : [];
+  const { gone, doubts = [] } = (unlisted.length > 0 && (await from.gone?.(unlisted))) || {};
+  const goneToo = gone && new Set([...gone].map((path) => documentPath(path, prefix)));
+  const isLeft = (path: string) => isPresent(path) || (goneToo !== undefined && !goneToo.has(path));
+  const mayExist = problem === undefined ? isLeft : () => true;
   const rules = { source, prune, adopt, rewrite, mayExist };
   const current = { documents, hashes };
   const changes = planDocuments(files, current, rules);
   const pruned = prune ? changes : planDocuments(files, current, { ...rules, prune: true });
   const isWithoutFile = ({ action, note }: Change) => action === "delete" && note !== duplicatePath;
   const withoutFile = pruned.filter(isWithoutFile).length;
-  const doubt =
+  const incomplete =
     problem === undefined ? [] : [{ path: from.label, problem: `incomplete: ${problem}` }];
-  const skipped = [...scanned.skipped, ...doubt];
+  const skipped = [...scanned.skipped, ...doubts, ...incomplete];
   const unfit = skipped.map(unfitRow);
   const count = scanned.files.length + skipped.length;
   return {
@@ -99,6 +114,19 @@ export async function planSync(
     mayExist,
   };
 }
+
+/** The objects of documents of this source that its list does not have. */
+const unlistedOf = (
+  documents: readonly DocumentState[],
+  given: Pick<PlanOptions, "source" | "prefix"> & { readonly isPresent: (path: string) => boolean },
+) =>
+  documents.flatMap(({ metadata }) => {
+    const { [syncFields.path]: at, [syncFields.source]: owner, url } = metadata;
+    const path = String(at ?? "");
+    if (owner !== given.source || path === "" || given.isPresent(path)) return [];
+    const start = given.prefix === undefined ? 0 : given.prefix.length + 1;
+    return [{ path: path.slice(start), url: url === undefined ? undefined : String(url) }];
+  });
 
 /** The result of a file that cannot become a document. */
 const unfitRow = (file: SkippedFile): Change =>

@@ -33,7 +33,7 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<SyncStatus> {
   const prefix = parsePrefix(args.prefix);
-  const from = await openSource(args.directory, context);
+  const from = await openSource(args.directory, context, { isPrivate: args.allow_private });
   const source = markOf(from, prefix);
   // A dry run opens the journal to read it.
   const reads = { ...context, options: { ...context.options, dryRun: true } };

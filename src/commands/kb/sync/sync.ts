@@ -102,7 +102,7 @@ async function* syncOnce(
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
-  const from = await openSource(input.directory, context);
+  const from = await openSource(input.directory, context, { isPrivate: input.allow_private });
   const source = markOf(from, input.prefix);
   const spool = newSpool(context);
   const journal = await openSyncJournal(input.dataset_id, source, context);

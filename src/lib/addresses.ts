@@ -1,5 +1,3 @@
-import { isIP } from "node:net";
-
 /** Ranges of private, local and other special IPv4 addresses, by their first bits. */
 const special4 = [
   "0.0.0.0/8",
@@ -23,13 +21,13 @@ const bitsOf = (address: string): number =>
  */
 export function isPublicAddress(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, "").toLowerCase();
-  if (isIP(bare) === 4)
+  if (/^\d+(\.\d+){3}$/.test(bare))
     return !special4.some((range) => {
       const [start = "", bits] = range.split("/");
       const size = 2 ** (32 - Number(bits));
       return Math.floor(bitsOf(bare) / size) === Math.floor(bitsOf(start) / size);
     });
-  if (isIP(bare) === 6) {
+  if (bare.includes(":")) {
     const mapped = /^::(?:ffff:)?(\d+\.\d+\.\d+\.\d+)$/.exec(bare)?.[1];
     if (mapped !== undefined) return isPublicAddress(mapped);
     return /^[23]/.test(bare); // global unicast
