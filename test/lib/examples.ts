@@ -114,6 +114,7 @@ const files: Readonly<Record<string, string>> = {
   "longer.yaml":
     "mode: custom\nrules: {segmentation: {separator: '\\n', max_tokens: 900}, pre_processing_rules: []}\n",
   "directory.mjs": readFileSync(join(root, "examples/sources/directory.mjs"), "utf8"),
+  "sources.yaml": "sources:\n  handbook: { kb: Handbook, source: docs }\n",
   "mood.json": '"happy"',
   "november.jsonl": `${JSON.stringify({ id: "1", created_at: 1795219614, workflow_run: { id: "2", status: "succeeded" } })}\n`,
 };

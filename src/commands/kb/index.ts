@@ -44,6 +44,8 @@ export const kbFeatures: readonly Feature[] = [
   }),
   tasks("sync status", () => import("./sync/command.ts"), {
     kbSync: () => import("./sync/sync.ts"),
+    kbSyncRun: () => import("./sync/run-sources.ts"),
+    kbSyncHistory: async () => (await import("./sync/run-sources.ts")).history,
     kbStatus: () => import("./sync/status.ts"),
   }),
   tasks("source", () => import("./sources/command.ts"), {

@@ -11,7 +11,6 @@ export { openSource } from "./open.ts";
 export { markOf } from "./source.ts";
 export type {
   Content,
-  Doubt,
   Source,
   SourceEntry,
   SourceList,

@@ -81,6 +81,52 @@ export const kbSync = task({
   ],
 });
 
+export const syncRunParams = {
+  name: local.text("Sources of the file (default: all)", { many: true, placeholder: "name" }),
+  config: local.text("File of sources (default sources.yaml)", { placeholder: "file" }),
+  allow_run: local.flag("Run the programs that the file names"),
+  rewrite: syncParams.rewrite,
+  checksum: comparedParams.checksum,
+  ...transferFlags,
+};
+
+export const kbSyncRun = task({
+  command: "kb sync run [name...]",
+  action: "sync the sources of {config}",
+  summary: "Sync the sources of a file, each to its knowledge base",
+  about:
+    "`kb sync --config FILE` is the same. The file names knowledge bases, sources, filters and metadata;\nsecrets are in variables or come from commands. A source that fails does not stop the others.",
+  parallel: true,
+  namesFiles: true,
+  params: syncRunParams,
+  returns: onTerminal(
+    { ...changeResults, name: "path" },
+    withNamePath("document_id", list("", "source:name action path note document_id:id")),
+  ),
+  sends: [...syncRequests, listChunks, createKnowledgeBase],
+  effect: "writes",
+  plans: true,
+  confirms: true,
+  exits: ["partial"],
+  examples: [
+    "kb sync run --config sources.yaml",
+    "kb sync run handbook --config sources.yaml --dry-run",
+  ],
+});
+
+export const syncHistoryParams = { source: local.text("Only this source of a file") };
+
+export const kbSyncHistory = task({
+  command: "kb sync history",
+  action: "show earlier syncs",
+  summary: "Show earlier syncs of files of sources, the latest first",
+  about: "The last 1,000 syncs of this machine that `kb sync --config` ran.",
+  params: syncHistoryParams,
+  returns: list("", "at source:name kb result seconds note"),
+  effect: "reads",
+  examples: ["kb sync history", "kb sync history --source handbook -o json"],
+});
+
 export const statusParams = {
   ...comparedParams,
   exit_code: local.flag("Exit with code 14 if a sync would change something"),

@@ -18,6 +18,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { newSpool } from "./spool.ts";
 import { markOf, openSource, uploadKind } from "../sources/index.ts";
+import type { SourceOptions } from "../sources/index.ts";
 import type { syncParams } from "./command.ts";
 
 /** The flags, and how documents are split (default: as the last one of them). */
@@ -36,7 +37,11 @@ const debounceMs = 500;
 const idle: ProgressStep = { done: 0, total: 0, unit: "files" };
 
 /** Syncs a directory to a knowledge base, once or after every change. */
-export async function* run(args: SyncInput, context: Context): AsyncGenerator<SyncRow> {
+export async function* run(
+  args: SyncInput,
+  context: Context,
+  options: SourceOptions = { isPrivate: args.allow_private },
+): AsyncGenerator<SyncRow> {
   const input = { ...args, prefix: parsePrefix(args.prefix) };
   maxDeletes(input, 0); // throws for an invalid value
   const shard = parseShard(input.shard, context.host.env);
@@ -45,7 +50,7 @@ export async function* run(args: SyncInput, context: Context): AsyncGenerator<Sy
   }
   if (input.watch && isAddress(input.directory)) throw usage("--watch works only for a directory");
   if (input.watch) yield* watchDirectory(input, shard, context);
-  else yield* syncOnce(input, shard, context);
+  else yield* syncOnce({ ...input, options }, shard, context);
 }
 
 async function* watchDirectory(
@@ -98,11 +103,11 @@ const isTransient = ({ kind, info: { retryable } }: CliError, isFirst: boolean):
   kind === "partial" || (!isFirst && (kind === "network" || retryable === true));
 
 async function* syncOnce(
-  input: SyncInput,
+  { options, ...input }: SyncInput & { readonly options?: SourceOptions },
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
-  const from = await openSource(input.directory, context, { isPrivate: input.allow_private });
+  const from = await openSource(input.directory, context, options);
   const source = markOf(from, input.prefix);
   const spool = newSpool(context);
   const journal = await openSyncJournal(input.dataset_id, source, context);
