@@ -35,6 +35,7 @@ export {
   isKnownToHold,
   isTouched,
   mayHold,
+  isAddress,
   syncFields,
   isCustomField,
 } from "./state.ts";
