@@ -4,7 +4,7 @@ import {
   bootstrapInterval,
   neededQuestions,
   randomizationTest,
-} from "../../../src/commands/kb/eval/significance.ts";
+} from "../../../src/commands/kb/eval/comparison.ts";
 import { seededRandom } from "../../../src/lib/random.ts";
 
 describe("metrics", () => {

@@ -1,7 +1,10 @@
 import { usage } from "../../../errors.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { left, right } from "../../../output/report-model.ts";
+import type { Cell, Section } from "../../../output/report-model.ts";
 import type { MeasuredSettings } from "./comparison.ts";
-import { rounded } from "./metrics.ts";
+import { prefixFor, settingsText } from "./matrix.ts";
+import { amount, figureLabel, rounded, signed } from "./metrics.ts";
 import type { Metrics } from "./metrics.ts";
 import type { VariantResult } from "./search.ts";
 
@@ -95,3 +98,83 @@ export function compareWithBaseline(result: VariantResult, baseline: Baseline, i
 
 const changeOf = (before: number | null, now: number | null) =>
   before === null || now === null ? undefined : { before, now, change: rounded(now - before) };
+
+/** A baseline, and each variant against it. */
+export interface ComparedBaseline {
+  readonly file: string;
+  readonly compared: readonly (BaselineComparison | undefined)[];
+}
+
+/** What changed since an earlier evaluation, figure by figure and question by question. */
+export function comparisonSections(
+  results: readonly VariantResult[],
+  { file, compared }: ComparedBaseline,
+): Section[] {
+  const comparisons = compared.filter((each) => each !== undefined);
+  const figures = comparisons.flatMap((each) =>
+    each.figures.map((figure) => ({ label: each.label, ...figure })),
+  );
+  const changed = figures.filter(({ change }) => change !== 0);
+  const questions = comparisons.flatMap((each) =>
+    each.questions.map((question) => ({ label: each.label, ...question })),
+  );
+  const figureTable: Section = {
+    title: `Compared with ${file}`,
+    columns: [left("settings"), left("figure"), right("before"), right("now"), right("change")],
+    rows: changed.map(({ label, figure, before, now, change }) => [
+      label,
+      figureLabel(figure),
+      amount(before),
+      amount(now),
+      signed(change),
+    ]),
+    notes: comparisonNotes(results, comparisons, figures.length - changed.length),
+  };
+  const asked = results.flatMap(({ answers }) => answers.map((answer) => answer.question));
+  const textOf = new Map(asked.map(({ key, question }) => [key, question]));
+  const questionTable: Section = {
+    title: "Questions with a changed nDCG",
+    columns: [
+      left("settings"),
+      left("question"),
+      right("rank before"),
+      right("rank"),
+      right("nDCG before"),
+      right("nDCG"),
+      left("verdict"),
+    ],
+    rows: questions.map(({ label, question, rank_before, rank, before, now, change }) => [
+      label,
+      textOf.get(question) ?? question,
+      rank_before,
+      rank,
+      amount(before),
+      amount(now),
+      verdictCell(change),
+    ]),
+  };
+  return questions.length === 0 ? [figureTable] : [figureTable, questionTable];
+}
+
+function comparisonNotes(
+  results: readonly VariantResult[],
+  comparisons: readonly BaselineComparison[],
+  unchanged: number,
+): string[] {
+  const notes: string[] = [];
+  if (comparisons.length === 0) notes.push("nothing to compare: no settings of the same label");
+  if (unchanged > 0) notes.push(`${unchanged} figures are the same`);
+  for (const { label, settings_before, added, gone } of comparisons) {
+    const now = results.find(({ variant }) => variant.label === label);
+    const before = settingsText(settings_before);
+    if (now && settingsText(now.variant.settings) !== before)
+      notes.push(`${prefixFor(label)}before with ${before}`);
+    if (added + gone > 0)
+      notes.push(`${prefixFor(label)}different questions: ${added} added, ${gone} removed`);
+  }
+  return notes;
+}
+
+const verdictCell = (change: number): Cell => {
+  return change > 0 ? { text: "better", tone: "good" } : { text: "worse", tone: "bad" };
+};

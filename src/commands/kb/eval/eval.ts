@@ -1,7 +1,6 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response.ts";
-import { CliError, usage } from "../../../errors.ts";
-import type { Host } from "../../../host/host.ts";
+import { CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { junitText } from "../../../lib/formats/junit.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -9,23 +8,22 @@ import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { prepareOutputs, writeOutput } from "../../task/files.ts";
+import { evaluateGate, failedGate, gateError, parseGate } from "../../conditions/index.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
 import { changedSettings } from "../knowledge/index.ts";
 import { compareWithBaseline, readBaseline } from "./baseline.ts";
-import { resolveExpected } from "./expected-documents.ts";
-import { evaluateGate, failedGate, gateError, parseGate } from "../../conditions/index.ts";
-import { metricScope } from "./scope.ts";
-import { parseMatrix, variantsOf, withReranker } from "./matrix.ts";
-import type { MatrixAxis, SearchVariant } from "./matrix.ts";
+import { judgedValues, metricScope, parseCutoffs, requireMeasure } from "./asked.ts";
 import { compareMatrix, comparePairs, DEFAULT_LEVEL, measured } from "./comparison.ts";
 import type { SettingsComparison } from "./comparison.ts";
-import { parseCutoffs, requireMeasure } from "./cutoffs.ts";
+import { parseMatrix, requireEffect, variantsOf, withReranker } from "./matrix.ts";
+import type { MatrixAxis, SearchVariant } from "./matrix.ts";
 import { averageMetrics } from "./metrics.ts";
-import { readFileInput, readQuestions } from "./question-files.ts";
+import { readQuestions, questionText } from "./questions.ts";
 import type { Question } from "./questions.ts";
+import { resolveExpected } from "./rating.ts";
 import type { RatingRules } from "./rating.ts";
 import { evaluationReport, junitCases } from "./report.ts";
-import { ratedAnswer, searchRecords, searchGroups } from "./search.ts";
+import { ratedAnswer, searchGroups, searchRecords } from "./search.ts";
 import type { FoundRecords, SearchGroup, VariantResult } from "./search.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { evalParams } from "./command.ts";
@@ -43,7 +41,9 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const { dataset_id } = input;
   const { file, questions, unused } = await readQuestions(input, context);
   if (unused.length > 0) await context.notice(`${file}: ignored columns: ${unused.join(", ")}`);
-  const baseline = await baselineOf(input, context.host);
+  const baseline =
+    input.baseline &&
+    readBaseline(input.baseline.name, await questionText(input.baseline, context.host));
   const flags = settingFlags.filter((name) => input[name] !== undefined);
   const axes = parseMatrix(input.matrix ?? [], flags);
   await prepareOutputs({ save: input.save, junit: input.junit }, context.host);
@@ -81,7 +81,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
     conditions,
     scope,
     results.map((result, index) => ({
-      subject: { result, comparison: compared[index] },
+      subject: judgedValues(result, compared[index]),
       label: result.variant.label,
     })),
   );
@@ -115,11 +115,6 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   if (failed ?? incomplete) throw failed ?? incomplete;
 }
 
-async function baselineOf({ baseline }: EvalInput, host: Host) {
-  if (!baseline) return undefined;
-  return readBaseline(baseline.name, new TextDecoder().decode(await readFileInput(baseline, host)));
-}
-
 async function searchVariants(
   input: EvalInput,
   kb: KnowledgeBase,
@@ -139,33 +134,8 @@ async function searchVariants(
     embedding_provider_name: kb.embedding_model_provider,
     embedding_model_name: kb.embedding_model,
   });
-  requireEffect(input, variants, axes);
+  requireEffect(input.rerank_model, variants, axes);
   return variants;
-}
-
-/** Throws usage for a setting that changes no search (server §6.1): equal figures would look measured. */
-function requireEffect(
-  { rerank_model }: EvalInput,
-  variants: readonly SearchVariant[],
-  axes: readonly MatrixAxis[],
-): void {
-  const values = (setting: string) => variants.map(({ settings }) => settings[setting]);
-  const hasAxis = (axis: string) => axes.some(({ name }) => name === axis);
-  const noEffect = (flag: string, why: string, hint?: string) =>
-    usage(`${flag} has no effect: ${why}`, hint);
-  const hybrid = "add --search-method hybrid_search";
-  const methods = values("search_method");
-  if (hasAxis("vector_weight") && !methods.includes("hybrid_search"))
-    throw noEffect("--matrix vector_weight", "only hybrid_search has weights", hybrid);
-  const isNamed = rerank_model !== undefined;
-  if (!isNamed && !hasAxis("reranking_enable")) return;
-  const flag = isNamed ? "--rerank-model" : "--matrix reranking_enable";
-  if (methods.every((method) => method === "keyword_search"))
-    throw noEffect(flag, "keyword_search does not rerank", `${hybrid}, for example`);
-  if (isNamed && !values("reranking_mode").includes("reranking_model"))
-    throw noEffect(flag, "--matrix vector_weight ranks with weights instead");
-  if (isNamed && !values("reranking_enable").includes(true))
-    throw noEffect(flag, "--matrix reranking_enable is only false");
 }
 
 /** The questions of an evaluation, and how they are searched for and rated. */

@@ -1,8 +1,14 @@
-import { reasonOf } from "../../../errors.ts";
+import { usage } from "../../../errors.ts";
+import type { Host } from "../../../host/host.ts";
+import { bytesOf } from "../../../lib/collect.ts";
 import { isObject, tryParseJson } from "../../../lib/json.ts";
-import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import { readRowFile, unreadable } from "../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
+import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { FileInput, Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import type { evalParams } from "./command.ts";
+import { parseQrels } from "./qrels.ts";
 import type { Qrels } from "./qrels.ts";
 
 /** A quotation that a found chunk covers, however the document was split. */
@@ -41,6 +47,76 @@ export interface QuestionFile {
   readonly questions: readonly Question[];
   readonly unused: readonly string[];
 }
+
+type QuestionInput = Pick<
+  Input<typeof evalParams>,
+  "questions" | "queries" | "qrels" | "dataset_id"
+>;
+
+/** The questions of a file of them, or of the tests of a suite (YAML) that search the knowledge base. */
+export async function readQuestions(input: QuestionInput, context: Context) {
+  const { host } = context;
+  const { questions, queries, qrels, dataset_id } = input;
+  const file = questions ?? queries;
+  if (!file || (questions && queries))
+    throw usage(
+      file ? "the questions are given twice" : "missing argument: <questions>",
+      "give the file of questions once: kb eval Handbook questions.jsonl",
+    );
+  if (/\.ya?ml$/i.test(file.path)) {
+    const { name } = await context.api.call(getKnowledgeBase, { dataset_id });
+    const questionsHere = await suiteQuestions(file.path, [name, dataset_id], context);
+    return { file: file.name, questions: questionsHere, unused: [] };
+  }
+  const judged = qrels && parseQrels(qrels.name, await questionText(qrels, host));
+  const read = await parseQuestions(file.name, await readBytes(file, host), judged);
+  return { file: file.name, ...read };
+}
+
+const readBytes = ({ path }: FileInput, { files, stdin }: Host): Promise<Uint8Array> =>
+  path === "-" ? bytesOf(stdin.bytes()) : files.read(path);
+
+/** The text of a file of the line, or of standard input. */
+export const questionText = async (file: FileInput, host: Host): Promise<string> =>
+  new TextDecoder().decode(await readBytes(file, host));
+
+/** The tests of a suite that search this knowledge base, known by its name or ID. Throws usage if there are none. */
+async function suiteQuestions(path: string, names: readonly string[], { host }: Context) {
+  const { readSearches } = await import("../../wf/test/file/index.ts");
+  const here = (await readSearches(path, host.files)).filter(({ kb }) => names.includes(kb));
+  if (here.length > 0) return here.map(questionOfTest);
+  throw usage(
+    `${path}: no test searches ${JSON.stringify(names[0])}`,
+    "a test that is a question has the key search: { kb: NAME, documents: [NAME] }",
+  );
+}
+
+/** A test of a suite with a question to a knowledge base. */
+export interface SearchingTest extends Pick<Question, "documents" | "texts"> {
+  readonly name: string;
+  readonly query: string;
+  readonly from: { readonly line: number };
+}
+
+/** The question of a test; its name identifies it. */
+export const questionOfTest = ({
+  name,
+  query,
+  documents,
+  texts,
+  from,
+}: SearchingTest): Question => ({
+  key: name,
+  id: name,
+  question: query,
+  documents,
+  grades: new Map(),
+  texts,
+  passages: [],
+  hasAnswer: true,
+  filter: undefined,
+  line: from.line,
+});
 
 /** The columns, with the names that they have in BEIR and RAGAS. */
 const columns: Readonly<Record<string, string>> = {
@@ -199,30 +275,15 @@ function filterIn(
   place: string,
 ): Readonly<Record<string, unknown>> | undefined {
   if (value === undefined || value === null || value === "") return undefined;
-  const filter = isCsv ? jsonIn(String(value), place) : value;
+  const filter = isCsv ? tryParseJson(String(value)) : value;
+  if (filter === undefined) throw unreadable(place, "filter is not valid JSON");
   const conditions = isObject(filter) ? filter["conditions"] : undefined;
-  const isValid =
-    Array.isArray(conditions) &&
-    conditions.every(
-      (each) =>
-        isObject(each) &&
-        typeof each["name"] === "string" &&
-        typeof each["comparison_operator"] === "string",
-    );
-  if (!isObject(filter) || !isValid) {
-    throw unreadable(
-      place,
-      "filter must have conditions, each with name and comparison_operator",
-      `a filter looks like {"logical_operator": "and", "conditions": [{"name": "team", "comparison_operator": "is", "value": "people"}]}`,
-    );
-  }
-  return filter;
-}
-
-function jsonIn(text: string, place: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw unreadable(place, `filter is not valid JSON: ${reasonOf(error)}`);
-  }
+  const hasTexts = (each: unknown) =>
+    ["name", "comparison_operator"].every((key) => isObject(each) && typeof each[key] === "string");
+  if (isObject(filter) && Array.isArray(conditions) && conditions.every(hasTexts)) return filter;
+  throw unreadable(
+    place,
+    "filter must have conditions, each with name and comparison_operator",
+    `a filter looks like {"logical_operator": "and", "conditions": [{"name": "team", "comparison_operator": "is", "value": "people"}]}`,
+  );
 }

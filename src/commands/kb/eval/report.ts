@@ -3,15 +3,34 @@ import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section } from "../../../output/report-model.ts";
 import type { JUnitCase } from "../../../lib/formats/junit.ts";
 import { gateSections } from "../../conditions/index.ts";
-import { comparisonSections, verdictSection } from "./comparison-section.ts";
-import { amount, figureLabel, prefixFor, settingsText } from "./evaluation.ts";
-import type { Evaluation } from "./evaluation.ts";
-import { costs, isMetric, metricNames, rounded } from "./metrics.ts";
-import { bootstrapInterval } from "./significance.ts";
-import { stemOf } from "./expected-documents.ts";
+import type { ConditionResult } from "../../conditions/index.ts";
+import { comparisonSections } from "./baseline.ts";
+import type { ComparedBaseline } from "./baseline.ts";
+import { bootstrapInterval, verdictSection } from "./comparison.ts";
+import type { SettingsComparison } from "./comparison.ts";
+import { prefixFor, settingsText } from "./matrix.ts";
+import { amount, costs, figureLabel, isMetric, metricNames, rounded } from "./metrics.ts";
+import { stemOf } from "./rating.ts";
 import { trecRun } from "./qrels.ts";
 import { evaluationPage } from "./page.ts";
 import type { QuestionResult, VariantResult } from "./search.ts";
+
+/** The data of a report. */
+export interface Evaluation {
+  readonly kb: { readonly id: string; readonly name: string };
+  /** Name of the file with the questions. */
+  readonly file: string;
+  readonly questions: number;
+  readonly results: readonly VariantResult[];
+  readonly conditions: readonly ConditionResult[];
+  readonly baseline: ComparedBaseline | undefined;
+  /** What can be said about two settings, by their questions. */
+  readonly comparisons: readonly SettingsComparison[];
+  /** The chance of a false alarm of these comparisons together. */
+  readonly level: number;
+  /** List the questions with missing documents or texts? */
+  readonly failures: boolean;
+}
 
 export function evaluationReport(evaluation: Evaluation): Report {
   const { conditions, baseline, failures, results } = evaluation;
@@ -20,8 +39,8 @@ export function evaluationReport(evaluation: Evaluation): Report {
     isMatrix ? sections : sections.map(withoutFirstColumn);
   const figures = figureSection(evaluation);
   const gates = gateSections(conditions, (_, value) => value.toFixed(3));
-  const verdicts = verdictSection(evaluation);
-  const compared = labelled(baseline ? comparisonSections(evaluation, baseline) : []);
+  const verdicts = labelled(verdictSection(evaluation.comparisons, evaluation));
+  const compared = labelled(baseline ? comparisonSections(results, baseline) : []);
   const missed = labelled(failures ? [failureSection(evaluation)] : []);
   return {
     data: evaluationData(evaluation),
