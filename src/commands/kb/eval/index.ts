@@ -3,7 +3,7 @@ export { DEFAULT_LEVEL, comparePairs, comparisonTable, neededNotes } from "./com
 export type { SettingsComparison } from "./comparison.ts";
 export { matrixSettings, parseMatrix, variantsOf, withReranker } from "./matrix.ts";
 export type { SearchVariant } from "./matrix.ts";
-export { amount, signed } from "./metrics.ts";
+export { amount } from "./metrics.ts";
 export { parseQuestions, readQuestions } from "./questions.ts";
 export type { Question } from "./questions.ts";
 export { resolveExpected } from "./rating.ts";
