@@ -29,7 +29,6 @@ export interface SettingsComparison {
   readonly settings: string;
   readonly against: string;
   readonly measure: string;
-  /** Number of questions that both have. */
   readonly questions: number;
   readonly difference: number | null;
   readonly interval: MeanInterval | null;

@@ -11,7 +11,7 @@ import { prepareOutputs, writeOutput } from "../../task/files.ts";
 import { evaluateGate, failedGate, gateError, parseGate } from "../../conditions/index.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
 import { changedSettings } from "../knowledge/index.ts";
-import { compareWithBaseline, readBaseline } from "./baseline.ts";
+import { compareWithBaseline, earlierOf, readBaseline } from "./baseline.ts";
 import { judgedValues, metricScope, parseCutoffs, requireMeasure } from "./asked.ts";
 import { compareMatrix, comparePairs, DEFAULT_LEVEL, measured } from "./comparison.ts";
 import type { SettingsComparison } from "./comparison.ts";
@@ -66,13 +66,17 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   const byVariant = await evaluateGroups(groups, { ...input, questions, rules }, context);
   const results = variants.flatMap((variant) => byVariant.get(variant) ?? []);
 
-  const compared = results.map(
-    (result) => baseline && compareWithBaseline(result, baseline, results.length === 1),
+  const earlier = results.map(
+    ({ variant }) => baseline && earlierOf(variant, baseline, results.length === 1),
   );
+  const compared = results.map((result, index) => {
+    const before = earlier[index];
+    return before && compareWithBaseline(result, before);
+  });
   const { measure, level = DEFAULT_LEVEL } = input;
-  const unknown = { label: baseline?.file ?? "", topK: undefined, figures: new Map() };
+  const unknown = { label: input.baseline?.name ?? "", topK: undefined, figures: new Map() };
   const pairs = results.map(
-    (result, index) => [compared[index]?.earlier ?? unknown, measured(result)] as const,
+    (result, index) => [earlier[index] ?? unknown, measured(result)] as const,
   );
   const comparisons = baseline
     ? comparePairs(pairs, { measure, level, sides: "one" })
@@ -91,7 +95,7 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
     questions: questions.length,
     results,
     conditions: conditionResults,
-    baseline: baseline && { file: baseline.file, compared },
+    baseline: input.baseline && { file: input.baseline.name, compared },
     comparisons,
     level,
     failures: input.failures === true,

@@ -14,7 +14,6 @@ export interface SearchVariant {
   /** Its values of the matrix; empty without a matrix. */
   readonly label: string;
   readonly settings: EvalSettings;
-  /** Number of chunks that a search returns. */
   readonly topK: number;
 }
 

@@ -116,7 +116,6 @@ export const isMetric = (name: string): boolean => !costs.some((each) => each ==
 /** What one question contributes to the averages. */
 export interface MeasuredQuestion {
   readonly figures: Metrics;
-  /** Characters of the chunks that were found. */
   readonly characters: number;
   /** Null where it was not searched for with these settings. */
   readonly seconds: number | null;

@@ -38,7 +38,6 @@ export interface Question {
   readonly filter: Readonly<Record<string, unknown>> | undefined;
   /** Which part of `kb tune` it belongs to; undefined if a hash decides. */
   readonly part?: "tune" | "proof" | undefined;
-  /** Line of the file, from 1. */
   readonly line: number;
 }
 

@@ -11,11 +11,9 @@ import type { Quotation, Question } from "./questions.ts";
 
 /** A document that a question expects. */
 export interface ExpectedDocument {
-  /** As written in the question. */
   readonly written: string;
   /** Undefined if it is not in the knowledge base; then its name is compared. */
   readonly id: string | undefined;
-  /** Its name there. */
   readonly name?: string | undefined;
 }
 
@@ -119,7 +117,6 @@ interface RankedItem {
   readonly id: string;
   readonly name: string;
   readonly score: number;
-  /** Texts of its chunks. */
   readonly chunks: string[];
   grade: number | null;
 }

@@ -30,7 +30,6 @@ export interface VariantResult {
   readonly answers: readonly QuestionResult[];
   /** Averages over the questions whose search succeeded. */
   readonly figures: Metrics;
-  /** Number of failed searches. */
   readonly failed: number;
   /** What the searches found, by question, if a page shows it. */
   readonly records: ReadonlyMap<Question, readonly SearchRecord[]>;
@@ -47,7 +46,6 @@ export interface SearchRoute {
 export interface FoundRecords {
   readonly records: readonly SearchRecord[];
   readonly seconds: number | null;
-  /** Why it failed; null if it succeeded. */
   readonly error: string | null;
 }
 
@@ -91,7 +89,6 @@ export function ratedAnswer(
 
 /** Variants whose results are parts of what one search returns. */
 export interface SearchGroup {
-  /** The settings that are sent. */
   readonly settings: EvalSettings;
   readonly members: readonly {
     readonly variant: SearchVariant;
@@ -153,7 +150,6 @@ function memberOf(variant: SearchVariant, sent: EvalSettings): SearchGroup["memb
 
 /** A document or text that a question expects. */
 export interface SearchedItem {
-  /** As written. */
   readonly written: string;
   /** Name of the document that was found, and its rank; undefined for a text, and if it was not found. */
   readonly document: string | undefined;
@@ -164,9 +160,7 @@ export interface SearchedItem {
 /** What a search found. */
 export interface SearchedQuestion {
   readonly items: readonly SearchedItem[];
-  /** Names of all documents that were found, the best first. */
   readonly found: readonly string[];
-  /** All chunks that were found, the best first. */
   readonly chunks: readonly { readonly document: string | null; readonly content: string }[];
   /** Why the search failed; null if it succeeded. */
   readonly error: string | null;

@@ -25,7 +25,6 @@ export type TuneInput = Input<typeof tuneParams>;
 /** What a tuning does, and what it costs at most. */
 export interface TunePlan {
   readonly kb: KnowledgeBase;
-  /** Name of the file with the questions. */
   readonly file: string;
   /** Those that have an answer, by their key. */
   readonly questions: ReadonlyMap<string, Question>;

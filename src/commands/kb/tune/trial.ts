@@ -30,7 +30,6 @@ export interface ArmFigures {
   readonly value: number | null;
   /** Mean characters of the chunks that count. */
   readonly characters: number | null;
-  /** Median seconds of a search. */
   readonly seconds: number | null;
 }
 
@@ -38,7 +37,6 @@ export interface ArmFigures {
 export interface SearchTrial extends Trial<Arm> {
   /** Searches that were recorded, those of earlier commands included. */
   readonly searches: () => number;
-  /** Searches that failed. */
   readonly failed: () => readonly string[];
   /** From now on, so many of the first chunks count that they have this number of characters on average. */
   limitContext(characters: number): void;
