@@ -1,5 +1,5 @@
 /** `kb tune` against the sandbox: what it finds, costs, applies and leaves behind. */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
@@ -127,9 +127,14 @@ test("the next tuning removes what a failed one left, by ID and name", async () 
 
 test("a longer list of the same search is not better at the same length of context", async () => {
   const arms = await server.written("longer.yml", "- { top_k: 10 }\n");
+  const save = join(server.folder, "nothing.yml");
   const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--level", "0.2"];
-  const { out } = await server.done([...line, "--yes", "-o", "json"], { folder: server.folder });
+  const { out, err } = await server.done([...line, "--save", save, "--yes", "-o", "json"], {
+    folder: server.folder,
+  });
   expect((JSON.parse(out) as Tuned).verdict).not.toBe("better");
+  expect(err).toContain(`${save} is not written: no other settings are proven better`);
+  await expect(stat(save)).rejects.toThrow("ENOENT");
 });
 
 test("settings are not applied over others, nor after failed searches; what failed is sent again", async () => {

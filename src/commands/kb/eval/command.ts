@@ -19,6 +19,7 @@ export const evalParams = {
   retrieval_model: local.json("Search settings (default: the knowledge base's)", {
     shape: retrievalShape,
   }),
+  app: local.text("Also ask this application, and measure what it found", { placeholder: "name" }),
   matrix: local.text(
     "Compare combinations of settings: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
     { many: true },

@@ -6,7 +6,7 @@ export type { SearchVariant } from "./matrix.ts";
 export { amount } from "./metrics.ts";
 export { parseQuestions, readQuestions } from "./questions.ts";
 export type { Question } from "./questions.ts";
-export { resolveExpected } from "./rating.ts";
+export { byName, resolveExpected } from "./rating.ts";
 export type { RatingRules } from "./rating.ts";
 export { openQuestionSearch, ratedAnswer, searchGroups, searchRecords } from "./search.ts";
 export type { FoundRecords, SearchedItem, SearchedQuestion, SearchGroup } from "./search.ts";

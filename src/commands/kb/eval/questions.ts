@@ -1,7 +1,9 @@
 import { usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { bytesOf } from "../../../lib/collect.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
+import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
+import { parseYaml } from "../../../lib/formats/yaml.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { readRowFile, unreadable } from "../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -52,7 +54,10 @@ type QuestionInput = Pick<
   "questions" | "queries" | "qrels" | "dataset_id"
 >;
 
-/** The questions of a file of them, or of the tests of a suite (YAML) that search the knowledge base. */
+/**
+ * The questions of a file of them, or of the tests of a suite (YAML) that search the knowledge base. Says on stderr
+ * what is not used: columns, and judgements of questions that are not there.
+ */
 export async function readQuestions(input: QuestionInput, context: Context) {
   const { host } = context;
   const { questions, queries, qrels, dataset_id } = input;
@@ -62,14 +67,33 @@ export async function readQuestions(input: QuestionInput, context: Context) {
       file ? "the questions are given twice" : "missing argument: <questions>",
       "give the file of questions once: kb eval Handbook questions.jsonl",
     );
-  if (/\.ya?ml$/i.test(file.path)) {
+  const bytes = await readBytes(file, host);
+  if (isYaml(file.name) && !(await isList(bytes))) {
     const { name } = await context.api.call(getKnowledgeBase, { dataset_id });
-    const questionsHere = await suiteQuestions(file.path, [name, dataset_id], context);
-    return { file: file.name, questions: questionsHere, unused: [] };
+    return {
+      file: file.name,
+      questions: await suiteQuestions(file.path, [name, dataset_id], host),
+    };
   }
   const judged = qrels && parseQrels(qrels.name, await questionText(qrels, host));
-  const read = await parseQuestions(file.name, await readBytes(file, host), judged);
-  return { file: file.name, ...read };
+  const read = await parseQuestions(file.name, bytes, judged);
+  if (read.unused.length > 0)
+    await context.notice(`${file.name}: ignored columns: ${read.unused.join(", ")}`);
+  const known = new Set(read.questions.map(({ key }) => key));
+  const without = [...(judged?.keys() ?? [])].filter((key) => !known.has(key));
+  if (without.length > 0)
+    await context.notice(
+      `${qrels?.name}: ${counted(without.length, "question")} with judgements ${without.length === 1 ? "is" : "are"} not in ${file.name}: ${firstNames(without)}`,
+    );
+  return { file: file.name, questions: read.questions };
+}
+
+const isYaml = (name: string): boolean => /\.ya?ml$/i.test(name);
+
+/** A list is one of questions; a mapping is a suite of tests. */
+async function isList(bytes: Uint8Array): Promise<boolean> {
+  const yaml = await parseYaml(new TextDecoder().decode(bytes));
+  return "value" in yaml && Array.isArray(yaml.value);
 }
 
 const readBytes = ({ path }: FileInput, { files, stdin }: Host): Promise<Uint8Array> =>
@@ -80,9 +104,9 @@ export const questionText = async (file: FileInput, host: Host): Promise<string>
   new TextDecoder().decode(await readBytes(file, host));
 
 /** The tests of a suite that search this knowledge base, known by its name or ID. Throws usage if there are none. */
-async function suiteQuestions(path: string, names: readonly string[], { host }: Context) {
+async function suiteQuestions(path: string, names: readonly string[], { files }: Host) {
   const { readSearches } = await import("../../wf/test/file/index.ts");
-  const here = (await readSearches(path, host.files)).filter(({ kb }) => names.includes(kb));
+  const here = (await readSearches(path, files)).filter(({ kb }) => names.includes(kb));
   if (here.length > 0) return here.map(questionOfTest);
   throw usage(
     `${path}: no test searches ${JSON.stringify(names[0])}`,
@@ -134,7 +158,7 @@ const columns: Readonly<Record<string, string>> = {
 const maxLength = searchKnowledgeBase.params.query.length[1];
 
 /**
- * Parses CSV or JSON Lines; with judgements by question (qrels), the questions are those that have some, and
+ * Parses CSV, JSON Lines or a list in YAML; with judgements by question (qrels), the questions are those that have some, and
  * `text` is the question where there is no other. Throws usage with the line of the problem.
  */
 export async function parseQuestions(
@@ -143,7 +167,7 @@ export async function parseQuestions(
   qrels?: Qrels,
 ): Promise<QuestionFile> {
   if (bytes.length === 0) throw unreadable(name, "no questions: the file is empty", exampleLine);
-  const table = await readRowFile(name, bytes);
+  const table = isYaml(name) ? await yamlRows(name, bytes) : await readRowFile(name, bytes);
   const given = new Map(Object.entries(columns));
   if (qrels) given.set("text", "question");
   if (table.columns && !table.columns.some((column) => given.get(column) === "question"))
@@ -177,6 +201,21 @@ export async function parseQuestions(
   }
   if (byKey.size === 0) throw unreadable(name, "no questions", exampleLine);
   return { questions: [...byKey.values()], unused: [...unused] };
+}
+
+/** The items of a list in YAML as rows. Throws usage with the line of the problem. */
+async function yamlRows(name: string, bytes: Uint8Array) {
+  const yaml = await parseYaml(new TextDecoder().decode(bytes));
+  if ("problem" in yaml) throw unreadable(`${name} line ${yaml.line}`, yaml.problem, exampleLine);
+  const { document, value, lineAt } = yaml;
+  if (!Array.isArray(value)) throw unreadable(name, "expected a list of questions", exampleLine);
+  const rows = value.map((values: unknown, index) => {
+    const range: unknown = valueAt(document.contents, `items.${index}.range.0`);
+    const line = lineAt(Number(range ?? 0));
+    if (!isObject(values)) throw unreadable(`${name} line ${line}`, "a question is a mapping");
+    return { values, line };
+  });
+  return { rows, columns: undefined };
 }
 
 const exampleLine = `a line looks like {"question": "How many days of leave?", "documents": ["leave.md"]}`;

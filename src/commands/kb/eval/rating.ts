@@ -85,6 +85,11 @@ export async function resolveExpected(
   };
 }
 
+/** The same documents elsewhere, where they have other IDs. */
+export const byName =
+  (expected: RatingRules["expected"]): RatingRules["expected"] =>
+  (written) => ({ written: expected(written).name ?? written, id: undefined });
+
 /** Limit for the names in an error. */
 const MAX_NAMES = 10;
 

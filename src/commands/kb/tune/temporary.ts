@@ -6,7 +6,7 @@ import { deleteKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { sendableRule } from "../documents/index.ts";
-import { resolveExpected } from "../eval/index.ts";
+import { byName, resolveExpected } from "../eval/index.ts";
 import type { RatingRules } from "../eval/index.ts";
 import { findKb } from "../knowledge/index.ts";
 import { exportBundle, importBundle, readManifest } from "../snapshot/index.ts";
@@ -139,12 +139,7 @@ export function searchedBases(
       requireTime();
       return temporaryBase(dataset_id, rule, journal, context);
     });
-    // A copy has other IDs, and the same names.
-    const nameOf = (written: string) => expected(written).name ?? written;
-    return {
-      dataset_id: await last,
-      expected: (written) => ({ written: nameOf(written), id: undefined }),
-    };
+    return { dataset_id: await last, expected: byName(expected) };
   };
   const bases = new Map<string, Promise<SearchedBase>>();
   return (arm) => {

@@ -79,7 +79,9 @@ async function* tune(
   });
   await context.host.files.remove((await tunePaths(dataset_id, context)).bundle);
   yield tuningReport({ plan, input, ...found, trial, applied });
-  if (winner && save !== undefined) await saveFile(save, plan.kb, winner, context);
+  if (save !== undefined && winner) await saveFile(save, plan.kb, winner, context);
+  else if (save !== undefined)
+    await context.notice(`${save} is not written: no other settings are proven better`);
   // Searches before a change do not belong to those after it.
   if (found.key !== key && removed !== undefined) await journal.remove();
   if (problems.length > 0)

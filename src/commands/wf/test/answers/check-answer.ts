@@ -7,7 +7,7 @@ import {
   runFields,
   runSucceeded,
 } from "../../expect/index.ts";
-import type { SuiteAnswer } from "./ask.ts";
+import type { SuiteAnswer } from "../../ask/index.ts";
 import { openComparison } from "./compare-answer.ts";
 import type { AnswerComparison } from "./compare-answer.ts";
 import { openJudges } from "./judge.ts";

@@ -4,7 +4,7 @@ import type { CitedChunk } from "../../../../runs/trace.ts";
 import type { Context } from "../../../task/command-spec.ts";
 import { openQuestionSearch } from "../../../kb/eval/index.ts";
 import type { SearchedItem, SearchedQuestion } from "../../../kb/eval/index.ts";
-import type { SuiteAnswer } from "./ask.ts";
+import type { SuiteAnswer } from "../../ask/index.ts";
 import type { TurnCheck } from "./check-answer.ts";
 import { checkContext } from "./check-context.ts";
 import type { Suite, SuiteSearch, SuiteTest } from "../file/index.ts";

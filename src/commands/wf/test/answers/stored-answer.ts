@@ -2,7 +2,7 @@ import { isObject } from "../../../../lib/json.ts";
 import { isNumber } from "../../../../lib/server-event.ts";
 import { RunTrace } from "../../../../runs/trace.ts";
 import type { CitedChunk } from "../../../../runs/trace.ts";
-import type { SuiteAnswer } from "./ask.ts";
+import type { SuiteAnswer } from "../../ask/index.ts";
 
 /** How an answer ended, as results store it. */
 export interface StoredEnd {
