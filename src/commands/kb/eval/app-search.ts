@@ -2,7 +2,7 @@ import { CliError } from "../../../errors.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
 import { isSuccess } from "../../../runs/status.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { openApp, openForm, retrievedChunks, stopsSuite } from "../../wf/ask/index.ts";
+import { openApp, openInputs, retrievedChunks, stopsSuite } from "../../wf/ask/index.ts";
 import type { Question } from "./questions.ts";
 import type { FoundRecords } from "./search.ts";
 
@@ -15,7 +15,7 @@ export async function openAppSearch(
   common: Context,
 ): Promise<(question: Question) => Promise<FoundRecords>> {
   const app = await openApp({ app: name }, common.with({ key: "app" }));
-  const inputsFor = await openForm(app);
+  const inputsFor = await openInputs(app);
   return async ({ question: query }) => {
     const { elapsed } = common.host;
     const start = elapsed();

@@ -206,7 +206,7 @@ const ended = (trace: RunTrace, outcome: RunOutcome): RunTrace =>
  * Reads the input form of an application: which of some values it takes; none for a chat, which takes a message. What
  * it returns throws usage if the form takes none of them, or needs others.
  */
-export async function openForm({ name, isChat, context }: SuiteApp) {
+export async function openInputs({ name, isChat, context }: SuiteApp) {
   const form = isChat ? [] : (await context.api.call(getAppParameters, {})).user_input_form;
   const fields = appFields(form ?? []);
   return (values: Readonly<Record<string, string>>): Record<string, string> => {

@@ -1,2 +1,2 @@
-export { answerText, openApp, openForm, retrievedChunks, runAnswer, stopsSuite } from "./ask.ts";
+export { answerText, openApp, openInputs, retrievedChunks, runAnswer, stopsSuite } from "./ask.ts";
 export type { OnEvents, SuiteAnswer, SuiteApp } from "./ask.ts";
