@@ -41,8 +41,8 @@ test("every document has its turn, and the questions can be measured and tuned w
   expect(made).toHaveLength(28);
   // Of 14 documents, two are in languages without spaces: the application takes whole sentences of them.
   const documents = new Map(made.map(({ passages: [first], part }) => [first?.document, part]));
-  const { left_out } = JSON.parse(said) as { left_out: { problem: string; document: string }[] };
-  expect(new Set(left_out.map(({ problem, document }) => `${document} ${problem}`))).toEqual(
+  const { skipped } = JSON.parse(said) as { skipped: { problem: string; document: string }[] };
+  expect(new Set(skipped.map(({ problem, document }) => `${document} ${problem}`))).toEqual(
     new Set(["osaka-leave.md copies its passage", "shenzhen-expenses.md copies its passage"]),
   );
   expect([...documents.keys()]).toHaveLength(12);
@@ -67,7 +67,7 @@ test("every document has its turn, and the questions can be measured and tuned w
   expect(await readQuestions(other)).not.toEqual(made);
 });
 
-test("what failed is asked again, and what was answered is not", async () => {
+test("failed passages are asked about again, answered ones are not", async () => {
   const file = join(folder, "failed.jsonl");
   const line = [
     "kb",
@@ -89,8 +89,8 @@ test("what failed is asked again, and what was answered is not", async () => {
   });
   server.sandbox.setFaults([]);
   expect([exit, err]).toEqual([10, expect.stringContaining("1 passage without an answer")]);
-  const { questions, left_out } = JSON.parse(out) as Record<string, object[]>;
-  const sent = Number(questions?.length) + Number(left_out?.length);
+  const { questions, skipped } = JSON.parse(out) as Record<string, object[]>;
+  const sent = Number(questions?.length) + Number(skipped?.length);
   expect(asked() - before).toBe(sent);
   const exists = await server.cli(line, { folder });
   expect(exists).toMatchObject({ exit: 2, err: expect.stringContaining(`${file} exists`) });
@@ -151,6 +151,6 @@ test("annotations and disliked answers are proposed with what a search finds", a
     "dislike",
   ]);
   const disliked = join(folder, "disliked.jsonl");
-  await server.done([...line.with(3, disliked).with(-1, "dislikes")], { folder });
+  await server.done(line.with(3, disliked).with(-1, "dislikes"), { folder });
   expect((await readQuestions(disliked)).map((each) => each.question)).toEqual([asks.at(-1)]);
 });

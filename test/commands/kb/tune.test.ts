@@ -38,6 +38,7 @@ interface Tuned {
   readonly verdict: string;
   readonly best: string;
   readonly searches: number;
+  readonly arms: readonly { readonly front: readonly { readonly value: number }[] }[];
   readonly questions: { readonly tune: number; readonly proof: number };
   readonly comparison: { readonly difference: number; readonly p: number };
   readonly needed: readonly { readonly difference: number; readonly questions: number }[];
@@ -133,6 +134,18 @@ test("a longer list of the same search is not better at the same length of conte
     folder: server.folder,
   });
   expect((JSON.parse(out) as Tuned).verdict).not.toBe("better");
+  const [today, longer] = (JSON.parse(out) as Tuned).arms;
+  // Half of the characters: five of the first ten chunks, or of those of today.
+  expect(longer?.front.map(({ value }) => value)).toEqual(today?.front.map(({ value }) => value));
+  const { out: page } = await server.done([...line, "--yes", "-o", "html"], {
+    folder: server.folder,
+  });
+  expect(page).toContain(
+    '<figcaption>recall by characters of the context <span class="legend"><span class="series-1">today</span> <span class="series-2">top_k=10</span>',
+  );
+  expect(page).toMatch(
+    /<svg [^>]*aria-label="recall by characters of the context: today from 0\.\d\d to 0\.\d\d, last 0\.\d\d; top_k=10/,
+  );
   expect(err).toContain(`${save} is not written: no other settings are proven better`);
   await expect(stat(save)).rejects.toThrow("ENOENT");
 });

@@ -99,7 +99,7 @@ async function isList(bytes: Uint8Array): Promise<boolean> {
 const readBytes = ({ path }: FileInput, { files, stdin }: Host): Promise<Uint8Array> =>
   path === "-" ? bytesOf(stdin.bytes()) : files.read(path);
 
-/** The text of a file of the line, or of standard input. */
+/** The text of a file of the line, or of stdin. */
 export const questionText = async (file: FileInput, host: Host): Promise<string> =>
   new TextDecoder().decode(await readBytes(file, host));
 

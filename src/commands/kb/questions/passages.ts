@@ -8,7 +8,7 @@ const MIN_PASSAGE = 60;
 type Part = "tune" | "proof";
 
 /** A text of a document that a question is written about. */
-export interface Passage {
+export interface DrawnPassage {
   readonly document: string;
   readonly text: string;
   readonly part: Part;
@@ -36,7 +36,7 @@ interface SampledDocument {
 export async function* drawPassages(
   documents: readonly SampledDocument[],
   random: () => number,
-): AsyncGenerator<Passage> {
+): AsyncGenerator<DrawnPassage> {
   const order = documents
     .map((document) => ({ document, rank: random() }))
     .toSorted((one, other) => one.rank - other.rank);
@@ -101,7 +101,7 @@ const COPIED = 0.5;
 /** The share of words that two questions have in common from which they are nearly the same. */
 const SAME = 0.8;
 
-/** Why a question is left out; null if it is not. */
+/** Why a question is skipped; null if it is not. */
 export function problemOf(
   question: string,
   passage: string,

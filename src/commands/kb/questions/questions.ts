@@ -20,7 +20,7 @@ import { answerText, openApp, openInputs, stopsSuite } from "../../wf/ask/index.
 import { countedDocuments } from "../documents/index.ts";
 import type { questionsParams } from "./command.ts";
 import { drawPassages, problemOf, questionIn } from "./passages.ts";
-import type { MadeQuestion, Passage } from "./passages.ts";
+import type { MadeQuestion, DrawnPassage } from "./passages.ts";
 import { realQuestions } from "./real-questions.ts";
 import { reviewFile } from "./review.ts";
 
@@ -28,9 +28,9 @@ type QuestionsInput = Input<typeof questionsParams>;
 
 /** A passage and what became of its question. */
 interface Draft {
-  readonly passage: Passage;
+  readonly passage: DrawnPassage;
   readonly question: string;
-  /** Why it is left out; null if it is not. */
+  /** Why it is skipped; null if it is not. */
   readonly problem: string | null;
 }
 
@@ -67,18 +67,18 @@ export async function* run(input: QuestionsInput, context: Context): AsyncGenera
 async function* written(
   file: string,
   questions: readonly MadeQuestion[],
-  leftOut: readonly Draft[],
+  skipped: readonly Draft[],
   context: Context,
 ): AsyncGenerator<Report> {
   const text = questions.map((each) => `${JSON.stringify(each)}\n`).join("");
   if (!context.options.dryRun) await writeOutput("<file>", file, text, context.host);
-  const reasons = leftOut.map(({ question, problem, passage }) => ({
+  const reasons = skipped.map(({ question, problem, passage }) => ({
     question,
     problem,
     document: passage.document,
   }));
   yield {
-    data: { kb_questions: 1, file, questions, left_out: reasons },
+    data: { kb_questions: 1, file, questions, skipped: reasons },
     title: `Questions in ${file}`,
     sections: [
       {
@@ -95,7 +95,7 @@ async function* written(
         ? []
         : [
             {
-              title: "Left out",
+              title: "Skipped",
               columns: [literal("question"), left("why"), literal("document")],
               rows: reasons.map((each): Cell[] => [each.question, each.problem, each.document]),
             },
@@ -115,7 +115,7 @@ async function* fromPassages(input: AskInput, context: Context): AsyncGenerator<
       : new TextDecoder().decode(await readInput(input.prompt, host));
   if (!prompt.includes("{{passage}}"))
     throw usage(`${input.prompt} has no {{passage}}`, "it stands where the passage is put");
-  // Some are left out, and replaced by others.
+  // Some are skipped, and replaced by others.
   const most = count + Math.ceil(count / 2);
   const documents = (await collect(countedDocuments(dataset_id, context)))
     .filter(({ display_status }) => (display_status ?? "available") === "available")
@@ -166,9 +166,9 @@ async function* fromPassages(input: AskInput, context: Context): AsyncGenerator<
       }
       if (failures >= MAX_FAILURES) break;
     }
-    const leftOut = drafts.filter(({ problem }) => problem !== null);
-    yield* written(file, kept().map(madeOf), leftOut, context);
-    const unanswered = leftOut.filter(({ problem }) => problem?.startsWith(NO_ANSWER)).length;
+    const skipped = drafts.filter(({ problem }) => problem !== null);
+    yield* written(file, kept().map(madeOf), skipped, context);
+    const unanswered = skipped.filter(({ problem }) => problem?.startsWith(NO_ANSWER)).length;
     if (unanswered > 0)
       throw new CliError("partial", `${counted(unanswered, "passage")} without an answer`, {
         isResult: true,
@@ -204,7 +204,7 @@ async function asking(app: string, prompt: string, journal: Journal, context: Co
   const asked = await openApp({ app }, context.with({ key: "app" }));
   const inputsFor = await openInputs(asked);
   const known = new Map(journal.entries.map(({ passage, text }) => [passage, String(text)]));
-  return async ({ document, text }: Passage): Promise<Answer> => {
+  return async ({ document, text }: DrawnPassage): Promise<Answer> => {
     const key = sha256(JSON.stringify([document, text]));
     const before = known.get(key);
     if (before !== undefined) return { text: before };
@@ -227,7 +227,7 @@ async function asking(app: string, prompt: string, journal: Journal, context: Co
   };
 }
 
-function draftOf(passage: Passage, answer: Answer, others: readonly string[]): Draft {
+function draftOf(passage: DrawnPassage, answer: Answer, others: readonly string[]): Draft {
   if ("error" in answer) return { passage, question: "", problem: `${NO_ANSWER}${answer.error}` };
   const question = questionIn(answer.text);
   return { passage, question, problem: problemOf(question, passage.text, others, MAX_QUESTION) };

@@ -23,7 +23,7 @@ const MAX_QUERY = searchKnowledgeBase.params.query.length[1];
 
 /**
  * Questions of annotations, or of answers that were disliked, each with the chunk that a search finds first: a proposal
- * that a review confirms. Says on stderr what is left out.
+ * that a review confirms. Says on stderr what is skipped.
  */
 export async function realQuestions(
   from: "annotations" | "dislikes",
@@ -65,7 +65,7 @@ export async function realQuestions(
   }
   if (skipped > 0)
     await context.notice(
-      `left out: ${counted(skipped, "question")} that nothing answers, or that cannot be used`,
+      `skipped ${counted(skipped, "question")} that nothing answers, or that cannot be used`,
     );
   await context.notice("the passages are proposals: review them with --review");
   return made;

@@ -1,8 +1,8 @@
 import { commandLine } from "../../../lib/command-line.ts";
-import { formatSeconds } from "../../../lib/numbers.ts";
+import { formatSeconds, groupDigits } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import { left, right } from "../../../output/report-model.ts";
-import type { Cell, Report, Section } from "../../../output/report-model.ts";
+import type { Cell, Plot, Report, Section } from "../../../output/report-model.ts";
 import { amount, comparisonTable, neededNotes } from "../eval/index.ts";
 import type { Arm } from "./arms.ts";
 import { neededInAll, roundsOf } from "./halving.ts";
@@ -11,8 +11,8 @@ import { costText } from "./plan.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
 import type { SearchTrial } from "./trial.ts";
 
-/** Shares of the context of today at which arms are shown. */
-const shares = [0.25, 0.5, 1] as const;
+/** Shares of the context of today at which the front shows arms. */
+const shares = [1, 2, 3, 4, 5, 6, 7, 8].map((eighths) => eighths / 8);
 
 /** The plan of a dry run. */
 export function planReport(plan: TunePlan): Report {
@@ -67,6 +67,7 @@ export function tuningReport(tuning: Tuning): Report {
   const { parts, arms } = plan;
   const data = dataOf(plan);
   const needed = neededInAll(data.questions, finding?.comparison);
+  const sections = [verdictSection(tuning, needed), armSection(tuning)];
   return {
     data: {
       ...data,
@@ -82,13 +83,45 @@ export function tuningReport(tuning: Tuning): Report {
         ...armData(arm),
         tune: trial.figuresOf(arm, parts.tune, characters),
         proof: trial.figuresOf(arm, parts.proof, characters),
-        front: shares.map((share) => {
-          const { value } = trial.figuresOf(arm, parts.tune, share * characters);
-          return { context_chars: Math.round(share * characters), value };
-        }),
+        front: frontOf(arm, tuning),
       })),
     },
-    sections: [verdictSection(tuning, needed), armSection(tuning)],
+    title: `Tuning of ${plan.kb.name}`,
+    sections,
+    page: () => ({
+      facts: { "knowledge base": plan.kb.name, ID: plan.kb.id, questions: plan.file },
+      plots: [frontPlot(tuning)],
+      sections,
+    }),
+  };
+}
+
+/** What an arm finds within shorter contexts. */
+const frontOf = (arm: Arm, { plan, trial, characters }: Tuning) =>
+  shares.map((share) => ({
+    context_chars: Math.round(share * characters),
+    value: trial.figuresOf(arm, plan.parts.tune, share * characters).value,
+  }));
+
+/** Quality against the length of the context: the settings of today and the best ones, or the first of the others. */
+function frontPlot(tuning: Tuning): Plot {
+  const { plan, input, finding } = tuning;
+  const [today, first] = plan.arms;
+  const best = finding && finding.winner !== today ? finding.winner : first;
+  const shown = [today, ...(best ? [best] : [])].map((arm) => ({
+    arm,
+    front: frontOf(arm, tuning),
+  }));
+  return {
+    title: `${input.measure ?? "recall"} by characters of the context`,
+    kind: "lines",
+    points: (shown[0]?.front ?? []).map(({ context_chars }) => groupDigits(context_chars)),
+    series: shown.map(({ arm, front }) => ({
+      label: arm.label,
+      values: front.map(({ value }) => value),
+    })),
+    format: (value) => value.toFixed(2),
+    max: 1,
   };
 }
 
