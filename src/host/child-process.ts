@@ -28,7 +28,7 @@ export const spawnChild: RawHost["spawn"] = (command, args, options) => {
     child.stdin?.on("error", () => {}); // it need not read all of it
     child.stdin?.end(input);
     const kill = (signal: NodeJS.Signals) => killChild(child, signal, detached);
-    return { ...collectOutput(child, kill, options), kill };
+    return { ...collectOutput(child, kill, options), kill, stdout: child.stdout };
   });
   const exit = started.then((child) => child.exit);
   const ended = Promise.all([started, exit]).then(([child]) => child);
@@ -36,8 +36,14 @@ export const spawnChild: RawHost["spawn"] = (command, args, options) => {
   const output = ended.then(({ text }) => text());
   const errors = ended.then((child) => child.errors());
   for (const each of [output, errors]) each.catch(() => {});
-  return { exit, output, errors, kill: (signal) => void started.then(({ kill }) => kill(signal)) };
+  const bytes = bytesOf(started.then(({ stdout }) => stdout));
+  const kill = (signal: NodeJS.Signals) => void started.then((child) => child.kill(signal));
+  return { exit, output, errors, bytes, kill };
 };
+
+async function* bytesOf(stdout: Promise<ChildProcess["stdout"]>): AsyncGenerator<Uint8Array> {
+  yield* (await stdout) ?? [];
+}
 
 /**
  * In a process group of its own, a child can be killed together with everything it started. At a
@@ -61,7 +67,7 @@ function killChild(child: ChildProcess, signal: NodeJS.Signals, group: boolean):
 function collectOutput(
   child: ChildProcess,
   kill: (signal: NodeJS.Signals) => void,
-  { collect = Infinity, signal }: SpawnOptions,
+  { collect = Infinity, stream = false, signal }: SpawnOptions,
 ): Record<"text" | "errors", () => string> & { readonly exit: Promise<number> } {
   const stop = () => {
     kill("SIGTERM");
@@ -78,10 +84,11 @@ function collectOutput(
     const takeInto = (list: Buffer[]) => (chunk: Buffer) => {
       size += chunk.length;
       if (size <= collect) return void list.push(chunk);
+      if (stream) return;
       stop();
       reject(new Error(`it writes more than ${collect} bytes`));
     };
-    child.stdout?.on("data", takeInto(chunks));
+    if (!stream) child.stdout?.on("data", takeInto(chunks));
     child.stderr?.on("data", takeInto(errors));
     child.on("error", reject);
     child.on("close", (code, name) => {

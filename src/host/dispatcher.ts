@@ -1,22 +1,33 @@
+import type { lookup, LookupAddress, LookupOptions } from "node:dns";
 import type { Dispatcher } from "undici";
 import { usage } from "../errors.ts";
+import { isPublicAddress } from "../lib/addresses.ts";
 import type { ConnectionSettings, RawHost } from "./host.ts";
 import { diskFiles } from "./node-files.ts";
+
+type LookupDone = (error: Error | null, found: string | LookupAddress[], family?: number) => void;
 
 /** Options of a TLS or TCP connection, as undici takes them. */
 interface ConnectOptions {
   readonly timeout: number;
   readonly ca?: string[];
+  readonly socketPath?: string;
+  readonly lookup?: typeof lookup;
 }
 
 /** Creates undici's dispatcher: through the proxies of the environment, otherwise direct. */
 export async function createDispatcher(
-  { connectTimeout, caFile }: ConnectionSettings,
+  { connectTimeout, caFile, publicOnly, socketPath }: ConnectionSettings,
   env: RawHost["env"],
 ): Promise<Dispatcher> {
   const ca = caFile === undefined ? undefined : await readCertificates(caFile, env);
-  const connect: ConnectOptions = { timeout: connectTimeout, ...(ca && { ca }) };
-  const proxies = proxiesOf(env);
+  const connect: ConnectOptions = {
+    timeout: connectTimeout,
+    ...(ca && { ca }),
+    ...(socketPath !== undefined && { socketPath }),
+    ...(publicOnly && { lookup: await publicLookup() }),
+  };
+  const proxies = socketPath === undefined ? proxiesOf(env) : undefined;
   return proxies ? proxyDispatcher(proxies, connect) : directDispatcher(connect);
 }
 
@@ -53,6 +64,22 @@ async function directDispatcher(connect: ConnectOptions): Promise<Dispatcher> {
   }
   const agent = new Agent({ connect });
   return Object.assign(agent, { request });
+}
+
+/** Looks names up, and refuses those that do not lead to a public address. */
+async function publicLookup(): Promise<typeof lookup> {
+  const dns = await import("node:dns");
+  const checked = (host: string, options: LookupOptions, done: LookupDone) =>
+    dns.lookup(host, { ...options, all: true }, (error, found) => {
+      const isPublic = !error && found.every(({ address }) => isPublicAddress(address));
+      const refusal = Object.assign(new Error(`${host} has a private address`), {
+        code: "ERR_PRIVATE_ADDRESS",
+      });
+      if (!isPublic) done(error ?? refusal, []);
+      else if (options.all) done(null, found);
+      else done(null, found[0]?.address ?? "", found[0]?.family);
+    });
+  return checked as typeof lookup; // all that undici calls
 }
 
 /** Marks errors that occurred before anything could be sent to the server. */

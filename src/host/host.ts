@@ -23,6 +23,10 @@ export interface ConnectionSettings {
   readonly connectTimeout: number;
   /** PEM file of an additional certificate authority. */
   readonly caFile?: string | undefined;
+  /** Refuses names that lead to this machine or a private network; not through a proxy, which looks them up. */
+  readonly publicOnly?: boolean;
+  /** Path of a Unix socket, which takes the place of all hosts. */
+  readonly socketPath?: string;
 }
 
 /** A file that is open for appending. */
@@ -37,8 +41,8 @@ export interface AppendFile {
 export interface ScratchFile {
   /** Resolves when the operating system has taken the bytes. */
   append(bytes: Uint8Array): Promise<void>;
-  /** Streams its content; may be called again. */
-  bytes(): AsyncIterable<Uint8Array>;
+  /** Streams its content from an offset on; may be called again. */
+  bytes(from?: number): AsyncIterable<Uint8Array>;
   close(): Promise<void>;
 }
 
@@ -120,6 +124,8 @@ export interface Child {
   readonly output: Promise<string>;
   /** Its stderr, if it has an input. */
   readonly errors?: Promise<string>;
+  /** Its stdout as it arrives, with `stream`; it waits until it is read. */
+  readonly bytes?: AsyncIterable<Uint8Array>;
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -127,6 +133,8 @@ export interface Child {
 export interface SpawnOptions {
   /** Collects its stdout, up to this number of bytes; otherwise it inherits stdout. */
   readonly collect?: number;
+  /** Its stdout is read as a stream; `collect` is the limit of its stderr, of which the rest is dropped. */
+  readonly stream?: boolean;
   readonly shell?: boolean;
   /** Its directory (default: that of this process). */
   readonly cwd?: string;

@@ -260,8 +260,8 @@ async function scratchFile(directory: string, system: FileSystem): Promise<Scrat
   await rm(path).catch((error: unknown) => close().finally(() => Promise.reject(error as Error)));
   return {
     append: (bytes) => file.appendFile(bytes),
-    async *bytes() {
-      for (let at = 0; ;) {
+    async *bytes(from = 0) {
+      for (let at = from; ;) {
         const { buffer, bytesRead } = await file.read({
           buffer: Buffer.alloc(CHUNK_SIZE),
           position: at,

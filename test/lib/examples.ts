@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { expect, onTestFinished } from "vitest";
@@ -113,6 +113,8 @@ const files: Readonly<Record<string, string>> = {
     "mode: custom\nrules: {segmentation: {separator: '\\n', max_tokens: 500}, pre_processing_rules: []}\n",
   "longer.yaml":
     "mode: custom\nrules: {segmentation: {separator: '\\n', max_tokens: 900}, pre_processing_rules: []}\n",
+  "directory.mjs": readFileSync(join(root, "examples/sources/directory.mjs"), "utf8"),
+  "sources.yaml": "sources:\n  handbook: { kb: Handbook, source: docs }\n",
   "mood.json": '"happy"',
   "november.jsonl": `${JSON.stringify({ id: "1", created_at: 1795219614, workflow_run: { id: "2", status: "succeeded" } })}\n`,
 };

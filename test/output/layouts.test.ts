@@ -222,6 +222,8 @@ const elsewhere = new Map([
   ["kb backup list", "needs a directory: backup.test.ts"],
   ["kb backup diff", "needs a directory: backup.test.ts"],
   ["kb chunk export", "writes a file"],
+  ["kb sync history", "needs earlier syncs: sources-file.test.ts"],
+  ["kb source check", "runs a program: sources.test.ts"],
   ["kb verify", "prints differences like kb plan"],
   ["kb sandbox", "runs until it is interrupted"],
   ["wf top", "redraws a screen until it is interrupted"],

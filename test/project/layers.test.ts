@@ -60,7 +60,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   ora: /^output\//,
   "eventsource-parser": /^api\/sse\.ts$/,
   "jq-wasm": /^output\//,
-  ignore: /^commands\/kb\/sync\/walk\.ts$/,
+  ignore: /^commands\/kb\/sources\/walk\.ts$/,
   yaml: /^(output\/|lib\/formats\/yaml[\w-]*\.ts$|commands\/(kb\/declarative|wf\/expect)\/)/,
   "fastest-levenshtein": /^commands\/wf\/test\/answers\/compare-answer\.ts$/,
   ajv: /^commands\/wf\/test\/answers\/check-schema\.ts$/,
@@ -73,7 +73,11 @@ const packages: Readonly<Record<string, RegExp>> = {
   "@modelcontextprotocol/server/validators/ajv": /^commands\/shared\/mcp\/server\.ts$/,
   "@modelcontextprotocol/node": /^commands\/shared\/mcp\/http\.ts$/,
   fflate: /^sandbox\/knowledge\/documents\.ts$/,
-  htmlparser2: /^sandbox\/readers\/markup\.ts$/,
+  htmlparser2: /^(sandbox\/readers\/markup|commands\/kb\/sources\/page-list)\.ts$/,
+  linkedom: /^commands\/kb\/sources\/markdown\.ts$/,
+  turndown: /^commands\/kb\/sources\/markdown\.ts$/,
+  "@mozilla/readability": /^commands\/kb\/sources\/markdown\.ts$/,
+  "robots-parser": /^commands\/kb\/sources\/site\.ts$/,
   "node-sqlite3-wasm": /^sandbox\/storage\/sqlite\.ts$/,
 };
 

@@ -12,7 +12,7 @@ export const commandGroups: Readonly<
     ],
     ["Backup and repair", ["backup", "undo", "check", "heal"]],
     ["Settings and diagnosis", ["login", "profile", "config", "doctor", "completion"]],
-    ["Other", ["mcp", "sandbox", "api", "skill", "model", "pipeline"]],
+    ["Other", ["mcp", "sandbox", "api", "skill", "model", "pipeline", "source"]],
   ],
   wf: [
     ["Running", ["run", "retry", "stop", "wait", "form", "file"]],
@@ -51,5 +51,6 @@ export const groupPurposes: Readonly<Record<string, string>> = {
   profile: "Manage stored profiles",
   config: "Explain where settings come from",
   completion: "Print completion scripts for shells",
+  source: "Check programs that are sources for kb sync",
   skill: "Install a skill for coding agents",
 };

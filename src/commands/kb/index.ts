@@ -44,7 +44,12 @@ export const kbFeatures: readonly Feature[] = [
   }),
   tasks("sync status", () => import("./sync/command.ts"), {
     kbSync: () => import("./sync/sync.ts"),
+    kbSyncRun: () => import("./sync/run-sources.ts"),
+    kbSyncHistory: async () => (await import("./sync/run-sources.ts")).history,
     kbStatus: () => import("./sync/status.ts"),
+  }),
+  tasks("source", () => import("./sources/command.ts"), {
+    sourceCheck: () => import("./sources/check.ts"),
   }),
   tasks("eval", () => import("./eval/command.ts"), {
     kbEval: () => import("./eval/eval.ts"),

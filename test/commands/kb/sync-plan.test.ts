@@ -159,7 +159,28 @@ describe("a sync: documents without a file", () => {
 
   test("a document whose name a new file takes is kept", () => {
     const renamed = document("a", { metadata: { ...document("b").metadata, kb_path: "b" } });
-    expect(plan([file("a")], [renamed], { prune: true })).toEqual(["create a"]);
+    const other = { ...file("a"), hash: "0".repeat(64) };
+    expect(plan([other], [renamed], { prune: true })).toEqual(["create a"]);
+  });
+
+  test("a file with another path and the same content keeps its document, with prune only", () => {
+    const old = document("b");
+    expect(plan([file("a")], [old], { prune: true })).toEqual(["update a renamed from b"]);
+    expect(plan([file("a")], [old])).toEqual(["create a"]);
+    const mayExist = () => true;
+    expect(plan([file("a")], [old], { prune: true, mayExist })).toEqual(["create a"]);
+    expect(plan([file("a"), file("c")], [old], { prune: true })).toEqual([
+      "update a renamed from b",
+      "create c",
+    ]);
+    expect(plan([file("a"), file("b")], [old], { prune: true })).toEqual([
+      "create a",
+      "unchanged b",
+    ]);
+    const others = document("b", { metadata: { ...old.metadata, kb_source: "hr" } });
+    expect(plan([file("a")], [others], { prune: true })).toEqual(["create a"]);
+    const touched = document("b", { stored: "f2" });
+    expect(plan([file("a")], [touched], { prune: true })).toEqual(["create a", "delete b"]);
   });
 
   test("of two documents of one path, the disabled one is the duplicate", () => {

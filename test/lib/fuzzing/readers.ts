@@ -361,7 +361,12 @@ const frontMatters = target(
     if (found.kind === "broken" && !(found.line >= 1)) throw new Error(`line ${found.line}`);
     const path = `${text.replaceAll("\0", "").slice(0, 600)}.md`;
     const file = { kind: "file", path, location: "x", size: bytes.length } as const;
-    const local = await readLocalFile(file, { prefix: "p" }, true, contextOf(bytes));
+    const from = {
+      label: "x",
+      list: () => Promise.reject(new Error()),
+      get: async () => ({ bytes }),
+    };
+    const local = await readLocalFile(file, { from, prefix: "p", withFrontMatter: true });
     if ("name" in local && [...local.name].length > 200) throw new Error("the name is too long");
   },
 );

@@ -47,6 +47,10 @@ export interface SourceDocument {
   readonly kind: "text" | "file";
   /** Path to open it. */
   readonly location: string;
+  /** Reads it, if it is not a file of this machine. */
+  readonly read?: () => Promise<Uint8Array>;
+  /** Mark of the fingerprint that its source has for this content. */
+  readonly fingerprint?: string;
   /** Hash of its content; null if an export has no content for it. */
   readonly hash: string | null;
   /** Size to index: characters of a text, bytes of a file or in an export. */

@@ -1,6 +1,13 @@
 import { groupBy } from "../../../lib/collect.ts";
 import { own } from "../../../lib/json.ts";
-import { isIndexed, isKnownToHold, isTouched, mayHold, syncFields } from "../documents/index.ts";
+import {
+  isAddress,
+  isIndexed,
+  isKnownToHold,
+  isTouched,
+  mayHold,
+  syncFields,
+} from "../documents/index.ts";
 import type { DocumentState } from "../documents/index.ts";
 import { change } from "./change.ts";
 import type { Action, DocumentChange, SourceDocument } from "./change.ts";
@@ -51,8 +58,17 @@ export function planDocuments(
     ? matchMarks(sources, current.documents)
     : matchContents(sources, current);
   const changes: DocumentChange[] = [];
+  const moved = rules.prune
+    ? movedDocuments(sources, matches, current.documents, rules)
+    : undefined;
   for (const source of sources) {
     const [document, ...duplicates] = matches.get(source) ?? [];
+    const former = document ? undefined : moved?.get(source);
+    if (former) {
+      const note = `renamed from ${former.metadata[syncFields.path]}`;
+      changes.push(documentChange("update", source.path, { source, document: former }, note));
+      continue;
+    }
     changes.push(
       hasMarks
         ? syncChange(source, document, current, rules)
@@ -93,13 +109,15 @@ function syncChange(
   file: SourceDocument,
   document: DocumentState | undefined,
   { hashes }: RemoteDocuments,
-  { adopt, rewrite }: DocumentRules,
+  { adopt, rewrite, source }: DocumentRules,
 ): DocumentChange {
   const plan = (action: Action, note?: string) =>
     documentChange(action, file.path, { source: file, document }, note);
   if (!document) return plan("create");
   const isKnown = isKnownToHold(document, file);
   const hasContent = isKnown || hashes.get(document.id) === file.hash;
+  const owner = otherOwner(document, source);
+  if (owner !== undefined && !adopt) return plan("conflict", `synced from ${owner}`);
   if (!hasContent && !adopt && document.metadata[syncFields.path] === undefined)
     return plan("conflict", document.from_api ? probablyOurs : notOurs);
   if (!document.enabled || document.archived) {
@@ -110,8 +128,46 @@ function syncChange(
   if (document.indexing_status === "error") return plan("update", failedBefore);
   if (!hasContent) return plan("update", isTouched(document, file) ? touched : undefined);
   if (rewrite) return plan("update", indexedAgain);
-  if (!isKnown) return plan("adopt");
-  return plan(hasValues(document, file) ? "unchanged" : "metadata");
+  if (!isKnown || owner !== undefined) return plan("adopt");
+  const { fingerprint = document.metadata[syncFields.fingerprint] } = file;
+  const isMarked = document.metadata[syncFields.fingerprint] === fingerprint;
+  return plan(isMarked && hasValues(document, file) ? "unchanged" : "metadata");
+}
+
+/** The other source that synced a document; directories with a path in common are one. */
+function otherOwner({ metadata }: DocumentState, source: string | undefined): string | undefined {
+  const owner = metadata[syncFields.source];
+  if (owner === undefined || owner === source) return undefined;
+  if (!isAddress(owner) && !isAddress(source)) return undefined;
+  return owner === "." ? "a directory" : String(owner);
+}
+
+/** Documents of this source whose file has another path now, with the same content. */
+function movedDocuments(
+  files: readonly SourceDocument[],
+  matches: Matches,
+  documents: readonly DocumentState[],
+  { source, mayExist }: DocumentRules,
+): ReadonlyMap<SourceDocument, DocumentState> {
+  const paths = new Set(files.map(({ path }) => path));
+  const left = documents.filter((each) => {
+    const path = String(each.metadata[syncFields.path] ?? "");
+    const isOwn = each.metadata[syncFields.source] === source && path !== "";
+    const isEditable = each.enabled && !each.archived && each.indexing_status === "completed";
+    return isOwn && isEditable && !paths.has(path) && !mayExist?.(path);
+  });
+  const moved = new Map<SourceDocument, DocumentState>();
+  if (left.length === 0) return moved;
+  const byHash = groupBy(left, ({ metadata }) => metadata[syncFields.hash]);
+  for (const file of files) {
+    if (file.hash === null || matches.get(file)?.length) continue;
+    const end = /(\.[^./]*)?$/.exec(file.path)?.[0] ?? "";
+    const same = byHash.get(file.hash) ?? [];
+    const at = same.findIndex((each) => isKnownToHold(each, file) && each.name.endsWith(end));
+    const [document] = at < 0 ? [] : same.splice(at, 1);
+    if (document) moved.set(file, document);
+  }
+  return moved;
 }
 
 const notOurs = "no sync created the document of this name";
@@ -157,6 +213,7 @@ function pruneChanges(
   { source, mayExist }: DocumentRules,
 ): DocumentChange[] {
   const paths = new Set(files.map(({ path }) => path));
+  const updated = new Set(changes.map(({ document }) => document));
   // A new document can take over an existing one of its name (server §9.1), which must stay then.
   const createdNames = new Set(
     changes.flatMap((each) => (each.action === "create" && each.source ? [each.source.name] : [])),
@@ -165,6 +222,7 @@ function pruneChanges(
     const path = String(document.metadata[syncFields.path] ?? "");
     if (document.metadata[syncFields.source] !== source || path === "") return [];
     if (paths.has(path) || createdNames.has(document.name)) return [];
+    if (updated.has(document)) return []; // renamed
     if (document.archived) return [documentChange("skip", path, { document }, archivedStays)];
     return mayExist?.(path) ? [] : [documentChange("delete", path, { document })];
   });

@@ -25,9 +25,13 @@ export class SourceReader {
   /** The content of a source; when it is sent again, that of then. */
   read(source: SourceDocument): Promise<Uint8Array> {
     if (!this.#ahead.has(source)) this.#readFrom(this.#order.indexOf(source, this.#next));
-    const content = this.#ahead.get(source) ?? this.#files.read(source.location);
+    const content = this.#ahead.get(source) ?? this.#contentOf(source);
     this.#ahead.delete(source);
     return content;
+  }
+
+  #contentOf({ read, location }: SourceDocument): Promise<Uint8Array> {
+    return read ? read() : this.#files.read(location);
   }
 
   #readFrom(first: number): void {
@@ -37,7 +41,7 @@ export class SourceReader {
     for (const [at, source] of sources.entries()) {
       if (at > 0) size += source.size;
       if (size > MAX_SIZE) return;
-      const content = this.#files.read(source.location);
+      const content = this.#contentOf(source);
       content.catch(() => {}); // thrown when it is sent
       this.#ahead.set(source, content);
       this.#next = first + at + 1;

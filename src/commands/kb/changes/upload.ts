@@ -121,6 +121,7 @@ export const valuesOf = (
     [syncFields.source]: source,
     [syncFields.hash]: hash,
     ...(stored !== null && { [syncFields.stored]: stored }),
+    ...(file?.fingerprint !== undefined && { [syncFields.fingerprint]: file.fingerprint }),
   }),
 });
 

@@ -33,6 +33,7 @@ export {
   isKnownToHold,
   isTouched,
   mayHold,
+  isAddress,
   syncFields,
   isCustomField,
 } from "./marks.ts";

@@ -2,13 +2,15 @@ import type { DocumentState } from "./state.ts";
 
 /**
  * Metadata fields with which a sync marks a document: its file, its content (a hash, and the ID of the
- * stored file that had it, which changes with every other write, server §9.5) and its source.
+ * stored file that had it, which changes with every other write, server §9.5) and its source, with the fingerprint that a source other than a directory
+ * has for this content.
  */
 export const syncFields = {
   path: "kb_path",
   hash: "kb_hash",
   source: "kb_source",
   stored: "kb_file",
+  fingerprint: "kb_fingerprint",
 } as const;
 
 /** Built-in fields of every server (server §7). */
@@ -49,3 +51,7 @@ export function mayHold({ metadata }: DocumentState, { hash }: Content): boolean
 export const isTouched = (document: DocumentState, { hash }: Content): boolean =>
   document.metadata[syncFields.hash] === hash ||
   (document.metadata[syncFields.stored] !== undefined && !isUntouched(document));
+
+/** Is it the address of a source that is not a directory: `exec:PROGRAM`, `git+URL`? */
+export const isAddress = (source: unknown): boolean =>
+  /^(?:(?:git|web)\+\w+|rclone|exec):/.test(String(source));

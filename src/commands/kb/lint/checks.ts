@@ -2,7 +2,7 @@ import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { counted, decodeUtf8 } from "../../../lib/text.ts";
 import { previewText } from "../chunks/index.ts";
 import type { Splitting } from "../chunks/index.ts";
-import { binaryKinds, extensionOf, extraKinds, markupKinds, textKinds } from "../sync/index.ts";
+import { binaryKinds, extensionOf, extraKinds, markupKinds, textKinds } from "../sources/index.ts";
 
 const exclude = "repair it, or exclude it with .kbignore or --exclude";
 

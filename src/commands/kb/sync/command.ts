@@ -10,9 +10,9 @@ import { changeResults, syncRequests, transferFlags } from "../changes/index.ts"
 /** Which files belong to which documents. */
 const comparedParams = {
   dataset_id,
-  directory: local.text("Directory; links that leave it are not followed", {
+  directory: local.text("Directory, or another source: exec:PROGRAM", {
     required,
-    placeholder: "dir",
+    placeholder: "source",
   }),
   include: local.text("Only files that match, e.g. '**/*.md'", {
     placeholder: "pattern",
@@ -27,6 +27,9 @@ const comparedParams = {
   }),
   prune: local.flag("Delete documents whose file no longer exists"),
   adopt: local.flag("Take over documents that have the name of a file"),
+  checksum: local.flag("Read and compare every file, also where fingerprints are the same"),
+  max_size: local.text("Skip larger files, e.g. 5MB", { placeholder: "size" }),
+  allow_private: local.flag("Let the name of a site lead to a private address"),
   metadata_from: local.choice(["front-matter"], "Read metadata from each text's front matter"),
   metadata: local.text("Metadata as field=value; {1} is the first wildcard", {
     placeholder: "field=value",
@@ -56,11 +59,11 @@ const watchedRows = onTerminal(
 );
 
 export const kbSync = task({
-  command: "kb sync <kb> <dir>",
-  action: "sync {dir} to knowledge base {kb}",
-  summary: "Sync a directory to a knowledge base",
+  command: "kb sync <kb> <source>",
+  action: "sync {source} to knowledge base {kb}",
+  summary: "Sync a directory or another source to a knowledge base",
   about:
-    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same. If --rewrite would drop chunks that were edited,\nadded, disabled or removed by hand, the command names them and asks.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
+    "Creates documents for new files, updates changed ones in place and skips unchanged ones. The state\nis stored as document metadata (kb_path, kb_hash, kb_source, kb_file), so any machine can continue.\nChanges made on the server are overwritten. A document that has the name of a file but was not\nsynced is a conflict unless its content is the same, and so is one of another source. If --rewrite would drop chunks that were edited,\nadded, disabled or removed by hand, the command names them and asks.\n\nmd, markdown, mdx and txt files are sent as text, others are uploaded: their document names have\nU+2215 in place of /. --prune keeps documents of files that are excluded or unreadable. Each shard\nsyncs a share of the files; only shard 1 can --prune, after the others.",
   parallel: true,
   params: syncParams,
   output: ({ watch }) => (watch ? watchedRows : undefined),
@@ -78,14 +81,60 @@ export const kbSync = task({
   ],
 });
 
+export const syncRunParams = {
+  name: local.text("Sources of the file (default: all)", { many: true, placeholder: "name" }),
+  config: local.text("File of sources (default sources.yaml)", { placeholder: "file" }),
+  allow_run: local.flag("Run the programs that the file names"),
+  rewrite: syncParams.rewrite,
+  checksum: comparedParams.checksum,
+  ...transferFlags,
+};
+
+export const kbSyncRun = task({
+  command: "kb sync run [name...]",
+  action: "sync the sources of {config}",
+  summary: "Sync the sources of a file, each to its knowledge base",
+  about:
+    "`kb sync --config FILE` is the same. The file names knowledge bases, sources, filters and metadata;\nsecrets are in variables or come from commands. A source that fails does not stop the others.",
+  parallel: true,
+  namesFiles: true,
+  params: syncRunParams,
+  returns: onTerminal(
+    { ...changeResults, name: "path" },
+    withNamePath("document_id", list("", "source:name action path note document_id:id")),
+  ),
+  sends: [...syncRequests, listChunks, createKnowledgeBase],
+  effect: "writes",
+  plans: true,
+  confirms: true,
+  exits: ["partial"],
+  examples: [
+    "kb sync run --config sources.yaml",
+    "kb sync run handbook --config sources.yaml --dry-run",
+  ],
+});
+
+export const syncHistoryParams = { source: local.text("Only this source of a file") };
+
+export const kbSyncHistory = task({
+  command: "kb sync history",
+  action: "show earlier syncs",
+  summary: "Show earlier syncs of files of sources, the latest first",
+  about: "The last 1,000 syncs of this machine that `kb sync --config` ran.",
+  params: syncHistoryParams,
+  returns: list("", "at source:name kb result seconds note"),
+  effect: "reads",
+  examples: ["kb sync history", "kb sync history --source handbook -o json"],
+});
+
 export const statusParams = {
   ...comparedParams,
   exit_code: local.flag("Exit with code 14 if a sync would change something"),
 };
 
 export const kbStatus = task({
-  command: "kb status <kb> <dir>",
-  action: "compare {dir} with knowledge base {kb}",
+  command: "kb status <kb> <source>",
+  action: "compare {source} with knowledge base {kb}",
   summary: "Show what a sync of a directory would do",
   about:
     "Plans the sync with the same flags and shows its size; nothing is changed. `kb sync --dry-run` lists\neach change. Files with unsupported types count as skipped, which is not a difference.",

@@ -1,11 +1,20 @@
-import { reasonOf, usage } from "../../../errors.ts";
+import { CliError, isFatal, reasonOf, usage } from "../../../errors.ts";
 import { parseFrontMatter } from "../../../lib/formats/yaml.ts";
 import { sha256 } from "../../../lib/sha256.ts";
 import { decodeText } from "../../../lib/text.ts";
-import type { Context } from "../../task/command-spec.ts";
 import type { SourceDocument } from "../changes/index.ts";
-import { uploadKind } from "./file-kinds.ts";
-import type { DirectoryEntry, FileFilter, FoundFile, Obstacle } from "./walk.ts";
+import { isKnownToHold, syncFields } from "../documents/index.ts";
+import type { DocumentState } from "../documents/index.ts";
+import { uploadKind } from "../sources/index.ts";
+import type {
+  Content,
+  FileFilter,
+  Obstacle,
+  Source,
+  SourceEntry,
+  SourceObject,
+} from "../sources/index.ts";
+import type { Spool } from "./spool.ts";
 
 /** Which files of a directory to sync, and under which path. */
 export interface Selection extends FileFilter {
@@ -28,51 +37,148 @@ export interface SkippedFile {
 }
 
 const unsupportedType = "unsupported file type";
+const tooLarge = "larger than --max-size";
 
 /** Is it a file that a sync skips without an error? */
 export const isUnsupported = ({ problem, kind }: SkippedFile): boolean =>
-  problem === unsupportedType || kind === "link-loop" || kind === "no-file";
+  problem === unsupportedType || problem === tooLarge || kind === "link-loop" || kind === "no-file";
 
 /** Limit for the name of a document; the server truncates longer ones (server §9.1). */
 export const MAX_NAME_LENGTH = 200;
 
-/** Reads a file, or reports why it cannot become a document. */
+/** How files are read. */
+export interface FileReading extends Selection {
+  readonly from: Source;
+  readonly withFrontMatter: boolean;
+  /** Most bytes of a file. */
+  readonly maxSize?: number | undefined;
+  /** The documents that this source may know to be unchanged, by the path of their file. */
+  readonly synced?: ReadonlyMap<string, SyncedDocument> | undefined;
+  /** Keeps contents that are not files of this machine. */
+  readonly spool?: Spool | undefined;
+}
+
+/** What a document says of the content that it was synced with. */
+export interface SyncedDocument {
+  readonly hash: string;
+  /** The fingerprint of the source, and its mark. */
+  readonly fingerprint: string;
+  readonly mark: string;
+}
+
+/** Reads a file unless it is known to be unchanged, or reports why it cannot become a document. */
 export async function readLocalFile(
-  entry: FoundFile | Obstacle,
-  { prefix }: Selection,
-  withFrontMatter: boolean,
-  { host: { files } }: Context,
+  entry: SourceObject | Obstacle,
+  reading: FileReading,
 ): Promise<LocalFile | SkippedFile> {
+  const { prefix, from, maxSize = Infinity, synced, spool } = reading;
   const { path } = entry;
   if (entry.kind !== "file") return entry;
   const kind = uploadKind(path);
   if (kind === undefined) return { path, problem: unsupportedType };
-  const { location } = entry;
-  let content: Uint8Array;
-  try {
-    content = await files.read(location);
-  } catch (error) {
-    return { path, problem: reasonOf(error) };
-  }
-  if (content.length === 0) return { path, problem: "the file is empty" };
-  const text = kind === "text" ? decodeText(content) : undefined;
-  if (kind === "text" && text === undefined) return { path, problem: "not valid UTF-8 text" };
-  if (text?.trim() === "") return { path, problem: "the file contains only whitespace" };
-  const front = withFrontMatter && text !== undefined ? await parseFrontMatter(text) : undefined;
-  if (front?.kind === "broken")
-    return { path, problem: `invalid front matter, line ${front.line}: ${front.reason}` };
+  if ((entry.size ?? 0) > maxSize) return { path, problem: tooLarge };
   const fullPath = documentPath(path, prefix);
-  return {
+  const known = synced?.get(fullPath);
+  const file = {
     path: fullPath,
     relativePath: documentPath(path, undefined),
-    location,
+    location: entry.location ?? path,
     name: documentName(fullPath, kind),
     kind,
-    hash: sha256(content),
-    size: text === undefined ? content.length : codePoints(text),
-    metadata: front?.kind === "good" ? plainValues(front.fields) : {},
+    size: entry.size ?? 0,
+    metadata: entry.metadata ?? {},
+  } as const;
+  const unchanged = known && { ...file, hash: known.hash, fingerprint: known.mark };
+  if (unchanged && isUnchanged(entry, reading)) return unchanged;
+  let content: Content | undefined;
+  try {
+    content = await from.get(entry, known?.fingerprint);
+  } catch (error) {
+    if (error instanceof CliError && isFatal(error)) throw error;
+    return { path, problem: reasonOf(error) };
+  }
+  if (!content) return unchanged ?? { path, problem: "the source has no content for it" };
+  const { bytes, fingerprint = entry.fingerprint } = content;
+  if (bytes.length > maxSize) return { path, problem: tooLarge };
+  const checked = await checkedText(path, bytes, reading.withFrontMatter);
+  if ("problem" in checked) return checked;
+  const read = await spool?.put(bytes);
+  return {
+    ...file,
+    hash: sha256(bytes),
+    size: checked.size,
+    metadata: { ...checked.metadata, ...file.metadata, ...content.metadata },
+    ...(fingerprint !== undefined && {
+      fingerprint: fingerprintMark(fingerprint, entry.size, reading),
+    }),
+    ...(read && { read }),
   };
 }
+
+/** Does the document of an object have its fingerprint? */
+export function isUnchanged(object: SourceObject, reading: FileReading): boolean {
+  const { fingerprint, size, path } = object;
+  const known = reading.synced?.get(documentPath(path, reading.prefix));
+  return fingerprint !== undefined && known?.mark === fingerprintMark(fingerprint, size, reading);
+}
+
+/** The size to index of a content and its front matter, or why it cannot become a document. */
+async function checkedText(
+  path: string,
+  bytes: Uint8Array,
+  withFrontMatter: boolean,
+): Promise<SkippedFile | Pick<LocalFile, "size" | "metadata">> {
+  if (bytes.length === 0) return { path, problem: "the file is empty" };
+  if (uploadKind(path) !== "text") return { size: bytes.length, metadata: {} };
+  const text = decodeText(bytes);
+  if (text === undefined) return { path, problem: "not valid UTF-8 text" };
+  if (text.trim() === "") return { path, problem: "the file contains only whitespace" };
+  const front = withFrontMatter ? await parseFrontMatter(text) : undefined;
+  if (front?.kind === "broken")
+    return { path, problem: `invalid front matter, line ${front.line}: ${front.reason}` };
+  const metadata = front?.kind === "good" ? plainValues(front.fields) : {};
+  return { size: codePoints(text), metadata };
+}
+
+/** The way in which contents are read; another one makes all fingerprints count as new. */
+const READING = 1;
+
+/**
+ * The mark of a fingerprint: with what else decides about the content and its metadata, and with the size, which
+ * shows that a fingerprint does not change.
+ */
+const fingerprintMark = (
+  fingerprint: string,
+  size: number | undefined,
+  { withFrontMatter }: Pick<FileReading, "withFrontMatter">,
+): string => `${wayOf(withFrontMatter)}:${size ?? ""}:${fingerprint}`;
+
+const wayOf = (withFrontMatter: boolean): string => `${READING}${withFrontMatter ? "f" : ""}`;
+
+/** The documents of a source that have a content of it and its fingerprint, by the path of their file. */
+export const syncedDocuments = (
+  documents: readonly DocumentState[],
+  source: string,
+  withFrontMatter: boolean,
+): ReadonlyMap<string, SyncedDocument> =>
+  new Map(
+    documents.flatMap((document): (readonly [string, SyncedDocument])[] => {
+      const { path, hash, source: owner, fingerprint } = syncFields;
+      const { [path]: at, [hash]: content, [fingerprint]: mark, [owner]: of } = document.metadata;
+      const [, way, given] = /^(\w+):\d*:(.*)$/s.exec(String(mark)) ?? [];
+      const isIndexed = /^[0-9a-f]{64}$/.test(String(content)); // not "pending:…"
+      const isOwn = of === source && isKnownToHold(document, { hash: String(content) });
+      if (
+        !isOwn ||
+        !isIndexed ||
+        given === undefined ||
+        way !== wayOf(withFrontMatter) ||
+        document.indexing_status === "error"
+      )
+        return [];
+      return [[String(at), { hash: String(content), fingerprint: given, mark: String(mark) }]];
+    }),
+  );
 
 /** The prefix without slashes at its end. Throws usage for one that is not a relative path. */
 export function parsePrefix(text: string | undefined): string | undefined {
@@ -147,10 +253,10 @@ export function requireDistinctNames(files: readonly LocalFile[]): void {
  * files below a directory that is excluded or cannot be read, so they may.
  */
 export function presenceIn(
-  entries: readonly DirectoryEntry[],
+  entries: readonly SourceEntry[],
   prefix: string | undefined,
 ): (path: string) => boolean {
-  const pathOf = ({ path }: DirectoryEntry) => documentPath(path, prefix);
+  const pathOf = ({ path }: SourceEntry) => documentPath(path, prefix);
   const present = new Set(entries.map(pathOf));
   const opaque = new Set(entries.filter(({ kind }) => kind !== "file").map(pathOf));
   return (path) =>

@@ -1,63 +1,61 @@
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { usage } from "../../../errors.ts";
-import { collect } from "../../../lib/collect.ts";
 import { isInShard } from "../../task/shard.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { isCustomField, convertValues, typesFor } from "../documents/index.ts";
 import type { KbState } from "../documents/index.ts";
-import { documentNames } from "../snapshot/index.ts";
-import { documentPath, readLocalFile } from "./local-files.ts";
-import type { LocalFile, Selection, SkippedFile } from "./local-files.ts";
+import type {
+  FileFilter,
+  Source,
+  SourceEntry,
+  SourceList,
+  SourceObject,
+} from "../sources/index.ts";
+import { uploadKind } from "../sources/index.ts";
+import { documentPath, isUnchanged, readLocalFile } from "./local-files.ts";
+import type { LocalFile, FileReading, SkippedFile } from "./local-files.ts";
 import { matchesNone, patternValues } from "./patterns.ts";
 import type { Pattern } from "./patterns.ts";
-import { walkFiles } from "./walk.ts";
-import type { DirectoryEntry } from "./walk.ts";
 
 /** Number of files read at a time. */
 const concurrency = 16;
 
-export interface ScanOptions extends Selection {
-  readonly directory: string;
-  readonly prune?: boolean | undefined;
-  readonly metadata_from?: "front-matter" | undefined;
-}
-
 /**
- * Lists a directory; the files of an export have the names of their documents. Throws usage if there is no
- * file and --prune would delete every document.
+ * Lists a source. Throws usage if there is no file and --prune would delete every document; of an incomplete list,
+ * nothing is deleted.
  */
 export async function listEntries(
-  { directory, prune, include, exclude }: ScanOptions,
-  context: Context,
-): Promise<readonly DirectoryEntry[]> {
-  const entries = await collect(walkFiles(directory, { include, exclude }, context.host.files));
-  const isReadable = entries.every(({ path }) => path !== ".");
-  if (prune && !(isReadable && entries.some(({ kind }) => kind === "file"))) {
-    const message = `no readable files in ${directory}; refusing to --prune everything`;
-    throw usage(message);
-  }
-  const names = await documentNames(directory, context.host.files);
-  if (names.size === 0) return entries;
-  return entries.map((entry) => ({ ...entry, path: names.get(entry.path) ?? entry.path }));
+  from: Source,
+  { prune, include, exclude }: FileFilter & { readonly prune?: boolean | undefined },
+): Promise<SourceList> {
+  const list = await from.list({ include, exclude });
+  const isReadable = list.entries.every(({ path }) => path !== ".");
+  const isEmpty = !list.entries.some(({ kind }) => kind === "file");
+  if (prune && (!isReadable || (isEmpty && list.problem === undefined)))
+    throw usage(`no readable files in ${from.label}; refusing to --prune everything`);
+  return list;
 }
 
 /** Reads the files of the shard. */
 export async function readFiles(
-  entries: readonly DirectoryEntry[],
-  { shard, ...options }: ScanOptions & { readonly shard: Shard | undefined },
+  entries: readonly SourceEntry[],
+  reading: FileReading & { readonly shard: Shard | undefined },
   context: Context,
 ) {
+  const { from, prefix, shard } = reading;
   const inShard = entries
     .filter((entry) => entry.kind !== "excluded")
-    .filter(({ path }) => isInShard(documentPath(path, options.prefix), shard));
-  const withFrontMatter = options.metadata_from !== undefined;
+    .filter(({ path }) => isInShard(documentPath(path, prefix), shard));
   let done = 0;
   const count = (current?: string) =>
     context.progress({ verb: "Reading", done, total: inShard.length, unit: "files", current });
   count();
-  const read = await mapAll(inShard, concurrency, async (entry) => {
-    const file = await readLocalFile(entry, options, withFrontMatter, context);
+  const isRead = (entry: SourceEntry): entry is SourceObject =>
+    entry.kind === "file" && uploadKind(entry.path) !== undefined && !isUnchanged(entry, reading);
+  await from.prepare?.(inShard.filter(isRead));
+  const read = await mapAll(inShard, from.concurrency ?? concurrency, async (entry) => {
+    const file = await readLocalFile(entry, reading);
     done++;
     count(entry.path);
     return file;
@@ -101,7 +99,7 @@ export function withMetadata(
 export async function noticeUnused(
   files: readonly LocalFile[],
   patterns: readonly Pattern[],
-  entries: readonly DirectoryEntry[],
+  entries: readonly SourceEntry[],
   context: Context,
 ): Promise<void> {
   const names = new Set(files.flatMap(({ metadata }) => Object.keys(metadata)));

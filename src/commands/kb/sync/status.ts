@@ -6,11 +6,13 @@ import type { Input } from "../../../operations/operation.ts";
 import { countsOf, isOutOfSync, plannedRow, sizeOf } from "../changes/index.ts";
 import type { Action, Change } from "../changes/index.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { markOf, openSource } from "../sources/index.ts";
 import type { statusParams } from "./command.ts";
 import { parsePrefix } from "./local-files.ts";
 import { openSyncJournal } from "./made-journal.ts";
 import { planSync } from "./plan.ts";
 import type { SyncPlan } from "./plan.ts";
+import { newSpool } from "./spool.ts";
 
 /** What a sync would do, as counts for programs and as texts for people. */
 interface SyncStatus {
@@ -31,11 +33,17 @@ export async function* run(
   context: Context,
 ): AsyncGenerator<SyncStatus> {
   const prefix = parsePrefix(args.prefix);
-  const source = prefix ?? ".";
+  const from = await openSource(args.directory, context, { isPrivate: args.allow_private });
+  const source = markOf(from, prefix);
   // A dry run opens the journal to read it.
   const reads = { ...context, options: { ...context.options, dryRun: true } };
   const journal = await openSyncJournal(args.dataset_id, source, reads);
-  const plan = await planSync(journal, { ...args, prefix, source }, undefined, context);
+  const spool = newSpool(context);
+  const input = { ...args, prefix, source, from, spool };
+  const plan = await planSync(journal, input, undefined, context).finally(async () => {
+    await spool.close();
+    await from.close?.();
+  });
   const status = statusOf(plan);
   yield status;
   if (!exit_code || status.state === "up to date") return;
@@ -45,9 +53,8 @@ export async function* run(
   });
 }
 
-function statusOf({ changes, scanned, unfit, withoutFile }: SyncPlan): SyncStatus {
+function statusOf({ changes, count: files, unfit, withoutFile }: SyncPlan): SyncStatus {
   const rows = [...changes.map(plannedRow), ...unfit];
-  const files = scanned.files.length + scanned.skipped.length;
   const isProblem = (row: Change) => isOutOfSync(row) || row.action === "skip";
   const same = rows.filter(({ action }) => action === "unchanged");
   const problems = rows.filter(isProblem);

@@ -1,21 +1,24 @@
 import { CliError, refused, stoppedByUser, usage } from "../../../errors.ts";
 import { commandLine } from "../../../lib/command-line.ts";
 import { counted, firstNames, withSlashes } from "../../../lib/text.ts";
-import { confirmLosses, lossesOfAll, syncFields } from "../documents/index.ts";
+import { confirmLosses, isAddress, lossesOfAll, syncFields } from "../documents/index.ts";
 import type { DocumentState, KbState } from "../documents/index.ts";
 import { indexedAgain, makeDocuments } from "../changes/index.ts";
 import type { Change, DocumentChange } from "../changes/index.ts";
-import { uploadKind } from "./file-kinds.ts";
 import { openSyncJournal } from "./made-journal.ts";
 import type { SyncJournal } from "./made-journal.ts";
 import { parsePrefix } from "./local-files.ts";
 import { planSync } from "./plan.ts";
+import type { PlanOptions } from "./plan.ts";
 import { noticeUnused } from "./scan.ts";
 import { parseShard, startIn } from "../../task/shard.ts";
 import type { Shard } from "../../task/shard.ts";
 import type { ProgressStep } from "../../../output/report-model.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { newSpool } from "./spool.ts";
+import { markOf, openSource, uploadKind } from "../sources/index.ts";
+import type { SourceOptions } from "../sources/index.ts";
 import type { syncParams } from "./command.ts";
 
 /** The flags, and how documents are split (default: as the last one of them). */
@@ -34,15 +37,20 @@ const debounceMs = 500;
 const idle: ProgressStep = { done: 0, total: 0, unit: "files" };
 
 /** Syncs a directory to a knowledge base, once or after every change. */
-export async function* run(args: SyncInput, context: Context): AsyncGenerator<SyncRow> {
+export async function* run(
+  args: SyncInput,
+  context: Context,
+  options: SourceOptions = { isPrivate: args.allow_private },
+): AsyncGenerator<SyncRow> {
   const input = { ...args, prefix: parsePrefix(args.prefix) };
   maxDeletes(input, 0); // throws for an invalid value
   const shard = parseShard(input.shard, context.host.env);
   if (input.prune && shard && shard.index !== 1) {
     throw usage("--prune works only in shard 1, after the other shards");
   }
+  if (input.watch && isAddress(input.directory)) throw usage("--watch works only for a directory");
   if (input.watch) yield* watchDirectory(input, shard, context);
-  else yield* syncOnce(input, shard, context);
+  else yield* syncOnce({ ...input, options }, shard, context);
 }
 
 async function* watchDirectory(
@@ -95,29 +103,33 @@ const isTransient = ({ kind, info: { retryable } }: CliError, isFirst: boolean):
   kind === "partial" || (!isFirst && (kind === "network" || retryable === true));
 
 async function* syncOnce(
-  input: SyncInput,
+  { options, ...input }: SyncInput & { readonly options?: SourceOptions },
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
-  const source = input.prefix ?? ".";
+  const from = await openSource(input.directory, context, options);
+  const source = markOf(from, input.prefix);
+  const spool = newSpool(context);
   const journal = await openSyncJournal(input.dataset_id, source, context);
   try {
-    yield* syncWith(journal, { ...input, source }, shard, context);
+    yield* syncWith(journal, { ...input, source, from, spool }, shard, context);
   } finally {
     await journal.close();
+    await spool.close();
+    await from.close?.();
   }
 }
 
 async function* syncWith(
   journal: SyncJournal,
-  input: SyncInput & { readonly source: string },
+  input: SyncInput & Pick<PlanOptions, "source" | "from" | "spool">,
   shard: Shard | undefined,
   context: Context,
 ): AsyncGenerator<SyncRow> {
   const { dataset_id, prefix, source, prune = false } = input;
   const plan = await planSync(journal, input, shard, context);
-  const { changes, documents, entries, mayExist, patterns, scanned, state } = plan;
-  await noticeUnused(scanned.files, input.match ? patterns : [], entries, context);
+  const { changes, documents, entries, files, mayExist, patterns, state } = plan;
+  await noticeUnused(files, input.match ? patterns : [], entries, context);
   if (prune) await noticeUnmarked(documents, changes, { prefix, mayExist }, context);
   requireTechnique(changes, state, dataset_id);
   const owned = documents.filter(({ metadata }) => metadata[syncFields.source] === source);
@@ -126,7 +138,7 @@ async function* syncWith(
   const wording = {
     verb: "sync",
     noun: "file",
-    count: scanned.files.length + scanned.skipped.length,
+    count: plan.count,
     unfit: plan.unfit,
     adopt: `to replace those in conflict: ${adoptLine(input)}`,
   } as const;

@@ -88,16 +88,16 @@ export async function* walkFiles(
     throw usage(message, status ? undefined : await missingPathHint(directory, files));
   }
   const root = await files.realPath(directory);
+  const rules = await ignoreRules();
+  const included = include.length > 0 ? rules(include) : undefined;
+  const excluded = rules(exclude);
+  yield* walk({ directory, root, rulesOf: rules, included, excluded, files }, "", [], []);
+}
+
+/** Returns what makes rules of patterns. */
+export async function ignoreRules(): Promise<Walk["rulesOf"]> {
   const { default: ignore } = await import("ignore");
-  const rulesOf = (patterns: readonly string[]) =>
-    ignore({ ignorecase: false }).add(patterns.map(simplifyPattern));
-  const included = include.length > 0 ? rulesOf(include) : undefined;
-  yield* walk(
-    { directory, root, rulesOf, included, excluded: rulesOf(exclude), files },
-    "",
-    [],
-    [],
-  );
+  return (patterns) => ignore({ ignorecase: false }).add(patterns.map(simplifyPattern));
 }
 
 interface Walk {

@@ -1,0 +1,21 @@
+/** What other features use of sources. */
+export {
+  binaryKinds,
+  extensionOf,
+  extraKinds,
+  markupKinds,
+  textKinds,
+  uploadKind,
+} from "./file-kinds.ts";
+export { openSource } from "./open.ts";
+export { markOf } from "./source.ts";
+export type {
+  Content,
+  Source,
+  SourceEntry,
+  SourceList,
+  SourceObject,
+  SourceOptions,
+} from "./source.ts";
+export { obstacle, walkFiles } from "./walk.ts";
+export type { FileFilter, FoundFile, Obstacle } from "./walk.ts";

@@ -1,0 +1,106 @@
+import { attempt } from "../../../lib/json.ts";
+
+/** A web page as Markdown. */
+export interface WebPage {
+  readonly markdown: string;
+  readonly metadata: { readonly title?: string };
+  /** Addresses of its links, without fragments. */
+  readonly links: readonly string[];
+}
+
+/** What is never part of the text. */
+const clutter =
+  "script,style,noscript,template,nav,aside,form,iframe,button,svg,[hidden],[aria-hidden=true]";
+
+/**
+ * Converts the main text of an HTML page to Markdown: what the page marks as such, or what Readability takes for
+ * it. Headings, lists, tables, code and links are kept; links are made absolute with `url`.
+ */
+export async function markdownOf(
+  bytes: Uint8Array,
+  url: string,
+  charset = "utf-8",
+): Promise<WebPage> {
+  const { parseHTML } = await import("linkedom");
+  const html = (attempt(() => new TextDecoder(charset)) ?? new TextDecoder()).decode(bytes);
+  const { document } = parseHTML(/<html/i.test(html) ? html : `<html><body>${html}</body></html>`);
+  const title = text(document.querySelector("title"));
+  const base = absolute(document.querySelector("base")?.getAttribute("href") ?? "", url) ?? url;
+  const links = new Set<string>();
+  for (const link of document.querySelectorAll("a[href]")) {
+    const target = absolute(link.getAttribute("href") ?? "", base);
+    if (target === undefined) continue;
+    link.setAttribute("href", target);
+    links.add(target.replace(/#.*$/s, ""));
+  }
+  for (const image of document.querySelectorAll("img[src]"))
+    image.setAttribute("src", absolute(image.getAttribute("src") ?? "", base) ?? "");
+  const heading = text(document.querySelector("h1"));
+  const [main] =
+    ["main,[role=main]", "article"]
+      .map((selector) => [...document.querySelectorAll(selector)])
+      .find((found) => found.length === 1) ?? [];
+  const body = main ?? (await readable(document)) ?? document.body;
+  for (const each of body.querySelectorAll(clutter)) each.remove();
+  const markdown = (await converter()).turndown(body).trim();
+  const name = heading || title;
+  const starts = /^#{1,6} /m.test(markdown.slice(0, 200));
+  return {
+    markdown: markdown === "" || starts || name === "" ? markdown : `# ${name}\n\n${markdown}\n`,
+    metadata: title === "" ? {} : { title },
+    links: [...links],
+  };
+}
+
+const text = (node: { readonly textContent: string | null } | null): string =>
+  (node?.textContent ?? "").replace(/\s+/g, " ").trim();
+
+/** An address of the web; undefined for any other. */
+function absolute(href: string, base: string): string | undefined {
+  const url = attempt(() => new URL(href, base || undefined));
+  return url && /^https?:$/.test(url.protocol) ? url.href : undefined;
+}
+
+/** The main text of a page that does not mark it. */
+async function readable(document: HtmlDocument): Promise<HtmlElement | undefined> {
+  const { Readability } = await import("@mozilla/readability");
+  const { parseHTML } = await import("linkedom");
+  const copy = document.cloneNode(true);
+  const article = attempt(() => new Readability(copy, { keepClasses: true }).parse());
+  if (!article?.content) return undefined;
+  return parseHTML(`<html><body>${article.content}</body></html>`).document.body;
+}
+
+const oneLine = (content: string): string =>
+  content
+    .trim()
+    .split("\n")
+    .map((line) => line.trim())
+    .join(" ");
+
+async function converter() {
+  const { default: Turndown } = await import("turndown/lib/turndown.browser.es.js");
+  return new Turndown({ headingStyle: "atx", codeBlockStyle: "fenced", bulletListMarker: "-" })
+    .addRule("plain code", {
+      filter: (node) => node.nodeName === "PRE" && !node.querySelector("code"),
+      replacement: (_, node) =>
+        `\n\n\`\`\`\n${(node.textContent ?? "").replace(/\n$/, "")}\n\`\`\`\n\n`,
+    })
+    .addRule("cell", {
+      filter: ["th", "td"],
+      replacement: (content) => ` ${oneLine(content).replaceAll("|", "\\|")} |`,
+    })
+    .addRule("row", { filter: "tr", replacement: (content) => `|${content}\n` })
+    .addRule("part of a table", {
+      filter: ["thead", "tbody", "tfoot"],
+      replacement: (content) => content,
+    })
+    .addRule("table", {
+      filter: "table",
+      replacement(content, node) {
+        const [first = "", ...rows] = content.split("\n").filter((line) => line.startsWith("|"));
+        const columns = node.querySelector("tr")?.querySelectorAll("th,td").length ?? 1;
+        return `\n\n${[first, `|${" --- |".repeat(columns)}`, ...rows].join("\n")}\n\n`;
+      },
+    });
+}

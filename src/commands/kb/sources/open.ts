@@ -1,0 +1,36 @@
+import { usage } from "../../../errors.ts";
+import type { Context } from "../../task/command-spec.ts";
+import type { Source, SourceOptions } from "./source.ts";
+
+/** Opens a source: a directory, `git+URL#REF:PATH`, `web+URL` or `exec:PROGRAM ARGS`. Throws usage for an address that is none. */
+export async function openSource(
+  address: string,
+  context: Context,
+  options: SourceOptions = {},
+): Promise<Source> {
+  const [, scheme = "", rest = ""] = /^(exec|git\+\w+|rclone|web\+\w+):(.*)$/s.exec(address) ?? [];
+  if (/^\w+:\/\/[^/]*:[^/]*@/.test(address.replace(/^\w+\+/, "")))
+    throw usage(
+      "the address of the source has a password",
+      "a password in the command line is seen by others",
+    );
+  if (scheme === "exec") {
+    const { programSource } = await import("./program-source.ts");
+    const { wordsOf } = await import("./program.ts");
+    return programSource(
+      { words: wordsOf(rest), cwd: options.cwd, env: options.env },
+      address,
+      context,
+    );
+  }
+  if (scheme.startsWith("git+")) {
+    const { gitSource } = await import("./git.ts");
+    return gitSource(address, context, options);
+  }
+  if (scheme.startsWith("web+")) {
+    const { siteSource } = await import("./site.ts");
+    return siteSource(address, context, options);
+  }
+  const { directorySource } = await import("./directory.ts");
+  return directorySource(address, context);
+}

@@ -1,0 +1,61 @@
+import { attempt } from "../../../lib/json.ts";
+
+/** What a sitemap lists: pages, or further sitemaps. */
+export interface Sitemap {
+  readonly pages: readonly string[];
+  readonly sitemaps: readonly string[];
+  /** Does it end where a sitemap ends? */
+  readonly complete: boolean;
+}
+
+/** Reads a sitemap, or an index of sitemaps. */
+export async function readSitemap(bytes: Uint8Array): Promise<Sitemap> {
+  const { Parser } = await import("htmlparser2");
+  const open: string[] = [];
+  const pages: string[] = [];
+  const sitemaps: string[] = [];
+  let isRoot = false;
+  let complete = false;
+  let text = "";
+  const parser = new Parser(
+    {
+      onopentag(name) {
+        if (open.length === 0) isRoot = name === "urlset" || name === "sitemapindex";
+        open.push(name);
+        text = "";
+      },
+      ontext: (data) => void (text += data),
+      onclosetag(_, isImplied) {
+        const [, parent, child] = open;
+        if (open.length === 3 && child === "loc" && !isImplied)
+          (parent === "sitemap" ? sitemaps : pages).push(text.trim());
+        open.pop();
+        if (open.length === 0 && isRoot) complete = !isImplied;
+      },
+    },
+    { xmlMode: true },
+  );
+  parser.end(new TextDecoder().decode(bytes));
+  return { pages, sitemaps, complete };
+}
+
+/**
+ * The path of the document of a page, as its address has it: `/docs/` → `docs/index.md`, `/a.html` → `a.md`,
+ * `/a.pdf` → `a.pdf`, `/a?page=2` → `a?page=2.md`.
+ */
+export function pathOfPage(url: string, isKnown: (path: string) => boolean): string {
+  const { pathname, search } = new URL(url);
+  const steps = pathname.split("/").slice(1).map(decoded);
+  const last = steps.pop() ?? "";
+  const name = (last === "" ? "index" : last) + decoded(search);
+  const path = [...steps.filter((step) => step !== ""), name].join("/");
+  if (/\.x?html?$/i.test(path)) return path.replace(/\.x?html?$/i, ".md");
+  return isKnown(path) ? path : `${path}.md`;
+}
+
+/** A part of an address for people, unless that would make another path of it. */
+function decoded(part: string): string {
+  const text = attempt(() => decodeURIComponent(part)) ?? part;
+  // oxlint-disable-next-line no-control-regex -- addresses may have them
+  return /[/\\\u0000-\u001f\u007f]/.test(text) ? part : text;
+}

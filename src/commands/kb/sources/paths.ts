@@ -1,0 +1,25 @@
+import type { FileFilter } from "./walk.ts";
+import { ignoreRules } from "./walk.ts";
+
+/** Why a path of a source cannot be one: it must stay in the source and be printable. */
+export function pathProblem(path: string): string | undefined {
+  if (path.length > 1000) return "longer than 1,000 characters";
+  // oxlint-disable-next-line no-control-regex -- a source may print them
+  if (/[\u0000-\u001f\u007f\\]/.test(path)) return "it has a control character or a backslash";
+  if (path.startsWith("/") || /^[A-Za-z]:/.test(path)) return "it is not relative";
+  const steps = path.replace(/\/$/, "").split("/");
+  if (steps.some((step) => /^\.{0,2}$/.test(step)))
+    return "it leaves the source or has an empty part";
+  return undefined;
+}
+
+/** Decides about paths as a walk does without ignore files: names that start with a dot are skipped. */
+export async function pathFilter({ include = [], exclude = [] }: FileFilter) {
+  const rules = await ignoreRules();
+  const included = include.length > 0 ? rules(include) : undefined;
+  const excluded = rules(exclude);
+  return (path: string): boolean =>
+    !path.split("/").some((step) => step.startsWith(".")) &&
+    !excluded.ignores(path) &&
+    (included === undefined || included.ignores(path));
+}

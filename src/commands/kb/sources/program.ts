@@ -1,0 +1,132 @@
+import { CliError, codeOf, reasonOf, usage } from "../../../errors.ts";
+import type { Host } from "../../../host/host.ts";
+import { collect } from "../../../lib/collect.ts";
+import { shortened } from "../../../lib/text.ts";
+import type { Context } from "../../task/command-spec.ts";
+
+/** A program that a source runs; it gets the environment without our keys. */
+export interface Program {
+  readonly words: readonly string[];
+  /** Its directory (default: that of this process). */
+  readonly cwd?: string | undefined;
+  readonly env?: Host["env"] | undefined;
+  /** Its stdin. */
+  readonly input?: string;
+  /** How to install it, if it is not found. */
+  readonly install?: string;
+}
+
+/** ms without a byte after which a program counts as hanging. */
+const IDLE_MS = 120_000;
+/** Bytes of stderr that are kept. */
+const MAX_ERRORS = 64 * 1024;
+
+/** Code of the error for a program that ended with another exit code than 0. */
+const failedCode = "program-failed";
+
+export const programFailed = (error: unknown): error is CliError =>
+  error instanceof CliError && error.info.code === failedCode;
+
+/** The error for a source that does not do what it must; nothing was changed. */
+export const sourceError = (message: string, hint?: string): CliError =>
+  new CliError("failure", message, { sideEffect: "none", hint });
+
+/**
+ * Runs a program without a shell and yields its stdout. Throws failure with a line of its stderr if it
+ * ends with another exit code than 0, and usage if there is no such program.
+ */
+export async function* outputOf(
+  { words: [command = "", ...first], cwd, env, install, input = "" }: Program,
+  args: readonly string[],
+  { host, signal, abortError }: Context,
+): AsyncGenerator<Uint8Array> {
+  const hangs = new AbortController();
+  const child = host.spawn(command, [...first, ...args], {
+    stream: true,
+    collect: MAX_ERRORS,
+    input,
+    ...(cwd !== undefined && { cwd }),
+    ...(env && { env }),
+    signal: AbortSignal.any([signal, hangs.signal]),
+  });
+  child.exit.catch(() => {}); // awaited below
+  let isRead = false;
+  try {
+    yield* untilSilence(child.bytes ?? (async function* () {})(), hangs, host);
+    isRead = true;
+    const exit = await child.exit;
+    if (signal.aborted) throw abortError();
+    if (hangs.signal.aborted) throw sourceError(`${command} wrote nothing for ${IDLE_MS / 1000} s`);
+    if (exit === 0) return;
+    const errors = host.secrets.masked((await child.errors) ?? "").trim();
+    const lines = errors.split("\n");
+    const why = shortened(
+      lines.find((line) => line.startsWith("fatal: ")) ?? lines.at(-1) ?? "",
+      300,
+    );
+    throw sourceError(`${command} ended with exit code ${exit}${why && `: ${why}`}`).with({
+      code: failedCode,
+    });
+  } catch (error) {
+    if (signal.aborted) throw abortError();
+    if (error instanceof CliError) throw error;
+    const reason = codeOf(error) === "ENOENT" ? "program not found" : reasonOf(error);
+    throw usage(`failed to run ${command}: ${reason}`, install);
+  } finally {
+    if (!isRead) hangs.abort(); // the rest is not read
+  }
+}
+
+/** Aborts when no byte arrives for a while. */
+async function* untilSilence(
+  bytes: AsyncIterable<Uint8Array>,
+  hangs: AbortController,
+  host: Host,
+): AsyncGenerator<Uint8Array> {
+  const iterator = bytes[Symbol.asyncIterator]();
+  for (;;) {
+    const stop = new AbortController();
+    const silence = host.sleep(IDLE_MS, stop.signal).then(
+      () => hangs.abort(),
+      () => {},
+    );
+    const next = iterator.next();
+    const arrived = await Promise.race([next, silence.then(() => undefined)]).finally(() =>
+      stop.abort(),
+    );
+    if (arrived === undefined || arrived.done) return;
+    yield arrived.value;
+  }
+}
+
+/** All of its stdout. Throws failure if it is more than `limit` bytes. */
+export async function bytesFrom(output: AsyncIterable<Uint8Array>, limit: number) {
+  let size = 0;
+  const parts = await collect(
+    (async function* () {
+      for await (const part of output) {
+        size += part.length;
+        if (size > limit) throw sourceError(`more than ${limit} bytes`);
+        yield part;
+      }
+    })(),
+  );
+  return new Uint8Array(Buffer.concat(parts));
+}
+
+/** All of its stdout as text. */
+export const textFrom = async (output: AsyncIterable<Uint8Array>, limit = 2 ** 28) =>
+  new TextDecoder().decode(await bytesFrom(output, limit));
+
+/** The words of a line, as a shell splits them: quotes and backslashes count, nothing else does. */
+export function wordsOf(line: string): string[] {
+  const words = [...line.matchAll(/(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+/gs)].map(([word]) =>
+    word.replace(
+      /'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)/gs,
+      (_, single?: string, double?: string, escaped?: string) =>
+        single ?? double?.replace(/\\(["\\$`])/g, "$1") ?? escaped ?? "",
+    ),
+  );
+  if (words.length === 0) throw usage("the program of the source is missing", "exec:PROGRAM ARGS");
+  return words;
+}

@@ -1,0 +1,251 @@
+import { createServer } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { RawHost } from "../../../src/host/host.ts";
+import { actions } from "../../lib/directory.ts";
+import { listening } from "../../lib/listening.ts";
+import { testSandbox } from "../../lib/sandbox.ts";
+import { temporaryDirectory } from "../../lib/support.ts";
+import { syncedBases, textsOf } from "../../lib/synced-base.ts";
+
+const server = await testSandbox({ speed: 200 });
+const home = await temporaryDirectory();
+const newBase = syncedBases(server, home);
+let kb = "";
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => void;
+/** What the site answers, by path; everything else is 404. */
+const site = new Map<string, Answer>();
+/** Requests of the site since the last test began. */
+let asked: string[] = [];
+const origin = new URL(
+  await listening(
+    createServer((request, response) => {
+      const { url = "", headers } = request;
+      asked.push(url + (headers["if-none-match"] ? " if-none-match" : ""));
+      const answer = site.get(url);
+      if (answer) answer(response, request);
+      else response.writeHead(404).end("not here");
+    }),
+  ),
+).origin;
+
+/** A page with an ETag. */
+const page =
+  (text: string): Answer =>
+  (response, { headers }) => {
+    const etag = `"${text.length}-${text.slice(0, 9).trim()}"`;
+    if (headers["if-none-match"] === etag) return void response.writeHead(304).end();
+    const html = `<!doctype html><html><head><title>${text}</title></head><body><nav>Menu</nav><main><h1>T</h1><p>${text}</p></main></body></html>`;
+    response.writeHead(200, { "content-type": "text/html; charset=utf-8", etag }).end(html);
+  };
+const status =
+  (code: number, headers: Readonly<Record<string, string>> = {}): Answer =>
+  (response) =>
+    void response.writeHead(code, headers).end("<html>error</html>");
+const sitemap =
+  (...paths: readonly string[]): Answer =>
+  (response) => {
+    const urls = paths.map(
+      (path) => `<url><loc>${path.startsWith("http") ? path : origin + path}</loc></url>`,
+    );
+    response.end(
+      `<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${urls.join("\n")}</urlset>`,
+    );
+  };
+
+const address = `web+${origin}/sitemap.xml`;
+/** Long delays end at once. */
+const around = (host: RawHost): RawHost => ({
+  ...host,
+  sleep: (ms, signal) => host.sleep(ms < 60_000 ? ms : 0, signal),
+});
+const run = (...argv: readonly string[]) => server.cli(["kb", ...argv], { folder: home, around });
+const sync = (...flags: readonly string[]) => run("sync", kb, address, "--yes", ...flags);
+const contents = () => textsOf(server, kb);
+const names = async () => Object.keys(await contents()).sort();
+
+beforeEach(async () => {
+  ({ kb } = await newBase());
+  site.clear();
+  for (const name of ["a", "b", "c"]) site.set(`/docs/${name}`, page(`Text of ${name}`));
+  site.set("/sitemap.xml", sitemap("/docs/a", "/docs/b", "/docs/c"));
+  asked = [];
+});
+
+describe("a site", () => {
+  test("gives the main text of its pages as Markdown; unchanged pages send no text", async () => {
+    const first = await sync();
+    expect(first.exit, first.err).toBe(0);
+    expect(await contents()).toEqual({
+      "docs/a.md": "# T\n\nText of a",
+      "docs/b.md": "# T\n\nText of b",
+      "docs/c.md": "# T\n\nText of c",
+    });
+    const query =
+      '.[] | select(.name == "docs/a.md").doc_metadata | map(select(.id != "built-in") | {(.name): .value}) | add | [.url, .title]';
+    const values = await run("doc", "list", kb, "--jq", query, "-o", "json");
+    expect(JSON.parse(values.out)).toEqual([`${origin}/docs/a`, "Text of a"]);
+    asked = [];
+    site.set("/docs/b", page("Another text"));
+    const second = await sync("--prune");
+    expect(actions(second.out)).toEqual(["update docs/b.md"]);
+    expect(asked.sort()).toEqual([
+      "/docs/a if-none-match",
+      "/docs/b if-none-match",
+      "/docs/c if-none-match",
+      "/robots.txt",
+      "/sitemap.xml",
+    ]);
+  });
+
+  test("deletes a page that is not listed and gone, after a second look", async () => {
+    await sync();
+    site.set("/sitemap.xml", sitemap("/docs/a", "/docs/b"));
+    site.set("/docs/c", status(410));
+    asked = [];
+    const ran = await sync("--prune");
+    expect(actions(ran.out)).toEqual(["delete docs/c.md"]);
+    expect(ran.err).toContain("looking at 1 missing pages again in 90 s");
+    expect(asked.filter((url) => /c$|xml$/.test(url))).toEqual([
+      "/sitemap.xml",
+      "/docs/c",
+      "/sitemap.xml",
+      "/docs/c",
+    ]);
+    expect(await names()).toEqual(["docs/a.md", "docs/b.md"]);
+  });
+
+  const c = "/docs/c";
+  const gone = () => void site.set("/sitemap.xml", sitemap("/docs/a", "/docs/b"));
+  test.each<[string, () => void, string]>([
+    ["is listed, but 404", () => void site.delete(c), "HTTP 404"],
+    ["is listed, but 410", () => void site.set(c, status(410)), "HTTP 410"],
+    ["answers 500", () => void site.set(c, status(500)), "HTTP 500"],
+    ["answers 429", () => void site.set(c, status(429, { "retry-after": "2" })), "HTTP 429"],
+    ["resets", () => void site.set(c, (response) => void response.socket?.destroy()), "failed"],
+    [
+      "redirects to another host",
+      () => void site.set(c, status(302, { location: "http://127.0.0.1:1/x" })),
+      "redirected",
+    ],
+    [
+      "redirects to another page",
+      () => void site.set(c, status(302, { location: "/docs/a" })),
+      "redirected",
+    ],
+    [
+      "ends too early",
+      () =>
+        void site.set(c, (response) => {
+          response.writeHead(200, { "content-type": "text/html", "content-length": "900" });
+          response.write("<html>", () => void response.socket?.destroy());
+        }),
+      "failed",
+    ],
+    [
+      "ends with the connection, without its end",
+      () =>
+        void site.set(c, (response) => {
+          response.useChunkedEncodingByDefault = false;
+          response
+            .writeHead(200, { "content-type": "text/html", connection: "close" })
+            .end("<html><main>cut");
+        }),
+      "incomplete",
+    ],
+    [
+      "has no text",
+      () =>
+        void site.set(
+          c,
+          (response) => void response.setHeader("content-type", "text/html").end("<html></html>"),
+        ),
+      "empty",
+    ],
+    ["is not listed, but answers", gone, "not gone either: HTTP 200"],
+    [
+      "is not listed, and fails",
+      () => {
+        gone();
+        site.set(c, status(503));
+      },
+      "HTTP 503",
+    ],
+    [
+      "is not listed, and moves",
+      () => {
+        gone();
+        site.set(c, status(301, { location: "/docs/a" }));
+      },
+      "redirected",
+    ],
+  ])("keeps the document of a page that %s, and says so", async (_, change, message) => {
+    await sync();
+    change();
+    const ran = await sync("--prune");
+    expect(ran.exit, ran.out + ran.err).toBe(10);
+    expect(ran.out).toContain("docs/c");
+    expect(ran.out.toLowerCase()).toContain(message.toLowerCase());
+    expect(await names()).toEqual(["docs/a.md", "docs/b.md", "docs/c.md"]);
+  });
+
+  const cut: Answer = (response) => void response.end("<urlset><url><loc>x</loc></url>");
+  test.each<[string, Answer, string]>([
+    ["answers 404", status(404), "HTTP 404"],
+    ["answers 503", status(503), "HTTP 503"],
+    ["is cut", cut, "not a complete sitemap"],
+    ["is a page", page("Maintenance"), "not a complete sitemap"],
+    ["redirects to another host", status(302, { location: "http://127.0.0.1:1/" }), "redirected"],
+  ])("deletes nothing if the sitemap %s", async (_, answer, message) => {
+    await sync();
+    site.set("/sitemap.xml", answer);
+    site.delete("/docs/c");
+    const ran = await sync("--prune");
+    expect(ran.exit).toBe(10);
+    expect(ran.out).toContain(message);
+    expect(await names()).toEqual(["docs/a.md", "docs/b.md", "docs/c.md"]);
+  });
+
+  test("keeps to robots.txt, to its host and to the path after #", async () => {
+    site.set("/robots.txt", (response) => void response.end("User-agent: *\nDisallow: /docs/b\n"));
+    const far = "http://127.0.0.1:9/docs/x";
+    site.set("/sitemap.xml", sitemap("/docs/a", "/docs/b", "/blog/a", far));
+    site.set("/blog/a", page("Blog"));
+    const ran = await run("sync", kb, `${address}#/docs/`);
+    expect(ran.exit, ran.err).toBe(0);
+    expect(await names()).toEqual(["docs/a.md"]);
+    expect(asked).toEqual(["/sitemap.xml", "/robots.txt", "/docs/a"]);
+  });
+
+  test("reads an index of sitemaps, and a start page with its links", async () => {
+    const index = `<sitemapindex><sitemap><loc>${origin}/one.xml</loc></sitemap></sitemapindex>`;
+    site.set("/sitemap.xml", (response) => void response.end(index));
+    site.set("/one.xml", sitemap("/docs/a"));
+    await sync();
+    expect(await names()).toEqual(["docs/a.md"]);
+    const { kb: other } = await newBase();
+    const links =
+      "<html><main><p>Start <a href=a>a</a> <a href='/docs/b#x'>b</a> <a href=/blog>c</a></p></main></html>";
+    site.set(
+      "/docs/",
+      (response) => void response.setHeader("content-type", "text/html").end(links),
+    );
+    await run("sync", other, `web+${origin}/docs/`);
+    expect(Object.keys(await textsOf(server, other)).sort()).toEqual([
+      "docs/a.md",
+      "docs/b.md",
+      "docs/index.md",
+    ]);
+  });
+
+  test.each([
+    ["web+http://example.com/sitemap.xml", "web+http for this machine"],
+    ["web+https://example.com/sitemap.xml#docs", "what follows # is a path"],
+    ["web+ftp://example.com/", "invalid site"],
+  ])("%s is a wrong call", async (wrong, message) => {
+    const ran = await run("sync", kb, wrong);
+    expect(ran.exit).toBe(2);
+    expect(ran.err).toContain(message);
+  });
+});
