@@ -1,7 +1,6 @@
 import { mapAll } from "../../../api/concurrent-map.ts";
 import { CliError, usage } from "../../../errors.ts";
 import { collect } from "../../../lib/collect.ts";
-import { commandLine } from "../../../lib/command-line.ts";
 import { openJournal } from "../../../lib/journal.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { seededRandom } from "../../../lib/random.ts";
@@ -48,11 +47,7 @@ export async function* run(input: QuestionsInput, context: Context): AsyncGenera
   const { file, from = "passages", count = 50, review } = input;
   const exists = (await context.host.files.stat(file)) !== null;
   if (review && exists) return yield* reviewFile(file, context);
-  if (exists)
-    throw usage(
-      `${file} exists`,
-      `name another file, or review it: ${commandLine("kb questions", [input.dataset_id, file], { review: true })}`,
-    );
+  if (exists) throw usage(`${file} exists`, "name another file, or add --review to review it");
   if (input.app === undefined)
     throw usage("--app is missing", "name an application of the profile that writes questions");
   await prepareOutput(file, file, context.host);

@@ -1,5 +1,3 @@
-export { openAsker } from "./asker.ts";
-export type { Asker } from "./asker.ts";
 export { answerText, stopsSuite } from "../../ask/index.ts";
 export type { SuiteAnswer } from "../../ask/index.ts";
 export { calibrationNotes, saveCalibration } from "./calibrations.ts";
