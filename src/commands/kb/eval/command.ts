@@ -1,8 +1,12 @@
+import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
+import { listMessages, sendMessage } from "../../../operations/chats.ts";
+import { createCompletion } from "../../../operations/completions.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/models.ts";
 import { local, report } from "../../../operations/operation.ts";
 import { dataset_id, retrievalShape } from "../../../operations/shared.ts";
+import { runWorkflow } from "../../../operations/workflows.ts";
 import { task } from "../../task/command-spec.ts";
 import { searchFlags } from "../knowledge/index.ts";
 
@@ -56,7 +60,17 @@ export const kbEval = task({
   parallel: true,
   params: evalParams,
   returns: { ...report, texts: ["trec"] },
-  sends: [getKnowledgeBase, listModels, listDocuments],
+  sends: [
+    getKnowledgeBase,
+    listModels,
+    listDocuments,
+    getAppInfo,
+    getAppParameters,
+    sendMessage,
+    listMessages,
+    createCompletion,
+    runWorkflow,
+  ],
   wraps: searchKnowledgeBase,
   effect: "reads",
   runsToEnd: true,
