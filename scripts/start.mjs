@@ -127,6 +127,12 @@ await show(`kb search Handbook 报销 --top-k 3${columns}`);
 heading("Measure how good the search is");
 await show("kb eval Handbook examples/questions.jsonl --top-k 5");
 
+heading("Find better search settings, and prove them on questions that were held out");
+await show("kb create Wiki --indexing-technique high_quality");
+await show("kb sync Wiki examples/handbook --quiet");
+await show("kb tune Wiki examples/questions.jsonl --yes --quiet");
+await run("kb delete Wiki --yes");
+
 heading("A PDF and a Word file, found despite typing errors");
 await show("kb create Office --indexing-technique high_quality");
 await show("kb doc upload Office examples/office/parking.pdf examples/office/canteen.docx");

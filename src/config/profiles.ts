@@ -271,7 +271,7 @@ export const sandboxStatePath = (host: Host): string => `${host.directories.stat
 
 /** Applications that every sandbox has; their keys are public. */
 export const sandboxApps: readonly string[] =
-  "echo review slow broken loop chat chat-review two-reviews convo inputs retry tolerant flaky batch ask write triage summarize assistant completion agent answers grader".split(
+  "echo review slow broken loop chat chat-review two-reviews convo inputs retry tolerant flaky batch ask write triage summarize assistant completion agent answers grader questioner".split(
     " ",
   );
 

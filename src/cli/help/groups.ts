@@ -5,7 +5,7 @@ export const commandGroups: Readonly<
   kb: [
     ["Knowledge bases", ["list", "create", "show", "update", "delete", "open"]],
     ["Documents", ["doc", "cat", "chunk", "metadata", "tag"]],
-    ["Search quality", ["search", "eval", "tune", "lint"]],
+    ["Search quality", ["search", "questions", "eval", "tune", "lint"]],
     [
       "Moving and syncing",
       ["sync", "status", "export", "import", "copy", "verify", "pull", "plan", "apply"],

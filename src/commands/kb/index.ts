@@ -54,6 +54,9 @@ export const kbFeatures: readonly Feature[] = [
   tasks("eval", () => import("./eval/command.ts"), {
     kbEval: () => import("./eval/eval.ts"),
   }),
+  tasks("questions", () => import("./questions/command.ts"), {
+    kbQuestions: () => import("./questions/questions.ts"),
+  }),
   tasks("tune", () => import("./tune/command.ts"), {
     kbTune: () => import("./tune/tune.ts"),
   }),

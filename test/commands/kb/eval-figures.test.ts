@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { metricsOf } from "../../../src/commands/kb/eval/metrics.ts";
+import { rateRecords } from "../../../src/commands/kb/eval/rating.ts";
+import type { SearchRecord } from "../../../src/operations/knowledge.ts";
 import {
   bootstrapInterval,
   neededQuestions,
   randomizationTest,
-} from "../../../src/commands/kb/eval/significance.ts";
+} from "../../../src/commands/kb/eval/comparison.ts";
 import { seededRandom } from "../../../src/lib/numbers.ts";
 
 describe("metrics", () => {
@@ -35,6 +37,49 @@ describe("metrics", () => {
       expect(figures).toMatchObject(byDefinition(grades, judged, threshold));
     }
   });
+});
+
+test("1,000 random searches with several chunks of a document, equal scores and missing documents", () => {
+  const random = seededRandom(2);
+  const below = (count: number) => Math.floor(random() * count);
+  for (let round = 0; round < 1_000; round++) {
+    // d0 to d5 exist, and x0 to x2 do not; a document can be named by its name and its ID.
+    const names = ["d0", "d1", "d2", "d3", "d4", "d5", "x0", "x1", "x2"];
+    const judged = names.filter(() => below(2) === 0);
+    if (judged.length === 0) continue;
+    const grades = new Map(judged.map((name) => [name, below(4)]));
+    const alias = judged.find((name) => name.startsWith("d"));
+    const found = Array.from({ length: below(12) }, () => `d${below(6)}`);
+    const question = {
+      key: "q",
+      id: "q",
+      question: "q",
+      line: 1,
+      texts: [],
+      passages: [],
+      filter: undefined,
+      hasAnswer: true,
+      grades,
+      documents: [...judged, ...(alias === undefined ? [] : [`id of ${alias}`])],
+    };
+    const records = found.map((name) => {
+      const document = { id: `id of ${name}`, name };
+      return { segment: { content: "", document }, child_chunks: [], score: 0.5 };
+    }) as unknown as SearchRecord[];
+    const expected = (written: string) => {
+      const name = written.replace("id of ", "");
+      return { written, name, id: name.startsWith("d") ? `id of ${name}` : undefined };
+    };
+    const { figures, missing } = rateRecords(question, records, {
+      expected,
+      ks: [1, 3, 10],
+      threshold: 1,
+    });
+    const ranked = [...new Set(found)].map((name) => grades.get(name) ?? null);
+    expect(figures).toMatchObject(byDefinition(ranked, [...grades.values()], 1));
+    const gone = judged.filter((name) => Number(grades.get(name)) > 0 && !found.includes(name));
+    expect(missing).toEqual(gone);
+  }
 });
 
 /** The textbook's definitions, one sum after the other. */

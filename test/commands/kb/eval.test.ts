@@ -480,6 +480,19 @@ test("CSV has documents split at semicolons, filters and lists as JSON, and line
   ]);
 });
 
+test("a list in YAML has the same fields, and its lines are named", async () => {
+  const server = await searchServer(() => ["b.md"]);
+  const text = "# two\n- id: first\n  question: one\n  documents: { a.md: 2, b.md: 1 }\n";
+  const { data, exit } = await server.evaluated([
+    file(`${text}- question: second\n  text: [x; y]\n`, "yaml"),
+  ]);
+  expect(exit).toBe(0);
+  expect(data?.settings[0]?.questions.map(({ id, line, missing }) => [id, line, missing])).toEqual([
+    ["first", 2, ["a.md"]],
+    [null, 5, ["x; y"]],
+  ]);
+});
+
 describe("an invalid file", () => {
   const good = `{"question":"q","documents":"a.md"}\n`;
   test.each([
@@ -510,6 +523,9 @@ describe("an invalid file", () => {
     ["csv", "question,documents\n", "no questions"],
     ["jsonl", "", "no questions: the file is empty"],
     ["csv", 'question,documents\nq,"a.md\n', "line 2"],
+    ["yml", "- question: q\n  documents: a.md\n- question: q\n", "line 3: no expected documents"],
+    ["yml", "- question: q\n  documents: [a.md\n", "line 3: "],
+    ["yml", "- q\n", "line 1: a question is a mapping"],
   ])("%s %j: %s", async (extension, text, info) => {
     const server = await searchServer(() => []);
     const ran = await server.run([file(text, extension)]);
@@ -1021,6 +1037,15 @@ describe("judgements", () => {
       "recall@3": 1,
       "ndcg@3": 0.950234,
     });
+  });
+
+  test("of questions that are not in the file are named", async () => {
+    const server = await searchServer(({ query }) => found[query] ?? []);
+    const qrels = file(`${trec}q7 0 a 1\nq9 0 a 1\n`, "tsv");
+    const words = ["--queries", queries(), "--qrels", qrels, "--k", "3"];
+    const { exit, err } = await server.evaluated(words);
+    expect(exit).toBe(0);
+    expect(err).toMatch(/2 questions with judgements are not in questions-\d+\.jsonl: q7, q9\n/);
   });
 
   test("a run names documents as the judgements do", async () => {

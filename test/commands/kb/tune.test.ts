@@ -1,5 +1,5 @@
 /** `kb tune` against the sandbox: what it finds, costs, applies and leaves behind. */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parseFault } from "../../../src/sandbox/protocol/faults.ts";
@@ -38,6 +38,7 @@ interface Tuned {
   readonly verdict: string;
   readonly best: string;
   readonly searches: number;
+  readonly arms: readonly { readonly front: readonly { readonly value: number }[] }[];
   readonly questions: { readonly tune: number; readonly proof: number };
   readonly comparison: { readonly difference: number; readonly p: number };
   readonly needed: readonly { readonly difference: number; readonly questions: number }[];
@@ -104,20 +105,22 @@ test("the next tuning removes what a failed one left, by ID and name", async () 
   const arms = await written("arms.yml", "- { max_tokens: [100, 200] }\n");
   const line = ["kb", "tune", "Staff", questions, "--yes"];
   const before = await names(server);
-  sandbox.setFaults(refused);
-  const failed = await cli([...line, "--arms", arms], { folder });
+  sandbox.setFaults([parseFault("DELETE * status=403")]);
+  const kept = await cli([...line, "--arms", arms, "--max-requests", "7"], { folder });
   sandbox.setFaults([]);
-  expect(failed.exit).toBe(10);
-  expect(failed.err).toContain("temporary knowledge bases stay until the next kb tune");
+  expect(kept.exit).toBe(10);
   const left = (await names(server)).filter((name) => !before.includes(name));
-  expect(left).toHaveLength(1);
+  expect(left).toHaveLength(2);
+  await done(["kb", "delete", left[1] ?? "", "--yes"]);
   // A knowledge base that somebody has renamed is no longer a temporary one.
   await done(["kb", "update", left[0] ?? "", "--name", "Kept"]);
   expect((await done(line, { folder })).err).not.toContain("removed");
   expect(await names(server)).toEqual([...before, "Kept"].sort());
   sandbox.setFaults(refused);
-  await cli([...line, "--arms", arms], { folder });
+  const failed = await cli([...line, "--arms", arms], { folder });
   sandbox.setFaults([]);
+  expect(failed.exit).toBe(10);
+  expect(failed.err).toContain("temporary knowledge bases stay until the next kb tune");
   const { err } = await done(line, { folder });
   expect(err).toContain("removed 1 temporary knowledge base of an interrupted tuning");
   expect(await names(server)).toEqual([...before, "Kept"].sort());
@@ -125,9 +128,26 @@ test("the next tuning removes what a failed one left, by ID and name", async () 
 
 test("a longer list of the same search is not better at the same length of context", async () => {
   const arms = await server.written("longer.yml", "- { top_k: 10 }\n");
+  const save = join(server.folder, "nothing.yml");
   const line = ["kb", "tune", "Staff", questions, "--arms", arms, "--level", "0.2"];
-  const { out } = await server.done([...line, "--yes", "-o", "json"], { folder: server.folder });
+  const { out, err } = await server.done([...line, "--save", save, "--yes", "-o", "json"], {
+    folder: server.folder,
+  });
   expect((JSON.parse(out) as Tuned).verdict).not.toBe("better");
+  const [today, longer] = (JSON.parse(out) as Tuned).arms;
+  // Half of the characters: five of the first ten chunks, or of those of today.
+  expect(longer?.front.map(({ value }) => value)).toEqual(today?.front.map(({ value }) => value));
+  const { out: page } = await server.done([...line, "--yes", "-o", "html"], {
+    folder: server.folder,
+  });
+  expect(page).toContain(
+    '<figcaption>recall by characters of the context <span class="legend"><span class="series-1">today</span> <span class="series-2">top_k=10</span>',
+  );
+  expect(page).toMatch(
+    /<svg [^>]*aria-label="recall by characters of the context: today from 0\.\d\d to 0\.\d\d, last 0\.\d\d; top_k=10/,
+  );
+  expect(err).toContain(`${save} is not written: no other settings are proven better`);
+  await expect(stat(save)).rejects.toThrow("ENOENT");
 });
 
 test("settings are not applied over others, nor after failed searches; what failed is sent again", async () => {

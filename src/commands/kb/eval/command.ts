@@ -1,8 +1,12 @@
+import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
+import { listMessages, sendMessage } from "../../../operations/chats.ts";
+import { createCompletion } from "../../../operations/chats.ts";
 import { listDocuments } from "../../../operations/documents.ts";
 import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
 import { listModels } from "../../../operations/pipeline.ts";
 import { local, report } from "../../../operations/operation.ts";
 import { dataset_id, retrievalShape } from "../../../operations/shared.ts";
+import { runWorkflow } from "../../../operations/workflows.ts";
 import { task } from "../../task/command-spec.ts";
 import { searchFlags } from "../knowledge/index.ts";
 
@@ -19,6 +23,7 @@ export const evalParams = {
   retrieval_model: local.json("Search settings (default: the knowledge base's)", {
     shape: retrievalShape,
   }),
+  app: local.text("Measure also what an application finds", { placeholder: "name" }),
   matrix: local.text(
     "Compare combinations of settings: search_method, top_k, score_threshold, reranking_enable or vector_weight=value,value",
     { many: true },
@@ -51,11 +56,21 @@ export const kbEval = task({
   action: "evaluate knowledge base {kb}",
   summary: "Evaluate retrieval against a set of labelled questions",
   about:
-    'Questions are JSON Lines or CSV with the fields question; documents (names, IDs or paths, in CSV\nseparated by ;; or grades: {"a.md": 2}), text (in a chunk) or passages (quoted texts, half in a chunk);\nfilter and id; or those of BEIR and TREC (--queries, --qrels), or the tests of a suite of\n`wf test run` (YAML) with a search here. "documents": [] means that finding nothing is right.\n\nFigures, also of --fail-if, are recall@k, precision@k, hit_rate@k, ndcg@k, map, mrr, context_chars,\nlatency_p50, latency_p95 and failed; with --baseline their changes, too: \'mrr.change<-0.02\'. --k is\n1, 3, 5 and 10 by default; conditions add those that they name.',
+    'Questions are JSON Lines, CSV or a YAML list with the fields question; documents (names, IDs or paths, in\nCSV separated by ;; or grades: {"a.md": 2}), text (in a chunk) or passages (quoted texts, half in a\nchunk); filter and id; or BEIR and TREC files, or tests of a suite (YAML) with a search here.\n"documents": [] means that finding nothing is right.\n\nFigures, also of --fail-if, are recall@k, precision@k, hit_rate@k, ndcg@k, map, mrr, context_chars,\nlatency_p50, latency_p95 and failed; with --baseline changes: \'mrr.change<-0.02\'. --k is 1, 3, 5 and 10\nby default, and those of conditions.',
   parallel: true,
   params: evalParams,
   returns: { ...report, texts: ["trec"] },
-  sends: [getKnowledgeBase, listModels, listDocuments],
+  sends: [
+    getKnowledgeBase,
+    listModels,
+    listDocuments,
+    getAppInfo,
+    getAppParameters,
+    sendMessage,
+    listMessages,
+    createCompletion,
+    runWorkflow,
+  ],
   wraps: searchKnowledgeBase,
   effect: "reads",
   runsToEnd: true,

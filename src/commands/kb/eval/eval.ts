@@ -1,7 +1,6 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
 import { requireField } from "../../../api/response.ts";
-import { CliError, usage } from "../../../errors.ts";
-import type { Host } from "../../../host/host.ts";
+import { CliError } from "../../../errors.ts";
 import { isObject } from "../../../lib/json.ts";
 import { junitText } from "../../../lib/formats/junit.ts";
 import { getKnowledgeBase } from "../../../operations/knowledge.ts";
@@ -9,23 +8,23 @@ import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Input } from "../../../operations/operation.ts";
 import type { Report } from "../../../output/report-model.ts";
 import { prepareOutputs, writeOutput } from "../../task/files.ts";
+import { evaluateGate, failedGate, gateError, parseGate } from "../../conditions/index.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
 import { changedSettings } from "../knowledge/index.ts";
-import { compareWithBaseline, readBaseline } from "./baseline.ts";
-import { resolveExpected } from "./expected-documents.ts";
-import { evaluateGate, failedGate, gateError, parseGate } from "../../conditions/index.ts";
-import { metricScope } from "./scope.ts";
-import { parseMatrix, variantsOf, withReranker } from "./matrix.ts";
-import type { MatrixAxis, SearchVariant } from "./matrix.ts";
+import { openAppSearch } from "./app-search.ts";
+import { compareWithBaseline, earlierOf, readBaseline } from "./baseline.ts";
+import { judgedValues, metricScope, parseCutoffs, requireMeasure } from "./asked.ts";
 import { compareMatrix, comparePairs, DEFAULT_LEVEL, measured } from "./comparison.ts";
 import type { SettingsComparison } from "./comparison.ts";
-import { parseCutoffs, requireMeasure } from "./cutoffs.ts";
+import { parseMatrix, requireEffect, variantsOf, withReranker } from "./matrix.ts";
+import type { MatrixAxis, SearchVariant } from "./matrix.ts";
 import { averageMetrics } from "./metrics.ts";
-import { readFileInput, readQuestions } from "./question-files.ts";
+import { readQuestions, questionText } from "./questions.ts";
 import type { Question } from "./questions.ts";
+import { byName, resolveExpected } from "./rating.ts";
 import type { RatingRules } from "./rating.ts";
 import { evaluationReport, junitCases } from "./report.ts";
-import { ratedAnswer, searchRecords, searchGroups } from "./search.ts";
+import { ratedAnswer, searchGroups, searchRecords } from "./search.ts";
 import type { FoundRecords, SearchGroup, VariantResult } from "./search.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { evalParams } from "./command.ts";
@@ -41,9 +40,10 @@ const settingFlags = ["search_method", "top_k", "score_threshold"] as const;
  */
 export async function* run(input: EvalInput, context: Context): AsyncGenerator<Report> {
   const { dataset_id } = input;
-  const { file, questions, unused } = await readQuestions(input, context);
-  if (unused.length > 0) await context.notice(`${file}: ignored columns: ${unused.join(", ")}`);
-  const baseline = await baselineOf(input, context.host);
+  const { file, questions } = await readQuestions(input, context);
+  const baseline =
+    input.baseline &&
+    readBaseline(input.baseline.name, await questionText(input.baseline, context.host));
   const flags = settingFlags.filter((name) => input[name] !== undefined);
   const axes = parseMatrix(input.matrix ?? [], flags);
   await prepareOutputs({ save: input.save, junit: input.junit }, context.host);
@@ -63,25 +63,14 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
 
   const rules = { expected, ks, threshold: input.relevant_from ?? 1 };
   const groups = searchGroups(variants, kb);
-  const byVariant = await evaluateGroups(groups, { ...input, questions, rules }, context);
-  const results = variants.flatMap((variant) => byVariant.get(variant) ?? []);
-
-  const compared = results.map(
-    (result) => baseline && compareWithBaseline(result, baseline, results.length === 1),
-  );
-  const { measure, level = DEFAULT_LEVEL } = input;
-  const unknown = { label: baseline?.file ?? "", topK: undefined, figures: new Map() };
-  const pairs = results.map(
-    (result, index) => [compared[index]?.earlier ?? unknown, measured(result)] as const,
-  );
-  const comparisons = baseline
-    ? comparePairs(pairs, { measure, level, sides: "one" })
-    : compareMatrix(results, { measure, level });
+  const searched = { groups, variants, questions, rules };
+  const results = await evaluateAll(searched, input, context);
+  const { compared, comparisons } = comparedResults(results, baseline, input);
   const conditionResults = evaluateGate(
     conditions,
     scope,
     results.map((result, index) => ({
-      subject: { result, comparison: compared[index] },
+      subject: judgedValues(result, compared[index]),
       label: result.variant.label,
     })),
   );
@@ -91,9 +80,9 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
     questions: questions.length,
     results,
     conditions: conditionResults,
-    baseline: baseline && { file: baseline.file, compared },
+    baseline: input.baseline && { file: input.baseline.name, compared },
     comparisons,
-    level,
+    level: input.level ?? DEFAULT_LEVEL,
     failures: input.failures === true,
   });
   yield report;
@@ -115,9 +104,27 @@ export async function* run(input: EvalInput, context: Context): AsyncGenerator<R
   if (failed ?? incomplete) throw failed ?? incomplete;
 }
 
-async function baselineOf({ baseline }: EvalInput, host: Host) {
-  if (!baseline) return undefined;
-  return readBaseline(baseline.name, new TextDecoder().decode(await readFileInput(baseline, host)));
+/** What can be said about the results, and what changed since a baseline. */
+function comparedResults(
+  results: readonly VariantResult[],
+  baseline: ReturnType<typeof readBaseline> | undefined,
+  { measure, level = DEFAULT_LEVEL, baseline: file }: EvalInput,
+) {
+  const earlier = results.map(
+    ({ variant }) => baseline && earlierOf(variant, baseline, results.length === 1),
+  );
+  const compared = results.map((result, index) => {
+    const before = earlier[index];
+    return before && compareWithBaseline(result, before);
+  });
+  const unknown = { label: file?.name ?? "", topK: undefined, figures: new Map() };
+  const pairs = results.map(
+    (result, index) => [earlier[index] ?? unknown, measured(result)] as const,
+  );
+  const comparisons = baseline
+    ? comparePairs(pairs, { measure, level, sides: "one" })
+    : compareMatrix(results, { measure, level });
+  return { compared, comparisons };
 }
 
 async function searchVariants(
@@ -139,86 +146,82 @@ async function searchVariants(
     embedding_provider_name: kb.embedding_model_provider ?? null,
     embedding_model_name: kb.embedding_model ?? null,
   });
-  requireEffect(input, variants, axes);
+  requireEffect(input.rerank_model, variants, axes);
   return variants;
 }
 
-/** Throws usage for a setting that changes no search (server §6.1): equal figures would look measured. */
-function requireEffect(
-  { rerank_model }: EvalInput,
-  variants: readonly SearchVariant[],
-  axes: readonly MatrixAxis[],
-): void {
-  const values = (setting: string) => variants.map(({ settings }) => settings[setting]);
-  const hasAxis = (axis: string) => axes.some(({ name }) => name === axis);
-  const noEffect = (flag: string, why: string, hint?: string) =>
-    usage(`${flag} has no effect: ${why}`, hint);
-  const hybrid = "add --search-method hybrid_search";
-  const methods = values("search_method");
-  if (hasAxis("vector_weight") && !methods.includes("hybrid_search"))
-    throw noEffect("--matrix vector_weight", "only hybrid_search has weights", hybrid);
-  const isNamed = rerank_model !== undefined;
-  if (!isNamed && !hasAxis("reranking_enable")) return;
-  const flag = isNamed ? "--rerank-model" : "--matrix reranking_enable";
-  if (methods.every((method) => method === "keyword_search"))
-    throw noEffect(flag, "keyword_search does not rerank", `${hybrid}, for example`);
-  if (isNamed && !values("reranking_mode").includes("reranking_model"))
-    throw noEffect(flag, "--matrix vector_weight ranks with weights instead");
-  if (isNamed && !values("reranking_enable").includes(true))
-    throw noEffect(flag, "--matrix reranking_enable is only false");
-}
-
 /** The questions of an evaluation, and how they are searched for and rated. */
-interface EvalSearch extends Pick<EvalInput, "dataset_id" | "wait_for_limit"> {
+interface EvalSearch {
+  readonly groups: readonly SearchGroup[];
+  readonly variants: readonly SearchVariant[];
   readonly questions: readonly Question[];
   readonly rules: RatingRules;
 }
 
-/** Searches once for each group of variants, one group after the other; gives the results by variant. */
-async function evaluateGroups(
-  groups: readonly SearchGroup[],
-  { questions, rules, dataset_id, wait_for_limit }: EvalSearch,
+/** Searches once for each group of variants, one group after the other, then asks the application, if there is one. */
+async function evaluateAll(
+  { groups, variants, questions, rules }: EvalSearch,
+  { dataset_id, wait_for_limit, app }: EvalInput,
   context: Context,
-): Promise<ReadonlyMap<SearchVariant, VariantResult>> {
+): Promise<VariantResult[]> {
   const send = waitOnRateLimit(wait_for_limit === true, context);
   const route = { dataset_id, send };
-  const results = new Map<SearchVariant, VariantResult>();
-  const isPage = context.options.format === "html"; // only a page shows chunks
-  const total = groups.length * questions.length;
+  const asked = app === undefined ? [] : [await openAppSearch(app, context)];
+  const total = (groups.length + asked.length) * questions.length;
   let [done, failed] = [0, 0];
   context.progress({ done, total, unit: "questions", failed });
-  for (const { settings, members } of groups) {
+  const findAll = async (search: (question: Question) => Promise<FoundRecords>) => {
     const found = new Map<Question, FoundRecords>();
-    const search = async (question: Question) => ({
-      question,
-      searched: await searchRecords(question, settings, route, context),
-    });
-    for await (const { question, searched } of mapConcurrent(
+    const one = async (question: Question) => [question, await search(question)] as const;
+    for await (const [question, searched] of mapConcurrent(
       questions,
       context.api.limitConcurrency(),
-      search,
+      one,
     )) {
       found.set(question, searched);
       if (searched.error !== null) failed++;
       context.progress({ done: ++done, total, unit: "questions", failed });
     }
+    return [...found];
+  };
+  const isPage = context.options.format === "html"; // only a page shows chunks
+  const rate = (
+    variant: SearchVariant,
+    found: readonly (readonly [Question, FoundRecords])[],
+    expected = rules.expected,
+  ): VariantResult => {
+    const ks = rules.ks.filter((k) => k <= variant.topK);
+    const own = { ...rules, expected, ks };
+    const answers = found.map(([question, each]) => ratedAnswer(question, each, own));
+    const successful = answers.filter(({ error }) => error === null);
+    return {
+      variant,
+      ks,
+      answers,
+      figures: averageMetrics(successful, ks),
+      failed: answers.length - successful.length,
+      records: new Map(isPage ? found.map(([key, { records }]) => [key, records]) : []),
+    };
+  };
+  const results = new Map<SearchVariant, VariantResult>();
+  for (const { settings, members } of groups) {
+    const found = await findAll((question) => searchRecords(question, settings, route, context));
     for (const { variant, take } of members) {
-      const ks = rules.ks.filter((k) => k <= variant.topK);
-      const answers = [...found].map(([question, searched]) =>
-        ratedAnswer(question, take(searched), { ...rules, ks }),
-      );
-      const successful = answers.filter(({ error }) => error === null);
-      results.set(variant, {
-        variant,
-        ks,
-        answers,
-        figures: averageMetrics(successful, ks),
-        failed: answers.length - successful.length,
-        records: new Map(isPage ? [...found].map(([key, each]) => [key, take(each).records]) : []),
-      });
+      const taken = found.map(([question, each]) => [question, take(each)] as const);
+      // Beside an application, a search has a name.
+      const label = variant.label || (app === undefined ? "" : "search");
+      results.set(variant, rate({ ...variant, label }, taken));
     }
   }
-  return results;
+  const all = variants.flatMap((variant) => results.get(variant) ?? []);
+  for (const search of asked) {
+    const found = await findAll(search);
+    const variant = { label: `app ${app}`, settings: {}, topK: Infinity };
+    const result = rate(variant, found, byName(rules.expected));
+    const topK = Math.max(...found.map(([, { records }]) => records.length));
+    all.push({ ...result, variant: { ...variant, topK } });
+  }
+  return all;
 }
 
 /** The error for settings that are worse than before, or may be; undefined if there are none. */

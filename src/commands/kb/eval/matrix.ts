@@ -14,7 +14,6 @@ export interface SearchVariant {
   /** Its values of the matrix; empty without a matrix. */
   readonly label: string;
   readonly settings: EvalSettings;
-  /** Number of chunks that a search returns. */
   readonly topK: number;
 }
 
@@ -201,4 +200,43 @@ export async function withReranker(
     reranking_mode: "reranking_model",
     reranking_model: { reranking_provider_name: provider, reranking_model_name: model },
   };
+}
+
+/** The label of settings in front of a text; nothing without a matrix. */
+export const prefixFor = (label: string): string => (label === "" ? "" : `${label}: `);
+
+/** The main settings in one line: `search_method semantic_search, top_k 3, …`. */
+export const settingsText = (settings: EvalSettings): string =>
+  Object.entries({
+    search_method: settings["search_method"],
+    top_k: settings["top_k"],
+    score_threshold: settings["score_threshold_enabled"] ? settings["score_threshold"] : "none",
+    reranking_enable: settings["reranking_enable"],
+  })
+    .map(([name, value]) => `${name} ${asText(value) || "not set"}`)
+    .join(", ");
+
+/** Throws usage for a setting that changes no search (server §6.1): equal figures would look measured. */
+export function requireEffect(
+  rerank_model: string | undefined,
+  variants: readonly SearchVariant[],
+  axes: readonly MatrixAxis[],
+): void {
+  const values = (setting: string) => variants.map(({ settings }) => settings[setting]);
+  const hasAxis = (axis: string) => axes.some(({ name }) => name === axis);
+  const noEffect = (flag: string, why: string, hint?: string) =>
+    usage(`${flag} has no effect: ${why}`, hint);
+  const hybrid = "add --search-method hybrid_search";
+  const methods = values("search_method");
+  if (hasAxis("vector_weight") && !methods.includes("hybrid_search"))
+    throw noEffect("--matrix vector_weight", "only hybrid_search has weights", hybrid);
+  const isNamed = rerank_model !== undefined;
+  if (!isNamed && !hasAxis("reranking_enable")) return;
+  const flag = isNamed ? "--rerank-model" : "--matrix reranking_enable";
+  if (methods.every((method) => method === "keyword_search"))
+    throw noEffect(flag, "keyword_search does not rerank", `${hybrid}, for example`);
+  if (isNamed && !values("reranking_mode").includes("reranking_model"))
+    throw noEffect(flag, "--matrix vector_weight ranks with weights instead");
+  if (isNamed && !values("reranking_enable").includes(true))
+    throw noEffect(flag, "--matrix reranking_enable is only false");
 }

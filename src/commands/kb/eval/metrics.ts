@@ -116,7 +116,6 @@ export const isMetric = (name: string): boolean => !costs.some((each) => each ==
 /** What one question contributes to the averages. */
 export interface MeasuredQuestion {
   readonly figures: Metrics;
-  /** Characters of the chunks that were found. */
   readonly characters: number;
   /** Null where it was not searched for with these settings. */
   readonly seconds: number | null;
@@ -148,3 +147,13 @@ const mean = (values: readonly number[]): number =>
 
 /** Rounds to six digits, so that metrics compare as printed and 0.1 + 0.2 is 0.3. */
 export const rounded = (value: number): number => Number(value.toFixed(6));
+
+/** A figure of three digits. */
+export const amount = (value: number | null | undefined): string | null =>
+  value?.toFixed(3) ?? null;
+
+/** `+0.050` */
+export const signed = (value: number): string => `${value < 0 ? "" : "+"}${value.toFixed(3)}`;
+
+/** The name of a figure with its unit. */
+export const figureLabel = (name: string): string => (isLatency(name) ? `${name} (s)` : name);

@@ -1,8 +1,16 @@
-import { reasonOf } from "../../../errors.ts";
-import { isObject, tryParseJson } from "../../../lib/json.ts";
-import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import { usage } from "../../../errors.ts";
+import type { Host } from "../../../host/host.ts";
+import { bytesOf } from "../../../lib/collect.ts";
+import { isObject, tryParseJson, valueAt } from "../../../lib/json.ts";
+import { parseYaml } from "../../../lib/formats/yaml.ts";
+import { counted, firstNames } from "../../../lib/text.ts";
 import { readRowFile, unreadable } from "../../../lib/formats/rows-file.ts";
 import type { FileRow } from "../../../lib/formats/rows-file.ts";
+import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { FileInput, Input } from "../../../operations/operation.ts";
+import type { Context } from "../../task/command-spec.ts";
+import type { evalParams } from "./command.ts";
+import { parseQrels } from "./qrels.ts";
 import type { Qrels } from "./qrels.ts";
 
 /** A quotation that a found chunk covers, however the document was split. */
@@ -32,7 +40,6 @@ export interface Question {
   readonly filter: Readonly<Record<string, unknown>> | undefined;
   /** Which part of `kb tune` it belongs to; undefined if a hash decides. */
   readonly part?: "tune" | "proof" | undefined;
-  /** Line of the file, from 1. */
   readonly line: number;
 }
 
@@ -41,6 +48,98 @@ export interface QuestionFile {
   readonly questions: readonly Question[];
   readonly unused: readonly string[];
 }
+
+type QuestionInput = Pick<
+  Input<typeof evalParams>,
+  "questions" | "queries" | "qrels" | "dataset_id"
+>;
+
+/**
+ * The questions of a file of them, or of the tests of a suite (YAML) that search the knowledge base. Says on stderr
+ * what is not used: columns, and judgements of questions that are not there.
+ */
+export async function readQuestions(input: QuestionInput, context: Context) {
+  const { host } = context;
+  const { questions, queries, qrels, dataset_id } = input;
+  const file = questions ?? queries;
+  if (!file || (questions && queries))
+    throw usage(
+      file ? "the questions are given twice" : "missing argument: <questions>",
+      "give the file of questions once: kb eval Handbook questions.jsonl",
+    );
+  const bytes = await readBytes(file, host);
+  if (isYaml(file.name) && !(await isList(bytes))) {
+    const { name } = await context.api.call(getKnowledgeBase, { dataset_id });
+    return {
+      file: file.name,
+      questions: await suiteQuestions(file.path, [name, dataset_id], host),
+    };
+  }
+  const judged = qrels && parseQrels(qrels.name, await questionText(qrels, host));
+  const read = await parseQuestions(file.name, bytes, judged);
+  if (read.unused.length > 0)
+    await context.notice(`${file.name}: ignored columns: ${read.unused.join(", ")}`);
+  const known = new Set(read.questions.map(({ key }) => key));
+  const without = [...(judged?.keys() ?? [])].filter((key) => !known.has(key));
+  if (without.length > 0)
+    await context.notice(
+      `${qrels?.name}: ${counted(without.length, "question")} with judgements ${without.length === 1 ? "is" : "are"} not in ${file.name}: ${firstNames(without)}`,
+    );
+  return { file: file.name, questions: read.questions };
+}
+
+const isYaml = (name: string): boolean => /\.ya?ml$/i.test(name);
+
+/** A list is one of questions; a mapping is a suite of tests. */
+async function isList(bytes: Uint8Array): Promise<boolean> {
+  const yaml = await parseYaml(new TextDecoder().decode(bytes));
+  return "value" in yaml && Array.isArray(yaml.value);
+}
+
+const readBytes = ({ path }: FileInput, { files, stdin }: Host): Promise<Uint8Array> =>
+  path === "-" ? bytesOf(stdin.bytes()) : files.read(path);
+
+/** The text of a file of the line, or of stdin. */
+export const questionText = async (file: FileInput, host: Host): Promise<string> =>
+  new TextDecoder().decode(await readBytes(file, host));
+
+/** The tests of a suite that search this knowledge base, known by its name or ID. Throws usage if there are none. */
+async function suiteQuestions(path: string, names: readonly string[], { files }: Host) {
+  const { readSearches } = await import("../../wf/test/file/index.ts");
+  const here = (await readSearches(path, files)).filter(({ kb }) => names.includes(kb));
+  if (here.length > 0) return here.map(questionOfTest);
+  throw usage(
+    `${path}: no test searches ${JSON.stringify(names[0])}`,
+    "a test that is a question has the key search: { kb: NAME, documents: [NAME] }",
+  );
+}
+
+/** A test of a suite with a question to a knowledge base. */
+export interface SearchingTest extends Pick<Question, "documents" | "texts"> {
+  readonly name: string;
+  readonly query: string;
+  readonly from: { readonly line: number };
+}
+
+/** The question of a test; its name identifies it. */
+export const questionOfTest = ({
+  name,
+  query,
+  documents,
+  texts,
+  from,
+}: SearchingTest): Question => ({
+  key: name,
+  id: name,
+  question: query,
+  documents,
+  grades: new Map(),
+  texts,
+  passages: [],
+  hasAnswer: true,
+  filter: undefined,
+  line: from.line,
+});
 
 /** The columns, with the names that they have in BEIR and RAGAS. */
 const columns: Readonly<Record<string, string>> = {
@@ -59,7 +158,7 @@ const columns: Readonly<Record<string, string>> = {
 const maxLength = searchKnowledgeBase.params.query.length[1];
 
 /**
- * Parses CSV or JSON Lines; with judgements by question (qrels), the questions are those that have some, and
+ * Parses CSV, JSON Lines or a list in YAML; with judgements by question (qrels), the questions are those that have some, and
  * `text` is the question where there is no other. Throws usage with the line of the problem.
  */
 export async function parseQuestions(
@@ -68,7 +167,7 @@ export async function parseQuestions(
   qrels?: Qrels,
 ): Promise<QuestionFile> {
   if (bytes.length === 0) throw unreadable(name, "no questions: the file is empty", exampleLine);
-  const table = await readRowFile(name, bytes);
+  const table = isYaml(name) ? await yamlRows(name, bytes) : await readRowFile(name, bytes);
   const given = new Map(Object.entries(columns));
   if (qrels) given.set("text", "question");
   if (table.columns && !table.columns.some((column) => given.get(column) === "question"))
@@ -102,6 +201,21 @@ export async function parseQuestions(
   }
   if (byKey.size === 0) throw unreadable(name, "no questions", exampleLine);
   return { questions: [...byKey.values()], unused: [...unused] };
+}
+
+/** The items of a list in YAML as rows. Throws usage with the line of the problem. */
+async function yamlRows(name: string, bytes: Uint8Array) {
+  const yaml = await parseYaml(new TextDecoder().decode(bytes));
+  if ("problem" in yaml) throw unreadable(`${name} line ${yaml.line}`, yaml.problem, exampleLine);
+  const { document, value, lineAt } = yaml;
+  if (!Array.isArray(value)) throw unreadable(name, "expected a list of questions", exampleLine);
+  const rows = value.map((values: unknown, index) => {
+    const range: unknown = valueAt(document.contents, `items.${index}.range.0`);
+    const line = lineAt(Number(range ?? 0));
+    if (!isObject(values)) throw unreadable(`${name} line ${line}`, "a question is a mapping");
+    return { values, line };
+  });
+  return { rows, columns: undefined };
 }
 
 const exampleLine = `a line looks like {"question": "How many days of leave?", "documents": ["leave.md"]}`;
@@ -199,30 +313,15 @@ function filterIn(
   place: string,
 ): Readonly<Record<string, unknown>> | undefined {
   if (value === undefined || value === null || value === "") return undefined;
-  const filter = isCsv ? jsonIn(String(value), place) : value;
+  const filter = isCsv ? tryParseJson(String(value)) : value;
+  if (filter === undefined) throw unreadable(place, "filter is not valid JSON");
   const conditions = isObject(filter) ? filter["conditions"] : undefined;
-  const isValid =
-    Array.isArray(conditions) &&
-    conditions.every(
-      (each) =>
-        isObject(each) &&
-        typeof each["name"] === "string" &&
-        typeof each["comparison_operator"] === "string",
-    );
-  if (!isObject(filter) || !isValid) {
-    throw unreadable(
-      place,
-      "filter must have conditions, each with name and comparison_operator",
-      `a filter looks like {"logical_operator": "and", "conditions": [{"name": "team", "comparison_operator": "is", "value": "people"}]}`,
-    );
-  }
-  return filter;
-}
-
-function jsonIn(text: string, place: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw unreadable(place, `filter is not valid JSON: ${reasonOf(error)}`);
-  }
+  const hasTexts = (each: unknown) =>
+    ["name", "comparison_operator"].every((key) => isObject(each) && typeof each[key] === "string");
+  if (isObject(filter) && Array.isArray(conditions) && conditions.every(hasTexts)) return filter;
+  throw unreadable(
+    place,
+    "filter must have conditions, each with name and comparison_operator",
+    `a filter looks like {"logical_operator": "and", "conditions": [{"name": "team", "comparison_operator": "is", "value": "people"}]}`,
+  );
 }

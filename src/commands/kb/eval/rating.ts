@@ -1,9 +1,112 @@
 import { requireField } from "../../../api/response.ts";
+import { notFound, refused } from "../../../errors.ts";
+import { firstNames, withSlashes } from "../../../lib/text.ts";
+import type { Document } from "../../../operations/documents.ts";
 import type { SearchRecord } from "../../../operations/knowledge.ts";
-import type { ExpectedDocument } from "./expected-documents.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { countedDocuments, storedValues, syncFields } from "../documents/index.ts";
 import { firstRank, metricsOf } from "./metrics.ts";
 import type { Ranking } from "./metrics.ts";
 import type { Quotation, Question } from "./questions.ts";
+
+/** A document that a question expects. */
+export interface ExpectedDocument {
+  readonly written: string;
+  /** Undefined if it is not in the knowledge base; then its name is compared. */
+  readonly id: string | undefined;
+  readonly name?: string | undefined;
+}
+
+interface Place {
+  readonly dataset_id: string;
+  /** The file of the questions, for messages. */
+  readonly file: string;
+  readonly allowMissing: boolean;
+  /** A metadata field whose values name documents, too. */
+  readonly field?: string | undefined;
+}
+
+/**
+ * Resolves the documents that questions expect, by ID, name or path. Throws not-found with the missing
+ * ones, unless they are allowed, and refused for an ambiguous name.
+ */
+export async function resolveExpected(
+  questions: readonly Question[],
+  { dataset_id, file, allowMissing, field }: Place,
+  context: Context,
+): Promise<(written: string) => ExpectedDocument> {
+  const lines = new Map<string, number>();
+  for (const { documents, passages, line } of questions) {
+    const names = [...documents, ...passages.flatMap(({ document }) => document ?? [])];
+    for (const name of names) if (!lines.has(name)) lines.set(name, line);
+  }
+  const known = new Map<string, Document[]>();
+  const byStem = new Map<string, Document[]>();
+  const add = (names: Map<string, Document[]>, name: string, document: Document) => {
+    if (lines.has(name)) names.set(name, [...(names.get(name) ?? []), document]);
+  };
+  for await (const document of lines.size > 0 ? countedDocuments(dataset_id, context) : []) {
+    for (const name of namesOf(document, field)) add(known, name, document);
+    add(byStem, stemOf(document.name), document);
+  }
+  const resolve = (name: string) => known.get(name) ?? byStem.get(name) ?? [];
+  const missing = [...lines].filter(([name]) => resolve(name).length === 0);
+  if (missing.length > 0) {
+    const listed = missing.map(([name, line]) => `${JSON.stringify(name)} (line ${line})`);
+    const message = `expected documents of ${file} not found: ${firstNames(listed, MAX_NAMES)}`;
+    if (!allowMissing) {
+      throw notFound(message, "fix the file, or add --allow-missing to count them as not found", {
+        details: { missing: missing.map(([document, line]) => ({ document, line })) },
+      });
+    }
+    await context.notice(message);
+  }
+  for (const [name, line] of lines) {
+    const candidates = resolve(name).map(({ id, name: title, display_status }) => ({
+      id,
+      name: title,
+      display_status,
+    }));
+    if (candidates.length > 1)
+      throw refused(
+        `${file} line ${line}: ${candidates.length} documents have the name ${JSON.stringify(name)}`,
+        "use the document ID instead",
+        { code: "ambiguous", details: { candidates } },
+      );
+    const [{ name: title = "", display_status = null } = {}] = candidates;
+    if ((display_status ?? "available") !== "available")
+      await context.notice(
+        `document ${JSON.stringify(title)} is ${display_status}; no search finds it`,
+      );
+  }
+  return (written) => {
+    const [document] = resolve(written);
+    return { written, id: document?.id, name: document?.name };
+  };
+}
+
+/** The same documents elsewhere, where they have other IDs. */
+export const byName =
+  (expected: RatingRules["expected"]): RatingRules["expected"] =>
+  (written) => ({ written: expected(written).name ?? written, id: undefined });
+
+/** Limit for the names in an error. */
+const MAX_NAMES = 10;
+
+/** The texts that identify a document. Names of uploaded files have `∕` (U+2215) for `/`. */
+function namesOf(
+  { id, name, doc_metadata }: Document,
+  field: string | undefined,
+): ReadonlySet<string> {
+  const values = storedValues(doc_metadata);
+  const further = [syncFields.path, ...(field === undefined ? [] : [field])].flatMap(
+    (each) => values[each] ?? [],
+  );
+  return new Set([id, name, withSlashes(name), ...further.map(String)]);
+}
+
+/** A name without its ending: `d7` of `d7.md`, as judgements of a collection name documents. */
+export const stemOf = (name: string): string => name.replace(/\.[^./]+$/, "");
 
 /** How answers are rated. */
 export interface RatingRules {
@@ -19,7 +122,6 @@ interface RankedItem {
   readonly id: string;
   readonly name: string;
   readonly score: number;
-  /** Texts of its chunks. */
   readonly chunks: string[];
   grade: number | null;
 }
@@ -125,7 +227,7 @@ function covers({ chunks }: RankedItem, passage: Quotation): boolean {
 }
 
 /** What an application puts before its model. */
-const contentOf = ({ segment: { content, answer } }: SearchRecord): string =>
+export const contentOf = ({ segment: { content, answer } }: SearchRecord): string =>
   [content, answer].filter(Boolean).join("\n");
 
 /** All text of a chunk that readers of the result see. */

@@ -3,32 +3,49 @@ import { left, right } from "../../../output/report-model.ts";
 import type { Cell, Report, Section } from "../../../output/report-model.ts";
 import type { JUnitCase } from "../../../lib/formats/junit.ts";
 import { gateSections } from "../../conditions/index.ts";
-import { comparisonSections, verdictSection } from "./comparison-section.ts";
-import { amount, figureLabel, prefixFor, settingsText } from "./evaluation.ts";
-import type { Evaluation } from "./evaluation.ts";
-import { costs, isMetric, metricNames, rounded } from "./metrics.ts";
-import { bootstrapInterval } from "./significance.ts";
-import { stemOf } from "./expected-documents.ts";
+import type { ConditionResult } from "../../conditions/index.ts";
+import { comparisonSections } from "./baseline.ts";
+import type { ComparedBaseline } from "./baseline.ts";
+import { bootstrapInterval, verdictSection } from "./comparison.ts";
+import type { SettingsComparison } from "./comparison.ts";
+import { prefixFor, settingsText } from "./matrix.ts";
+import { amount, costs, figureLabel, isMetric, metricNames, rounded } from "./metrics.ts";
+import { stemOf } from "./rating.ts";
 import { trecRun } from "./qrels.ts";
 import { evaluationPage } from "./page.ts";
 import type { QuestionResult, VariantResult } from "./search.ts";
 
+/** The data of a report. */
+export interface Evaluation {
+  readonly kb: { readonly id: string; readonly name: string };
+  readonly file: string;
+  readonly questions: number;
+  readonly results: readonly VariantResult[];
+  readonly conditions: readonly ConditionResult[];
+  readonly baseline: ComparedBaseline | undefined;
+  /** What can be said about two settings, by their questions. */
+  readonly comparisons: readonly SettingsComparison[];
+  /** The chance of a false alarm of these comparisons together. */
+  readonly level: number;
+  readonly failures: boolean;
+}
+
 export function evaluationReport(evaluation: Evaluation): Report {
-  const { conditions, baseline, failures, results } = evaluation;
+  const { kb, file, conditions, baseline, failures, results } = evaluation;
   const isMatrix = results.some(({ variant }) => variant.label !== "");
   const labelled = (sections: readonly Section[]) =>
     isMatrix ? sections : sections.map(withoutFirstColumn);
   const figures = figureSection(evaluation);
   const gates = gateSections(conditions, (_, value) => value.toFixed(3));
-  const verdicts = verdictSection(evaluation);
-  const compared = labelled(baseline ? comparisonSections(evaluation, baseline) : []);
+  const verdicts = labelled(verdictSection(evaluation.comparisons, evaluation));
+  const compared = labelled(baseline ? comparisonSections(results, baseline) : []);
   const missed = labelled(failures ? [failureSection(evaluation)] : []);
   return {
     data: evaluationData(evaluation),
-    title: `Evaluation of ${evaluation.kb.name}`,
+    title: `Evaluation of ${kb.name}`,
     sections: [figures, ...gates, ...verdicts, ...compared, ...missed],
     page: () =>
-      evaluationPage(evaluation, {
+      evaluationPage({ "knowledge base": kb.name, ID: kb.id, questions: file }, results, {
         first: [...gates, ...verdicts, ...compared],
         last: [figures],
       }),
@@ -86,16 +103,7 @@ function evaluationData(evaluation: Evaluation) {
     conditions,
     comparisons,
     level,
-    baseline: baseline
-      ? {
-          file: baseline.file,
-          compared: baseline.compared.map((each) => {
-            if (!each) return each;
-            const { earlier: _, ...rest } = each;
-            return rest;
-          }),
-        }
-      : null,
+    baseline: baseline ?? null,
   };
 }
 
@@ -165,21 +173,6 @@ function identicalText(same: readonly VariantResult[]): string {
 function figureSection({ kb, questions, results }: Evaluation): Section {
   const [first, ...others] = results;
   const single = others.length === 0 ? first : undefined;
-  const notes = [
-    ...(single ? [settingsText(single.variant.settings)] : []),
-    "@k counts documents; the rank of a document is that of its first chunk",
-    ...(single ? [] : ["the highest figure may be chance: see the comparison"]),
-    ...(hasOneTopK(results)
-      ? []
-      : ["settings with different top_k are not compared: more chunks hold more documents"]),
-    ...results
-      .filter(({ failed }) => failed > 0)
-      .map(
-        ({ variant: { label }, failed }) =>
-          `${prefixFor(label)}${failed} of ${questions} searches failed and are not included`,
-      ),
-    ...identical(results).map(identicalText),
-  ];
   const names = namesIn(results);
   const intervals = single ? intervalsOf(single, names.metrics) : {};
   const rows = names.figures.map((name): Cell[] => {
@@ -188,26 +181,38 @@ function figureSection({ kb, questions, results }: Evaluation): Section {
       const text = amount(figures[name]);
       return text !== null && top.includes(variant.label) ? { text, tone: "good" } : text;
     });
-    const value = single?.figures[name] ?? null;
-    const share: Cell = value === null || !isMetric(name) ? null : { chart: "bar", value };
-    const interval = intervals[name];
+    if (!single) return [figureLabel(name), ...cells, top.join(", ")];
+    const [value, interval] = [single.figures[name] ?? null, intervals[name]];
     return [
       figureLabel(name),
       ...cells,
-      ...(single ? [interval ? `${amount(interval.low)} to ${amount(interval.high)}` : null] : []),
-      single ? share : top.join(", "),
+      interval ? `${amount(interval.low)} to ${amount(interval.high)}` : null,
+      value === null || !isMetric(name) ? null : { chart: "bar", value },
     ];
   });
+  const ending = single ? [left("95 % of samples"), left("share")] : [left("highest")];
   return {
     title: `${kb.name}: ${questions} questions`,
     columns: [
       left("figure"),
       ...results.map(({ variant }) => right(single ? "value" : variant.label)),
-      ...(single ? [left("95 % of samples")] : []),
-      left(single ? "share" : "highest"),
+      ...ending,
     ],
     rows,
-    notes,
+    notes: [
+      ...(single ? [settingsText(single.variant.settings)] : []),
+      "@k counts documents; the rank of a document is that of its first chunk",
+      ...(single ? [] : ["the highest figure may be chance: see the comparison"]),
+      ...(hasOneTopK(results)
+        ? []
+        : ["settings with different top_k are not compared: more chunks hold more documents"]),
+      ...results.flatMap(({ failed, variant: { label } }) =>
+        failed > 0
+          ? [`${prefixFor(label)}${failed} of ${questions} searches failed and are not included`]
+          : [],
+      ),
+      ...identical(results).map(identicalText),
+    ],
   };
 }
 
@@ -216,34 +221,28 @@ const isComplete = ({ missing, error }: QuestionResult): boolean =>
   missing.length === 0 && error === null;
 
 /** Names of the documents that were found but not expected, the best first. */
-const foundInstead = ({ found }: QuestionResult): string =>
+const foundInstead = ({ found }: Pick<QuestionResult, "found">): string =>
   found
     .filter(({ relevant }) => !relevant)
     .map(({ document }) => document)
     .join(", ");
 
 function failureSection({ results }: Evaluation): Section {
+  const title = "Questions with missing documents or texts";
   const rows = results.flatMap(({ variant, answers }) =>
     answers
       .filter((answer) => !isComplete(answer))
-      .map((answer): Cell[] => [
+      .map(({ question, missing, error, ...answer }): Cell[] => [
         variant.label,
-        answer.question.line,
-        answer.question.question,
-        answer.missing.join(", "),
-        answer.error === null ? foundInstead(answer) : { text: answer.error, tone: "bad" },
+        question.line,
+        question.question,
+        missing.join(", "),
+        error === null ? foundInstead(answer) : { text: error, tone: "bad" },
       ]),
   );
-  const title = "Questions with missing documents or texts";
   if (rows.length === 0) return { title, columns: [], rows, notes: ["none"] };
-  const columns = [
-    left("settings"),
-    right("line"),
-    left("question"),
-    left("missing"),
-    left("found instead"),
-  ];
-  return { title, columns, rows };
+  const texts = ["question", "missing", "found instead"].map(left);
+  return { title, columns: [left("settings"), right("line"), ...texts], rows };
 }
 
 /** One test case for each question and variant. */

@@ -1,14 +1,18 @@
-import type { KnowledgeBase, SearchRecord } from "../../../operations/knowledge.ts";
-import { searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import { requireField } from "../../../api/response.ts";
 import { CliError, isFatal } from "../../../errors.ts";
 import { groupBy } from "../../../lib/collect.ts";
-import type { RateLimitWaiter } from "../documents/index.ts";
-import type { Metrics } from "./metrics.ts";
-import type { Question } from "./questions.ts";
-import { rateRecords } from "./rating.ts";
-import type { RatingRules } from "./rating.ts";
-import type { EvalSettings, SearchVariant } from "./matrix.ts";
+import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import type { KnowledgeBase, SearchRecord } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
+import { waitOnRateLimit } from "../documents/index.ts";
+import type { RateLimitWaiter } from "../documents/index.ts";
+import { changedSettings } from "../knowledge/index.ts";
+import type { EvalSettings, SearchVariant } from "./matrix.ts";
+import type { Metrics } from "./metrics.ts";
+import { questionOfTest } from "./questions.ts";
+import type { Question, SearchingTest } from "./questions.ts";
+import { contentOf, rateRecords, resolveExpected } from "./rating.ts";
+import type { RatingRules } from "./rating.ts";
 
 /** The result of one question. */
 export interface QuestionResult extends ReturnType<typeof rateRecords> {
@@ -26,7 +30,6 @@ export interface VariantResult {
   readonly answers: readonly QuestionResult[];
   /** Averages over the questions whose search succeeded. */
   readonly figures: Metrics;
-  /** Number of failed searches. */
   readonly failed: number;
   /** What the searches found, by question, if a page shows it. */
   readonly records: ReadonlyMap<Question, readonly SearchRecord[]>;
@@ -43,7 +46,6 @@ export interface SearchRoute {
 export interface FoundRecords {
   readonly records: readonly SearchRecord[];
   readonly seconds: number | null;
-  /** Why it failed; null if it succeeded. */
   readonly error: string | null;
 }
 
@@ -87,7 +89,6 @@ export function ratedAnswer(
 
 /** Variants whose results are parts of what one search returns. */
 export interface SearchGroup {
-  /** The settings that are sent. */
   readonly settings: EvalSettings;
   readonly members: readonly {
     readonly variant: SearchVariant;
@@ -144,5 +145,63 @@ function memberOf(variant: SearchVariant, sent: EvalSettings): SearchGroup["memb
       seconds: null,
       error,
     }),
+  };
+}
+
+/** A document or text that a question expects. */
+export interface SearchedItem {
+  readonly written: string;
+  /** Name of the document that was found, and its rank; undefined for a text, and if it was not found. */
+  readonly document: string | undefined;
+  readonly rank: number | undefined;
+  readonly isFound: boolean;
+}
+
+/** What a search found. */
+export interface SearchedQuestion {
+  readonly items: readonly SearchedItem[];
+  readonly found: readonly string[];
+  readonly chunks: readonly { readonly document: string | null; readonly content: string }[];
+  /** Why the search failed; null if it succeeded. */
+  readonly error: string | null;
+}
+
+/**
+ * Prepares searches for questions in one knowledge base, with its own settings and `top` chunks, if
+ * given. Expected documents that are not in it are reported and count as not found. Throws `refused`
+ * for an ambiguous name.
+ */
+export async function openQuestionSearch(
+  tests: readonly SearchingTest[],
+  { dataset_id, file }: { readonly dataset_id: string; readonly file: string },
+  context: Context,
+): Promise<(test: SearchingTest, top: number | undefined) => Promise<SearchedQuestion>> {
+  const kb = await context.api.call(getKnowledgeBase, { dataset_id });
+  const stored = { ...requireField(kb.retrieval_model_dict, "retrieval_model_dict") };
+  const place = { dataset_id, file, allowMissing: true };
+  const expected = await resolveExpected(tests.map(questionOfTest), place, context);
+  const send = waitOnRateLimit(false, context);
+  return async (test, top_k) => {
+    const question = questionOfTest(test);
+    const settings = changedSettings(stored, { top_k });
+    const searched = await searchRecords(question, settings, { dataset_id, send }, context);
+    const rules = { expected, ks: [], threshold: 1 };
+    const { found, missing, error } = ratedAnswer(question, searched, rules);
+    const chunks = searched.records.map((record) => ({
+      document: record.segment.document?.name ?? null,
+      content: contentOf(record),
+    }));
+    const items = question.documents.map((written): SearchedItem => {
+      const { id } = expected(written);
+      const hit = found.find((each) =>
+        id === undefined ? each.document === written : each.id === id,
+      );
+      return { written, document: hit?.document, rank: hit?.rank, isFound: hit !== undefined };
+    });
+    const texts = question.texts.map((written): SearchedItem => {
+      return { written, document: undefined, rank: undefined, isFound: !missing.includes(written) };
+    });
+    const names = found.map(({ document }) => document);
+    return { items: [...items, ...texts], found: names, chunks, error };
   };
 }

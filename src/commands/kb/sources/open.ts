@@ -2,7 +2,10 @@ import { usage } from "../../../errors.ts";
 import type { Context } from "../../task/command-spec.ts";
 import type { Source, SourceOptions } from "./source.ts";
 
-/** Opens a source: a directory, `git+URL#REF:PATH`, `rclone:REMOTE:PATH`, `web+URL` or `exec:PROGRAM ARGS`. Throws usage for an address that is none. */
+/**
+ * Opens a source: a directory, a collection (JSON Lines), `git+URL#REF:PATH`, `rclone:REMOTE:PATH`, `web+URL` or
+ * `exec:PROGRAM ARGS`. Throws usage for an address that is none.
+ */
 export async function openSource(
   address: string,
   context: Context,
@@ -34,6 +37,13 @@ export async function openSource(
   if (scheme.startsWith("web+")) {
     const { siteSource } = await import("./site.ts");
     return siteSource(address, context, options);
+  }
+  if (
+    /\.(jsonl|ndjson)$/i.test(address) &&
+    !(await context.host.files.stat(address))?.isDirectory
+  ) {
+    const { corpusSource } = await import("./corpus.ts");
+    return corpusSource(address, context);
   }
   const { directorySource } = await import("./directory.ts");
   return directorySource(address, context);

@@ -102,7 +102,7 @@ export async function readLocalFile(
   if (bytes.length > maxSize) return { path, problem: tooLarge };
   const checked = await checkedText(path, bytes, reading.withFrontMatter);
   if ("problem" in checked) return checked;
-  const read = await spool?.put(bytes);
+  const read = entry.location === undefined ? await spool?.put(bytes) : undefined;
   return {
     ...file,
     hash: sha256(bytes),

@@ -72,7 +72,7 @@ export async function planSync(
     synced: isKnown
       ? syncedDocuments((await readingState).documents, source, withFrontMatter)
       : undefined,
-    spool: isRemote ? input.spool : undefined,
+    spool: input.spool,
   };
   const scanned = await readFiles(entries, reading, context);
   areFilesRead = true;

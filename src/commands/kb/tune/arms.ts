@@ -1,8 +1,10 @@
+import { invalidResponse } from "../../../api/response.ts";
 import { usage } from "../../../errors.ts";
 import type { Host } from "../../../host/host.ts";
 import { parseYaml } from "../../../lib/formats/yaml.ts";
 import { isObject, own, valueAt } from "../../../lib/json.ts";
 import type { KnowledgeBase } from "../../../operations/knowledge.ts";
+import type { Segmentation } from "../../../splitting/pieces.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { automaticRule, readProcessRule } from "../../../splitting/rule.ts";
@@ -20,17 +22,12 @@ type ArmEntry = Readonly<Record<string, unknown>>;
 
 const MAX_ARMS = 24;
 
-/** The parts of a chunking rule that an arm can vary, with the place of each in the rule. */
-const ruleParts: Readonly<Record<string, readonly [where: string, name: string]>> = {
-  max_tokens: ["segmentation", "max_tokens"],
-  chunk_overlap: ["segmentation", "chunk_overlap"],
-  separator: ["segmentation", "separator"],
-  child_max_tokens: ["subchunk_segmentation", "max_tokens"],
-  child_chunk_overlap: ["subchunk_segmentation", "chunk_overlap"],
-  child_separator: ["subchunk_segmentation", "separator"],
-};
+/** The parts of a chunking rule that an arm can vary, with the least number; those of child chunks have `child_`. */
+const ruleParts = { max_tokens: 50, chunk_overlap: 0, separator: "a text" } as const;
 
-const entryNames = [...Object.keys(matrixSettings), ...Object.keys(ruleParts), "process_rule"];
+const partNames = Object.keys(ruleParts).flatMap((name) => [name, `child_${name}`]);
+
+const entryNames = [...Object.keys(matrixSettings), ...partNames];
 
 /** Reads a file of arms, a list in YAML. Throws usage with the line of the problem. */
 export async function readArms(path: string, { files }: Host): Promise<readonly ArmEntry[]> {
@@ -119,7 +116,8 @@ export async function armsOf(
     const arm = { ...(scales ? sameLength(variant, rule, today) : variant), rule };
     if (seen.has(identity(arm))) continue;
     seen.add(identity(arm));
-    arms.push({ ...arm, label: [...ruleWords(entry), variant.label].filter(Boolean).join(" ") });
+    const words = rulePartsOf(entry).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+    arms.push({ ...arm, label: [...words, variant.label].filter(Boolean).join(" ") });
   }
   if (arms.length > MAX_ARMS)
     throw usage(`${arms.length} arms; the limit is ${MAX_ARMS}`, "use fewer values in --arms");
@@ -152,56 +150,45 @@ const sizeOf = ({ rules }: ProcessRule): number => rules.segmentation.max_tokens
 
 /** A rule as the server stores it, the automatic one with its values. */
 const spelledOut = (rule: unknown): ProcessRule =>
-  readProcessRule(rule, (part) =>
-    usage(
-      `process_rule:${part} is missing`,
-      "a rule has a mode, and rules with pre_processing_rules and segmentation",
-    ),
-  );
+  readProcessRule(rule, (part) => invalidResponse(`process_rule${part} is missing`));
 
-const rulePartsOf = (entry: ArmEntry): ArmEntry =>
-  Object.fromEntries(Object.entries(entry).filter(([name]) => own(ruleParts, name)));
+const rulePartsOf = (entry: ArmEntry): [name: string, value: unknown][] =>
+  Object.entries(entry).filter(([name]) => partNames.includes(name));
 
-/** What the label of an arm says about its rule. */
-const ruleWords = (entry: ArmEntry): string[] => [
-  ...(isObject(entry["process_rule"])
-    ? [`process_rule ${String(entry["process_rule"]["mode"])}`]
-    : []),
-  ...Object.entries(rulePartsOf(entry)).map(([name, value]) => `${name}=${JSON.stringify(value)}`),
-];
-
-/** The rule of an entry; undefined for the documents as they are. */
+/**
+ * The rule of an entry: that of today with other parts; undefined for the documents as they are. Children make it
+ * hierarchical, and no overlap is longer than a quarter of a chunk.
+ */
 function ruleOf(entry: ArmEntry, now: unknown): ProcessRule | undefined {
   const parts = rulePartsOf(entry);
-  const given = entry["process_rule"];
-  if (Object.keys(parts).length > 0) return changedRule(spelledOut(given ?? now), parts);
-  return given === undefined ? undefined : spelledOut(given);
-}
-
-/** A rule with other parts: children make it hierarchical, and no overlap is longer than a quarter of a chunk. */
-function changedRule(rule: ProcessRule, values: ArmEntry): ProcessRule {
-  const rules = { ...rule.rules } as Record<string, unknown>;
-  const children = Object.keys(values).some((name) => name.startsWith("child_"));
-  const base = rule.rules.subchunk_segmentation ?? automaticRule.rules.segmentation;
-  if (children) rules["subchunk_segmentation"] = base;
-  for (const [name, value] of Object.entries(values)) {
-    const [where = "", part = ""] = ruleParts[name] ?? [];
-    const [least, most] = part === "max_tokens" ? [50, 4000] : [0, 4000];
-    const isInRange = Number.isInteger(value) && Number(value) >= least && Number(value) <= most;
-    const isValid = part === "separator" ? typeof value === "string" && value !== "" : isInRange;
-    const valid = part === "separator" ? "a text" : `a whole number from ${least} to ${most}`;
-    if (!isValid) throw usage(`--arms: ${name} is ${JSON.stringify(value)}, not ${valid}`);
-    rules[where] = { ...(rules[where] as object), [part]: value };
-  }
-  for (const where of ["segmentation", "subchunk_segmentation"] as const) {
-    const segmentation = rules[where];
-    if (!isObject(segmentation)) continue;
-    const most = Math.floor(Number(segmentation["max_tokens"]) / 4);
-    const overlap = Math.min(Number(segmentation["chunk_overlap"]), most);
-    rules[where] = { ...segmentation, chunk_overlap: overlap };
-  }
-  const isParent = children || rule.mode === "hierarchical";
-  const mode = isParent ? "hierarchical" : "custom";
-  const parent_mode = isParent ? (rule.rules.parent_mode ?? "paragraph") : null;
-  return { mode, rules: { ...rules, parent_mode } as ProcessRule["rules"] };
+  if (parts.length === 0) return undefined;
+  const { mode, rules } = spelledOut(now);
+  const isParent = mode === "hierarchical" || parts.some(([name]) => name.startsWith("child_"));
+  const changed = (segmentation: Segmentation, prefix: string): Segmentation => {
+    const values: Record<string, unknown> = { ...segmentation };
+    for (const [part, least] of Object.entries(ruleParts)) {
+      const [name, value] = parts.find(([each]) => each === prefix + part) ?? [];
+      if (name === undefined) continue;
+      const isWhole = Number.isInteger(value) && Number(value) >= Number(least);
+      const isText = typeof value === "string" && value !== "";
+      if (least === "a text" ? !isText : !isWhole || Number(value) > 4000)
+        throw usage(
+          `--arms: ${name} is ${JSON.stringify(value)}, not ${least === "a text" ? least : `a whole number from ${least} to 4000`}`,
+        );
+      values[part] = value;
+    }
+    const { max_tokens, chunk_overlap, separator } = values as Segmentation & typeof values;
+    const most = Math.floor(max_tokens / 4);
+    return { separator, max_tokens, chunk_overlap: Math.min(chunk_overlap, most) };
+  };
+  const children = rules.subchunk_segmentation ?? automaticRule.rules.segmentation;
+  return {
+    mode: isParent ? "hierarchical" : "custom",
+    rules: {
+      ...rules,
+      segmentation: changed(rules.segmentation, ""),
+      subchunk_segmentation: isParent ? changed(children, "child_") : null,
+      parent_mode: isParent ? (rules.parent_mode ?? "paragraph") : null,
+    },
+  };
 }

@@ -1,5 +1,6 @@
 import { requireField } from "../../../api/response.ts";
 import { refused, usage } from "../../../errors.ts";
+import { groupBy } from "../../../lib/collect.ts";
 import { groupDigits } from "../../../lib/numbers.ts";
 import { valueAt } from "../../../lib/json.ts";
 import { counted } from "../../../lib/text.ts";
@@ -9,7 +10,7 @@ import type { Input } from "../../../operations/operation.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { newestRule } from "../documents/index.ts";
-import { readQuestions } from "../eval/index.ts";
+import { readQuestions, searchGroups } from "../eval/index.ts";
 import type { Question, SearchGroup } from "../eval/index.ts";
 import { changedSettings } from "../knowledge/index.ts";
 import { activeModels } from "../models/index.ts";
@@ -18,14 +19,12 @@ import type { Arm } from "./arms.ts";
 import type { tuneParams } from "./command.ts";
 import { partsWithin, roundsOf, searchesOf, splitQuestions } from "./halving.ts";
 import type { Parts } from "./halving.ts";
-import { listsOf } from "./trial.ts";
 
 export type TuneInput = Input<typeof tuneParams>;
 
 /** What a tuning does, and what it costs at most. */
 export interface TunePlan {
   readonly kb: KnowledgeBase;
-  /** Name of the file with the questions. */
   readonly file: string;
   /** Those that have an answer, by their key. */
   readonly questions: ReadonlyMap<string, Question>;
@@ -52,7 +51,11 @@ export async function planTuning(input: TuneInput, context: Context): Promise<Tu
   const { arms: all, settings } = await readAllArms(input, kb, context);
   const { arms, bases, embedded, left } = withinEmbedded(kb, all, input.max_embedded);
   const today = todayArm({ settings });
-  const lists = listsOf([today, ...arms], ({ rule }) => formOf(rule, kb));
+  // One search serves all arms that differ in the length of the list alone.
+  const byRule = groupBy([today, ...arms], ({ rule }) => JSON.stringify(rule));
+  const lists = [...byRule.values()].flatMap((same) =>
+    searchGroups(same, formOf(same[0]?.rule, kb)),
+  );
   const whole = splitQuestions(answered, input.seed ?? 1);
   if (whole.tune.length === 0 || whole.proof.length === 0)
     throw usage(

@@ -1,9 +1,9 @@
 import { commandLine } from "../../../lib/command-line.ts";
-import { formatSeconds } from "../../../lib/numbers.ts";
+import { formatSeconds, groupDigits } from "../../../lib/numbers.ts";
 import { counted } from "../../../lib/text.ts";
 import { left, right } from "../../../output/report-model.ts";
-import type { Cell, Report, Section } from "../../../output/report-model.ts";
-import { amount, signed } from "../eval/index.ts";
+import type { Cell, Plot, Report, Section } from "../../../output/report-model.ts";
+import { amount, comparisonTable, neededNotes } from "../eval/index.ts";
 import type { Arm } from "./arms.ts";
 import { neededInAll, roundsOf } from "./halving.ts";
 import type { TuneFinding } from "./halving.ts";
@@ -11,29 +11,30 @@ import { costText } from "./plan.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
 import type { SearchTrial } from "./trial.ts";
 
-/** Shares of the context of today at which arms are shown. */
-const shares = [0.25, 0.5, 1] as const;
+/** Shares of the context of today at which the front shows arms. */
+const shares = [1, 2, 3, 4, 5, 6, 7, 8].map((eighths) => eighths / 8);
 
 /** The plan of a dry run. */
 export function planReport(plan: TunePlan): Report {
-  const { arms, parts, cost, kb, left: leftOut } = plan;
+  const { arms, parts, cost, kb } = plan;
   const rounds = roundsOf(arms.length - 1, parts.tune.length);
-  const proof = counted(parts.proof.length, "question");
+  const steps = [
+    ...rounds.map((round) => [counted(round.arms, "arm"), round.questions] as const),
+    ["proof: the best one and the settings of today", parts.proof.length] as const,
+  ];
   const section = {
     title: `${kb.name}: ${counted(arms.length - 1, "arm")}, ${costText(plan)}`,
     columns: [right("top_k"), left("settings")],
     rows: arms.map(({ label, topK }) => [topK, label]),
     notes: [
-      ...rounds.map(
-        (round) =>
-          `${counted(round.arms, "arm")} on ${counted(round.questions, "question")} to tune with`,
-      ),
-      `proof: the best one and the settings of today on ${proof}`,
-      ...leftOut.map((each) => `not tried: ${each}`),
+      ...steps.map(([who, questions]) => `${who} on ${counted(questions, "question")}`),
+      ...leftOutNotes(plan),
     ],
   };
   return { data: { ...dataOf(plan), rounds, cost, arms: arms.map(armData) }, sections: [section] };
 }
+
+const leftOutNotes = ({ left: leftOut }: TunePlan) => leftOut.map((each) => `not tried: ${each}`);
 
 /** What the data of a plan and of a result have in common. */
 const dataOf = ({ kb, file, parts, left: left_out }: TunePlan) => ({
@@ -66,6 +67,7 @@ export function tuningReport(tuning: Tuning): Report {
   const { parts, arms } = plan;
   const data = dataOf(plan);
   const needed = neededInAll(data.questions, finding?.comparison);
+  const sections = [verdictSection(tuning, needed), armSection(tuning)];
   return {
     data: {
       ...data,
@@ -81,60 +83,65 @@ export function tuningReport(tuning: Tuning): Report {
         ...armData(arm),
         tune: trial.figuresOf(arm, parts.tune, characters),
         proof: trial.figuresOf(arm, parts.proof, characters),
-        front: shares.map((share) => {
-          const { value } = trial.figuresOf(arm, parts.tune, share * characters);
-          return { context_chars: Math.round(share * characters), value };
-        }),
+        front: frontOf(arm, tuning),
       })),
     },
-    sections: [verdictSection(tuning, needed), armSection(tuning)],
+    title: `Tuning of ${plan.kb.name}`,
+    sections,
+    page: () => ({
+      facts: { "knowledge base": plan.kb.name, ID: plan.kb.id, questions: plan.file },
+      plots: [frontPlot(tuning)],
+      sections,
+    }),
   };
 }
 
+/** What an arm finds within shorter contexts. */
+const frontOf = (arm: Arm, { plan, trial, characters }: Tuning) =>
+  shares.map((share) => ({
+    context_chars: Math.round(share * characters),
+    value: trial.figuresOf(arm, plan.parts.tune, share * characters).value,
+  }));
+
+/** Quality against the length of the context: the settings of today and the best ones, or the first of the others. */
+function frontPlot(tuning: Tuning): Plot {
+  const { plan, input, finding } = tuning;
+  const [today, first] = plan.arms;
+  const best = finding && finding.winner !== today ? finding.winner : first;
+  const shown = [today, ...(best ? [best] : [])].map((arm) => ({
+    arm,
+    front: frontOf(arm, tuning),
+  }));
+  return {
+    title: `${input.measure ?? "recall"} by characters of the context`,
+    kind: "lines",
+    points: (shown[0]?.front ?? []).map(({ context_chars }) => groupDigits(context_chars)),
+    series: shown.map(({ arm, front }) => ({
+      label: arm.label,
+      values: front.map(({ value }) => value),
+    })),
+    format: (value) => value.toFixed(2),
+    max: 1,
+  };
+}
+
+/** The proof. */
 function verdictSection(tuning: Tuning, needed: ReturnType<typeof neededInAll>): Section {
-  const { plan, finding, characters, trial } = tuning;
-  const [today] = plan.arms;
+  const { plan, input, finding } = tuning;
+  const { measure = "recall" } = input;
   const verdict = finding?.verdict ?? "cannot be told";
-  const tones = { better: "good", "keep what you have": "dim", "cannot be told": "warn" } as const;
-  const shown = finding?.comparison ? [today, finding.winner] : [];
-  const rows = shown.map((arm): Cell[] => {
-    const { value, questions } = trial.figuresOf(arm, plan.parts.proof, characters);
-    const { difference, interval, p } = finding?.comparison ?? {};
-    const compared = arm !== today;
-    return [
-      arm.label,
-      amount(value),
-      compared && typeof difference === "number" ? signed(difference) : null,
-      compared && interval ? `${signed(interval.low)} to ${signed(interval.high)}` : null,
-      compared ? amount(p) : null,
-      questions,
-      compared ? { text: verdict, tone: tones[verdict] } : null,
-    ];
-  });
+  const compared = finding?.comparison && {
+    ...finding.comparison,
+    settings: finding.winner.label,
+    measure,
+  };
   return {
     title: `${plan.kb.name}: ${verdict}`,
-    columns: [
-      left("held-out questions"),
-      right(tuning.input.measure ?? "recall"),
-      right("change"),
-      left("95 % of samples"),
-      right("p"),
-      right("questions"),
-      left("verdict"),
-    ],
-    rows,
+    ...comparisonTable(compared ? [compared] : []),
     notes: [
       ...reasons(tuning),
-      ...(verdict === "cannot be told"
-        ? needed.flatMap(({ difference, questions }) =>
-            questions === null
-              ? []
-              : [
-                  `a difference of ${difference} takes ${counted(questions, "question")} in all (4 of 5 times)`,
-                ],
-          )
-        : []),
-      ...plan.left.map((each) => `not tried: ${each}`),
+      ...(verdict === "cannot be told" ? neededNotes(needed) : []),
+      ...leftOutNotes(plan),
     ],
   };
 }
@@ -162,38 +169,39 @@ function reasons({ plan, input, finding, applied }: Tuning): string[] {
   return [`to apply: ${commandLine("kb update", [plan.kb.id], model)}`];
 }
 
-/** Quality against the length of the context and time. */
+/** What each arm found and cost on the questions to tune with. */
 function armSection({ plan, input, finding, characters, trial }: Tuning): Section {
   const { measure = "recall" } = input;
-  const front = shares.map((share) => Math.round(share * characters));
+  const [today] = plan.arms;
   return {
-    title: `${measure} within ${front.join(", ")} characters`,
+    title: `Settings, each within ${Math.round(characters)} characters`,
     columns: [
       left("settings"),
-      ...front.map((each) => right(`in ${each}`)),
+      right(measure),
       left("share"),
+      right("held out"),
       right("characters"),
       right("seconds"),
       right("questions"),
       left(""),
     ],
     rows: plan.arms.map((arm): Cell[] => {
-      const values = front.map((each) => trial.figuresOf(arm, plan.parts.tune, each).value);
       const figures = trial.figuresOf(arm, plan.parts.tune, characters);
       const { value, seconds, questions } = figures;
       return [
         arm.label,
-        ...values.map(amount),
+        amount(value),
         value === null ? null : { chart: "bar", value },
+        amount(trial.figuresOf(arm, plan.parts.proof, characters).value),
         figures.characters === null ? null : Math.round(figures.characters),
         seconds === null ? null : formatSeconds(seconds),
         questions,
-        (arm === plan.arms[0] && "today") || (arm === finding?.winner ? "best" : ""),
+        (arm === today && "today") || (arm === finding?.winner ? "best" : ""),
       ];
     }),
     notes: [
-      `of each list so many chunks count that they have ${Math.round(characters)} characters on average, as those of today have`,
-      "these are the questions to tune with: the best figure is partly chance, the proof is not",
+      "of each list so many chunks count that they are on average as long as those of today",
+      "the best figure of those to tune with is partly chance; those held out are not",
     ],
   };
 }

@@ -1,54 +1,45 @@
 import { join } from "node:path";
 import { CliError, refused } from "../../../errors.ts";
-import { isObject } from "../../../lib/json.ts";
 import type { Journal } from "../../../lib/journal.ts";
 import { sha256 } from "../../../lib/sha256.ts";
-import { deleteKnowledgeBase, getKnowledgeBase } from "../../../operations/knowledge.ts";
+import { deleteKnowledgeBase } from "../../../operations/knowledge.ts";
 import type { ProcessRule } from "../../../splitting/rule.ts";
 import type { Context } from "../../task/command-spec.ts";
-import { createKb, planSettings } from "../changes/index.ts";
 import { sendableRule } from "../documents/index.ts";
+import { byName, resolveExpected } from "../eval/index.ts";
+import type { RatingRules } from "../eval/index.ts";
 import { findKb } from "../knowledge/index.ts";
-import { embeddingModel } from "../models/index.ts";
 import { exportBundle, importBundle, readManifest } from "../snapshot/index.ts";
+import type { Arm } from "./arms.ts";
+import type { TuneInput, TunePlan } from "./plan.ts";
 
-/** A temporary knowledge base in the journal: its name before it is created, then its ID, then that it is filled. */
-interface NotedBase {
-  readonly base: string;
-  readonly id: string | undefined;
-  readonly filled: boolean;
-}
-
-/** The temporary knowledge bases of a journal, by name, as far as they were not removed. */
-function notedBases({ entries }: Journal): ReadonlyMap<string, NotedBase> {
-  const bases = new Map<string, NotedBase>();
-  for (const { base, id, filled, removed } of entries) {
+/**
+ * The temporary knowledge bases of a journal, by name, as far as they were not removed: a name is there before the
+ * base is created, and its ID once it is filled.
+ */
+function notedBases({ entries }: Journal): ReadonlyMap<string, string | undefined> {
+  const bases = new Map<string, string | undefined>();
+  for (const { base, id, removed } of entries) {
     if (typeof removed === "string") bases.delete(removed);
-    if (typeof base !== "string") continue;
-    bases.set(base, { base, id: typeof id === "string" ? id : undefined, filled: filled === true });
+    if (typeof base === "string") bases.set(base, typeof id === "string" ? id : undefined);
   }
   return bases;
 }
 
-/**
- * The ID of a noted base if it still is the one that a tuning made: by ID and name, or if the response to its
- * creation was lost, the empty one of its name, which has the form of a tuning's.
- */
-async function idOf({ base, id }: NotedBase, context: Context): Promise<string | undefined> {
+/** The ID of a noted base if it still is the one that a tuning made: by its name, and its ID once that is noted. */
+async function idOf(base: string, id: string | undefined, context: Context) {
   const found = await findKb(base, context);
-  if (found === undefined || id !== undefined) return found === id ? found : undefined;
-  const { document_count } = await context.api.call(getKnowledgeBase, { dataset_id: found });
-  return document_count === 0 ? found : undefined;
+  return id === undefined || found === id ? found : undefined;
 }
 
 /** Removes all temporary knowledge bases that a journal names; returns their number. */
 export async function removeBases(journal: Journal, context: Context): Promise<number> {
   let removed = 0;
-  for (const noted of notedBases(journal).values()) {
-    const dataset_id = await idOf(noted, context);
+  for (const [base, id] of notedBases(journal)) {
+    const dataset_id = await idOf(base, id, context);
     if (dataset_id === undefined) continue;
     await context.api.call(deleteKnowledgeBase, { dataset_id });
-    await journal.append([{ removed: noted.base }]);
+    await journal.append([{ removed: base }]);
     removed++;
   }
   return removed;
@@ -68,16 +59,16 @@ export async function tunePaths(dataset_id: string, { api, host }: Context) {
  * The ID of a copy of a knowledge base whose documents are split by a rule. One that an interrupted command
  * created is completed: what it has is not indexed again.
  */
-export async function temporaryBase(
+async function temporaryBase(
   dataset_id: string,
   rule: ProcessRule,
   journal: Journal,
   context: Context,
 ): Promise<string> {
   const key = sha256(JSON.stringify([await context.api.baseUrl(), dataset_id, rule])).slice(0, 20);
-  const known = [...notedBases(journal).values()].find(({ base }) => base.includes(key));
-  const existing = known && (await idOf(known, context));
-  if (existing !== undefined && known?.filled) return existing;
+  const [known, noted] = [...notedBases(journal)].find(([name]) => name.includes(key)) ?? [];
+  const filled = known && noted && (await idOf(known, noted, context));
+  if (filled !== undefined) return filled;
   const { bundle: directory } = await tunePaths(dataset_id, context);
   const quiet = { ...context, notice: () => Promise.resolve(), summary: () => {} };
   await context.host.files.makeDirectory(join(directory, ".."), 0o700);
@@ -90,40 +81,71 @@ export async function temporaryBase(
   const form = rule.mode === "hierarchical" ? "hierarchical_model" : "text_model";
   const doc_form = state.settings.doc_form === "qa_model" ? "qa_model" : form;
   const documents = state.documents.map((document) => ({ ...document, rule: "tune" }));
+  const settings = {
+    ...state.settings,
+    doc_form,
+    permission: "only_me",
+    summary_index_setting: null, // summaries cost more than an index
+  };
   const manifest = {
     ...exported,
-    state: { ...state, settings: { ...state.settings, doc_form }, documents },
+    state: { ...state, settings, documents, tags: [] },
     rules: { tune: sendableRule(rule) },
   };
-  // No other machine has this name, so that an empty knowledge base of it is ours.
+  // No other machine has this name.
   const nonce = Math.floor(context.host.random() * 2 ** 40).toString(36);
-  const base = known?.base ?? `tune ${key} ${nonce}`;
-  let id = existing;
-  if (id === undefined) {
-    const { indexing_technique, embedding_model, retrieval_model } = state.settings;
-    const isEmbedded = indexing_technique === "high_quality" && embedding_model !== null;
-    const model = isEmbedded ? await embeddingModel(embedding_model, context) : undefined;
-    const settings = {
-      permission: "only_me",
-      ...(indexing_technique !== null && { indexing_technique }),
-      ...(model && { embedding_model }),
-      ...(isObject(retrieval_model) && { retrieval_model }),
-    };
-    const desired = { name: base, settings };
-    await journal.append([{ base }]);
-    const plan = { desired, current: undefined, changes: planSettings(desired, undefined), model };
-    id = await createKb(plan, context);
-    await journal.append([{ base, id }]);
-  }
+  const base = known ?? `tune ${key} ${nonce}`;
+  if (known === undefined) await journal.append([{ base }]);
+  let id: string | undefined;
+  const noteFilled = async () => {
+    id = await findKb(base, context);
+    if (id !== undefined) await journal.append([{ base, id, filled: true }]);
+  };
   let why: string | null = null;
   try {
-    for await (const { action, note } of importBundle({ directory, into: id, manifest }, quiet))
-      if (action === "failed") why ??= note;
+    const copy = importBundle({ directory, name: base, manifest }, quiet, noteFilled);
+    for await (const { action, note } of copy) if (action === "failed") why ??= note;
   } catch (error) {
     throw error instanceof CliError && why !== null
       ? error.with({}, `${error.message}: ${why}`)
       : error;
   }
-  await journal.append([{ base, id, filled: true }]);
-  return id;
+  if (id !== undefined) return id;
+  throw refused(`${base} was removed meanwhile`, "run the same command again");
+}
+
+/** The knowledge base in which an arm is searched. */
+interface SearchedBase {
+  readonly dataset_id: string;
+  readonly expected: RatingRules["expected"];
+}
+
+/** Gives the knowledge base of an arm, which is made when it is first needed: one after the other. */
+export function searchedBases(
+  input: TuneInput,
+  { file, questions }: TunePlan,
+  { journal, requireTime }: { readonly journal: Journal; readonly requireTime: () => void },
+  context: Context,
+): (arm: Arm) => Promise<SearchedBase> {
+  const { dataset_id, document_field: field, allow_missing = false } = input;
+  const place = { dataset_id, file, allowMissing: allow_missing, field };
+  let resolved: ReturnType<typeof resolveExpected> | undefined;
+  let last = Promise.resolve("");
+  const open = async ({ rule }: Arm): Promise<SearchedBase> => {
+    const expected = await (resolved ??= resolveExpected([...questions.values()], place, context));
+    if (!rule) return { dataset_id, expected };
+    // They are filled from one directory.
+    last = last.then(() => {
+      requireTime();
+      return temporaryBase(dataset_id, rule, journal, context);
+    });
+    return { dataset_id: await last, expected: byName(expected) };
+  };
+  const bases = new Map<string, Promise<SearchedBase>>();
+  return (arm) => {
+    const key = JSON.stringify(arm.rule ?? null);
+    const base = bases.get(key) ?? open(arm);
+    bases.set(key, base);
+    return base;
+  };
 }

@@ -1,13 +1,13 @@
 import { mapConcurrent } from "../../../api/concurrent-map.ts";
-import { groupBy } from "../../../lib/collect.ts";
 import type { Journal } from "../../../lib/journal.ts";
-import type { KnowledgeBase } from "../../../operations/knowledge.ts";
 import type { Context } from "../../task/command-spec.ts";
 import { waitOnRateLimit } from "../documents/index.ts";
-import { ratedAnswer, searchGroups, searchRecords } from "../eval/index.ts";
+import { ratedAnswer, searchRecords } from "../eval/index.ts";
 import type { FoundRecords, Question, RatingRules, SearchGroup } from "../eval/index.ts";
 import type { Arm } from "./arms.ts";
 import type { Trial } from "./halving.ts";
+import type { TuneInput, TunePlan } from "./plan.ts";
+import { searchedBases } from "./temporary.ts";
 
 /** Characters of the first chunks that a search found, and the measure of them. */
 interface Point {
@@ -24,38 +24,12 @@ interface Measured {
   readonly seconds: number | null;
 }
 
-/** The knowledge base in which an arm is searched. */
-export interface SearchedBase {
-  readonly dataset_id: string;
-  readonly expected: RatingRules["expected"];
-}
-
-/** What arms are measured with. */
-export interface TrialSetup {
-  readonly arms: readonly Arm[];
-  readonly lists: readonly SearchGroup[];
-  readonly questions: ReadonlyMap<string, Question>;
-  /** Those to tune with, on which the length of the context is measured. */
-  readonly tune: readonly string[];
-  /** Creates it when it is first needed. */
-  readonly baseOf: (arm: Arm) => Promise<SearchedBase>;
-  /** Name of the figure of `ratedAnswer`, and the least relevant grade. */
-  readonly figure: string;
-  readonly threshold: number;
-  /** Throws TimeOver if less than so many milliseconds are left. */
-  readonly requireTime: (ms: number) => void;
-  readonly waitsForLimit: boolean;
-  /** How often a search is repeated; a budget counts every one (default: that of the client). */
-  readonly retries: number | undefined;
-}
-
 /** The figures of an arm within a number of characters. */
 export interface ArmFigures {
   readonly questions: number;
   readonly value: number | null;
   /** Mean characters of the chunks that count. */
   readonly characters: number | null;
-  /** Median seconds of a search. */
   readonly seconds: number | null;
 }
 
@@ -63,7 +37,6 @@ export interface ArmFigures {
 export interface SearchTrial extends Trial<Arm> {
   /** Searches that were recorded, those of earlier commands included. */
   readonly searches: () => number;
-  /** Searches that failed. */
   readonly failed: () => readonly string[];
   /** From now on, so many of the first chunks count that they have this number of characters on average. */
   limitContext(characters: number): void;
@@ -74,19 +47,10 @@ export interface SearchTrial extends Trial<Arm> {
 export class TimeOver extends Error {}
 
 /** The number of top documents that is beyond every list. */
-export const ALL = 1000;
-
-/** The searches that serve the arms: one for all that differ in the length of the list alone. */
-export const listsOf = (
-  arms: readonly Arm[],
-  formOf: (arm: Arm) => Pick<KnowledgeBase, "doc_form">,
-): SearchGroup[] =>
-  [...groupBy(arms, ({ rule }) => JSON.stringify(rule)).values()].flatMap((same) =>
-    same[0] ? searchGroups(same, formOf(same[0])) : [],
-  );
+const ALL = 1000;
 
 /** What searches found, by arm and question: what earlier commands recorded, and what is added. */
-function newRecords({ arms, lists }: TrialSetup, journal: Journal) {
+function newRecords({ arms, lists }: TunePlan, journal: Journal) {
   const measured = new Map<string, Measured>();
   const done = new Set<string>();
   const keyOf = (arm: Arm, key: string) => `${arms.indexOf(arm)} ${key}`;
@@ -105,29 +69,39 @@ function newRecords({ arms, lists }: TrialSetup, journal: Journal) {
  * Measures arms by searches, each of which is recorded once it is answered, so that no later command sends it
  * again. A record has figures alone, no text of a document.
  */
-export function searchTrial(setup: TrialSetup, journal: Journal, context: Context): SearchTrial {
-  const { arms, lists, questions, baseOf, figure } = setup;
-  const records = newRecords(setup, journal);
+export function searchTrial(
+  input: TuneInput,
+  plan: TunePlan,
+  journal: Journal,
+  context: Context,
+): SearchTrial {
+  const { arms, lists, questions, parts } = plan;
+  const { measure = "recall", max_requests } = input;
+  const figure = measure === "map" || measure === "mrr" ? measure : `${measure}@${ALL}`;
+  const { elapsed } = context.host;
+  const requireTime = timeLimit(input, elapsed);
+  const baseOf = searchedBases(input, plan, { journal, requireTime }, context);
+  const records = newRecords(plan, journal);
   const failed = new Map<string, string>();
   const asked = new Set<string>();
   const lengths = new Map<string, number>();
   let context_chars = Infinity;
   let slowest = 0;
-  const send = waitOnRateLimit(setup.waitsForLimit, context);
-  const api = context.api.with({ retries: setup.retries });
+  const send = waitOnRateLimit(input.wait_for_limit === true, context);
+  // A budget counts every search, also one that is repeated.
+  const api = context.api.with({ retries: max_requests === undefined ? undefined : 0 });
   const search = async ([list, key]: readonly [list: number, key: string]) => {
     const { settings, members } = lists[list] as SearchGroup;
     const question = questions.get(key) as Question;
-    const { elapsed } = context.host;
-    setup.requireTime(slowest);
+    requireTime(slowest);
     const { dataset_id, expected } = await baseOf(members[0]?.variant as Arm);
-    setup.requireTime(slowest); // it may have been filled for an hour
+    requireTime(slowest); // it may have been filled for an hour
     const start = elapsed();
     const route = { dataset_id, send };
     const found = await searchRecords(question, settings, route, { ...context, api });
     slowest = Math.max(slowest, elapsed() - start);
     if (found.error !== null) return void failed.set(`${list} ${key}`, found.error);
-    const rules = { expected, ks: [ALL], threshold: setup.threshold };
+    const rules = { expected, ks: [ALL], threshold: input.relevant_from ?? 1 };
     const points = members.map(({ take }) => pointsOf(question, take(found), rules, figure));
     records.add(list, key, points, found.seconds);
     await journal.append([{ list, question: key, points, seconds: found.seconds }]);
@@ -136,7 +110,7 @@ export function searchTrial(setup: TrialSetup, journal: Journal, context: Contex
     const id = `${arms.indexOf(arm)} ${characters}`;
     // Only questions that were asked count: after a kill, more of them are recorded.
     const counted = () =>
-      setup.tune
+      parts.tune
         .filter((each) => asked.has(each))
         .flatMap((each) => records.of(arm, each) ?? [])
         .map(({ points }) => points);
@@ -173,6 +147,14 @@ export function searchTrial(setup: TrialSetup, journal: Journal, context: Contex
         keys.flatMap((key) => pointAt(arm, key, characters) ?? []),
         keys.flatMap((key) => records.of(arm, key)?.seconds ?? []),
       ),
+  };
+}
+
+/** Throws TimeOver if less than so many milliseconds are left. */
+function timeLimit({ max_minutes = Infinity }: TuneInput, elapsed: () => number) {
+  const until = elapsed() + max_minutes * 60_000;
+  return (ms = 0): void => {
+    if (elapsed() + ms >= until) throw new TimeOver();
   };
 }
 

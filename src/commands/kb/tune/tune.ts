@@ -12,16 +12,16 @@ import type { Context } from "../../task/command-spec.ts";
 import { lockJournal, prepareOutputs, writeOutput } from "../../task/files.ts";
 import { kbFileOf, kbFileText } from "../declarative/index.ts";
 import { countedDocuments, readKb, sendableRule, storedFile } from "../documents/index.ts";
-import { DEFAULT_LEVEL, resolveExpected } from "../eval/index.ts";
+import { DEFAULT_LEVEL } from "../eval/index.ts";
 import type { Arm } from "./arms.ts";
 import { findAndProve } from "./halving.ts";
 import type { TuneFinding } from "./halving.ts";
 import { costText, formOf, planTuning } from "./plan.ts";
 import type { TuneInput, TunePlan } from "./plan.ts";
 import { planReport, tuningReport } from "./report.ts";
-import { removeBases, temporaryBase, tunePaths } from "./temporary.ts";
-import { ALL, searchTrial, TimeOver } from "./trial.ts";
-import type { SearchedBase, SearchTrial } from "./trial.ts";
+import { removeBases, tunePaths } from "./temporary.ts";
+import { searchTrial, TimeOver } from "./trial.ts";
+import type { SearchTrial } from "./trial.ts";
 
 /**
  * Finds better settings and proves them. Searches are in a journal until the report is printed, so that the
@@ -53,7 +53,7 @@ async function* tune(
   const key = await keyOf(plan, input, context);
   await context.confirm(`Tune ${plan.kb.name}?`, { declined: "nothing was sent" });
   const journal = await openTuning(key, openWritten, context);
-  const trial = trialOf(input, plan, journal, context);
+  const trial = searchTrial(input, plan, journal, context);
   const found = await search(input, plan, trial, context).catch(async (error: unknown) => {
     const { entries } = await openWritten();
     if (entries.some(({ base }) => base !== undefined)) await context.notice(basesStay);
@@ -79,7 +79,9 @@ async function* tune(
   });
   await context.host.files.remove((await tunePaths(dataset_id, context)).bundle);
   yield tuningReport({ plan, input, ...found, trial, applied });
-  if (winner && save !== undefined) await saveFile(save, plan.kb, winner, context);
+  if (save !== undefined && winner) await saveFile(save, plan.kb, winner, context);
+  else if (save !== undefined)
+    await context.notice(`${save} is not written: no other settings are proven better`);
   // Searches before a change do not belong to those after it.
   if (found.key !== key && removed !== undefined) await journal.remove();
   if (problems.length > 0)
@@ -157,59 +159,6 @@ async function openTuning(
   const journal = await openWritten();
   await journal.append([{ plan }]);
   return journal;
-}
-
-function trialOf(
-  input: TuneInput,
-  { arms, lists, questions, file, parts }: TunePlan,
-  journal: Journal,
-  context: Context,
-): SearchTrial {
-  const { dataset_id, measure = "recall", max_minutes, max_requests } = input;
-  const place = { dataset_id, file, allowMissing: input.allow_missing === true };
-  const { elapsed } = context.host;
-  const until = max_minutes === undefined ? Infinity : elapsed() + max_minutes * 60_000;
-  const requireTime = (ms: number) => {
-    if (elapsed() + ms >= until) throw new TimeOver();
-  };
-  const bases = new Map<string, Promise<SearchedBase>>();
-  const named = { ...place, field: input.document_field };
-  let last = Promise.resolve("");
-  let resolved: ReturnType<typeof resolveExpected> | undefined;
-  const open = async ({ rule }: Arm): Promise<SearchedBase> => {
-    const expected = await (resolved ??= resolveExpected([...questions.values()], named, context));
-    if (!rule) return { dataset_id, expected };
-    // A copy has other IDs, and the same names.
-    const copied = (written: string) => ({
-      written: expected(written).name ?? written,
-      id: undefined,
-    });
-    // One after the other: they are filled from one directory.
-    last = last.then(() => {
-      requireTime(0);
-      return temporaryBase(dataset_id, rule, journal, context);
-    });
-    return { dataset_id: await last, expected: copied };
-  };
-  const baseOf = (arm: Arm) => {
-    const key = JSON.stringify(arm.rule ?? null);
-    const base = bases.get(key) ?? open(arm);
-    bases.set(key, base);
-    return base;
-  };
-  const setup = {
-    arms,
-    lists,
-    questions,
-    tune: parts.tune,
-    baseOf,
-    figure: measure === "map" || measure === "mrr" ? measure : `${measure}@${ALL}`,
-    threshold: input.relevant_from ?? 1,
-    requireTime,
-    waitsForLimit: input.wait_for_limit === true,
-    retries: max_requests === undefined ? undefined : 0,
-  };
-  return searchTrial(setup, journal, context);
 }
 
 /** Writes the knowledge base with the settings of an arm as a file for `kb apply`. */

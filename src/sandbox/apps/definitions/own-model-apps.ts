@@ -217,6 +217,17 @@ export const modelApps: readonly AppDefinition[] = [
     modelNode("summary", "Summary", ["You join sentences to a summary.", "{{#each.output#}}"]),
     endNode("end", { summary: ["summary", "text"], sentences: ["each", "output"] }),
   ]),
+  workflow("questioner", "Asks a question about a passage, in its longest words.", [
+    startNode("s", textField("passage")),
+    {
+      id: "c",
+      type: "code",
+      title: "Longest Words",
+      sandbox: { program: "question" },
+      variables: variablesFrom({ text: ["s", "passage"] }),
+    },
+    endNode("e1", { question: ["c", "question"] }),
+  ]),
   workflow("grader", "Judges an answer by the words that are expected of it.", [
     startNode(
       "s",

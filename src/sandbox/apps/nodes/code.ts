@@ -13,6 +13,12 @@ const programs: Readonly<Record<string, (inputs: Values) => Record<string, unkno
   /** A number and its double. */
   pair: ({ arg1 }) => ({ result: [Number(arg1), Number(arg1) * 2] }),
   grade,
+  /** A question about a text, in its three longest words. */
+  question: ({ text }) => {
+    const words = [...new Set(outputText(text ?? "").match(/\p{L}{4,}/gu) ?? [])];
+    const longest = words.toSorted((one, other) => other.length - one.length).slice(0, 3);
+    return { question: `What is the rule about ${longest.join(" or ")}?` };
+  },
 };
 
 /**

@@ -14,7 +14,7 @@ import {
 } from "../../expect/index.ts";
 import { needsText } from "../file/index.ts";
 import type { Suite, SuiteProgram, SuiteSupport, SuiteTurn } from "../file/index.ts";
-import type { SuiteAnswer } from "./ask.ts";
+import type { SuiteAnswer } from "../../ask/index.ts";
 import { atLeastOf, checkContext, supportedSentences } from "./check-chunks.ts";
 import { openSchema } from "./check-schema.ts";
 import { onlyJsonIn, openComparison } from "./compare-answer.ts";

@@ -1,5 +1,5 @@
-export { answerText, openAsker, stopsSuite } from "./ask.ts";
-export type { Asker, SuiteAnswer } from "./ask.ts";
+export { answerText, stopsSuite } from "../../ask/index.ts";
+export type { SuiteAnswer } from "../../ask/index.ts";
 export { calibrationNotes, saveCalibration } from "./calibrations.ts";
 export { checkContext } from "./check-chunks.ts";
 export { openChecker, sumOf } from "./check-answer.ts";

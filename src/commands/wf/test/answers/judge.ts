@@ -9,10 +9,10 @@ import type { Context } from "../../../task/command-spec.ts";
 import { quoted, runFields } from "../../expect/index.ts";
 import { appFields } from "../../forms/index.ts";
 import type { Field } from "../../forms/index.ts";
+import { openApp, stopsSuite } from "../../ask/index.ts";
+import type { SuiteAnswer, SuiteApp } from "../../ask/index.ts";
 import { judgesOf } from "../file/index.ts";
 import type { SuiteJudge, SuiteTurn } from "../file/index.ts";
-import { openApp, stopsSuite } from "./ask.ts";
-import type { SuiteAnswer, SuiteApp } from "./ask.ts";
 import { onlyJsonIn } from "./compare-answer.ts";
 
 /** What a judge or a program says about an answer, and the tokens it used; or why that is not known. */

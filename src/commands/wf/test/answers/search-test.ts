@@ -3,8 +3,8 @@ import { firstNames } from "../../../../lib/text.ts";
 import { openQuestionSearch } from "../../../kb/eval/index.ts";
 import type { SearchedItem, SearchedQuestion } from "../../../kb/eval/index.ts";
 import type { Context } from "../../../task/command-spec.ts";
+import type { SuiteAnswer } from "../../ask/index.ts";
 import type { Suite, SuiteSearch, SuiteTest } from "../file/index.ts";
-import type { SuiteAnswer } from "./ask.ts";
 import { checkContext } from "./check-chunks.ts";
 import type { FoundChunks, TurnCheck } from "./stored-run.ts";
 

@@ -3,7 +3,7 @@ import { isNumber } from "../../../../lib/server-event.ts";
 import { RunTrace } from "../../../../runs/trace.ts";
 import { checkKinds } from "../file/index.ts";
 import type { CheckKind } from "../file/index.ts";
-import type { SuiteAnswer } from "./ask.ts";
+import type { SuiteAnswer } from "../../ask/index.ts";
 
 /** Reads each field of an object from a file that may have anything there, or nothing. */
 type Readers = Readonly<Record<string, (value: unknown) => unknown>>;

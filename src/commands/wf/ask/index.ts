@@ -1,22 +1,22 @@
-import type { EventBatches, EventStage } from "../../../../api/sse.ts";
-import { CliError, isFatal, usage } from "../../../../errors.ts";
-import { backoff, delays } from "../../../../lib/backoff.ts";
-import { pipe, resultOfStream } from "../../../../lib/pipe.ts";
-import type { ServerEvent } from "../../../../lib/server-event.ts";
-import { getAppInfo } from "../../../../operations/apps.ts";
-import { listMessages, sendMessage, createCompletion } from "../../../../operations/chats.ts";
-import { runWorkflow, runWorkflowById } from "../../../../operations/workflows.ts";
-import { endingOf } from "../../../../runs/outcome.ts";
-import type { RunOutcome } from "../../../../runs/outcome.ts";
-import { citedChunks, RunTrace } from "../../../../runs/trace.ts";
-import type { Context } from "../../../task/command-spec.ts";
-import { isChatMode } from "../../app/index.ts";
-import { isModelLimit, ReplyPrinter } from "../../chat/index.ts";
-import { runFields, traceEvents } from "../../expect/index.ts";
-import { followDisplayed, startStream } from "../../follow/index.ts";
-import { assignedInputs } from "../../forms/index.ts";
-import { needsText } from "../file/index.ts";
-import type { Suite, SuiteTurn } from "../file/index.ts";
+import type { EventBatches, EventStage } from "../../../api/sse.ts";
+import { CliError, isFatal, usage } from "../../../errors.ts";
+import { backoff, delays } from "../../../lib/backoff.ts";
+import { pipe, resultOfStream } from "../../../lib/pipe.ts";
+import type { ServerEvent } from "../../../lib/server-event.ts";
+import { getAppInfo, getAppParameters } from "../../../operations/apps.ts";
+import { createCompletion, listMessages, sendMessage } from "../../../operations/chats.ts";
+import { runWorkflow, runWorkflowById } from "../../../operations/workflows.ts";
+import { valueAt } from "../../../lib/json.ts";
+import { endingOf } from "../../../runs/outcome.ts";
+import type { RunOutcome } from "../../../runs/outcome.ts";
+import { citedChunks, RunTrace } from "../../../runs/trace.ts";
+import type { CitedChunk } from "../../../runs/trace.ts";
+import type { Context } from "../../task/command-spec.ts";
+import { isChatMode } from "../app/index.ts";
+import { runFields, traceEvents } from "../expect/index.ts";
+import { followDisplayed, startStream } from "../follow/index.ts";
+import { appFields } from "../forms/index.ts";
+import { isModelLimit, ReplyPrinter } from "../chat/index.ts";
 
 /** What an application has answered. */
 export interface SuiteAnswer {
@@ -29,25 +29,7 @@ export interface SuiteAnswer {
 }
 
 /** Takes events as they arrive; `again`: the question is repeated, and the events so far do not count. */
-type OnEvents = (events: readonly ServerEvent[] | "again") => void | Promise<void>;
-
-/** Sends the turns of a suite to its application. */
-export interface Asker {
-  /**
-   * Asks and passes on the events as they arrive. Repeats only the first question of a conversation,
-   * while the model limits its rate. `started` is a run of the workflow to follow instead, if what the
-   * server still tells about it decides every condition. Throws what kept the answer from being known.
-   */
-  ask(
-    turn: SuiteTurn,
-    conversation: string | undefined,
-    onEvents: OnEvents,
-    started: string | undefined,
-  ): Promise<SuiteAnswer>;
-  readonly context: Context;
-  /** Name of the application, as the server calls it; null if nothing is asked. */
-  readonly app: string | null;
-}
+export type OnEvents = (events: readonly ServerEvent[] | "again") => void | Promise<void>;
 
 /** What is sent to an application. */
 interface Question {
@@ -66,7 +48,16 @@ export type SuiteApp = Awaited<ReturnType<typeof openApp>>;
 
 /** Opens an application by its name in the profile, or that of the command line. */
 export async function openApp(
-  { app, user, version }: Pick<Suite, "app" | "user" | "version">,
+  {
+    app,
+    user,
+    version,
+  }: {
+    readonly app?: string | undefined;
+    readonly user?: string | undefined;
+    /** ID of a version of its workflow (default: the published one). */
+    readonly version?: string | undefined;
+  },
   common: Context,
 ) {
   const context = common.with({ app, user });
@@ -119,51 +110,10 @@ export async function openApp(
   };
 }
 
-/** The asker of a suite's application. Throws `usage` if a test does not suit its kind. */
-export async function openAsker(suite: Suite, common: Context): Promise<Asker> {
-  if (suite.tests.every(({ turns }) => turns.length === 0))
-    return { app: null, context: common, ask: () => Promise.reject(new Error("nothing to ask")) };
-  const { name: app, mode, isChat, context, send } = await openApp(suite, common);
-  const unsuitable = (problem: string, needs: string) =>
-    usage(
-      problem,
-      `application ${JSON.stringify(app)} has mode ${mode}, which ${needs}; another one is chosen with app: NAME in the suite, or --app NAME`,
-    );
-  for (const { turns, from, name } of suite.tests) {
-    const place = `${from.path} line ${from.line}: test ${JSON.stringify(name)}`;
-    if (isChat && turns.some(({ query }) => query === undefined))
-      throw unsuitable(`${place} has no query`, "takes a query");
-    if (mode === "workflow" && turns.some(({ query }) => query !== undefined))
-      throw unsuitable(`${place} has a query`, "takes inputs: { NAME: … } instead");
-    if (!isChat && turns.length > 1)
-      throw unsuitable(`${place} has several turns`, "has no memory");
-  }
-  return {
-    app,
-    context,
-    async ask(turn, conversation, onEvents, started) {
-      const answer =
-        started && (await runAnswer({ runId: started }, onEvents, context).catch(orAsk(context)));
-      const isKnown = ({ trace }: SuiteAnswer) =>
-        turn.expectations.every(({ check }) => check.evaluate(trace).passed !== undefined) &&
-        !(needsText(turn) && runFields.text.read(trace).missing === "unknown");
-      if (answer && isKnown(answer)) return { ...answer, followed: true };
-      if (started !== undefined) await onEvents("again");
-      const inputs = await assignedInputs(filesApart(turn), context);
-      return send({ query: turn.query, inputs, onEvents }, conversation);
-    },
-  };
-}
-
-/** The server may have forgotten a run. */
-const orAsk = (context: Context) => (error: unknown) => {
-  if (context.signal.aborted || stopsSuite(error)) throw error;
-};
-
 type Stream = Awaited<ReturnType<typeof startStream>>;
 
 /** Follows a run to its end or its first pause. */
-async function runAnswer(
+export async function runAnswer(
   which: { readonly first: Stream } | { readonly runId: string },
   onEvents: OnEvents | undefined,
   context: Context,
@@ -225,19 +175,6 @@ export function answerText({ trace }: SuiteAnswer): string | null {
   return typeof value === "string" ? value : "";
 }
 
-/** Values such as `@report.pdf` are files to upload, as with --input. */
-function filesApart({ inputs, assigned }: SuiteTurn) {
-  const isFile = (value: unknown): value is string =>
-    typeof value === "string" && value.startsWith("@");
-  const entries = Object.entries(inputs);
-  return {
-    input: [...entries.filter(([, value]) => isFile(value)), ...Object.entries(assigned)].map(
-      ([name, value]) => `${name}=${String(value)}`,
-    ),
-    inputs: Object.fromEntries(entries.filter(([, value]) => !isFile(value))),
-  };
-}
-
 /** Reads a stream to its end: its events are handed on, then added to the trace. */
 function readInto<Result>(
   trace: RunTrace,
@@ -256,6 +193,50 @@ function readInto<Result>(
 
 const ended = (trace: RunTrace, outcome: RunOutcome): RunTrace =>
   Object.assign(trace, { status: endingOf(outcome), error: outcome.error ?? trace.error });
+
+/**
+ * Reads the input form of an application: which of some values it takes; none for a chat, which takes a message. What
+ * it returns throws usage if the form takes none of them, or needs others.
+ */
+export async function openInputs({ name, isChat, context }: SuiteApp) {
+  const form = isChat ? [] : (await context.api.call(getAppParameters, {})).user_input_form;
+  const fields = appFields(form ?? []);
+  return (values: Readonly<Record<string, string>>): Record<string, string> => {
+    const known = Object.entries(values).filter(([key]) =>
+      fields.some(({ variable }) => variable === key),
+    );
+    const needed = fields.find(
+      (field) => field.required && field.default === undefined && !(field.variable in values),
+    );
+    if (isChat || (!needed && known.length > 0)) return Object.fromEntries(known);
+    throw usage(
+      `application ${JSON.stringify(name)} ${needed ? `needs the input ${needed.variable}` : "has no input for it"}`,
+      `it gets the inputs ${Object.keys(values).join(", ")}, as far as its form has them`,
+    );
+  };
+}
+
+/** A chunk that an application found for its answer. */
+interface RetrievedChunk extends CitedChunk {
+  readonly score: number;
+}
+
+/** What the searches of an application found: the outputs of their nodes, or else the sources that a reply cites. */
+export function retrievedChunks({ trace }: SuiteAnswer): RetrievedChunk[] {
+  const searches = trace.nodes.filter(({ type }) => type === "knowledge-retrieval");
+  const found = searches.flatMap(({ outputs }): unknown => valueAt(outputs, "result") ?? []);
+  if (searches.length === 0)
+    return (trace.sources ?? []).map((source, index) => ({ ...source, score: -index }));
+  return found.map((chunk, index) => {
+    const textAt = (path: string) => {
+      const text = valueAt(chunk, path);
+      return typeof text === "string" ? text : null;
+    };
+    const document = textAt("metadata.document_name") ?? textAt("title");
+    const score = valueAt(chunk, "metadata.score");
+    return { document, content: textAt("content"), score: Number(score ?? -index) };
+  });
+}
 
 /** Whether an error keeps every further test from being asked. */
 export const stopsSuite = (error: unknown): boolean =>

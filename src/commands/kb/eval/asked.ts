@@ -1,8 +1,11 @@
 import { usage } from "../../../errors.ts";
 import type { Input } from "../../../operations/operation.ts";
+import type { ConditionField, FieldKind, Scope } from "../../conditions/index.ts";
+import type { BaselineComparison } from "./baseline.ts";
 import type { evalParams } from "./command.ts";
 import type { SearchVariant } from "./matrix.ts";
-import { metricNames } from "./metrics.ts";
+import { costs, isLatency, isMetric, metricNames } from "./metrics.ts";
+import type { VariantResult } from "./search.ts";
 
 const defaultCutoffs = [1, 3, 5, 10];
 
@@ -62,4 +65,39 @@ export function requireMeasure(measure: string | undefined, ks: readonly number[
       `invalid --measure ${JSON.stringify(measure)}`,
       `valid values: ${names.join(", ")}; --k adds numbers of top documents`,
     );
+}
+
+/** The values of a variant that conditions are about, by name. */
+type JudgedValues = Readonly<Record<string, number | null | undefined>>;
+
+export const judgedValues = (
+  { figures, failed }: VariantResult,
+  comparison: BaselineComparison | undefined,
+): JudgedValues => ({
+  ...figures,
+  ...Object.fromEntries(
+    (comparison?.figures ?? []).map(({ figure, change }) => [`${figure}.change`, change]),
+  ),
+  failed,
+});
+
+function kindOf(name: string): FieldKind {
+  if (isLatency(name)) return "seconds";
+  return isMetric(name) ? "share" : "number";
+}
+
+/** What conditions of --fail-if can be about: metrics, and with a baseline their changes. */
+export function metricScope(ks: readonly number[], withBaseline: boolean): Scope<JudgedValues> {
+  const metrics = [...metricNames(ks), ...costs];
+  const field = (name: string, kind: FieldKind): [string, ConditionField<JudgedValues>] => {
+    const read = (values: JudgedValues) => {
+      const value = values[name] ?? undefined;
+      const actual = value === undefined ? "not measured" : `value ${value}`;
+      return { value, missing: "unknown" as const, actual };
+    };
+    return [name, { kind, read }];
+  };
+  const changes = withBaseline ? metrics.map((name) => field(`${name}.change`, "number")) : [];
+  const figures = metrics.map((name) => field(name, kindOf(name)));
+  return { fields: Object.fromEntries([...figures, ...changes, field("failed", "number")]) };
 }

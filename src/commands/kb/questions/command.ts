@@ -1,0 +1,65 @@
+import { listAnnotations } from "../../../operations/annotations.ts";
+import { getAppInfo, getAppParameters, getEndUser } from "../../../operations/apps.ts";
+import { listFeedback, listMessages, sendMessage } from "../../../operations/chats.ts";
+import { listChunks } from "../../../operations/chunks.ts";
+import { createCompletion } from "../../../operations/chats.ts";
+import { listDocuments } from "../../../operations/documents.ts";
+import { getKnowledgeBase, searchKnowledgeBase } from "../../../operations/knowledge.ts";
+import { local, report } from "../../../operations/operation.ts";
+import { dataset_id, required } from "../../../operations/shared.ts";
+import { runWorkflow } from "../../../operations/workflows.ts";
+import { task } from "../../task/command-spec.ts";
+
+export const questionsParams = {
+  dataset_id,
+  file: local.text("File of questions to write, or to review", { required, isOutputPath: true }),
+  app: local.text("Application that writes the questions, or has annotations", {
+    placeholder: "name",
+  }),
+  from: local.choice(
+    ["passages", "annotations", "dislikes"],
+    "What is asked about (default passages)",
+  ),
+  count: local.integer("Number of questions (default 50)", { range: [1, 10_000] }),
+  seed: local.integer("Choice of passages (default 1)", { range: [0, 4_294_967_295] }),
+  prompt: local.text("Text file of what the application is told, with {{passage}}", {
+    placeholder: "file",
+  }),
+  review: local.flag("Prompt for each question: keep, change or drop it"),
+};
+
+export const kbQuestions = task({
+  command: "kb questions <kb> <file>",
+  action: "make questions for knowledge base {kb}",
+  summary: "Make questions for `kb eval` and `kb tune`, and review them",
+  about:
+    "An application of the platform writes a question about each of a sample of passages, which becomes the\njudgement. Every document has its turn, longer chunks more often. Questions that copy their passage or\nask nearly the same as another one are skipped. Half of the documents are for tuning, half for the\nproof (field part). After a kill the same command asks only for what it has no answer to.\n\n--from annotations and dislikes take real questions, with what a search finds as a proposed passage.\nA file that exists is not overwritten: with --review its questions are reviewed, and written after each.",
+  parallel: true,
+  params: questionsParams,
+  returns: report,
+  sends: [
+    listDocuments,
+    listChunks,
+    getKnowledgeBase,
+    searchKnowledgeBase,
+    getAppInfo,
+    getAppParameters,
+    sendMessage,
+    createCompletion,
+    runWorkflow,
+    listAnnotations,
+    listFeedback,
+    listMessages,
+    getEndUser,
+  ],
+  effect: "writes",
+  plans: true,
+  confirms: true,
+  runsToEnd: true,
+  exits: ["partial"],
+  examples: [
+    "kb questions Handbook new.jsonl --app questioner --count 100 --dry-run",
+    "kb questions Handbook new.jsonl --app questioner --count 20 --yes",
+    "kb questions Handbook asked.jsonl --app chat --from annotations",
+  ],
+});
