@@ -135,6 +135,7 @@ describe("last", () => {
     const detached = await inApp("slow", [
       "run",
       "query=x",
+      "seconds=3600", // still running, however slow the machine is
       "--detach",
       "--jq",
       ".workflow_run_id",

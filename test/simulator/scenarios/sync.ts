@@ -264,7 +264,7 @@ export const sync: Scenario = {
     },
     {
       name: "a document that a user changed counts as synced",
-      file: "src/commands/kb/documents/marks.ts",
+      file: "src/commands/kb/documents/state.ts",
       from: "stored === null || metadata[syncFields.stored] === stored",
       to: "true",
     },
