@@ -8,3 +8,4 @@ export type { KbDifference } from "./difference-page.ts";
 export { bundleSide, differenceNote, differencesOf, kbSide } from "./verify.ts";
 export { readManifest } from "./bundle.ts";
 export { exportBundle } from "./export.ts";
+export { importNotePath } from "./import-target.ts";
