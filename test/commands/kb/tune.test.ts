@@ -123,7 +123,7 @@ test("the next tuning removes what a failed one left, by ID and name", async () 
   expect(failed.err).toContain("temporary knowledge bases stay until the next kb tune");
   const { err } = await done(line, { folder });
   expect(err).toContain("removed 1 temporary knowledge base of an interrupted tuning");
-  expect(await readdir(join(folder, "state"), { recursive: true })).toEqual(["imports"]);
+  expect(await readdir(join(folder, "state", "imports"))).toEqual([]);
   expect(await names(server)).toEqual([...before, "Kept"].sort());
 });
 
